@@ -1,0 +1,2 @@
+//! The sixbench agent: one process is one node.
+fn main() {}

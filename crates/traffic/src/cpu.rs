@@ -1,0 +1,98 @@
+//! CPU samples of the machine (per core) and of this agent.
+
+use serde::Serialize;
+
+use crate::{clock, sys};
+
+/// One core's ticks, as `/proc/stat` counts them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Core {
+    /// User space.
+    pub user: u64,
+    /// User space, niced.
+    pub nice: u64,
+    /// Kernel, without interrupts.
+    pub system: u64,
+    /// Idle.
+    pub idle: u64,
+    /// Idle, waiting for I/O.
+    pub iowait: u64,
+    /// Hard interrupts.
+    pub irq: u64,
+    /// Soft interrupts: most of what a network costs.
+    pub softirq: u64,
+    /// Taken by the hypervisor.
+    pub steal: u64,
+}
+
+/// A CPU sample, as results carry it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Sample {
+    /// Monotonic clock.
+    pub clock_ns: u64,
+    /// Realtime clock.
+    pub realtime_ns: u64,
+    /// Length of a tick.
+    pub tick_ns: u64,
+    /// The machine's cores.
+    pub cores: Vec<Core>,
+    /// This process in user space.
+    pub agent_user_ns: u64,
+    /// This process in the kernel.
+    pub agent_system_ns: u64,
+}
+
+/// The two edges of a measured window.
+#[derive(Debug, Clone, Serialize)]
+pub struct Span {
+    /// At its start.
+    pub from: Sample,
+    /// At its end.
+    pub to: Sample,
+}
+
+/// Samples now. Where `/proc/stat` cannot be read, `cores` is empty.
+pub fn sample() -> Sample {
+    let (agent_user_ns, agent_system_ns) = sys::own_cpu_ns();
+    Sample {
+        clock_ns: clock::monotonic_ns(),
+        realtime_ns: clock::realtime_ns(),
+        tick_ns: sys::tick_ns(),
+        cores: std::fs::read_to_string("/proc/stat").map(|text| parse_stat(&text)).unwrap_or_default(),
+        agent_user_ns,
+        agent_system_ns,
+    }
+}
+
+fn parse_stat(text: &str) -> Vec<Core> {
+    text.lines().filter_map(parse_core).collect()
+}
+
+fn parse_core(line: &str) -> Option<Core> {
+    let mut words = line.split_ascii_whitespace();
+    words.next()?.strip_prefix("cpu")?.parse::<u32>().ok()?;
+    let mut next = || words.next().and_then(|word| word.parse().ok());
+    Some(Core {
+        user: next()?,
+        nice: next()?,
+        system: next()?,
+        idle: next()?,
+        iowait: next()?,
+        irq: next()?,
+        softirq: next()?,
+        steal: next().unwrap_or(0),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cores_are_read_and_the_sum_is_left_out() {
+        let cores = parse_stat("cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\ncpu1 1 0 0 0 0 0 0\nintr 5\n");
+        assert_eq!(cores.len(), 2);
+        assert_eq!(cores[0].softirq, 7);
+        assert_eq!(cores[1].steal, 0);
+    }
+}

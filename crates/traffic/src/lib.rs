@@ -1,0 +1,30 @@
+//! Traffic generators and measurers, one module a workload.
+//!
+//! What lives here: everything that a trial sends, receives and times. What may not: namespaces, links, the protocol on
+//! standard input (that is `agent`). `agent` calls [`registry`] and drives the [`Workload`] it finds by name.
+//!
+//! A new workload is one new module and one line in [`registry`]. `unsafe` only in [`sys`].
+
+pub mod clock;
+pub mod cpu;
+pub mod error;
+pub mod histogram;
+pub mod session;
+pub mod sys;
+mod workloads;
+
+pub use error::{Error, Result};
+pub use session::{Cancel, Endpoint, Finish, Server, Token, Workload};
+
+/// Every workload this agent knows, in the order of the protocol document.
+pub fn registry() -> &'static [&'static dyn Workload] {
+    workloads::ALL
+}
+
+/// The workload of that name, or `unknown-workload`.
+pub fn find(name: &str) -> Result<&'static dyn Workload> {
+    registry().iter().copied().find(|w| w.name() == name).ok_or_else(|| Error::UnknownWorkload {
+        name: name.to_owned(),
+        known: registry().iter().map(|w| w.name()).collect(),
+    })
+}

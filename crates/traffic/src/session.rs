@@ -1,0 +1,100 @@
+//! What a workload is given, and what it must offer.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::Value;
+
+use crate::{Error, Result};
+
+/// The secret that proves a connection or datagram to be of this trial.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Token(pub [u8; 16]);
+
+impl Token {
+    /// Reads 32 hexadecimal digits.
+    pub fn parse(text: &str) -> Option<Self> {
+        let bytes = text.as_bytes();
+        if bytes.len() != 32 || !text.is_ascii() {
+            return None;
+        }
+        let mut token = [0; 16];
+        for (byte, pair) in token.iter_mut().zip(bytes.chunks_exact(2)) {
+            *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+        }
+        Some(Self(token))
+    }
+
+    /// The first eight bytes, as datagrams carry them.
+    pub fn short(&self) -> u64 {
+        let mut first = [0; 8];
+        first.copy_from_slice(&self.0[..8]);
+        u64::from_be_bytes(first)
+    }
+}
+
+/// One side of a trial's session.
+#[derive(Clone)]
+pub struct Endpoint {
+    /// The local address to bind.
+    pub address: IpAddr,
+    /// The only address served, or the one to send to.
+    pub peer: IpAddr,
+    /// The server's port, as the client is told; 0 on the serving side.
+    pub port: u16,
+    /// The trial's secret.
+    pub token: Token,
+}
+
+/// A flag that another thread may raise to end a session early. Blocking calls must be cut into pieces of at most
+/// 100 ms (socket timeouts, poll) between which it is checked.
+#[derive(Clone, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// Raises the flag.
+    pub fn raise(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it is raised.
+    pub fn is_raised(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// `Err(Cancelled)` once it is raised.
+    pub fn check(&self) -> Result<()> {
+        if self.is_raised() { Err(Error::Cancelled) } else { Ok(()) }
+    }
+}
+
+/// What `finish` was told.
+#[derive(Clone, Copy, Default)]
+pub struct Finish {
+    /// Datagrams the client sent in the measured phase.
+    pub sent: Option<u64>,
+    /// How long to wait at most.
+    pub timeout_ns: u64,
+}
+
+/// A workload: its two sides.
+pub trait Workload: Sync {
+    /// Its name in the protocol and in experiments.
+    fn name(&self) -> &'static str;
+
+    /// Starts the serving side; returns when it listens. `params` is refused when it has unknown keys.
+    fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>>;
+
+    /// Runs the client's side to its end and returns its result.
+    fn run(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Value>;
+}
+
+/// A serving side at work in threads of its own. Dropping it ends them.
+pub trait Server: Send {
+    /// The port it listens on; 0 where the workload has none.
+    fn port(&self) -> u16;
+
+    /// Waits for the end of the session and returns the server's result.
+    fn finish(self: Box<Self>, finish: &Finish) -> Result<Value>;
+}
