@@ -9,6 +9,8 @@ pub mod clock;
 pub mod cpu;
 pub mod error;
 pub mod histogram;
+pub mod params;
+pub mod series;
 pub mod session;
 pub mod sys;
 mod workloads;

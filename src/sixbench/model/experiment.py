@@ -1,0 +1,98 @@
+"""An experiment, read and checked; and its plan of trials."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from .path import Path
+from .topology import Topology
+from .workload import Scalar, Workload
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blocks:
+    """How often, and when to stop.
+
+    Attributes:
+        minimum, maximum: blocks of each combination.
+        precision: stop a combination when the confidence interval of every path's ratio to the baseline (primary metric of the
+            workload) has a half-width of at most this share of the ratio; None: always the maximum.
+        deviation: stop a combination when the standard deviation of every path's primary metric is under this share of its mean; None: no such rule.
+    """
+
+    minimum: int
+    maximum: int
+    precision: float | None = None
+    deviation: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statistics:
+    """How trials become findings.
+
+    Attributes:
+        confidence: of every interval.
+        margin: differences within this share count as none; equivalence is tested against it.
+        trim: how many of the lowest and of the highest trials a path's *estimate* leaves out (raicu-stack-rtt: 1); intervals use all.
+    """
+
+    confidence: float = 0.95
+    margin: float = 0.01
+    trim: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Combination:
+    """One combination of levels: a workload on a concrete network.
+
+    Attributes:
+        name: `c0001` ...
+        levels: what distinguishes it, by column (`message_bytes`, `rate_bps`, `link_mtu_bytes`); part of every record and finding.
+        topology: index into `Experiment.topologies`.
+    """
+
+    name: str
+    workload: Workload
+    levels: dict[str, Scalar]
+    topology: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """Everything an experiment file says, with all defaults filled in."""
+
+    name: str
+    title: str
+    description: str
+    file: str
+    text: str
+    topologies: tuple[Topology, ...]
+    between: tuple[str, str]
+    paths: tuple[Path, ...]
+    baseline: str
+    combinations: tuple[Combination, ...]
+    blocks: Blocks
+    statistics: Statistics
+    seed: int
+    bottleneck: Literal["any", "path"] = "any"
+    """`path`: a trial that the machine rather than the path limited is invalid."""
+    notes: tuple[str, ...] = field(default=())
+
+    def path(self, name: str) -> Path:
+        """The path of that name, which must exist."""
+        return next(path for path in self.paths if path.name == name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedTrial:
+    """One trial to be run. `key` names it in the run directory and is the same in every expansion with the same seed."""
+
+    block: int
+    combination: str
+    path: str
+
+    @property
+    def key(self) -> str:
+        """Such as `b001-c0002-ipv6`."""
+        return f"b{self.block:03d}-{self.combination}-{self.path}"

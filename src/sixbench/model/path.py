@@ -1,0 +1,30 @@
+"""A path: the treatment under comparison."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .topology import Family
+
+
+@dataclass(frozen=True, kw_only=True)
+class Path:
+    """How traffic gets from end host to end host.
+
+    Attributes:
+        name: the experiment's name for it, such as `ipv4` or `host-to-host`.
+        mechanism: `native4`, `native6`, or a transition mechanism's name.
+        family: of the addresses that the workload's sockets use.
+        nodes: where the mechanism is installed; empty for native paths.
+        engine: who executes it; None: chosen by the mechanism, named in every record.
+        options: the mechanism's own.
+        aa_of: the path that this one repeats, where it is an A/A path.
+    """
+
+    name: str
+    mechanism: str
+    family: Family
+    nodes: tuple[str, ...] = ()
+    engine: str | None = None
+    options: dict[str, object] = field(default_factory=dict)
+    aa_of: str | None = None

@@ -1,0 +1,65 @@
+"""The record of a trial: the statistical unit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+from .workload import Scalar
+
+TRIAL_SCHEMA = "sixbench.trial/1"
+
+Status = Literal["ok", "invalid", "failed"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialRecord:
+    """What one trial was, what it measured and what proves it.
+
+    Attributes:
+        key: block, combination and path: unique in a run.
+        sequence: order of execution, from 1.
+        status: `ok`; `invalid`: measured, but not what it claims; `failed`: not measured. Only `ok` enters any statistic.
+        reasons: why it is not `ok`; empty if it is.
+        notes: remarks that do not invalidate it (such as what limited it).
+        metrics: by column, such as `goodput_bps`. What was not measured is absent.
+        theory: what the path should give, by column.
+        evidence: what proves its path: counters and captured packets.
+        limited_by: what set the result, where it is known: `path`, `cpu`, `window`, `generator`.
+        client, server: the agents' results without their series.
+    """
+
+    key: str
+    sequence: int
+    block: int
+    combination: str
+    path: str
+    mechanism: str
+    engine: str
+    workload: str
+    params: dict[str, Scalar]
+    levels: dict[str, Scalar]
+    status: Status
+    reasons: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    started_realtime_ns: int
+    elapsed_ns: int
+    metrics: dict[str, float] = field(default_factory=dict)
+    theory: dict[str, float] = field(default_factory=dict)
+    limited_by: str | None = None
+    histograms: dict[str, dict[str, Any]] = field(default_factory=dict)
+    evidence: dict[str, Any] = field(default_factory=dict)
+    client: dict[str, Any] = field(default_factory=dict)
+    server: dict[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """The form of `trial.json`."""
+        return {"schema": TRIAL_SCHEMA} | {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) is not None}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> TrialRecord:
+        """Reads `trial.json`; keys of later versions are ignored. Raises `KeyError`, `TypeError` or `ValueError` on anything else."""
+        if data.get("schema") != TRIAL_SCHEMA:
+            raise ValueError(f"schema {data.get('schema')!r} is not {TRIAL_SCHEMA}")
+        known = {f.name for f in fields(cls)}
+        return cls(**{name: value for name, value in data.items() if name in known})

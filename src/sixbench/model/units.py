@@ -1,0 +1,124 @@
+"""Quantities as people write them, and back.
+
+Sizes take B, kB, KiB, MB, MiB, GB, GiB; rates bit, kbit, Mbit, Gbit (per second); packet rates pps, kpps, Mpps; times ns, us, ms, s, min;
+ratios %. Always with the unit; only a zero may go without. A parser raises `ValueError` whose message says what would be right.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from difflib import get_close_matches
+
+_NUMBER = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*([A-Za-z%µ/]*)\s*")
+
+SIZE_BYTES = {"B": 1, "kB": 10**3, "KiB": 2**10, "MB": 10**6, "MiB": 2**20, "GB": 10**9, "GiB": 2**30}
+RATE_BPS = {"bit": 1, "kbit": 10**3, "Mbit": 10**6, "Gbit": 10**9}
+PACKET_RATE_PPS = {"pps": 1, "kpps": 10**3, "Mpps": 10**6}
+DURATION_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
+RATIO = {"%": Decimal("0.01")}
+
+
+def _parse(value: object, what: str, units: dict[str, int] | dict[str, Decimal], example: str) -> Decimal:
+    text = str(value)
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise ValueError(f"{value!r} is not {what}; write {example}")
+    if isinstance(value, (int, float)) and value == 0:
+        return Decimal(0)
+    known = ", ".join(units)
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        raise ValueError(f'"{text}" is not {what}; write a number and one of {known}, such as {example}')
+    number, unit = match.groups()
+    if not unit:
+        raise ValueError(f"{text} has no unit; {what} takes one of {known}, such as {example}")
+    if unit not in units:
+        close = _closest(unit, list(units))
+        hint = f"did you mean {number}{close}?" if close else f"such as {example}"
+        raise ValueError(f'"{text}" is not {what}: unknown unit "{unit}", it takes one of {known}; {hint}')
+    return Decimal(number) * units[unit]
+
+
+def _closest(unit: str, known: list[str]) -> str | None:
+    folded = {name.lower(): name for name in known}
+    for candidate in (unit.lower(), unit.lower().rstrip("s"), re.sub(r"(/s|ps)$", "", unit.lower())):
+        if candidate in folded:
+            return folded[candidate]
+    close = get_close_matches(unit.lower(), folded, n=1, cutoff=0.5)
+    return folded[close[0]] if close else None
+
+
+def _whole(value: Decimal, text: object, what: str) -> int:
+    if value != value.to_integral_value():
+        raise ValueError(f'"{text}" is not a whole number of {what}')
+    return int(value)
+
+
+def parse_size(value: object) -> int:
+    """Bytes of a size such as `64B`, `8 KiB`, `1.5MB`."""
+    return _whole(_parse(value, "a size", SIZE_BYTES, "64KiB"), value, "bytes")
+
+
+def parse_rate(value: object) -> int:
+    """Bits per second of a rate such as `100Mbit`."""
+    return _whole(_parse(value, "a rate", RATE_BPS, "100Mbit"), value, "bits per second")
+
+
+def parse_packet_rate(value: object) -> int:
+    """Packets per second of a rate such as `10kpps`."""
+    return _whole(_parse(value, "a packet rate", PACKET_RATE_PPS, "1000pps"), value, "packets per second")
+
+
+def parse_duration(value: object) -> int:
+    """Nanoseconds of a time such as `5s`, `50ms`, `2min`."""
+    return _whole(_parse(value, "a time", DURATION_NS, "5s"), value, "nanoseconds")
+
+
+def parse_ratio(value: object) -> float:
+    """A ratio of a percentage such as `2%` (0.02)."""
+    return float(_parse(value, "a percentage", RATIO, "2%"))
+
+
+def format_size(size_bytes: float) -> str:
+    """`65536` as `64KiB`, `1000000` as `1MB`, exact and with the largest unit that keeps it whole."""
+    for unit in ("GiB", "GB", "MiB", "MB", "KiB", "kB"):
+        factor = SIZE_BYTES[unit]
+        if size_bytes >= factor and size_bytes % factor == 0:
+            return f"{int(size_bytes // factor)}{unit}"
+    return f"{size_bytes:g}B"
+
+
+def format_rate(rate_bps: float) -> str:
+    """`100000000` as `100Mbit`, for experiments and tc."""
+    for unit in ("Gbit", "Mbit", "kbit"):
+        factor = RATE_BPS[unit]
+        if rate_bps >= factor and rate_bps % factor == 0:
+            return f"{int(rate_bps // factor)}{unit}"
+    return f"{rate_bps:g}bit"
+
+
+def format_duration(duration_ns: float) -> str:
+    """`5000000000` as `5s`, exact and with the largest unit that keeps it whole."""
+    for unit in ("min", "s", "ms", "us"):
+        factor = DURATION_NS[unit]
+        if duration_ns >= factor and duration_ns % factor == 0:
+            return f"{int(duration_ns // factor)}{unit}"
+    return f"{duration_ns:g}ns"
+
+
+def scale(value: float, unit: str) -> tuple[float, str]:
+    """The value with the prefix that reads best: `(94.1, "Mbit/s")` for `(94.1e6, "bit/s")`.
+
+    Knows bit/s, ns, B, 1/s and packets/s; any other unit is returned as it is.
+    """
+    steps: dict[str, list[tuple[float, str]]] = {
+        "bit/s": [(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1, "bit/s")],
+        "ns": [(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns")],
+        "B": [(2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B")],
+        "1/s": [(1e6, "M/s"), (1e3, "k/s"), (1, "1/s")],
+        "packets/s": [(1e6, "Mpackets/s"), (1e3, "kpackets/s"), (1, "packets/s")],
+    }
+    for factor, name in steps.get(unit, []):
+        if abs(value) >= factor:
+            return value / factor, name
+    return value, unit

@@ -1,0 +1,169 @@
+"""What a workload is: its parameters, its metrics, and how the two agents' results become them.
+
+The kinds themselves live in `model.workloads`, one file each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from . import units
+from .topology import Family
+
+ParameterKind = Literal["size", "rate", "packet-rate", "duration", "count", "flag", "choice", "word"]
+Scalar = int | float | str | bool
+Params = Mapping[str, Scalar]
+"""Parameters by their protocol names, with units: `{"message_bytes": 64, "duration_ns": 5000000000}`."""
+Result = Mapping[str, Any]
+"""An agent's result, as docs/protocol.md describes it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """One parameter of a workload.
+
+    Attributes:
+        name: as an experiment writes it, such as `message`.
+        column: the protocol's and the records' name, with its unit, such as `message_bytes`.
+        minimum, maximum: inclusive, in the column's unit.
+        length: whether it sets how long a trial is rather than what it is (then it is no level unless swept).
+    """
+
+    name: str
+    column: str
+    kind: ParameterKind
+    doc: str
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[str, ...] = ()
+    length: bool = False
+
+    def parse(self, value: object) -> Scalar:
+        """The value in the column's unit. Raises `ValueError` saying what would be right."""
+        parsed = self._parse(value)
+        if isinstance(parsed, (int, float)) and not isinstance(parsed, bool):
+            if self.minimum is not None and parsed < self.minimum:
+                raise ValueError(f"{value} is too small: at least {self.format(self.minimum)}")
+            if self.maximum is not None and parsed > self.maximum:
+                raise ValueError(f"{value} is too large: at most {self.format(self.maximum)}")
+        return parsed
+
+    def _parse(self, value: object) -> Scalar:
+        match self.kind:
+            case "size":
+                return units.parse_size(value)
+            case "rate":
+                return units.parse_rate(value)
+            case "packet-rate":
+                return units.parse_packet_rate(value)
+            case "duration":
+                return units.parse_duration(value)
+            case "count":
+                if isinstance(value, bool) or not isinstance(value, int):
+                    raise ValueError(f"{value!r} is not a whole number")
+                return value
+            case "flag":
+                if not isinstance(value, bool):
+                    raise ValueError(f"{value!r} is neither true nor false")
+                return value
+            case "choice":
+                if value not in self.choices:
+                    raise ValueError(f'"{value}" is not one of {", ".join(self.choices)}')
+                return str(value)
+            case "word":
+                if not isinstance(value, str) or not value:
+                    raise ValueError(f"{value!r} is not a word")
+                return value
+
+    def format(self, value: Scalar) -> str:
+        """The value as an experiment would write it."""
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, str):
+            return value
+        match self.kind:
+            case "size":
+                return units.format_size(value)
+            case "rate":
+                return units.format_rate(value)
+            case "packet-rate":
+                return f"{value:g}pps"
+            case "duration":
+                return units.format_duration(value)
+        return f"{value:g}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """What a trial measured: metrics by column, histograms by name, interval series by name, and remarks.
+
+    `invalid` holds reasons for which the trial is not what it claims.
+    """
+
+    metrics: dict[str, float] = field(default_factory=dict)
+    histograms: dict[str, dict[str, Any]] = field(default_factory=dict)
+    series: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    invalid: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traffic:
+    """What a trial must have put on the wire, for the evidence.
+
+    Attributes:
+        forward_payload_bytes, reverse_payload_bytes: payload that certainly arrived, each way (over all of the trial, warm-up included where known).
+        forward_datagrams: datagrams that certainly were sent client to server; None where the workload has none.
+    """
+
+    forward_payload_bytes: int = 0
+    reverse_payload_bytes: int = 0
+    forward_datagrams: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadKind:
+    """A kind of workload.
+
+    Attributes:
+        name: in experiments and in the protocol.
+        transport: what its packets carry.
+        primary: the metric that precision stops by and that figures show first.
+        headline: the metrics that the terminal shows.
+        metrics: all it can report (CPU metrics apart, which every workload has).
+        check: what is wrong with a set of parameters, as a sentence; None if nothing. Takes the parameters and the families that will use them.
+        summarise: the agents' results to metrics.
+        traffic: the agents' results to what must have crossed the wire.
+        uses_server: whether the second host takes part.
+    """
+
+    name: str
+    transport: Literal["tcp", "udp", "icmp"]
+    doc: str
+    parameters: tuple[Parameter, ...]
+    primary: str
+    headline: tuple[str, ...]
+    metrics: tuple[str, ...]
+    check: Callable[[Params, frozenset[Family]], str | None]
+    summarise: Callable[[Params, Result, Result], Measured]
+    traffic: Callable[[Params, Result, Result], Traffic]
+    uses_server: bool = True
+
+    def parameter(self, name: str) -> Parameter | None:
+        """The parameter that an experiment writes so."""
+        return next((p for p in self.parameters if p.name == name), None)
+
+    def by_column(self, column: str) -> Parameter | None:
+        """The parameter of that column."""
+        return next((p for p in self.parameters if p.column == column), None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """One workload of an experiment at one combination of levels."""
+
+    kind: str
+    params: dict[str, Scalar]
+    """By column, complete but for the agent's own defaults."""

@@ -1,0 +1,19 @@
+"""The workloads there are: one file each, and this list of them."""
+
+from __future__ import annotations
+
+from ..workload import WorkloadKind
+from . import ping, tcp_connect, tcp_crr, tcp_rr, tcp_stream, udp_rr, udp_stream
+
+WORKLOADS: dict[str, WorkloadKind] = {
+    kind.name: kind
+    for kind in (
+        tcp_stream.KIND,
+        udp_stream.KIND,
+        tcp_rr.KIND,
+        udp_rr.KIND,
+        tcp_connect.KIND,
+        tcp_crr.KIND,
+        ping.KIND,
+    )
+}

@@ -1,0 +1,74 @@
+"""What several workloads share: their common parameters, and histograms to metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..topology import Family
+from ..workload import Measured, Parameter, Params
+
+SECOND_NS = 10**9
+
+MESSAGE = Parameter(name="message", column="message_bytes", kind="size", doc="what the application writes at a time", minimum=1, maximum=2**30)
+DURATION = Parameter(name="duration", column="duration_ns", kind="duration", doc="how long to measure", minimum=10**6, maximum=24 * 3600 * SECOND_NS, length=True)
+WARMUP = Parameter(name="warmup", column="warmup_ns", kind="duration", doc="time before the measuring, not counted", minimum=0, maximum=3600 * SECOND_NS, length=True)
+BYTES = Parameter(name="bytes", column="bytes", kind="size", doc="how much to send, instead of a duration", minimum=1, maximum=2**50)
+COUNT = Parameter(name="count", column="count", kind="count", doc="how many to do, instead of a duration", minimum=1, maximum=10**9, length=True)
+INTERVAL = Parameter(name="interval", column="interval_ns", kind="duration", doc="length of an interval of the series", minimum=10**6, maximum=3600 * SECOND_NS, length=True)
+TIMEOUT = Parameter(name="timeout", column="timeout_ns", kind="duration", doc="how long an answer is waited for", minimum=10**6, maximum=600 * SECOND_NS, length=True)
+SNDBUF = Parameter(name="sndbuf", column="sndbuf_bytes", kind="size", doc="SO_SNDBUF of both ends; absent: autotuning", minimum=2048, maximum=2**30)
+RCVBUF = Parameter(name="rcvbuf", column="rcvbuf_bytes", kind="size", doc="SO_RCVBUF of both ends; absent: autotuning", minimum=2048, maximum=2**30)
+CONGESTION = Parameter(name="congestion", column="congestion", kind="word", doc="TCP congestion control; cubic unless given")
+MSS = Parameter(name="mss", column="mss_bytes", kind="size", doc="TCP_MAXSEG: largest segment, options included", minimum=88, maximum=65495)
+NODELAY = Parameter(name="nodelay", column="nodelay", kind="flag", doc="TCP_NODELAY: send at once")
+
+UDP_MAX_BYTES: dict[Family, int] = {4: 65507, 6: 65527}
+"""Largest UDP payload: 65535 less the IPv4 header and the UDP header (RFC 791, RFC 768); over IPv6 less the UDP header only (RFC 8200: the payload length excludes the header)."""
+
+
+def one_length(params: Params, *names: str) -> str | None:
+    """What is wrong unless exactly one of these columns is given."""
+    given = [name for name in names if name in params]
+    if len(given) == 1:
+        return None
+    words = " or ".join(name.removesuffix("_ns") for name in names)
+    return f"give one of {words}" + (f", not {len(given)}" if given else "")
+
+
+def udp_size(params: Params, column: str, families: frozenset[Family]) -> str | None:
+    """What is wrong where a datagram of that size cannot exist (RFC 768 and the family's length field)."""
+    size = params.get(column)
+    for family in sorted(families):
+        if isinstance(size, int) and size > UDP_MAX_BYTES[family]:
+            return f"{size} bytes do not fit in a UDP datagram: at most {UDP_MAX_BYTES[family]} over IPv{family}"
+    if isinstance(size, int) and size < 32:
+        return f"{size} bytes are too few: a datagram carries 32 bytes of token, sequence number and time"
+    return None
+
+
+def histogram(measured: Measured, result: Mapping[str, Any], field: str, name: str, *statistics: str) -> None:
+    """Puts a histogram of a result among the measured, and the statistics of it that are metrics.
+
+    Args:
+        field: its name in the result.
+        name: the prefix of the metrics, such as `rtt`.
+        statistics: of `mean`, `min`, `p50`, `p90`, `p99`, `p999`, `stdev`.
+    """
+    values = result.get(field)
+    if not isinstance(values, Mapping) or not values.get("count"):
+        return
+    measured.histograms[name] = dict(values)
+    for statistic in statistics:
+        if statistic in values:
+            measured.metrics[f"{name}_{statistic}_ns"] = float(values[statistic])
+
+
+def rate(count: float, measured_ns: float) -> float | None:
+    """Count per second; None where no time was measured."""
+    return count * 1e9 / measured_ns if measured_ns > 0 else None
+
+
+def length_defaults(params: Params) -> str | None:
+    """A duration or a count, not both."""
+    return one_length(params, "duration_ns", "count")

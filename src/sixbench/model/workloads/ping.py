@@ -1,0 +1,52 @@
+"""`ping`: ICMP and ICMPv6 echo."""
+
+from __future__ import annotations
+
+from ..topology import Family
+from ..workload import Measured, Parameter, Params, Result, Traffic, WorkloadKind
+from .common import COUNT, DURATION, INTERVAL, TIMEOUT, WARMUP, histogram, one_length
+from .request_response import STATISTICS
+
+
+def _check(params: Params, families: frozenset[Family]) -> str | None:
+    return one_length(params, "duration_ns", "count")
+
+
+def _summarise(params: Params, client: Result, server: Result) -> Measured:
+    measured = Measured()
+    histogram(measured, client, "rtt", "rtt", *STATISTICS)
+    histogram(measured, client, "rtt_jitter", "rtt_jitter", "mean", "p99")
+    if not client["sent"]:
+        measured.invalid.append("no echo request was sent")
+        return measured
+    measured.metrics["loss_ratio"] = client["lost"] / client["sent"]
+    if not client["received"]:
+        measured.invalid.append(f"none of {client['sent']} echo requests was answered")
+    return measured
+
+
+def _traffic(params: Params, client: Result, server: Result) -> Traffic:
+    payload = int(params.get("payload_bytes", 56)) * int(client["received"])
+    return Traffic(forward_payload_bytes=payload, reverse_payload_bytes=payload)
+
+
+KIND = WorkloadKind(
+    name="ping",
+    transport="icmp",
+    doc="ICMP (RFC 792) and ICMPv6 (RFC 4443) echo on an absolute schedule.",
+    parameters=(
+        Parameter(name="payload", column="payload_bytes", kind="size", doc="data of the echo request", minimum=24, maximum=65507),
+        INTERVAL,
+        DURATION,
+        COUNT,
+        WARMUP,
+        TIMEOUT,
+    ),
+    primary="rtt_p50",
+    headline=("rtt_p50", "rtt_p99", "loss_ratio"),
+    metrics=(*(f"rtt_{s}" for s in STATISTICS), "rtt_jitter_mean", "rtt_jitter_p99", "loss_ratio"),
+    check=_check,
+    summarise=_summarise,
+    traffic=_traffic,
+    uses_server=False,
+)

@@ -1,0 +1,24 @@
+"""`tcp-connect`: how long a TCP connection takes to open."""
+
+from __future__ import annotations
+
+from ..workload import Params, Result, Traffic, WorkloadKind
+from .connections import PARAMETERS, check, summarise, traffic
+
+
+def _traffic(params: Params, client: Result, server: Result) -> Traffic:
+    return traffic(0, client)
+
+
+KIND = WorkloadKind(
+    name="tcp-connect",
+    transport="tcp",
+    doc="Socket, connect, close; one after the other.",
+    parameters=PARAMETERS,
+    primary="connect_p50",
+    headline=("connect_p50", "connect_p99", "transactions_rate", "cpu_busy"),
+    metrics=("connect_mean", "connect_p50", "connect_p99", "transactions_rate"),
+    check=check,
+    summarise=summarise,
+    traffic=_traffic,
+)

@@ -1,0 +1,24 @@
+"""`tcp-crr`: the web client of the papers: connect, one byte there, one byte back, close."""
+
+from __future__ import annotations
+
+from ..workload import Params, Result, Traffic, WorkloadKind
+from .connections import PARAMETERS, check, summarise, traffic
+
+
+def _traffic(params: Params, client: Result, server: Result) -> Traffic:
+    return traffic(1, client)
+
+
+KIND = WorkloadKind(
+    name="tcp-crr",
+    transport="tcp",
+    doc="Socket, connect, one byte there, one byte back, close; one after the other.",
+    parameters=PARAMETERS,
+    primary="transactions_rate",
+    headline=("transactions_rate", "transaction_p50", "connect_p50", "cpu_busy"),
+    metrics=("transactions_rate", "transaction_mean", "transaction_p50", "transaction_p99", "connect_mean", "connect_p50", "connect_p99"),
+    check=check,
+    summarise=summarise,
+    traffic=_traffic,
+)

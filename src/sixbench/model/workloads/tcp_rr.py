@@ -1,0 +1,30 @@
+"""`tcp-rr`: request and response over one TCP connection, one in flight."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..topology import Family
+from ..workload import Params, WorkloadKind
+from .common import CONGESTION, COUNT, DURATION, INTERVAL, MESSAGE, MSS, NODELAY, RCVBUF, SNDBUF, TIMEOUT, WARMUP, one_length
+from .request_response import HEADLINE, METRICS, summarise, traffic
+
+RESPONSE = replace(MESSAGE, name="response", column="response_bytes", doc="size of the answer; as the message unless given")
+
+
+def _check(params: Params, families: frozenset[Family]) -> str | None:
+    return one_length(params, "duration_ns", "count")
+
+
+KIND = WorkloadKind(
+    name="tcp-rr",
+    transport="tcp",
+    doc="Request and response over one TCP connection, one in flight (closed loop).",
+    parameters=(MESSAGE, RESPONSE, DURATION, COUNT, WARMUP, TIMEOUT, NODELAY, SNDBUF, RCVBUF, MSS, CONGESTION, INTERVAL),
+    primary="rtt_p50",
+    headline=HEADLINE,
+    metrics=METRICS,
+    check=_check,
+    summarise=summarise,
+    traffic=traffic,
+)

@@ -1,0 +1,92 @@
+"""`tcp-stream`: bulk transfer over TCP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..topology import Family
+from ..workload import Measured, Parameter, Params, Result, Traffic, WorkloadKind
+from .common import BYTES, CONGESTION, DURATION, INTERVAL, MESSAGE, MSS, NODELAY, RCVBUF, SNDBUF, WARMUP, one_length
+
+
+def _check(params: Params, families: frozenset[Family]) -> str | None:
+    if "bytes" in params and params.get("warmup_ns"):
+        return "a transfer of a number of bytes has no warm-up: leave warmup out"
+    return one_length(params, "duration_ns", "bytes")
+
+
+def _summarise(params: Params, client: Result, server: Result) -> Measured:
+    measured = Measured()
+    _receiver(measured, server.get("forward_receiver"), "goodput_bps", "forward")
+    _receiver(measured, client.get("reverse_receiver"), "goodput_reverse_bps" if "forward_receiver" in server else "goodput_bps", "reverse")
+    for direction, sender in (("forward", client.get("forward_sender")), ("reverse", server.get("reverse_sender"))):
+        if sender:
+            _sender(measured, sender, direction)
+    return measured
+
+
+def _receiver(measured: Measured, receiver: Any, column: str, direction: str) -> None:
+    if not receiver:
+        return
+    if receiver["measured_ns"] > 0 and receiver["measured_bytes"] > 0:
+        measured.metrics[column] = receiver["measured_bytes"] * 8e9 / receiver["measured_ns"]
+    else:
+        measured.invalid.append(
+            f"{direction}: {receiver.get('reads', 0)} reads in the window are too few for a rate; measure for longer or send more"
+        )
+    if receiver.get("series"):
+        measured.series[f"{direction}_receiver"] = receiver["series"]
+
+
+def _sender(measured: Measured, sender: dict[str, Any], direction: str) -> None:
+    series = sender.get("series") or {}
+    if series:
+        measured.series[f"{direction}_sender"] = series
+    if "tcp_rtt_mean_ns" not in measured.metrics:
+        samples = [value for value in series.get("rtt_ns", []) if value is not None]
+        if samples:
+            measured.metrics["tcp_rtt_mean_ns"] = sum(samples) / len(samples)
+        if len(samples) > 1:
+            steps = [abs(after - before) for before, after in zip(samples, samples[1:], strict=False)]
+            measured.metrics["tcp_jitter_mean_ns"] = sum(steps) / len(steps)
+        info = sender.get("tcp_info") or {}
+        if info.get("segments_out"):
+            measured.metrics["retransmits_ratio"] = info.get("retransmits", 0) / info["segments_out"]
+    if "transfer_ns" in sender and "transfer_time_ns" not in measured.metrics:
+        measured.metrics["transfer_time_ns"] = float(sender["transfer_ns"])
+
+
+def _traffic(params: Params, client: Result, server: Result) -> Traffic:
+    forward, reverse = server.get("forward_receiver"), client.get("reverse_receiver")
+    return Traffic(
+        forward_payload_bytes=forward["received_bytes"] if forward else 0,
+        reverse_payload_bytes=reverse["received_bytes"] if reverse else 0,
+    )
+
+
+KIND = WorkloadKind(
+    name="tcp-stream",
+    transport="tcp",
+    doc="Bulk transfer over TCP; goodput as the receiver sees it.",
+    parameters=(
+        MESSAGE,
+        DURATION,
+        BYTES,
+        WARMUP,
+        Parameter(name="streams", column="streams", kind="count", doc="parallel connections in each direction", minimum=1, maximum=1024),
+        Parameter(name="direction", column="direction", kind="choice", doc="who sends", choices=("forward", "reverse", "both")),
+        SNDBUF,
+        RCVBUF,
+        Parameter(name="window", column="window_bytes", kind="size", doc="TCP_WINDOW_CLAMP: largest window offered", minimum=1024, maximum=2**30),
+        MSS,
+        CONGESTION,
+        NODELAY,
+        INTERVAL,
+    ),
+    primary="goodput",
+    headline=("goodput", "goodput_reverse", "transfer_time", "tcp_rtt_mean", "cpu_busy", "cpu_per_byte"),
+    metrics=("goodput", "goodput_reverse", "transfer_time", "tcp_rtt_mean", "tcp_jitter_mean", "retransmits_ratio"),
+    check=_check,
+    summarise=_summarise,
+    traffic=_traffic,
+)

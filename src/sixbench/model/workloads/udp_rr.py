@@ -1,0 +1,39 @@
+"""`udp-rr`: request and response in UDP datagrams, one in flight."""
+
+from __future__ import annotations
+
+from ..topology import Family
+from ..workload import Measured, Params, Result, WorkloadKind
+from .common import COUNT, DURATION, INTERVAL, MESSAGE, RCVBUF, SNDBUF, TIMEOUT, WARMUP, one_length, udp_size
+from .request_response import HEADLINE, METRICS, summarise, traffic
+from .tcp_rr import RESPONSE
+
+
+def _check(params: Params, families: frozenset[Family]) -> str | None:
+    return (
+        udp_size(params, "message_bytes", families)
+        or udp_size(params, "response_bytes", families)
+        or one_length(params, "duration_ns", "count")
+    )
+
+
+def _summarise(params: Params, client: Result, server: Result) -> Measured:
+    measured = summarise(params, client, server)
+    lost, transactions = client.get("lost", 0), client["transactions"]
+    if transactions + lost:
+        measured.metrics["loss_ratio"] = lost / (transactions + lost)
+    return measured
+
+
+KIND = WorkloadKind(
+    name="udp-rr",
+    transport="udp",
+    doc="Request and response in UDP datagrams, one in flight (closed loop); one that is not answered in time counts as lost.",
+    parameters=(MESSAGE, RESPONSE, DURATION, COUNT, WARMUP, TIMEOUT, SNDBUF, RCVBUF, INTERVAL),
+    primary="rtt_p50",
+    headline=(*HEADLINE, "loss_ratio"),
+    metrics=(*METRICS, "loss_ratio"),
+    check=_check,
+    summarise=_summarise,
+    traffic=traffic,
+)

@@ -1,0 +1,92 @@
+"""`udp-stream`: a one-way flow of datagrams on an absolute schedule."""
+
+from __future__ import annotations
+
+from ..topology import Family
+from ..workload import Measured, Parameter, Params, Result, Traffic, WorkloadKind
+from .common import BYTES, COUNT, DURATION, INTERVAL, RCVBUF, SNDBUF, WARMUP, histogram, one_length, rate, udp_size
+
+
+def _check(params: Params, families: frozenset[Family]) -> str | None:
+    if "rate_bps" in params and "rate_pps" in params:
+        return "give rate or packet-rate, not both"
+    if "datagram_bytes" not in params:
+        return "datagram is missing: the size of the UDP payload, such as 1400B"
+    return udp_size(params, "datagram_bytes", families) or one_length(params, "duration_ns", "bytes", "count")
+
+
+def _summarise(params: Params, client: Result, server: Result) -> Measured:
+    measured = Measured()
+    sent, unique = client["sent"], server["unique"]
+    if not sent:
+        measured.invalid.append("the sender sent nothing in the measured time")
+        return measured
+    lost_middle, lost_tail = server["lost_middle"], server.get("lost_tail", 0)
+    if unique + lost_middle + lost_tail != sent:
+        measured.invalid.append(
+            f"the loss ledger does not add up: sent {sent} is not received once {unique} + lost in the middle {lost_middle} + lost at the tail {lost_tail}"
+        )
+    measured.metrics["loss_ratio"] = (lost_middle + lost_tail) / sent
+    measured.metrics["duplicates_ratio"] = server["duplicates"] / sent
+    measured.metrics["reordered_ratio"] = server["reordered"] / sent
+    if not unique:
+        measured.invalid.append(f"none of {sent} datagrams arrived")
+        return measured
+    goodput = rate(8 * server["measured_bytes"], server["measured_ns"])
+    if goodput is not None:
+        measured.metrics["goodput_bps"] = goodput
+        measured.metrics["packets_rate_pps"] = goodput / (8 * int(params["datagram_bytes"]))
+    if "jitter_rfc3550_ns" in server:
+        measured.metrics["jitter_rfc3550_ns"] = float(server["jitter_rfc3550_ns"])
+    histogram(measured, server, "one_way_delay", "one_way_delay", "mean", "min", "p50", "p99", "p999")
+    histogram(measured, server, "ipdv", "ipdv", "mean", "p50", "p99")
+    histogram(measured, server, "pdv", "pdv", "p50", "p99", "p999")
+    if client.get("lateness", {}).get("count"):
+        measured.histograms["send_lateness"] = dict(client["lateness"])
+    if server.get("series"):
+        measured.series["receiver"] = server["series"]
+    if server.get("socket_drops"):
+        measured.notes.append(f"{server['socket_drops']} datagrams were dropped at the receiver's socket buffer")
+    _generator(measured, params, client)
+    return measured
+
+
+def _generator(measured: Measured, params: Params, client: Result) -> None:
+    """A generator that could not keep its rate measured itself, not the path (RFC 2544 section 6)."""
+    due_pps = params.get("rate_pps") or (int(params["rate_bps"]) / (8 * int(params["datagram_bytes"])) if "rate_bps" in params else None)
+    sent_pps = rate(client["sent"] - 1, client["measured_ns"]) if client["sent"] > 1 else None
+    if due_pps and sent_pps and sent_pps < 0.99 * float(due_pps):
+        measured.invalid.append(f"tester-limited: sent {sent_pps:.0f} datagrams/s where {float(due_pps):.0f} were asked for")
+
+
+def _traffic(params: Params, client: Result, server: Result) -> Traffic:
+    return Traffic(forward_payload_bytes=server["unique_bytes"], forward_datagrams=server["received"])
+
+
+KIND = WorkloadKind(
+    name="udp-stream",
+    transport="udp",
+    doc="A one-way flow of UDP datagrams on an absolute schedule, with a loss ledger and delays by kernel timestamps.",
+    parameters=(
+        Parameter(name="datagram", column="datagram_bytes", kind="size", doc="UDP payload of each datagram", minimum=1, maximum=2**20),
+        Parameter(name="rate", column="rate_bps", kind="rate", doc="UDP payload bits per second; neither rate: as fast as the socket takes them", minimum=1, maximum=10**13),
+        Parameter(name="packet-rate", column="rate_pps", kind="packet-rate", doc="datagrams per second", minimum=1, maximum=10**9),
+        DURATION,
+        BYTES,
+        COUNT,
+        WARMUP,
+        SNDBUF,
+        RCVBUF,
+        INTERVAL,
+    ),
+    primary="goodput",
+    headline=("goodput", "loss_ratio", "one_way_delay_p50", "jitter_rfc3550", "cpu_busy", "cpu_per_packet"),
+    metrics=(
+        *("goodput", "packets_rate", "loss_ratio", "duplicates_ratio", "reordered_ratio"),
+        *(f"one_way_delay_{s}" for s in ("mean", "min", "p50", "p99", "p999")),
+        *("ipdv_mean", "ipdv_p50", "ipdv_p99", "pdv_p50", "pdv_p99", "pdv_p999", "jitter_rfc3550"),
+    ),
+    check=_check,
+    summarise=_summarise,
+    traffic=_traffic,
+)

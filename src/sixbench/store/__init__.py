@@ -1,0 +1,21 @@
+"""The run directory: what is in it, written atomically, read back.
+
+::
+
+    DIR/
+      manifest.json            experiment (text and read), seed, versions, kernel, settings, state
+      experiment.yaml          the file as it was
+      trials/KEY/              one immutable directory a trial, renamed into place when complete
+        trial.json             the record
+        series.parquet         interval series: source, t_ns, quantity, value
+        *.pcap                 header captures
+      trials.parquet           derived: one row a trial, for pandas and DuckDB
+      findings.json, report.html, figures/     derived
+
+May import `model` only. No layer but this one knows file names.
+"""
+
+from .manifest import Environment, Manifest, RunState
+from .run_directory import Run, RunWriter, create_run, open_run, read_run
+
+__all__ = ["Environment", "Manifest", "Run", "RunState", "RunWriter", "create_run", "open_run", "read_run"]

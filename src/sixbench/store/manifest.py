@@ -1,0 +1,92 @@
+"""The manifest of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pydantic import TypeAdapter
+
+from ..model.errors import StoreError
+from ..model.experiment import Experiment
+
+RUN_SCHEMA = "sixbench.run/1"
+
+RunState = Literal["running", "complete", "interrupted", "partial"]
+"""`partial`: ended by itself with trials that failed or could not be run."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Environment:
+    """Where a run took place.
+
+    Attributes:
+        kernel, machine, cpu, distribution: as the system names them.
+        cores, memory_bytes: of the machine.
+        versions: of sixbench, the agent, Python, iproute2 and the libraries that compute.
+        sysctls: the settings that the result depends on, read in a node.
+        privileges: `root` or `user-namespace`.
+    """
+
+    kernel: str
+    machine: str
+    cpu: str
+    distribution: str
+    cores: int
+    memory_bytes: int
+    versions: dict[str, str]
+    sysctls: dict[str, str] = field(default_factory=dict)
+    privileges: str = "root"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """What a run is and how it went.
+
+    Attributes:
+        run: its name, unique on this machine.
+        paper: name of the paper that the experiment reproduces; None for others.
+        quick: whether `--quick` shortened it.
+        command: the command line.
+        measured_ns: sum of the trials' elapsed time.
+        lab_build_ns: how long each build of a network took.
+        overhead_ns: time between trials that was spent outside them.
+    """
+
+    run: str
+    experiment: Experiment
+    environment: Environment
+    state: RunState
+    started_realtime_ns: int
+    ended_realtime_ns: int | None = None
+    paper: str | None = None
+    quick: bool = False
+    command: list[str] = field(default_factory=list)
+    lab_build_ns: list[int] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+_ADAPTER: TypeAdapter[Manifest] | None = None
+
+
+def _adapter() -> TypeAdapter[Manifest]:
+    global _ADAPTER
+    if _ADAPTER is None:
+        _ADAPTER = TypeAdapter(Manifest)
+    return _ADAPTER
+
+
+def manifest_to_json(manifest: Manifest) -> dict[str, Any]:
+    """The form of `manifest.json`."""
+    data: dict[str, Any] = _adapter().dump_python(manifest, mode="json", exclude_none=True)
+    return {"schema": RUN_SCHEMA} | data
+
+
+def manifest_from_json(data: dict[str, Any], where: str) -> Manifest:
+    """Reads it back. Raises `StoreError`."""
+    if data.get("schema") != RUN_SCHEMA:
+        raise StoreError(f"{where}: schema {data.get('schema')!r} is not {RUN_SCHEMA}: written by another version of sixbench?")
+    try:
+        return _adapter().validate_python({name: value for name, value in data.items() if name != "schema"})
+    except ValueError as error:
+        raise StoreError(f"{where}: damaged manifest: {error}") from error

@@ -1,0 +1,41 @@
+"""Interval series as Parquet, one long table: source, t_ns, quantity, value."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+_SCHEMA = pa.schema([("source", pa.string()), ("t_ns", pa.int64()), ("quantity", pa.string()), ("value", pa.float64())])
+
+
+def write_series(path: Path, series: dict[str, dict[str, list[float]]]) -> None:
+    """Writes series by source; each has `t_ns` and other lists of the same length. Missing values (None) are left out."""
+    sources: list[str] = []
+    times: list[int] = []
+    quantities: list[str] = []
+    values: list[float] = []
+    for source, columns in series.items():
+        t_ns = columns.get("t_ns", [])
+        for quantity, column in columns.items():
+            if quantity == "t_ns":
+                continue
+            for t, value in zip(t_ns, column, strict=True):
+                if value is not None:
+                    sources.append(source)
+                    times.append(int(t))
+                    quantities.append(quantity)
+                    values.append(float(value))
+    pq.write_table(pa.table([sources, times, quantities, values], schema=_SCHEMA), path, compression="zstd")
+
+
+def read_series(path: Path) -> dict[str, dict[str, list[float]]]:
+    """Reads them back: source, then quantity, to lists; every quantity has its own `quantity:t_ns` list beside it."""
+    series: dict[str, dict[str, list[float]]] = {}
+    table = pq.read_table(path)
+    for source, t, quantity, value in zip(*(table[name].to_pylist() for name in _SCHEMA.names), strict=True):
+        columns = series.setdefault(source, {})
+        columns.setdefault(f"{quantity}:t_ns", []).append(t)
+        columns.setdefault(quantity, []).append(value)
+    return series
