@@ -1,6 +1,6 @@
 # `make` or `make help` lists the targets. Everything is made in .venv, target and dist; `make clean` removes these.
 
-PYTHON ?= python3
+export PYTHON ?= python3
 UV_VERSION := 0.13.8
 PYTEST_ARGS ?=
 OUT ?= runs/demo-$(shell date -u +%Y%m%dT%H%M%SZ)
@@ -8,6 +8,7 @@ OUT ?= runs/demo-$(shell date -u +%Y%m%dT%H%M%SZ)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
+UV_STAMP := $(STAMPS)/uv-$(UV_VERSION)
 UV_PIP_OPTIONS := --quiet --python $(BIN)/python
 
 # Rust is often installed for one user, in a folder that only login shells have in PATH.
@@ -19,6 +20,7 @@ BPF_SOURCES := $(wildcard bpf/*.c bpf/*.h)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
+.NOTPARALLEL:
 MAKEFLAGS += --no-builtin-rules
 
 .PHONY: help
@@ -38,12 +40,13 @@ system-test:
 system-bench:
 	@tools/system-packages bench
 
-$(STAMPS)/uv: Makefile | system
+# The stamp's name carries the version, so that another version makes another stamp.
+$(UV_STAMP): | system
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 	@mkdir -p $(STAMPS) && touch $@
 
-$(STAMPS)/packages: requirements.lock $(STAMPS)/uv
+$(STAMPS)/packages: requirements.lock $(UV_STAMP)
 	$(BIN)/uv pip sync $(UV_PIP_OPTIONS) --require-hashes requirements.lock
 	@touch $@
 
@@ -72,7 +75,7 @@ test-rust: | system
 	cargo test --workspace --locked
 
 test-python: install system-test
-	$(BIN)/pytest $(PYTEST_ARGS)
+	$(strip $(BIN)/pytest $(PYTEST_ARGS))
 
 .PHONY: lint lint-python lint-rust lint-c
 lint: lint-python lint-rust lint-c ## check style, types and layers; `make -k lint` does not stop at the first finding
@@ -104,7 +107,7 @@ bench: install system-bench ## measure sixbench itself, and its peers beside it
 # --- maintain -----------------------------------------------------------------------------------------------------
 
 .PHONY: lock
-lock: $(STAMPS)/uv ## resolve requirements.lock anew, to the newest versions that pyproject.toml allows
+lock: $(UV_STAMP) ## resolve requirements.lock anew, to the newest versions that pyproject.toml allows
 	$(BIN)/uv pip compile --quiet --upgrade --universal --generate-hashes --no-annotate \
 		--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
 		--group dev --output-file requirements.lock pyproject.toml

@@ -54,14 +54,14 @@ class Link:
     name: str
     ends: tuple[Interface, Interface]
     mtu_bytes: int
-    rate_bps: int | None
-    queue_bytes: int | None
-    queue_ns: int | None
-    burst_bytes: int | None
+    rate_bps: int | None = None
+    queue_bytes: int | None = None
+    queue_ns: int | None = None
+    burst_bytes: int | None = None
     delay_ns: int
     jitter_ns: int
     loss_ratio: float
-    offload: bool | None
+    offload: bool | None = None
 
     @property
     def offload_on(self) -> bool:

@@ -1,0 +1,39 @@
+"""Where the agent's binary is."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from ..model.errors import CapabilityError
+
+ENVIRONMENT_VARIABLE = "SIXBENCH_AGENT"
+NAME = "sixbench-agent"
+
+
+def find_agent() -> Path:
+    """The agent to run: `$SIXBENCH_AGENT`, else beside this Python, else on the PATH. Raises `CapabilityError`."""
+    named = os.environ.get(ENVIRONMENT_VARIABLE)
+    if named:
+        path = Path(named)
+        if not os.access(path, os.X_OK):
+            raise CapabilityError(f"${ENVIRONMENT_VARIABLE} names {path}, which cannot be executed")
+        return path
+    beside = Path(sys.executable).parent / NAME
+    if os.access(beside, os.X_OK):
+        return beside
+    found = shutil.which(NAME)
+    if found:
+        return Path(found)
+    raise CapabilityError(f"the program {NAME} is neither beside {sys.executable} nor on the PATH; install it with: make install")
+
+
+def agent_version(path: Path) -> str:
+    """What it says of itself. Raises `CapabilityError` where it does not run."""
+    try:
+        return subprocess.run([path, "--version"], capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError) as error:
+        raise CapabilityError(f"running {path} --version: {error}") from error

@@ -1,0 +1,47 @@
+"""From trials to findings, and from a paper's claims to verdicts.
+
+Everything here is a pure function of a run that was read: no network, no agent, no clock; the same run gives the same analysis on any
+machine. `report` renders what comes out; `run` asks `stopping` whether a combination needs more blocks. May import `stats`, `store`,
+`theory`, `plan` and `model`; never `lab` or `agent`.
+
+=============  ==================================================================================
+`estimates`    each path by itself: mean and interval of every metric
+`findings`     each path against its baseline: ratio, interval, verdict
+`noise`        the A/A comparisons beside them
+`stopping`     when a combination has been measured often enough
+`claims`       what became of a paper's claims and numbers
+=============  ==================================================================================
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..model.finding import Analysis
+
+if TYPE_CHECKING:
+    from ..store import Run
+
+__all__ = ["analyse"]
+
+
+def analyse(run: Run, paper: Any = None) -> Analysis:
+    """All that a report is made from, beside the run itself.
+
+    Args:
+        run: as `store.read_run` gives it; it may be unfinished.
+        paper: the paper that the experiment reproduces, whose claims are judged and whose numbers are set beside ours.
+    """
+    from .estimates import estimates
+    from .findings import findings
+    from .noise import noise_remarks
+
+    measured = estimates(run)
+    found = findings(run, measured)
+    remarks = noise_remarks(found)
+    if paper is None:
+        return Analysis(estimates=measured, findings=found, remarks=remarks)
+    from .claims import judge
+
+    claims, published = judge(paper, run, found, measured)
+    return Analysis(estimates=measured, findings=found, claims=claims, published=published, remarks=remarks)

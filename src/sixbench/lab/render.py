@@ -1,0 +1,230 @@
+"""A topology as commands: `sysctl`, `ip -batch`, `ethtool`, `tc -batch`, one script a node. Nothing here touches the machine.
+
+Order: settings, then links (a veth pair is made with both ends in place), then devices with addresses, then queues, then routes. Within a step the nodes are
+independent of one another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..model.topology import ETHERNET_MIN_MTU_V6, Interface, Link, Node, Topology
+
+ETHERNET_HEADER_BYTES = 14
+WIRE_OVERHEAD_BYTES = 24
+"""What a frame takes on the wire beyond what tc counts (from the Ethernet header on): preamble and SFD 8, FCS 4, inter-frame gap 12 (IEEE 802.3)."""
+MIN_WIRE_BYTES = 84
+"""The shortest frame, 64 bytes, with preamble and gap."""
+
+DEFAULT_BURST_NS = 2_000_000
+"""Bucket of the rate limiter, in time. tbf sends whatever its timer missed while the bucket was not full, so the bucket must outlast a late wake-up (60..100 us at
+the 99th percentile, some milliseconds under load, measured) or the link is slower than its rate."""
+MIN_BURST_FRAMES = 2
+
+DEFAULT_QUEUE_NS = 50_000_000
+MIN_QUEUE_BYTES = 128 * 1024
+"""So that the largest UDP datagram, in fragments, fits into the queue of the slowest link."""
+
+BASE_SYSCTL = {
+    "net.ipv6.conf.all.accept_dad": "0",
+    "net.ipv6.conf.default.accept_dad": "0",
+    "net.ipv6.conf.all.accept_ra": "0",
+    "net.ipv6.conf.default.accept_ra": "0",
+    "net.ipv6.conf.all.router_solicitations": "0",
+    "net.ipv6.conf.default.router_solicitations": "0",
+    "net.ipv4.conf.all.rp_filter": "0",
+    "net.ipv4.conf.default.rp_filter": "0",
+    "net.ipv4.tcp_congestion_control": "cubic",
+    "net.ipv4.tcp_no_metrics_save": "1",
+    "net.ipv4.tcp_tw_reuse": "1",
+    "net.ipv4.ip_local_port_range": "1024 65535",
+}
+"""Of every node. Metrics are not saved so that a trial does not start with what the one before it learned; ports are reused so that connection rates can be measured for minutes."""
+
+ROUTER_SYSCTL = {"net.ipv4.ip_forward": "1", "net.ipv6.conf.all.forwarding": "1"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeScript:
+    """What is run in one node, step by step.
+
+    Attributes:
+        sysctl: settings.
+        links: lines for `ip -batch`; `{pid:NAME}` stands for the process that holds the namespace of node NAME.
+        devices: lines for `ip -batch`.
+        ethtool: arguments of `ethtool`, one list a call.
+        queues: lines for `tc -batch`.
+        routes: lines for `ip -batch`.
+    """
+
+    node: str
+    sysctl: dict[str, str]
+    links: list[str]
+    devices: list[str]
+    ethtool: list[list[str]]
+    queues: list[str]
+    routes: list[str]
+
+
+def render(topology: Topology) -> dict[str, NodeScript]:
+    """The script of every node, by its name."""
+    links: dict[str, list[str]] = {name: [] for name in topology.nodes}
+    for index, link in enumerate(topology.links):
+        first, second = link.ends
+        links[first.node].append(
+            f"link add name {first.name} address {_mac(index, 1)} type veth "
+            f"peer name {second.name} address {_mac(index, 2)} netns {{pid:{second.node}}}"
+        )
+    return {
+        name: NodeScript(
+            node=name,
+            sysctl=_sysctl(node),
+            links=links[name],
+            devices=_devices(topology, name),
+            ethtool=[_offload(link, link.end_of(name)) for link in topology.links_of(name) if link.offload is not None or not link.offload_on],
+            queues=[line for link in topology.links_of(name) for line in _queue(link, link.end_of(name))],
+            routes=_routes(topology, name),
+        )
+        for name, node in topology.nodes.items()
+    }
+
+
+def carries_ipv6(link: Link) -> bool:
+    """Whether the kernel lets a link of this MTU carry IPv6 (RFC 8200 section 5)."""
+    return link.mtu_bytes >= ETHERNET_MIN_MTU_V6
+
+
+def burst_bytes(link: Link) -> int:
+    """Bucket of the link's rate limiter."""
+    if link.burst_bytes is not None:
+        return link.burst_bytes
+    assert link.rate_bps is not None, "only a link with a rate has a bucket"
+    frame = link.mtu_bytes + ETHERNET_HEADER_BYTES + WIRE_OVERHEAD_BYTES
+    return max(MIN_BURST_FRAMES * frame, link.rate_bps * DEFAULT_BURST_NS // 8 // 10**9)
+
+
+def queue_bytes(link: Link) -> int:
+    """Limit of the queue before the link's rate."""
+    if link.queue_bytes is not None:
+        return link.queue_bytes
+    assert link.rate_bps is not None, "only a link with a rate has a queue"
+    if link.queue_ns is not None:
+        return max(link.rate_bps * link.queue_ns // 8 // 10**9, link.mtu_bytes + ETHERNET_HEADER_BYTES)
+    return max(link.rate_bps * DEFAULT_QUEUE_NS // 8 // 10**9, MIN_QUEUE_BYTES)
+
+
+def script_text(script: NodeScript, pids: Mapping[str, str] | None = None) -> str:
+    """The script as a person would type it into a shell in that node."""
+    lines = [f"sysctl -w {name}='{value}'" for name, value in script.sysctl.items()]
+    lines += [f"ip {line}" for line in script.links]
+    lines += [f"ip {line}" for line in script.devices]
+    lines += ["ethtool " + " ".join(arguments) for arguments in script.ethtool]
+    lines += [f"tc {line}" for line in script.queues]
+    lines += [f"ip {line}" for line in script.routes]
+    text = "\n".join(lines)
+    return fill_pids(text, pids) if pids is not None else text
+
+
+def fill_pids(text: str, pids: Mapping[str, str]) -> str:
+    """Puts process numbers for `{pid:NAME}`."""
+    for name, pid in pids.items():
+        text = text.replace(f"{{pid:{name}}}", pid)
+    return text
+
+
+def _mac(link: int, end: int) -> str:
+    """A locally administered address, predictable like the IP addresses."""
+    return f"02:00:00:{link >> 8:02x}:{link & 0xFF:02x}:{end:02x}"
+
+
+def _sysctl(node: Node) -> dict[str, str]:
+    return BASE_SYSCTL | (ROUTER_SYSCTL if node.kind == "router" else {}) | node.sysctl
+
+
+def _devices(topology: Topology, node: str) -> list[str]:
+    lines = ["link set lo up"]
+    for link in topology.links_of(node):
+        end = link.end_of(node)
+        lines.append(f"address add {end.ipv4} dev {end.name}")
+        if carries_ipv6(link) and end.ipv6 is not None:
+            lines.append(f"address add {end.ipv6} dev {end.name} nodad")
+        lines.append(f"link set {end.name} mtu {link.mtu_bytes} up")
+    return lines
+
+
+def _offload(link: Link, end: Interface) -> list[str]:
+    state = "on" if link.offload_on else "off"
+    return ["-K", end.name, *(word for feature in ("tso", "gso", "gro", "tx-udp-segmentation") for word in (feature, state))]
+
+
+def _queue(link: Link, end: Interface) -> list[str]:
+    lines = []
+    parent = "root"
+    if link.rate_bps is not None:
+        burst, limit = burst_bytes(link), queue_bytes(link)
+        lines.append(
+            f"qdisc add dev {end.name} {parent} handle 1: tbf rate {link.rate_bps}bit burst {burst} limit {limit + burst} "
+            f"overhead {WIRE_OVERHEAD_BYTES} mpu {MIN_WIRE_BYTES}"
+        )
+        parent = "parent 1:1"
+    if link.delay_ns or link.jitter_ns or link.loss_ratio:
+        delay = f" delay {link.delay_ns}ns {link.jitter_ns}ns" if link.delay_ns or link.jitter_ns else ""
+        loss = f" loss {link.loss_ratio * 100:g}%" if link.loss_ratio else ""
+        lines.append(f"qdisc add dev {end.name} {parent} netem{delay}{loss} limit 100000")
+    return lines
+
+
+def _routes(topology: Topology, node: str) -> list[str]:
+    """One default route where there is one way out; else a route to every prefix that is not its own."""
+    own = topology.links_of(node)
+    if len(own) == 1:
+        [link] = own
+        neighbour = link.other_end(node)
+        if topology.nodes[neighbour.node].kind == "host":
+            return []
+        lines = [f"route add default via {neighbour.ipv4.ip} dev {link.end_of(node).name}"]
+        if carries_ipv6(link) and neighbour.ipv6 is not None:
+            lines.append(f"route add default via {neighbour.ipv6.ip} dev {link.end_of(node).name}")
+        return lines
+    if topology.nodes[node].kind == "host" and not any(topology.nodes[link.other_end(node).node].kind == "router" for link in own):
+        return []
+    first_hop = _first_hops(topology, node)
+    lines = []
+    for link in topology.links:
+        if link in own:
+            continue
+        nearest = min((end.node for end in link.ends if end.node in first_hop), key=lambda name: first_hop[name][0], default=None)
+        if nearest is None:
+            continue
+        _, out = first_hop[nearest]
+        gateway = out.other_end(node)
+        device = out.end_of(node).name
+        lines.append(f"route add {link.ends[0].ipv4.network} via {gateway.ipv4.ip} dev {device}")
+        if link.ends[0].ipv6 is not None and gateway.ipv6 is not None and carries_ipv6(link) and carries_ipv6(out):
+            lines.append(f"route add {link.ends[0].ipv6.network} via {gateway.ipv6.ip} dev {device}")
+    return lines
+
+
+def _first_hops(topology: Topology, source: str) -> dict[str, tuple[int, Link]]:
+    """For every node that can be reached: how many links away it is, and the first link of a shortest way. Hosts do not forward."""
+    adjacent: dict[str, list[tuple[str, Link]]] = {name: [] for name in topology.nodes}
+    for link in topology.links:
+        first, second = link.ends
+        adjacent[first.node].append((second.node, link))
+        adjacent[second.node].append((first.node, link))
+    reached: dict[str, tuple[int, Link]] = {}
+    frontier = [(source, None)]
+    distance = 0
+    while frontier:
+        distance += 1
+        following: list[tuple[str, Link | None]] = []
+        for name, way in frontier:
+            if name != source and topology.nodes[name].kind == "host":
+                continue
+            for neighbour, link in adjacent[name]:
+                if neighbour != source and neighbour not in reached:
+                    reached[neighbour] = (distance, way or link)
+                    following.append((neighbour, way or link))
+        frontier = following  # type: ignore[assignment]
+    return reached

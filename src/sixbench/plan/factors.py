@@ -1,0 +1,132 @@
+"""Factors and their levels: values that may be constants, lists, or `$names` of shared factors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from ..model.workload import Scalar
+from .reader import Reader, shown
+from .yaml_source import KeyPath
+
+MAX_LEVELS = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Factor:
+    """A parameter that is swept. `column` is its name in records, with the unit; `values` its levels in that unit."""
+
+    column: str
+    values: tuple[Scalar, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constant:
+    """A value that does not vary."""
+
+    value: Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Varying:
+    """A value that follows a factor, by its key."""
+
+    factor: Hashable
+
+
+Setting = Constant | Varying
+
+Assignment = Mapping[Hashable, Scalar]
+"""One level for each of some factors, by their keys."""
+
+
+class Factors:
+    """All factors of an experiment, filled while it is read."""
+
+    def __init__(self, reader: Reader, declared: dict[str, Any]) -> None:
+        self.reader = reader
+        self.declared = {name: self._levels(("factors", name), value) for name, value in declared.items()}
+        self.by_key: dict[Hashable, Factor] = {}
+        self.used: set[str] = set()
+
+    def setting(
+        self, path: KeyPath, value: Any, parse: Callable[[object], Scalar], suffix: str, own: tuple[Hashable, str]
+    ) -> Setting | None:
+        """A constant, or a factor.
+
+        Args:
+            parse: raises `ValueError` saying what would be right.
+            suffix: of the column of a shared factor, such as `_bytes`.
+            own: key and column of the factor that a list here makes.
+        """
+        if isinstance(value, str) and value.startswith("$"):
+            return self._shared(path, value[1:], parse, suffix)
+        if isinstance(value, list):
+            values = self._parse_all(path, self._levels(path, value), parse)
+            if values is None:
+                return None
+            if len(values) == 1:
+                return Constant(value=values[0])
+            key = (own[0], values)
+            self.by_key[key] = Factor(column=own[1], values=values)
+            return Varying(factor=key)
+        parsed = self.reader.parsed(path, value, parse)
+        return None if parsed is None else Constant(value=parsed)
+
+    def unused(self) -> list[str]:
+        """Declared factors that nothing refers to."""
+        return [name for name in self.declared if name not in self.used]
+
+    def assignments(self, keys: list[Hashable]) -> list[Assignment]:
+        """Every combination of the levels of these factors, the last varying fastest."""
+        return [dict(zip(keys, values, strict=True)) for values in product(*(self.by_key[key].values for key in keys))]
+
+    def _shared(self, path: KeyPath, name: str, parse: Callable[[object], Scalar], suffix: str) -> Setting | None:
+        if name not in self.declared:
+            known = ", ".join(self.declared) or "none"
+            self.reader.problem(path, f"there is no factor ${name}; declared under factors: {known}")
+            return None
+        self.used.add(name)
+        values = self._parse_all(("factors", name), self.declared[name], parse)
+        if values is None:
+            return None
+        column = name.replace("-", "_")
+        if not column.endswith(suffix):
+            column += suffix
+        key = ("$", name)
+        factor = Factor(column=column, values=values)
+        if self.by_key.setdefault(key, factor) != factor:
+            self.reader.problem(path, f"the factor ${name} is used for two different quantities; declare two factors")
+            return None
+        return Varying(factor=key)
+
+    def _levels(self, path: KeyPath, value: Any) -> list[Any]:
+        levels = value if isinstance(value, list) else [value]
+        if not levels:
+            self.reader.problem(path, "a factor needs at least one level")
+        if len(levels) > MAX_LEVELS:
+            self.reader.problem(path, f"{len(levels)} levels are more than {MAX_LEVELS}")
+            return levels[:1]
+        return levels
+
+    def _parse_all(self, path: KeyPath, levels: list[Any], parse: Callable[[object], Scalar]) -> tuple[Scalar, ...] | None:
+        values = []
+        for index, level in enumerate(levels):
+            place = (*path, index) if len(levels) > 1 else path
+            parsed = self.reader.parsed(place, level, parse)
+            if parsed is None:
+                return None
+            if parsed in values:
+                self.reader.problem(place, f"the level {shown(level)} stands twice")
+                return None
+            values.append(parsed)
+        return tuple(values) or None
+
+
+def resolve(setting: Setting | None, assignment: Assignment) -> Any:
+    """The value under an assignment; None for a setting that is not given."""
+    if setting is None:
+        return None
+    return setting.value if isinstance(setting, Constant) else assignment[setting.factor]

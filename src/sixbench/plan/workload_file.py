@@ -1,0 +1,151 @@
+"""The `workloads` part of an experiment: kinds, parameters, and the combinations of their levels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..model.topology import Family
+from ..model.workload import Parameter, Params, Scalar, WorkloadKind
+from ..model.workloads import WORKLOADS
+from .factors import Assignment, Factors, Setting, Varying, resolve
+from .reader import Reader, shown
+from .yaml_source import KeyPath
+
+DEFAULT_DURATION_NS = 5 * 10**9
+DEFAULT_WARMUP_NS = 500 * 10**6
+"""Long enough for slow start to end on links of this kind of bench; not counted."""
+
+_IDENTIFYING = ("message", "datagram", "payload")
+"""Parameters that say what is sent: always part of the levels when given."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadTemplate:
+    """A workload whose parameters may still vary, by the parameter's column."""
+
+    kind: WorkloadKind
+    path: KeyPath
+    settings: dict[str, Setting]
+
+    def factors(self) -> list[Any]:
+        """Keys of the factors that it depends on, in order of appearance."""
+        keys: dict[Any, None] = {}
+        for setting in self.settings.values():
+            if isinstance(setting, Varying):
+                keys.setdefault(setting.factor)
+        return list(keys)
+
+    def params(self, assignment: Assignment) -> dict[str, Scalar]:
+        """The parameters at one combination of levels, with the defaults that an experiment has."""
+        params = {column: resolve(setting, assignment) for column, setting in self.settings.items()}
+        if not params.keys() & {"duration_ns", "bytes", "count"}:
+            params["duration_ns"] = DEFAULT_DURATION_NS
+        if "duration_ns" in params and "warmup_ns" not in params:
+            params["warmup_ns"] = DEFAULT_WARMUP_NS
+        return params
+
+
+def read_workloads(reader: Reader, factors: Factors, value: Any) -> list[WorkloadTemplate]:
+    """Reads the list: each entry a name, or one name with its parameters."""
+    templates = []
+    items = reader.sequence(("workloads",), value, "workloads")
+    if not items and isinstance(value, list):
+        reader.problem(("workloads",), f"no workload is given; there are {', '.join(WORKLOADS)}")
+    for index, item in enumerate(items):
+        template = _read_workload(reader, factors, ("workloads", index), item)
+        if template is not None:
+            templates.append(template)
+    return templates
+
+
+def check_workload(reader: Reader, template: WorkloadTemplate, params: Params, families: frozenset[Family]) -> None:
+    """Notes what the workload itself finds wrong with a combination of levels."""
+    wrong = template.kind.check(params, families)
+    if wrong is not None:
+        reader.problem(_place_of(reader, template, wrong), wrong)
+
+
+def constant_levels(templates: list[WorkloadTemplate]) -> list[dict[str, Scalar]]:
+    """For each template, the parameters that do not vary and yet belong to its levels: what is sent, and what sets it
+    apart from other entries of the same kind."""
+    found = []
+    for template in templates:
+        own = _constants(template)
+        others = [_constants(other) for other in templates if other is not template and other.kind is template.kind]
+        found.append(
+            {
+                column: value
+                for column, value in own.items()
+                if _parameter(template, column).name in _IDENTIFYING or any(other.get(column) != value for other in others)
+            }
+        )
+    return found
+
+
+def _constants(template: WorkloadTemplate) -> dict[str, Scalar]:
+    return {column: setting.value for column, setting in template.settings.items() if not isinstance(setting, Varying)}
+
+
+def _parameter(template: WorkloadTemplate, column: str) -> Parameter:
+    parameter = template.kind.by_column(column)
+    assert parameter is not None, f"{column} was read as a parameter of {template.kind.name}"
+    return parameter
+
+
+def _read_workload(reader: Reader, factors: Factors, path: KeyPath, item: Any) -> WorkloadTemplate | None:
+    if isinstance(item, str):
+        item = {item: None}
+    data = reader.mapping(path, item, "a workload")
+    if len(data) != 1:
+        if isinstance(item, dict):
+            reader.problem(path, f"a workload is one name with its parameters, not {len(data)} keys; start another entry with a dash")
+        return None
+    [(name, given)] = data.items()
+    if reader.one_of((*path, name), name, "workload", WORKLOADS) is None:
+        return None
+    kind = WORKLOADS[name]
+    known = {parameter.name: parameter for parameter in kind.parameters}
+    settings: dict[str, Setting] = {}
+    place = (*path, name)
+    for key, value in reader.mapping(place, {} if given is None else given, f"parameters of {name}", known).items():
+        parameter = known.get(key)
+        if parameter is None:
+            continue
+        parameter = _packet_rate(parameter, known, value)
+        own = ((*path, key), parameter.column)
+        setting = factors.setting((*place, key), value, parameter.parse, _suffix(parameter), own)
+        if setting is not None:
+            settings[parameter.column] = setting
+    return WorkloadTemplate(kind=kind, path=place, settings=settings)
+
+
+def _packet_rate(parameter: Parameter, known: dict[str, Parameter], value: Any) -> Parameter:
+    """`rate: 1000pps` means the packet rate."""
+    first = value[0] if isinstance(value, list) and value else value
+    if parameter.kind == "rate" and "packet-rate" in known and isinstance(first, str) and first.endswith("pps"):
+        return known["packet-rate"]
+    return parameter
+
+
+def _suffix(parameter: Parameter) -> str:
+    suffixes = {"size": "_bytes", "rate": "_bps", "packet-rate": "_pps", "duration": "_ns"}
+    return suffixes.get(parameter.kind, "")
+
+
+def _place_of(reader: Reader, template: WorkloadTemplate, message: str) -> KeyPath:
+    """The parameter that a message is about, so that its line can be given."""
+    if "fit in a UDP datagram" in message or "are too few" in message:
+        for name in _IDENTIFYING:
+            if (*template.path, name) in reader.source.lines:
+                return (*template.path, name)
+    return template.path
+
+
+def describe_params(kind: WorkloadKind, params: Params) -> str:
+    """Parameters as an experiment would write them, on one line."""
+    parts = []
+    for column, value in params.items():
+        parameter = kind.by_column(column)
+        parts.append(f"{parameter.name}: {parameter.format(value)}" if parameter else f"{column}: {shown(value)}")
+    return ", ".join(parts)

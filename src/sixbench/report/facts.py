@@ -1,0 +1,116 @@
+"""What a reader must know of a run beside its findings: state, environment, method, how to do it again."""
+
+from __future__ import annotations
+
+import shlex
+from datetime import UTC, datetime
+
+from ..store import Run
+from . import words
+from .validity import Trials
+
+STATES = {
+    "running": "This run has not ended: what follows is what it has so far.",
+    "interrupted": "This run was interrupted: what follows is what it had until then.",
+    "partial": "Some trials of this run failed or could not be run.",
+}
+
+VERDICTS = {
+    "higher": "the confidence interval lies above no difference, and not within the margin",
+    "lower": "the confidence interval lies below no difference, and not within the margin",
+    "equivalent": "the difference is smaller than the margin, as an equivalence test shows",
+    "inconclusive": "the trials neither show a difference nor exclude one: more blocks would narrow the interval",
+}
+
+
+def warnings(run: Run, trials: Trials) -> list[str]:
+    """What stands before everything else."""
+    manifest = run.manifest
+    found = []
+    if manifest.state in STATES:
+        found.append(STATES[manifest.state])
+    if manifest.quick:
+        found.append("The run was shortened by --quick: its numbers show that the experiment works, and are not for quoting.")
+    if not trials.total:
+        found.append("The run has no trials yet, so there is nothing to report.")
+    elif not trials.ok:
+        found.append(f"None of {words.count(trials.total, 'trial')} is valid, so there are no findings; the reasons are listed below.")
+    elif len({trial.block for trial in run.trials if trial.status == "ok"}) == 1:
+        found.append("There is one block only: values have no confidence interval, and nothing can be concluded from differences.")
+    return found
+
+
+def run_facts(run: Run) -> list[tuple[str, str]]:
+    """The run in name and value."""
+    manifest, experiment = run.manifest, run.manifest.experiment
+    facts = [
+        ("Experiment", experiment.name),
+        ("Run", manifest.run),
+        ("State", manifest.state),
+        ("Started", _time(manifest.started_realtime_ns)),
+    ]
+    if manifest.ended_realtime_ns is not None:
+        facts.append(("Took", words.duration(manifest.ended_realtime_ns - manifest.started_realtime_ns)))
+    if manifest.paper:
+        facts.append(("Paper", manifest.paper))
+    facts += [
+        ("Baseline", experiment.baseline),
+        ("Paths", ", ".join(path.name for path in experiment.paths)),
+        ("Blocks", _blocks(run)),
+        ("Seed", str(experiment.seed)),
+    ]
+    return facts
+
+
+def environment_facts(run: Run) -> list[tuple[str, str]]:
+    """The machine in name and value: system, versions, settings."""
+    environment = run.manifest.environment
+    return [
+        ("Kernel", environment.kernel),
+        ("Distribution", environment.distribution),
+        ("Machine", environment.machine),
+        ("CPU", f"{environment.cpu}, {words.count(environment.cores, 'core')}"),
+        ("Memory", words.quantity(environment.memory_bytes, "B")),
+        ("Privileges", environment.privileges),
+        *((f"Version of {name}", version) for name, version in environment.versions.items()),
+        *((name, " ".join(value.split())) for name, value in environment.sysctls.items()),
+    ]
+
+
+def method(run: Run) -> str:
+    """The statistics in a paragraph."""
+    experiment = run.manifest.experiment
+    statistics = experiment.statistics
+    trim = (
+        f" A path's own value leaves out the {statistics.trim} lowest and the {statistics.trim} highest trials; intervals use all."
+        if statistics.trim
+        else ""
+    )
+    return (
+        "The trial is the statistical unit. Trials run in blocks: each block is one pass over all paths in random order, so that "
+        "drift of the machine meets all paths alike. A path is compared with the baseline by the ratio of the two trials of one block; "
+        "the figure given is the geometric mean of these ratios with its "
+        f"{100 * statistics.confidence:g} % confidence interval over blocks. Quantities for which zero is ordinary, such as loss, are compared by "
+        "their difference. Verdicts are adjusted for many comparisons (Holm). Two paths count as equivalent only where an equivalence "
+        f"test shows their difference to be within the margin of {100 * statistics.margin:g} %. Invalid and failed trials are listed and "
+        f"never enter a value.{trim}"
+    )
+
+
+def command(run: Run) -> str:
+    """The command line that made the run, or one that makes its like."""
+    manifest = run.manifest
+    if manifest.command:
+        return shlex.join(manifest.command)
+    return shlex.join(["sixbench", "run", manifest.experiment.file, "--seed", str(manifest.experiment.seed)])
+
+
+def _blocks(run: Run) -> str:
+    blocks = run.manifest.experiment.blocks
+    planned = str(blocks.minimum) if blocks.minimum == blocks.maximum else f"{blocks.minimum} to {blocks.maximum}"
+    done = len({trial.block for trial in run.trials})
+    return planned if done == blocks.minimum == blocks.maximum else f"{done} (planned: {planned})"
+
+
+def _time(realtime_ns: int) -> str:
+    return datetime.fromtimestamp(realtime_ns // 10**9, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

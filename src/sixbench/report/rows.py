@@ -1,0 +1,225 @@
+"""Findings as rows of text, the same in every format that people read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeVar
+
+from ..model.finding import Analysis, Finding
+from ..model.metric import METRICS
+from ..model.units import scale
+from ..model.workload import Scalar
+from ..model.workloads import WORKLOADS
+from . import words
+
+Tone = Literal["better", "worse", "changed", "same", "open"]
+"""What a verdict means for the user: `changed` where neither direction is better, `open` where nothing could be concluded."""
+
+
+class HasLevels(Protocol):
+    """A finding or an estimate."""
+
+    @property
+    def workload(self) -> str:
+        """Name of the workload."""
+        ...
+
+    @property
+    def metric(self) -> str:
+        """Name of the metric."""
+        ...
+
+    @property
+    def levels(self) -> Mapping[str, Scalar]:
+        """Levels by column."""
+        ...
+
+
+Item = TypeVar("Item", bound=HasLevels)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FindingRow:
+    """A finding in words.
+
+    Attributes:
+        levels: those that vary within the workload, as a phrase; empty if none does.
+        change: path against baseline: signed percent, or a signed difference in the metric's unit.
+        interval: confidence interval of the change, in the unit of the change and without it: `−1.45 to −1.33`.
+        noise: the largest deviation that the A/A comparison's interval allows, as `±0.05 %`.
+        theory: the change that theory expects, or what theory gives for the path where it is silent on the baseline.
+    """
+
+    finding: Finding
+    levels: str
+    estimate: str
+    baseline_estimate: str
+    change: str
+    interval: str
+    noise: str
+    theory: str
+    tone: Tone
+
+    @property
+    def change_with_interval(self) -> str:
+        """Such as `−1.39 % (−1.45 to −1.33)`."""
+        return self.change if self.interval == words.MISSING else f"{self.change} ({self.interval})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """The findings of one metric of one workload, as rows."""
+
+    workload: str
+    metric: str
+    rows: list[FindingRow]
+
+
+def headline(analysis: Analysis) -> list[Finding]:
+    """The findings that are shown first: those of headline metrics without the A/A comparison; all of these if none is marked."""
+    real = [finding for finding in analysis.findings if not finding.is_aa]
+    return [finding for finding in real if finding.headline] or real
+
+
+def primary(findings: Iterable[Finding]) -> list[Finding]:
+    """Those of the metric that stands first for each workload."""
+    return [f for f in findings if f.workload in WORKLOADS and WORKLOADS[f.workload].primary == f.metric]
+
+
+def grouped(findings: Iterable[Finding]) -> list[Group]:
+    """Rows by workload, in the order of the findings, and in each by metric, in the order of the workload's headline metrics."""
+    groups: list[Group] = []
+    for workload, of_workload in by_workload(findings).items():
+        columns = varying(of_workload)
+        for metric, of_metric in by_metric(of_workload).items():
+            groups.append(Group(workload=workload, metric=metric, rows=[row(finding, columns) for finding in of_metric]))
+    return groups
+
+
+def by_workload(items: Iterable[Item]) -> dict[str, list[Item]]:
+    """Findings or estimates by workload, in order of appearance."""
+    found: dict[str, list[Item]] = {}
+    for item in items:
+        found.setdefault(item.workload, []).append(item)
+    return found
+
+
+def by_metric(items: Iterable[Item]) -> dict[str, list[Item]]:
+    """Findings or estimates of one workload by metric: headline metrics first, in their order."""
+    found: dict[str, list[Item]] = {}
+    for item in items:
+        found.setdefault(item.metric, []).append(item)
+
+    def place(metric: str) -> int:
+        kind = WORKLOADS.get(next(iter(found[metric])).workload)
+        order = kind.headline if kind else ()
+        return order.index(metric) if metric in order else len(order)
+
+    return {metric: found[metric] for metric in sorted(found, key=place)}
+
+
+def varying(items: Iterable[HasLevels]) -> list[str]:
+    """Columns of levels that are not the same in all of these, in order of appearance."""
+    values: dict[str, set[Scalar | None]] = {}
+    everything = list(items)
+    for item in everything:
+        for column in item.levels:
+            values.setdefault(column, set())
+    for item in everything:
+        for column, seen in values.items():
+            seen.add(item.levels.get(column))
+    return [column for column, seen in values.items() if len(seen) > 1]
+
+
+def constant(items: Iterable[HasLevels]) -> dict[str, Scalar]:
+    """Levels that are the same in all of these."""
+    everything = list(items)
+    changing = set(varying(everything))
+    return {column: value for item in everything[:1] for column, value in item.levels.items() if column not in changing}
+
+
+def row(finding: Finding, columns: Iterable[str] | None = None) -> FindingRow:
+    """A finding in words; `columns` are the levels to name (None: all)."""
+    change, interval = _change(finding)
+    return FindingRow(
+        finding=finding,
+        levels=words.levels(finding.levels, columns),
+        estimate=words.quantity(finding.estimate, finding.unit),
+        baseline_estimate=words.quantity(finding.baseline_estimate, finding.unit),
+        change=change,
+        interval=interval,
+        noise=_noise(finding),
+        theory=_theory(finding),
+        tone=tone(finding),
+    )
+
+
+def tone(finding: Finding) -> Tone:
+    """What the verdict means for the user."""
+    match finding.verdict:
+        case "equivalent":
+            return "same"
+        case "inconclusive":
+            return "open"
+    better = METRICS[finding.metric].better if finding.metric in METRICS else "neither"
+    if better == "neither":
+        return "changed"
+    return "better" if finding.verdict == better else "worse"
+
+
+def expected_ratio(finding: Finding) -> float | None:
+    """The ratio that theory expects of path to baseline, where it knows both."""
+    if not finding.theory or not finding.theory_baseline:
+        return None
+    return words.finite(finding.theory / finding.theory_baseline)
+
+
+def _change(finding: Finding) -> tuple[str, str]:
+    """Change and interval in one unit and with the same decimals."""
+    ratio = words.finite(finding.ratio)
+    low, high = words.finite(finding.ci_low), words.finite(finding.ci_high)
+    if ratio is not None:
+        change = words.as_percent(ratio)
+        ends = [words.as_percent(end) for end in (low, high) if end is not None]
+        decimals = words.percent_decimals(change, *ends)
+        return f"{words.signed(change, decimals)} %", _interval(ends, decimals)
+    difference = words.finite(finding.difference)
+    if difference is None:
+        return words.MISSING, words.MISSING
+    ends = [end for end in (low, high) if end is not None]
+    divisor, unit = difference_scale([difference, *ends], finding.unit)
+    largest = max(abs(value) / divisor for value in (difference, *ends))
+    decimals = 3 if largest < 1 else 2 if largest < 10 else 1
+    return f"{words.signed(difference / divisor, decimals)} {unit}", _interval([end / divisor for end in ends], decimals)
+
+
+def difference_scale(values: Iterable[float], unit: str) -> tuple[float, str]:
+    """Divisor and name for differences: shares differ by percentage points (`pp`)."""
+    divisor, name = words.common_scale(values, unit)
+    return divisor, "pp" if unit == "1" else name
+
+
+def _interval(ends: list[float], decimals: int) -> str:
+    return f"{words.signed(ends[0], decimals)} to {words.signed(ends[1], decimals)}" if len(ends) == 2 else words.MISSING
+
+
+def _noise(finding: Finding) -> str:
+    low, high = words.finite(finding.noise_low), words.finite(finding.noise_high)
+    if low is None or high is None:
+        return words.MISSING
+    if finding.ratio is not None:
+        return f"±{max(abs(words.as_percent(low)), abs(words.as_percent(high))):.2f} %"
+    largest = max(abs(low), abs(high))
+    if finding.unit == "1":
+        return f"±{100 * largest:.3f} pp"
+    scaled, name = scale(largest, finding.unit)
+    return f"±{words.number(scaled, 3)} {name}"
+
+
+def _theory(finding: Finding) -> str:
+    ratio = expected_ratio(finding)
+    if ratio is not None and finding.ratio is not None:
+        change = words.as_percent(ratio)
+        return f"{words.signed(change, words.percent_decimals(change))} %"
+    return words.quantity(finding.theory, finding.unit)

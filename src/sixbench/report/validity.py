@@ -1,0 +1,133 @@
+"""What of the run may be believed: trials by status and reason, and the noise floor of the A/A comparison."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ..model.finding import Analysis, Finding
+from ..model.trial import Status
+from ..store import Run
+from . import rows, words
+
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reason:
+    """Why trials are not `ok`: reasons that differ in their numbers only count as one, and the first of them is `text`."""
+
+    status: Status
+    text: str
+    count: int
+    paths: list[str]
+    workloads: list[str]
+    keys: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trials:
+    """Trials by status.
+
+    Attributes:
+        planned: the least number that the experiment asks for.
+    """
+
+    planned: int
+    total: int
+    ok: int
+    invalid: int
+    failed: int
+    reasons: list[Reason]
+
+    @property
+    def summary(self) -> str:
+        """Such as `252 trials: 248 ok, 3 invalid, 1 failed`."""
+        if not self.total:
+            return "no trials"
+        parts = [f"{number} {status}" for status, number in (("ok", self.ok), ("invalid", self.invalid), ("failed", self.failed))]
+        return f"{words.count(self.total, 'trial')}: {', '.join(part for part in parts if not part.startswith('0 '))}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoiseFloor:
+    """What the A/A comparison of one metric found: `largest` is its widest deviation over all levels, as `±0.05 %`."""
+
+    workload: str
+    metric: str
+    path: str
+    baseline: str
+    comparisons: int
+    different: int
+    largest: str
+
+
+def trials(run: Run) -> Trials:
+    """Counts the trials of a run."""
+    experiment = run.manifest.experiment
+    counts: dict[Status, int] = {"ok": 0, "invalid": 0, "failed": 0}
+    found: dict[tuple[Status, str], Reason] = {}
+    for trial in run.trials:
+        counts[trial.status] += 1
+        if trial.status == "ok":
+            continue
+        for text in trial.reasons or ["no reason was recorded"]:
+            alike = (trial.status, _NUMBER.sub("#", text))
+            known = found.get(alike)
+            found[alike] = Reason(
+                status=trial.status,
+                text=known.text if known else text,
+                count=(known.count if known else 0) + 1,
+                paths=_with(known.paths if known else [], trial.path),
+                workloads=_with(known.workloads if known else [], trial.workload),
+                keys=_with(known.keys if known else [], trial.key),
+            )
+    return Trials(
+        planned=experiment.blocks.minimum * len(experiment.combinations) * len(experiment.paths),
+        total=len(run.trials),
+        ok=counts["ok"],
+        invalid=counts["invalid"],
+        failed=counts["failed"],
+        reasons=sorted(found.values(), key=lambda reason: (reason.status, -reason.count)),
+    )
+
+
+def noise_floor(analysis: Analysis) -> list[NoiseFloor]:
+    """The A/A comparisons of headline metrics; empty where the experiment carries none."""
+    same = [finding for finding in analysis.findings if finding.is_aa]
+    shown = [finding for finding in same if finding.headline] or same
+    floors = []
+    for workload, of_workload in rows.by_workload(shown).items():
+        for metric, findings in rows.by_metric(of_workload).items():
+            known = [finding for finding in findings if finding.ci_low is not None]
+            if not known:
+                continue
+            widest = max(known, key=_deviation)
+            floors.append(
+                NoiseFloor(
+                    workload=workload,
+                    metric=metric,
+                    path=widest.path,
+                    baseline=widest.baseline,
+                    comparisons=len(known),
+                    different=sum(finding.verdict in ("higher", "lower") for finding in known),
+                    largest=_largest(widest),
+                )
+            )
+    return floors
+
+
+def _deviation(finding: Finding) -> float:
+    none = 0.0 if finding.ratio is None else 1.0
+    return max(abs((words.finite(end) or none) - none) for end in (finding.ci_low, finding.ci_high))
+
+
+def _largest(finding: Finding) -> str:
+    largest = _deviation(finding)
+    if finding.ratio is not None:
+        return f"±{100 * largest:.2f} %"
+    return f"±{100 * largest:.3f} pp" if finding.unit == "1" else f"±{words.quantity(largest, finding.unit)}"
+
+
+def _with(items: list[str], item: str) -> list[str]:
+    return items if item in items else [*items, item]

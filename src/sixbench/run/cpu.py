@@ -1,0 +1,81 @@
+"""CPU samples of agents to metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+Span = Mapping[str, Mapping[str, Any]]
+"""`{"from": sample, "to": sample}`, as docs/protocol.md describes a sample."""
+
+_BUSY = ("user", "nice", "system", "irq", "softirq", "steal")
+
+
+def find_span(result: Mapping[str, Any]) -> Span | None:
+    """The CPU span of a result, or of the first of its parts that has one."""
+    if isinstance(result.get("cpu"), Mapping):
+        return result["cpu"]  # type: ignore[no-any-return]
+    for part in result.values():
+        if isinstance(part, Mapping) and isinstance(part.get("cpu"), Mapping):
+            return part["cpu"]  # type: ignore[no-any-return]
+    return None
+
+
+def machine_cores(span: Span) -> dict[str, float]:
+    """Cores' worth of time that the whole machine spent, by kind: `busy`, `user`, `system`, `softirq`. Empty where it cannot be known."""
+    ticks, elapsed_ns = _ticks(span)
+    if not ticks or elapsed_ns <= 0:
+        return {}
+    tick_ns = span["from"]["tick_ns"]
+    total = {kind: sum(core[kind] for core in ticks) * tick_ns / elapsed_ns for kind in _BUSY}
+    return {
+        "busy": sum(total.values()),
+        "user": total["user"] + total["nice"],
+        "system": total["system"],
+        "softirq": total["softirq"] + total["irq"],
+    }
+
+
+def core_shares(span: Span) -> list[float]:
+    """How busy each core was, from 0 to 1."""
+    ticks, _ = _ticks(span)
+    shares = []
+    for core in ticks:
+        busy = sum(core[kind] for kind in _BUSY)
+        total = busy + core["idle"] + core["iowait"]
+        if total > 0:
+            shares.append(busy / total)
+    return shares
+
+
+def agent_cores(span: Span) -> float | None:
+    """Cores' worth of time that the agent itself spent; None where no time passed."""
+    start, end = span["from"], span["to"]
+    elapsed_ns = end["clock_ns"] - start["clock_ns"]
+    if elapsed_ns <= 0:
+        return None
+    used = sum(end[key] - start[key] for key in ("agent_user_ns", "agent_system_ns"))
+    return float(used) / elapsed_ns
+
+
+def busy_ns(span: Span) -> float | None:
+    """CPU time that the whole machine spent."""
+    ticks, _ = _ticks(span)
+    if not ticks:
+        return None
+    return float(sum(core[kind] for core in ticks for kind in _BUSY) * span["from"]["tick_ns"])
+
+
+def clock_step_ns(span: Span) -> int:
+    """How far the realtime clock moved against the monotonic one."""
+    start, end = span["from"], span["to"]
+    return int((end["realtime_ns"] - end["clock_ns"]) - (start["realtime_ns"] - start["clock_ns"]))
+
+
+def _ticks(span: Span) -> tuple[list[dict[str, int]], int]:
+    start, end = span["from"], span["to"]
+    elapsed_ns = end["clock_ns"] - start["clock_ns"]
+    before, after = start.get("cores") or [], end.get("cores") or []
+    if len(before) != len(after):
+        return [], elapsed_ns
+    return [{kind: b[kind] - a[kind] for kind in b} for a, b in zip(before, after, strict=True)], elapsed_ns

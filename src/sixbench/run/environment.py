@@ -1,0 +1,73 @@
+"""Where a run takes place: kernel, machine, versions, settings."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+from importlib import metadata
+from pathlib import Path
+
+from .. import __version__
+from ..agent import agent_version
+from ..store import Environment
+
+_LIBRARIES = ("numpy", "scipy", "pyarrow", "pydantic", "matplotlib")
+
+RECORDED_SYSCTLS = (
+    *("net.ipv4.tcp_congestion_control", "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem", "net.ipv4.tcp_sack", "net.ipv4.tcp_timestamps"),
+    *("net.ipv4.tcp_window_scaling", "net.ipv4.tcp_ecn", "net.ipv4.tcp_mtu_probing", "net.ipv4.tcp_no_metrics_save", "net.ipv4.tcp_tw_reuse"),
+    *("net.core.rmem_max", "net.core.wmem_max", "net.core.default_qdisc", "net.core.netdev_max_backlog", "net.core.bpf_jit_enable"),
+    *("net.ipv4.ip_no_pmtu_disc", "net.ipv4.ipfrag_high_thresh", "net.ipv6.ip6frag_high_thresh", "net.ipv6.auto_flowlabels"),
+)
+"""Read in a node where it has them, and kept in the manifest."""
+
+
+def gather(agent: Path, sysctls: dict[str, str], in_user_namespace: bool) -> Environment:
+    """Everything that can be told of this machine without a privilege."""
+    versions = {"sixbench": __version__, "agent": agent_version(agent), "python": platform.python_version()}
+    for name in _LIBRARIES:
+        versions[name] = metadata.version(name)
+    for program, arguments in (("ip", ["-V"]), ("tc", ["-V"]), ("ethtool", ["--version"])):
+        version = _program_version(program, arguments)
+        if version:
+            versions[program] = version
+    return Environment(
+        kernel=platform.release() + " " + platform.version(),
+        machine=platform.machine(),
+        cpu=_cpu_model(),
+        distribution=_distribution(),
+        cores=os.cpu_count() or 1,
+        memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        versions=versions,
+        sysctls=sysctls,
+        privileges="user-namespace" if in_user_namespace else "root",
+    )
+
+
+def _program_version(program: str, arguments: list[str]) -> str | None:
+    try:
+        done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=5, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    found = re.search(r"[0-9]+\.[0-9][0-9.]*", done.stdout + done.stderr)
+    return found.group() if found else None
+
+
+def _cpu_model() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() in ("model name", "Model", "cpu model"):
+                return value.strip()
+    except OSError:
+        pass
+    return platform.processor() or "unknown"
+
+
+def _distribution() -> str:
+    try:
+        return platform.freedesktop_os_release().get("PRETTY_NAME", "unknown")
+    except OSError:
+        return "unknown"

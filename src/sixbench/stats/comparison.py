@@ -1,0 +1,186 @@
+"""A path against its baseline, paired by block.
+
+Two trials of one block share what the machine was doing, so that it is their ratio (or difference) that is a sample: one number a block.
+Ratios are averaged in logarithms: their geometric mean says the same whichever of the two is the baseline.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .interval import SEED, Array, half_widths, student_two_sided
+
+Scale = Literal["ratio", "difference"]
+
+SAME = 1e-12
+"""Log ratios, and differences as a share of the values, that are less than this apart are equal: doubles carry 16 digits, less what arithmetic loses."""
+
+LEAST_P = 1e-12
+"""No number of trials says anything about tails as far out as this; so a p-value is never reported smaller, nor ever as 0."""
+
+_LARGEST_LOG = 700.0
+"""exp(709.8) is the largest double: bounds a ratio's interval that knows nothing, so that it stays a number."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pairs:
+    """What one comparison is made from.
+
+    Attributes:
+        path, baseline: values of equal length, in the same order of blocks.
+        scale: `ratio`, unless zero is an ordinary value of the metric. Values that are not positive are compared by difference all the same.
+    """
+
+    path: Sequence[float]
+    baseline: Sequence[float]
+    scale: Scale = "ratio"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """A path against its baseline.
+
+    Attributes:
+        n: pairs.
+        ratio: path over baseline, geometric mean; None where compared by difference.
+        difference: path minus baseline, mean; None without pairs.
+        low, high: confidence interval of the ratio, or of the difference where `ratio` is None; None for fewer than two pairs.
+        p_value: of no difference, two-sided, not adjusted; None for fewer than two pairs.
+        equivalent: whether the path is within the margin of the baseline, by two one-sided tests.
+    """
+
+    n: int
+    ratio: float | None = None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p_value: float | None = None
+    equivalent: bool = False
+
+    @property
+    def direction(self) -> Literal["higher", "lower"] | None:
+        """On which side of no difference the whole interval is; None where it is not on one."""
+        if self.low is None or self.high is None:
+            return None
+        none = 0.0 if self.ratio is None else 1.0
+        return "higher" if self.low > none else "lower" if self.high < none else None
+
+
+def compare(pairs: Pairs, *, confidence: float, margin: float, seed: int = SEED) -> Comparison:
+    """One comparison; see `compare_all`."""
+    return compare_all([pairs], confidence=confidence, margin=margin, seed=seed)[0]
+
+
+def compare_all(
+    comparisons: Sequence[Pairs], *, confidence: float, margin: float, seed: int = SEED
+) -> list[Comparison]:
+    """Compares each path with its baseline; those of equal n together, which is what makes thousands cheap.
+
+    *Interval:* of the mean of the log ratios (differences), by the rule of `interval`.
+
+    *p-value:* Student's t test of the log ratios (differences). If the two paths are the same, these are symmetric whatever the noise, and
+    then the test errs on the safe side even with heavy tails. Pairs that are all equal have p = 1. Where all differences (ratios) are equal but not zero,
+    t would be infinite and p = 0, which no few trials can prove: values that come in steps, such as losses, meet so by chance. Two
+    independent trials of the same path differ by a given amount with a probability of at most 1/4 (reached by a coin), so n blocks agree with
+    the first by chance with at most 4^(1-n), and that is the p-value: 0.06 for three blocks, 0.004 for five.
+
+    *Equivalence:* two one-sided t tests (D. J. Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987) at 1 - confidence:
+    whether the interval at twice the error, by the same rule as the reported one, lies within [1 / (1 + margin), 1 + margin]. For metrics
+    of scale `difference`, which are shares, within the margin as a difference; for others that are not positive, within
+    that share of the baseline's mean. A single pair is never equivalent.
+
+    Args:
+        comparisons: finite values, as many of the path as of the baseline.
+        confidence: of the intervals; 1 - confidence is the error of the tests of equivalence.
+        margin: the relative difference that counts as none.
+        seed: of the resampling.
+
+    Returns:
+        One for each, in order.
+
+    Raises:
+        ValueError: the path and the baseline of a comparison are not equally many.
+    """
+    groups: dict[tuple[bool, int], list[int]] = defaultdict(list)
+    for index, pairs in enumerate(comparisons):
+        if len(pairs.path) != len(pairs.baseline):
+            raise ValueError(
+                f"{len(pairs.path)} values of the path cannot be paired with {len(pairs.baseline)} of the baseline"
+            )
+        by_ratio = pairs.scale == "ratio" and min(pairs.path, default=0) > 0 and min(pairs.baseline, default=0) > 0
+        groups[by_ratio, len(pairs.path)].append(index)
+    results: list[Comparison] = [Comparison(n=0)] * len(comparisons)
+    for (by_ratio, n), indices in groups.items():
+        if n == 0:
+            continue
+        path = np.array([comparisons[index].path for index in indices], dtype=np.float64)
+        baseline = np.array([comparisons[index].baseline for index in indices], dtype=np.float64)
+        shares = np.array([comparisons[index].scale == "difference" for index in indices])
+        if by_ratio:
+            group = _by_ratio(path, baseline, confidence, margin, seed)
+        else:
+            group = _by_difference(path, baseline, shares, confidence, margin, seed)
+        for index, result in zip(indices, group, strict=True):
+            results[index] = result
+    return results
+
+
+def _by_ratio(path: Array, baseline: Array, confidence: float, margin: float, seed: int) -> list[Comparison]:
+    logs = np.log(path) - np.log(baseline)
+    centre = logs.mean(axis=1)
+    ratios = np.exp(np.clip(centre, -_LARGEST_LOG, _LARGEST_LOG)).tolist()
+    differences = (path - baseline).mean(axis=1).tolist()
+    n = logs.shape[1]
+    if n < 2:
+        return [Comparison(n=n, ratio=r, difference=d) for r, d in zip(ratios, differences, strict=True)]
+    width, equivalence_width = half_widths(logs, _levels(confidence), seed)
+    low = np.exp(np.clip(centre - width, -_LARGEST_LOG, _LARGEST_LOG)).tolist()
+    high = np.exp(np.clip(centre + width, -_LARGEST_LOG, _LARGEST_LOG)).tolist()
+    p_values = _p_values(logs, np.full(len(logs), SAME)).tolist()
+    equivalent = (np.abs(centre) + equivalence_width <= np.log1p(margin) + SAME).tolist()
+    return [
+        Comparison(n=n, ratio=r, difference=d, low=lo, high=hi, p_value=p, equivalent=e)
+        for r, d, lo, hi, p, e in zip(ratios, differences, low, high, p_values, equivalent, strict=True)
+    ]
+
+
+def _by_difference(
+    path: Array, baseline: Array, shares: NDArray[np.bool_], confidence: float, margin: float, seed: int
+) -> list[Comparison]:
+    samples = path - baseline
+    centre = samples.mean(axis=1)
+    n = samples.shape[1]
+    if n < 2:
+        return [Comparison(n=n, difference=d) for d in centre.tolist()]
+    width, equivalence_width = half_widths(samples, _levels(confidence), seed)
+    resolution = SAME * np.maximum(np.abs(path), np.abs(baseline)).max(axis=1)
+    margins = np.where(shares, margin, margin * np.abs(baseline.mean(axis=1)))
+    equivalent = (np.abs(centre) + equivalence_width <= margins + resolution).tolist()
+    p_values = _p_values(samples, resolution).tolist()
+    low, high = (centre - width).tolist(), (centre + width).tolist()
+    return [
+        Comparison(n=n, difference=d, low=lo, high=hi, p_value=p, equivalent=e)
+        for d, lo, hi, p, e in zip(centre.tolist(), low, high, p_values, equivalent, strict=True)
+    ]
+
+
+def _levels(confidence: float) -> tuple[float, float]:
+    """The confidence of the interval, and of the one whose being within the margin is two one-sided tests at 1 - confidence."""
+    return confidence, max(0.0, 2 * confidence - 1)
+
+
+def _p_values(samples: Array, resolution: Array) -> Array:
+    """See `compare_all`. `resolution`: what counts as equal, one for each sample."""
+    n = samples.shape[1]
+    centre = samples.mean(axis=1)
+    constant = np.ptp(samples, axis=1) <= resolution
+    errors = np.where(constant, 1.0, samples.std(axis=1, ddof=1) / np.sqrt(n))
+    chance = np.where(np.abs(centre) <= resolution, 1.0, 4.0 ** (1 - n))
+    p = np.where(constant, chance, student_two_sided(centre / errors, n - 1))
+    return np.clip(p, LEAST_P, 1.0)

@@ -1,0 +1,48 @@
+"""What paths should cost: headers, wire efficiency, limits of goodput, least round-trip times. Pure arithmetic.
+
+::
+
+    headers   the sizes that the RFCs give, and the room that a frame takes on an Ethernet wire
+    stacks    which network headers a path's packets carry on each link: a registry by mechanism
+    packets   a message cut into TCP segments, or a datagram into IPv4 or IPv6 fragments
+    limits    the most that links can carry of it
+    waiting   the least time that a request and its response take through links in a row
+    expected  theory for the metrics of a trial, as `TrialRecord.theory` keeps it
+    table     rows for `sixbench theory`; Table 1 of raicu-stack-rtt
+
+Imports `model` only. Whatever is not exact is not given: see docs/theory.md for what each number leaves out.
+"""
+
+from .expected import expected
+from .headers import frame_bytes, wire_bytes
+from .limits import datagrams_limit_pps, tcp_goodput_limit_bps, udp_goodput_limit_bps
+from .packets import TCP_TIMESTAMPS_BYTES, Packets, Transport, message_packets, path_mtu_bytes, tcp_payload_bytes
+from .stacks import MECHANISMS, Hop, hops_of, stack_of
+from .table import FullPacket, Row, full_packet, raicu_table_1, table
+from .waiting import one_way_ns, round_trip_ns
+
+__all__ = [
+    "MECHANISMS",
+    "TCP_TIMESTAMPS_BYTES",
+    "FullPacket",
+    "Hop",
+    "Packets",
+    "Row",
+    "Transport",
+    "datagrams_limit_pps",
+    "expected",
+    "frame_bytes",
+    "full_packet",
+    "hops_of",
+    "message_packets",
+    "one_way_ns",
+    "path_mtu_bytes",
+    "raicu_table_1",
+    "round_trip_ns",
+    "stack_of",
+    "table",
+    "tcp_goodput_limit_bps",
+    "tcp_payload_bytes",
+    "udp_goodput_limit_bps",
+    "wire_bytes",
+]

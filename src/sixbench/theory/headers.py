@@ -1,0 +1,47 @@
+"""The sizes of headers, and what a packet takes on an Ethernet wire."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Header:
+    """A protocol header without options. `fragment_bytes`: what fragmentation adds to it, where it is a network header."""
+
+    name: str
+    size_bytes: int
+    reference: str
+    fragment_bytes: int = 0
+
+
+ETHERNET = Header(name="Ethernet II", size_bytes=14, reference="RFC 894, RFC 2464 section 3")
+IPV4 = Header(name="IPv4", size_bytes=20, reference="RFC 791 section 3.1")
+IPV6 = Header(
+    name="IPv6", size_bytes=40, reference="RFC 8200 section 3; Fragment header: section 4.5", fragment_bytes=8
+)
+TCP = Header(name="TCP", size_bytes=20, reference="RFC 9293 section 3.1")
+UDP = Header(name="UDP", size_bytes=8, reference="RFC 768")
+ICMP = Header(name="ICMP", size_bytes=8, reference="RFC 792 and RFC 4443 section 4.1: echo")
+
+FCS_BYTES = 4
+"""Frame check sequence (IEEE 802.3 clause 3.2.9)."""
+
+PREAMBLE_BYTES = 8
+"""Preamble and start-of-frame delimiter (IEEE 802.3 clauses 3.2.1 and 3.2.2)."""
+
+GAP_BYTES = 12
+"""Inter-frame gap of 96 bit times (IEEE 802.3 clause 4.4.2)."""
+
+MIN_FRAME_BYTES = 64
+"""The least frame, FCS included (IEEE 802.3 clause 4.4.2); shorter ones are padded. RFC 2544 section 9.1 starts here."""
+
+
+def frame_bytes(packet_bytes: int) -> int:
+    """The Ethernet frame of an IP packet, FCS included: RFC 2544's frame size."""
+    return max(ETHERNET.size_bytes + packet_bytes + FCS_BYTES, MIN_FRAME_BYTES)
+
+
+def wire_bytes(packet_bytes: int) -> int:
+    """What an IP packet takes of a link's rate: its frame, the preamble before it and the gap after it (at least 84)."""
+    return frame_bytes(packet_bytes) + PREAMBLE_BYTES + GAP_BYTES

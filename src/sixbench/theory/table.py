@@ -1,0 +1,146 @@
+"""Rows of the tables that `sixbench theory` shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .headers import ETHERNET, GAP_BYTES, PREAMBLE_BYTES
+from .packets import (
+    TCP_TIMESTAMPS_BYTES,
+    TRANSPORT_HEADERS,
+    Transport,
+    message_packets,
+    path_mtu_bytes,
+    tcp_payload_bytes,
+)
+from .stacks import Hop, stack_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A message of one transport over one mechanism, on one link.
+
+    Attributes:
+        payload_bytes: the message, as the application hands it over.
+        packets: how many segments or fragments it takes.
+        header_bytes: Ethernet, network and transport headers with their options, of all packets; no FCS, no padding.
+        frame_bytes: all frames, FCS and padding included (RFC 2544's size, where `packets` is 1).
+        wire_bytes: with preambles and gaps.
+        overhead_ratio: headers to payload, as Table 1 of raicu-stack-rtt has it.
+        efficiency_ratio: payload to wire.
+        goodput_limit_bps: payload per second back to back; None without a rate.
+    """
+
+    mechanism: str
+    transport: Transport
+    mtu_bytes: int
+    payload_bytes: int
+    packets: int
+    header_bytes: int
+    frame_bytes: int
+    wire_bytes: int
+    overhead_ratio: float
+    efficiency_ratio: float
+    goodput_limit_bps: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FullPacket:
+    """The largest packet that an MTU allows, layer by layer: a column of Table 1 of raicu-stack-rtt.
+
+    `total_bytes` is the frame without FCS, which the paper calls "Total Ethernet MTU". `transport_header_bytes` includes options.
+    """
+
+    mechanism: str
+    transport: Transport
+    payload_bytes: int
+    transport_header_bytes: int
+    ip_payload_bytes: int
+    ip_header_bytes: int
+    ethernet_header_bytes: int
+    total_bytes: int
+    overhead_ratio: float
+
+
+def table(
+    mechanisms: Sequence[str] = ("native4", "native6"),
+    transports: Sequence[Transport] = ("tcp", "udp"),
+    sizes_bytes: Sequence[int | None] = (None,),
+    mtu_bytes: int = 1500,
+    rate_bps: int | None = None,
+    mss_bytes: int | None = None,
+    timestamps: bool = True,
+) -> list[Row]:
+    """One row for each mechanism, transport and size, in that order.
+
+    Args:
+        sizes_bytes: of messages, each sent on its own; None: what fills one packet.
+        timestamps: whether TCP carries them, as Linux does by default.
+
+    Raises:
+        ValueError: an unknown mechanism, or a message that cannot exist.
+    """
+    options_bytes = TCP_TIMESTAMPS_BYTES if timestamps else 0
+    rows = []
+    for mechanism in mechanisms:
+        hop = Hop(stack=stack_of(mechanism), mtu_bytes=mtu_bytes, rate_bps=rate_bps)
+        for transport in transports:
+            for size_bytes in sizes_bytes:
+                message_bytes = size_bytes or _full_payload_bytes(transport, hop, mss_bytes, options_bytes)
+                rows.append(_row(mechanism, transport, message_bytes, hop, mss_bytes, options_bytes))
+    return rows
+
+
+def full_packet(mechanism: str, transport: Transport, mtu_bytes: int = 1500, timestamps: bool = False) -> FullPacket:
+    """The largest packet over a mechanism. Raises `ValueError` on an unknown one."""
+    hop = Hop(stack=stack_of(mechanism), mtu_bytes=mtu_bytes)
+    options_bytes = TCP_TIMESTAMPS_BYTES if timestamps and transport == "tcp" else 0
+    payload_bytes = _full_payload_bytes(transport, hop, None, options_bytes)
+    transport_header_bytes = TRANSPORT_HEADERS[transport].size_bytes + options_bytes
+    headers_bytes = transport_header_bytes + hop.network_bytes + ETHERNET.size_bytes
+    return FullPacket(
+        mechanism=mechanism,
+        transport=transport,
+        payload_bytes=payload_bytes,
+        transport_header_bytes=transport_header_bytes,
+        ip_payload_bytes=transport_header_bytes + payload_bytes,
+        ip_header_bytes=hop.network_bytes,
+        ethernet_header_bytes=ETHERNET.size_bytes,
+        total_bytes=headers_bytes + payload_bytes,
+        overhead_ratio=headers_bytes / payload_bytes,
+    )
+
+
+def raicu_table_1() -> list[FullPacket]:
+    """Table 1 of raicu-stack-rtt: TCP over IPv4 and IPv6, then UDP over both, at an MTU of 1500 and without TCP options."""
+    transports: tuple[Transport, ...] = ("tcp", "udp")
+    return [full_packet(mechanism, transport) for transport in transports for mechanism in ("native4", "native6")]
+
+
+def _full_payload_bytes(transport: Transport, hop: Hop, mss_bytes: int | None, options_bytes: int) -> int:
+    if transport == "tcp":
+        return tcp_payload_bytes([hop], mss_bytes, options_bytes)
+    return path_mtu_bytes([hop]) - hop.stack[-1].size_bytes - TRANSPORT_HEADERS[transport].size_bytes
+
+
+def _row(
+    mechanism: str, transport: Transport, message_bytes: int, hop: Hop, mss_bytes: int | None, options_bytes: int
+) -> Row:
+    [packets] = message_packets(transport, message_bytes, [hop], mss_bytes, options_bytes)
+    header_bytes = packets.total_bytes - message_bytes + packets.count * ETHERNET.size_bytes
+    on_wire_bytes = packets.wire_bytes
+    frames_bytes = on_wire_bytes - packets.count * (PREAMBLE_BYTES + GAP_BYTES)
+    return Row(
+        mechanism=mechanism,
+        transport=transport,
+        mtu_bytes=hop.mtu_bytes,
+        payload_bytes=message_bytes,
+        packets=packets.count,
+        header_bytes=header_bytes,
+        frame_bytes=frames_bytes,
+        wire_bytes=on_wire_bytes,
+        overhead_ratio=header_bytes / message_bytes,
+        efficiency_ratio=message_bytes / on_wire_bytes,
+        goodput_limit_bps=None if hop.rate_bps is None else hop.rate_bps * message_bytes / on_wire_bytes,
+    )
