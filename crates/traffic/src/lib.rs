@@ -12,6 +12,7 @@ pub mod histogram;
 pub mod params;
 pub mod series;
 pub mod session;
+pub mod socket;
 pub mod sys;
 mod workloads;
 

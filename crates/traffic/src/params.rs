@@ -35,6 +35,16 @@ impl Limit {
             Limit::Count(_) | Limit::Bytes(_) => None,
         }
     }
+
+    /// Whether a closed loop is over after so many rounds and so much time.
+    #[inline]
+    pub fn is_reached(self, count: u64, elapsed_ns: u64) -> bool {
+        match self {
+            Limit::Duration(ns) => elapsed_ns >= ns,
+            Limit::Count(limit) => count >= limit,
+            Limit::Bytes(_) => false,
+        }
+    }
 }
 
 /// A workload's `params` object, read key by key. [`Params::finish`] refuses what nobody asked for.

@@ -1,5 +1,8 @@
 //! The only `unsafe` of this crate: system calls that no crate wraps as we need them.
 
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use nix::unistd::{SysconfVar, sysconf};
@@ -20,4 +23,29 @@ pub fn tick_ns() -> u64 {
         Ok(Some(hz)) if hz > 0 => 1_000_000_000 / hz as u64,
         _ => 10_000_000,
     }
+}
+
+/// Reads a socket option as the bytes the kernel gives; the length is what it filled.
+pub fn socket_option(socket: &impl AsFd, level: i32, name: i32, value: &mut [u8]) -> io::Result<usize> {
+    let mut length = libc::socklen_t::try_from(value.len()).unwrap_or(libc::socklen_t::MAX);
+    // SAFETY: `value` is writable for `length` bytes, and the kernel writes no more than `length` says.
+    let result = unsafe {
+        libc::getsockopt(socket.as_fd().as_raw_fd(), level, name, value.as_mut_ptr().cast(), &raw mut length)
+    };
+    if result == 0 { Ok((length as usize).min(value.len())) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Sets a socket option that is an `int`.
+pub fn set_socket_option(socket: &impl AsFd, level: i32, name: i32, value: i32) -> io::Result<()> {
+    // SAFETY: the pointer is to an `int` that lives through the call, and the length is its size.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            level,
+            name,
+            (&raw const value).cast(),
+            size_of::<i32>() as libc::socklen_t,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -46,6 +46,12 @@ class _Phrase:
 
     def several(self, findings: list[Finding]) -> Answer:
         """How often each verdict, and the largest difference in full."""
+        swept = rows.varying(findings)
+        places = f"levels of {words.factor(swept[0])}" if len(swept) == 1 else "combinations of levels"
+        if all(finding.n < 2 for finding in findings):
+            why = "one pair of valid trials gives no interval" if any(finding.n for finding in findings) else "no valid trials"
+            text = f"{_subject(findings[0])} cannot be compared with that over {findings[0].baseline} at any of {len(findings)} {places}: {why}."
+            return Answer(text=_capital(text), tone="open")
         counts: dict[Verdict, int] = {}
         for finding in findings:
             counts[finding.verdict] = counts.get(finding.verdict, 0) + 1
@@ -57,8 +63,6 @@ class _Phrase:
             "inconclusive": "not decided",
         }
         order = sorted(counts, key=lambda verdict: -counts[verdict])
-        swept = rows.varying(findings)
-        places = f"levels of {words.factor(swept[0])}" if len(swept) == 1 else "combinations of levels"
         parts = [f"{said[verdict]} at {_of(counts[verdict], total, places)}" for verdict in order[:1]]
         parts += [f"{said[verdict]} at {counts[verdict]}" for verdict in order[1:]]
         text = f"{_subject(findings[0])} is {words.listing(parts)}"

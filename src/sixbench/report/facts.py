@@ -16,11 +16,12 @@ STATES = {
 }
 
 VERDICTS = {
-    "higher": "the confidence interval lies above no difference, and not within the margin",
-    "lower": "the confidence interval lies below no difference, and not within the margin",
-    "equivalent": "the difference is smaller than the margin, as an equivalence test shows",
-    "inconclusive": "the trials neither show a difference nor exclude one: more blocks would narrow the interval",
+    "higher": "the whole interval lies above no difference, and the p-value adjusted for many comparisons agrees",
+    "lower": "the whole interval lies below no difference, and the p-value adjusted for many comparisons agrees",
+    "equivalent": "a test of equivalence shows the difference to be within the margin: too small to matter",
+    "inconclusive": "neither a difference nor equivalence is shown: more blocks may tell",
 }
+"""How to read a verdict; the rules are those of `analysis.findings`."""
 
 
 def warnings(run: Run, trials: Trials) -> list[str]:
@@ -82,18 +83,19 @@ def method(run: Run) -> str:
     experiment = run.manifest.experiment
     statistics = experiment.statistics
     trim = (
-        f" A path's own value leaves out the {statistics.trim} lowest and the {statistics.trim} highest trials; intervals use all."
+        f" It leaves out the {statistics.trim} lowest and the {statistics.trim} highest trials; intervals use all."
         if statistics.trim
         else ""
     )
+    confidence, margin = f"{100 * statistics.confidence:g} %", f"{100 * statistics.margin:g} %"
     return (
-        "The trial is the statistical unit. Trials run in blocks: each block is one pass over all paths in random order, so that "
-        "drift of the machine meets all paths alike. A path is compared with the baseline by the ratio of the two trials of one block; "
-        "the figure given is the geometric mean of these ratios with its "
-        f"{100 * statistics.confidence:g} % confidence interval over blocks. Quantities for which zero is ordinary, such as loss, are compared by "
-        "their difference. Verdicts are adjusted for many comparisons (Holm). Two paths count as equivalent only where an equivalence "
-        f"test shows their difference to be within the margin of {100 * statistics.margin:g} %. Invalid and failed trials are listed and "
-        f"never enter a value.{trim}"
+        "The trial is the statistical unit. Trials run in blocks; a block is one pass over all paths in random order, so that a drift of "
+        "the machine meets all paths alike. A path is compared with its baseline by the ratio of the two trials of each block: a "
+        f"change is the geometric mean of these ratios, with its {confidence} confidence interval over blocks (Student's t of the log "
+        "ratios; from ten blocks on the symmetric studentised bootstrap). Quantities for which zero is ordinary, such as loss, are "
+        "compared by their difference. Two paths count as equivalent only where two one-sided tests show the difference to be within "
+        f"the margin of {margin}; differences are tested with Holm's adjustment over all findings of one metric. A value of one "
+        f"path by itself is the mean of its valid trials.{trim} Invalid and failed trials are listed, and never enter a value."
     )
 
 

@@ -16,6 +16,11 @@ from ..model.workload import Scalar
 MISSING = "–"
 MINUS = "−"
 
+_SENSELESS = 1e6
+"""Percentages above this come from intervals that know nothing, not from networks."""
+
+_NUMBER_AND_UNIT = re.compile(r"(\d) (?=%|pp\b|[kKMG]?i?bit/s|[KMG]i?B\b|B\b|[nµm]?s\b|[kM]?/s|[kM]?packets/s|CI\b)|(?<=%) (?=CI\b)")
+
 _SUFFIXES = {"_bytes": "B", "_bps": "bit/s", "_ns": "ns", "_pps": "packets/s", "_per_s": "1/s"}
 _ABBREVIATIONS = {"mtu", "mss", "tcp", "udp", "rtt", "cpu", "ip"}
 _TIMES = ("rtt", "transaction_", "connect_", "one_way_delay_", "ipdv_", "pdv_", "tcp_")
@@ -72,7 +77,9 @@ def common_scale(values: Iterable[float | None], unit: str) -> tuple[float, str]
 
 
 def signed(value: float, decimals: int) -> str:
-    """`+1.40`, `−0.20`, and `0.00` without a sign."""
+    """`+1.40`, `−0.20`, and `0.00` without a sign. What is over a million is said to be so, and no more."""
+    if abs(value) >= _SENSELESS:
+        return f"{'+' if value > 0 else MINUS}>{_SENSELESS:.0f}"
     text = f"{abs(value):.{decimals}f}"
     if float(text) == 0:
         return text
@@ -158,6 +165,11 @@ def listing(items: Iterable[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     words = list(items)
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""
+
+
+def keep_together(text: str) -> str:
+    """The text with no-break spaces between numbers and their units, so that no line ends between them."""
+    return _NUMBER_AND_UNIT.sub(lambda match: f"{match[1] or ''}\u00a0", text)
 
 
 def duration(duration_ns: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import threading
 import time
@@ -13,7 +14,7 @@ from typing import Protocol
 
 from ..agent import AgentHub
 from ..analysis.stopping import should_stop
-from ..model.errors import AgentError, CapabilityError, Interrupted, LabError
+from ..model.errors import AgentError, CapabilityError, Interrupted, LabError, WriteError
 from ..model.experiment import Combination, Experiment, PlannedTrial
 from ..model.trial import TrialRecord
 from ..plan.schedule import block_order
@@ -52,11 +53,13 @@ def run_experiment(experiment: Experiment, writer: RunWriter, done: list[TrialRe
     try:
         with _interruptible():
             loop.run()
-    except KeyboardInterrupt:
-        writer.save_manifest(state="interrupted", ended_realtime_ns=time.time_ns(), lab_build_ns=_builds(writer, laboratories))
-        raise Interrupted(f"stopped after {len(loop.records)} trials, which are kept in {writer.directory}; continue with: sixbench resume {writer.directory}") from None
-    except BaseException:
-        writer.save_manifest(state="interrupted", ended_realtime_ns=time.time_ns(), lab_build_ns=_builds(writer, laboratories))
+    except BaseException as error:
+        with contextlib.suppress(WriteError):
+            writer.save_manifest(state="interrupted", ended_realtime_ns=time.time_ns(), lab_build_ns=_builds(writer, laboratories))
+        if isinstance(error, KeyboardInterrupt):
+            raise Interrupted(
+                f"stopped after {len(loop.records)} trials, which are kept in {writer.directory}; continue with: sixbench resume {writer.directory}"
+            ) from None
         raise
     finally:
         laboratories.close()
@@ -128,11 +131,10 @@ class _Loop:
 
     def _keep(self, outcome: Outcome) -> None:
         record = outcome.record
-        with _uninterrupted():
-            self.writer.add_trial(record, outcome.series, outcome.files)
-            self.records.append(record)
-            self.by_key[record.key] = record
-            self.by_combination.setdefault(record.combination, []).append(record)
+        self.writer.add_trial(record, outcome.series, outcome.files)
+        self.records.append(record)
+        self.by_key[record.key] = record
+        self.by_combination.setdefault(record.combination, []).append(record)
         self.observer.trial_ended(record)
 
     def _report(self, block: int, left_in_block: int, open_combinations: set[str]) -> None:
@@ -169,17 +171,3 @@ def _interruptible() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Lets the writing of a trial end before an interrupt takes effect."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    signals = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
-    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)

@@ -11,9 +11,7 @@ from .limits import tcp_limits_bps, udp_limits_bps
 from .stacks import Hop, hops_of
 
 
-def expected(
-    kind: str, params: Params, path: Path, topology: Topology, between: tuple[str, str]
-) -> dict[str, float]:
+def expected(kind: str, params: Params, path: Path, topology: Topology, between: tuple[str, str]) -> dict[str, float]:
     """What the path allows at most, by metric column; a metric of which theory has nothing exact to say is absent.
 
     Given: `goodput_bps` of `tcp-stream` in one direction, and of `udp-stream`, with its `packets_rate_pps`. They are upper

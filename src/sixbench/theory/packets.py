@@ -72,7 +72,9 @@ def tcp_payload_bytes(
     if mss_bytes is not None:
         room_bytes = min(room_bytes, mss_bytes)
     if room_bytes <= options_bytes:
-        raise ValueError(f"{room_bytes} bytes after the headers leave no room for data beside {options_bytes} of options")
+        raise ValueError(
+            f"{room_bytes} bytes after the headers leave no room for data beside {options_bytes} of options"
+        )
     return room_bytes - options_bytes
 
 

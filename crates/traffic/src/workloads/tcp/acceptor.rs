@@ -1,0 +1,217 @@
+//! Accepting the connections of a trial, and nobody else's.
+
+use std::io::{self, Read};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use socket2::{Protocol, SockRef, Type};
+
+use super::preamble::PREAMBLE_BYTES;
+use super::{PATIENCE, Preamble, Stop, TcpOptions, io as tcp_io};
+use crate::{Endpoint, Error, Result, clock, socket};
+
+/// How long a connection may take to send its preamble.
+pub const PREAMBLE_TIMEOUT_NS: u64 = 1_000_000_000;
+/// How many connections may be waiting to prove themselves, where the session itself has no more.
+const MAX_PENDING: usize = 64;
+/// Connections the kernel completes before they are accepted; it caps this at `net.core.somaxconn`.
+pub const BACKLOG: i32 = 4_096;
+
+/// What is done with connections that proved themselves. Runs in the acceptor's thread: it must not block.
+pub trait Admit: Send + 'static {
+    /// Whether a connection of this role and index is expected (and not already there).
+    fn expects(&self, preamble: Preamble) -> bool;
+
+    /// Takes an expected connection, blocking and with calls that give up after [`PATIENCE`].
+    fn admit(&mut self, preamble: Preamble, stream: TcpStream);
+}
+
+/// A thread that accepts connections until it is stopped. A connection that says nothing, something else, or comes from
+/// elsewhere neither delays nor disturbs the others.
+pub struct Acceptor<A> {
+    port: u16,
+    strays: Arc<AtomicU64>,
+    thread: JoinHandle<A>,
+}
+
+impl<A: Admit> Acceptor<A> {
+    /// Listens; `expected` is how many connections the session has.
+    pub fn start(endpoint: &Endpoint, options: &TcpOptions, expected: usize, admit: A, stop: Stop) -> Result<Self> {
+        let (listener, port) = listen(endpoint, options)?;
+        let strays = Arc::new(AtomicU64::new(0));
+        let accepting = Accepting {
+            listener,
+            endpoint: endpoint.clone(),
+            max_pending: MAX_PENDING.max(expected),
+            pending: Vec::new(),
+            strays: Arc::clone(&strays),
+            admit,
+            stop,
+        };
+        let thread = thread::Builder::new()
+            .name("tcp-accept".into())
+            .spawn(move || accepting.run())
+            .map_err(|e| Error::system("starting to accept connections", "clone", e))?;
+        Ok(Self { port, strays, thread })
+    }
+
+    /// The port listened on.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Waits for the thread's end, after a stop; gives back what admitted, and the number of strays.
+    pub fn join(self) -> (A, u64) {
+        let admit = self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        (admit, self.strays.load(Ordering::Relaxed))
+    }
+}
+
+/// A listening socket of these options that does not block, and its port.
+pub fn listen(endpoint: &Endpoint, options: &TcpOptions) -> Result<(TcpListener, u16)> {
+    let socket = socket::open(endpoint.address, Type::STREAM, Some(Protocol::TCP))?;
+    options.apply(&socket)?;
+    socket::bind(&socket, endpoint.address, 0)?;
+    let doing = || format!("listening on {}", endpoint.address);
+    socket.listen(BACKLOG).map_err(|e| Error::system(doing(), "listen", e))?;
+    socket.set_nonblocking(true).map_err(|e| Error::system(doing(), "fcntl", e))?;
+    let listener = TcpListener::from(socket);
+    let port = listener.local_addr().map_err(|e| Error::system(doing(), "getsockname", e))?.port();
+    Ok((listener, port))
+}
+
+/// Accepts one connection, which does not block; nothing where none waits. Short of file descriptors, it waits a moment
+/// rather than be asked again at once.
+pub fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
+    loop {
+        match SockRef::from(listener).accept4(libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC) {
+            Ok((socket, address)) => return address.as_socket().map(|address| (socket.into(), address)),
+            Err(e) => match e.raw_os_error() {
+                Some(libc::EINTR | libc::ECONNABORTED) => {}
+                Some(libc::EAGAIN) => return None,
+                _ => {
+                    thread::sleep(PATIENCE / 10);
+                    return None;
+                }
+            },
+        }
+    }
+}
+
+struct Accepting<A> {
+    listener: TcpListener,
+    endpoint: Endpoint,
+    max_pending: usize,
+    pending: Vec<Pending>,
+    strays: Arc<AtomicU64>,
+    admit: A,
+    stop: Stop,
+}
+
+/// A connection that has not yet proved itself.
+struct Pending {
+    stream: TcpStream,
+    preamble: PreambleReader,
+}
+
+impl<A: Admit> Accepting<A> {
+    fn run(mut self) -> A {
+        while !self.stop.is_raised() {
+            self.wait();
+            self.serve_pending();
+            self.accept_all();
+        }
+        self.admit
+    }
+
+    fn wait(&self) {
+        let mut fds = vec![PollFd::new(self.listener.as_fd(), PollFlags::POLLIN)];
+        fds.extend(self.pending.iter().map(|pending| PollFd::new(pending.stream.as_fd(), PollFlags::POLLIN)));
+        // An interrupted or failed wait only leads to looking at all of them.
+        let _ = poll(&mut fds, PollTimeout::from(PATIENCE.as_millis() as u16));
+    }
+
+    fn serve_pending(&mut self) {
+        for pending in std::mem::take(&mut self.pending) {
+            self.serve(pending);
+        }
+    }
+
+    fn accept_all(&mut self) {
+        // A flood of connections must not keep this from looking at the stop.
+        for _ in 0..self.max_pending {
+            let Some((stream, from)) = accept(&self.listener) else { return };
+            if from.ip() != self.endpoint.peer || self.pending.len() >= self.max_pending {
+                self.refuse(stream);
+            } else {
+                self.serve(Pending { stream, preamble: PreambleReader::new() });
+            }
+        }
+    }
+
+    fn serve(&mut self, mut pending: Pending) {
+        match pending.preamble.read(&mut pending.stream, &self.endpoint) {
+            Proof::Waiting => self.pending.push(pending),
+            Proof::Given(preamble) if self.admit.expects(preamble) && block(&pending.stream).is_ok() => {
+                self.admit.admit(preamble, pending.stream);
+            }
+            Proof::Given(_) | Proof::Failed => self.refuse(pending.stream),
+        }
+    }
+
+    fn refuse(&self, stream: TcpStream) {
+        self.strays.fetch_add(1, Ordering::Relaxed);
+        tcp_io::reset(stream);
+    }
+}
+
+fn block(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))
+}
+
+/// What a connection has said of itself so far.
+pub enum Proof {
+    /// Not enough yet.
+    Waiting,
+    /// The trial's token.
+    Given(Preamble),
+    /// Something else, or nothing for too long.
+    Failed,
+}
+
+/// Reads a preamble from a connection that does not block, and not a byte more.
+pub struct PreambleReader {
+    bytes: [u8; PREAMBLE_BYTES],
+    have: usize,
+    deadline_ns: u64,
+}
+
+impl PreambleReader {
+    /// For a connection accepted now.
+    pub fn new() -> Self {
+        let deadline_ns = clock::monotonic_ns().saturating_add(PREAMBLE_TIMEOUT_NS);
+        Self { bytes: [0; PREAMBLE_BYTES], have: 0, deadline_ns }
+    }
+
+    /// Reads what is there.
+    pub fn read(&mut self, stream: &mut TcpStream, endpoint: &Endpoint) -> Proof {
+        while let Some(space @ [_, ..]) = self.bytes.get_mut(self.have..) {
+            match stream.read(space) {
+                Ok(0) => return Proof::Failed,
+                Ok(n) => self.have += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    return if clock::monotonic_ns() < self.deadline_ns { Proof::Waiting } else { Proof::Failed };
+                }
+                Err(_) => return Proof::Failed,
+            }
+        }
+        Preamble::parse(&self.bytes, &endpoint.token).map_or(Proof::Failed, Proof::Given)
+    }
+}

@@ -1,0 +1,25 @@
+//! What the TCP workloads share: options, preamble, connecting, accepting, reading and writing in pieces that a stop
+//! can end.
+
+pub mod acceptor;
+pub mod connect;
+pub mod info;
+pub mod io;
+pub mod options;
+pub mod preamble;
+pub mod stop;
+pub mod workers;
+
+pub use acceptor::{Acceptor, Admit};
+pub use options::TcpOptions;
+pub use preamble::{Preamble, Role};
+pub use stop::Stop;
+pub use workers::{Starter, Worker, Workers};
+
+use std::time::Duration;
+
+/// Blocking calls return at least this often, to see whether the session was stopped.
+pub const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Nothing moving for this long is a failure, whatever the parameters say.
+pub const STALL_NS: u64 = 10_000_000_000;

@@ -1,0 +1,124 @@
+//! The socket options of a TCP workload: asked for before connect or listen, reported as the kernel granted them.
+
+use serde_json::{Map, Value, json};
+use socket2::{SockRef, Socket};
+
+use super::info::TcpInfo;
+use crate::params::Params;
+use crate::socket::{self, Buffers};
+use crate::{Error, Result, sys};
+
+/// Options of every connection of a session.
+#[derive(Debug, Clone)]
+pub struct TcpOptions {
+    /// SO_SNDBUF, SO_RCVBUF.
+    pub buffers: Buffers,
+    /// TCP_WINDOW_CLAMP.
+    pub window_bytes: Option<u64>,
+    /// TCP_MAXSEG.
+    pub mss_bytes: Option<u64>,
+    /// TCP_CONGESTION.
+    pub congestion: String,
+    /// TCP_NODELAY.
+    pub nodelay: bool,
+}
+
+impl TcpOptions {
+    /// Reads only `congestion`, which every TCP workload has.
+    pub fn read(params: &mut Params<'_>) -> Result<Self> {
+        let congestion = params.text("congestion")?.unwrap_or("cubic");
+        // TCP_CA_NAME_MAX is 16 with the final zero.
+        if !(1..16).contains(&congestion.len()) || !congestion.bytes().all(|b| b.is_ascii_graphic()) {
+            return Err(params.refuse(format!("`congestion` must be a name of 1 to 15 characters, not {congestion:?}")));
+        }
+        Ok(Self {
+            buffers: Buffers::default(),
+            window_bytes: None,
+            mss_bytes: None,
+            congestion: congestion.to_owned(),
+            nodelay: false,
+        })
+    }
+
+    /// Reads also what the workloads with long connections have: buffers, `mss_bytes`, `nodelay`.
+    pub fn read_long(params: &mut Params<'_>, nodelay: bool) -> Result<Self> {
+        Ok(Self {
+            buffers: Buffers::read(params)?,
+            // From TCP_MIN_MSS to MAX_TCP_WINDOW of the kernel.
+            mss_bytes: params.integer("mss_bytes", 88..=32_767)?,
+            nodelay: params.flag("nodelay", nodelay)?,
+            ..Self::read(params)?
+        })
+    }
+
+    /// Sets them on a socket that is not yet connected or listening; what is accepted from it inherits them.
+    pub fn apply(&self, socket: &Socket) -> Result<()> {
+        let mut buffers = self.buffers;
+        if let (Some(window_bytes), None) = (self.window_bytes, buffers.rcvbuf_bytes) {
+            // Autotuning moves the clamp along with the buffer, so the buffer has to be fixed for the clamp to hold.
+            // Twice the window, doubled again by the kernel, leaves room for its overhead.
+            buffers.rcvbuf_bytes = Some(usize::try_from(window_bytes.saturating_mul(2)).unwrap_or(usize::MAX >> 1));
+        }
+        buffers.apply(socket)?;
+        if let Some(bytes) = self.mss_bytes {
+            set_tcp(socket, libc::TCP_MAXSEG, "setsockopt(TCP_MAXSEG)", bytes, "MSS")?;
+        }
+        if let Some(bytes) = self.window_bytes {
+            set_tcp(socket, libc::TCP_WINDOW_CLAMP, "setsockopt(TCP_WINDOW_CLAMP)", bytes, "window clamp")?;
+        }
+        self.apply_congestion(socket)?;
+        socket
+            .set_tcp_nodelay(self.nodelay)
+            .map_err(|e| Error::system(format!("setting nodelay to {}", self.nodelay), "setsockopt(TCP_NODELAY)", e))
+    }
+
+    /// Sets only the congestion control.
+    pub fn apply_congestion(&self, socket: &Socket) -> Result<()> {
+        socket.set_tcp_congestion(self.congestion.as_bytes()).map_err(|e| {
+            Error::system(
+                format!("setting the congestion control `{}`", self.congestion),
+                "setsockopt(TCP_CONGESTION)",
+                e,
+            )
+        })
+    }
+
+    /// What the kernel granted: `socket` of the results. What it does not tell is absent.
+    pub fn granted(&self, socket: SockRef<'_>) -> Value {
+        let mut granted = Map::new();
+        if let Ok((sndbuf_bytes, rcvbuf_bytes)) = socket::granted(&socket) {
+            granted.insert("sndbuf_bytes".into(), json!(sndbuf_bytes));
+            granted.insert("rcvbuf_bytes".into(), json!(rcvbuf_bytes));
+        }
+        if let Some(mss_bytes) = TcpInfo::of(&*socket).ok().and_then(|info| info.mss_bytes) {
+            granted.insert("mss_bytes".into(), json!(mss_bytes));
+        }
+        if self.window_bytes.is_some() {
+            let mut bytes = [0; 4];
+            let clamp = sys::socket_option(&*socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &mut bytes);
+            if matches!(clamp, Ok(4)) {
+                granted.insert("window_bytes".into(), json!(u32::from_ne_bytes(bytes)));
+            }
+        }
+        if let Some(name) = congestion_of(&socket) {
+            granted.insert("congestion".into(), json!(name));
+        }
+        if let Ok(nodelay) = socket.tcp_nodelay() {
+            granted.insert("nodelay".into(), json!(nodelay));
+        }
+        Value::Object(granted)
+    }
+}
+
+/// The congestion control a socket has.
+pub fn congestion_of(socket: &Socket) -> Option<String> {
+    let name = socket.tcp_congestion().ok()?;
+    let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
+    Some(String::from_utf8_lossy(name).into_owned())
+}
+
+fn set_tcp(socket: &Socket, name: i32, call: &'static str, bytes: u64, what: &str) -> Result<()> {
+    let value = i32::try_from(bytes).unwrap_or(i32::MAX);
+    sys::set_socket_option(socket, libc::IPPROTO_TCP, name, value)
+        .map_err(|e| Error::system(format!("setting a {what} of {bytes} bytes"), call, e))
+}

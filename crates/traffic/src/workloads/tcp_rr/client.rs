@@ -1,0 +1,109 @@
+//! The asking side of `tcp-rr`.
+
+use std::net::TcpStream;
+
+use serde_json::{Value, json};
+use socket2::SockRef;
+
+use super::RrParams;
+use crate::histogram::Times;
+use crate::series::Series;
+use crate::workloads::tcp::{Preamble, Role, Stop, connect, io as tcp_io};
+use crate::{Endpoint, Result, clock, cpu};
+
+/// Connects, warms up, measures.
+pub fn run(endpoint: &Endpoint, params: &RrParams, stop: &Stop) -> Result<Value> {
+    let preamble = Preamble { role: Role::RequestResponse, index: 0 };
+    let (stream, _) = connect::connect_with_preamble(endpoint, &params.options, preamble, params.timeout_ns, stop)?;
+    let mut asking = Asking {
+        params,
+        stop,
+        stream,
+        chunk: tcp_io::pattern(params.message_bytes.min(tcp_io::MAX_BUFFER_BYTES)),
+        buffer: vec![0; params.response_bytes.min(tcp_io::MAX_BUFFER_BYTES)],
+        doing: format!("exchanging messages with {}", endpoint.peer),
+    };
+    let result = asking.run();
+    if result.is_err() {
+        tcp_io::reset(asking.stream);
+    }
+    result
+}
+
+struct Asking<'a> {
+    params: &'a RrParams,
+    stop: &'a Stop,
+    stream: TcpStream,
+    chunk: Vec<u8>,
+    buffer: Vec<u8>,
+    doing: String,
+}
+
+/// The transactions of an interval.
+#[derive(Clone, Default)]
+struct Slot {
+    transactions: u64,
+    rtt_sum_ns: u64,
+}
+
+impl Asking<'_> {
+    fn run(&mut self) -> Result<Value> {
+        let warmup_transactions = self.warm_up()?;
+        let from = cpu::sample();
+        let mut rtt = Times::default();
+        let mut rtt_jitter = Times::default();
+        let mut series = Series::<Slot>::new(self.params.interval_ns);
+        let mut before_ns = None;
+        let started_ns = clock::monotonic_ns();
+        let mut ended_ns = started_ns;
+        while !self.params.limit.is_reached(rtt.count(), ended_ns - started_ns) {
+            self.stop.check()?;
+            let asked_ns = clock::monotonic_ns();
+            self.transaction()?;
+            ended_ns = clock::monotonic_ns();
+            let rtt_ns = ended_ns - asked_ns;
+            rtt.record(rtt_ns);
+            if let Some(before_ns) = before_ns.replace(rtt_ns) {
+                rtt_jitter.record(rtt_ns.abs_diff(before_ns));
+            }
+            let slot = series.at(ended_ns - started_ns);
+            slot.transactions += 1;
+            slot.rtt_sum_ns += rtt_ns;
+        }
+        let cpu = cpu::Span { from, to: cpu::sample() };
+        let measured_ns = ended_ns - started_ns;
+        Ok(json!({
+            "transactions": rtt.count(), "warmup_transactions": warmup_transactions,
+            "measured_ns": measured_ns, "started_ns": started_ns, "ended_ns": ended_ns,
+            "rtt": rtt.to_json(), "rtt_jitter": rtt_jitter.to_json(),
+            "socket": self.params.options.granted(SockRef::from(&self.stream)),
+            "cpu": cpu,
+            "series": {
+                "t_ns": series.ends_ns(measured_ns),
+                "transactions": series.column(|slot| slot.transactions),
+                "rtt_mean_ns": series.column(|slot| slot.rtt_sum_ns.checked_div(slot.transactions)),
+            },
+        }))
+    }
+
+    fn warm_up(&mut self) -> Result<u64> {
+        let ends_ns = clock::monotonic_ns().saturating_add(self.params.warmup_ns);
+        let mut transactions = 0;
+        while clock::monotonic_ns() < ends_ns {
+            self.stop.check()?;
+            self.transaction()?;
+            transactions += 1;
+        }
+        Ok(transactions)
+    }
+
+    #[inline]
+    fn transaction(&mut self) -> Result<()> {
+        let RrParams { message_bytes, response_bytes, timeout_ns, .. } = *self.params;
+        tcp_io::send_message(&mut self.stream, &self.chunk, message_bytes, timeout_ns, self.stop)
+            .and_then(|()| {
+                tcp_io::read_message(&mut self.stream, &mut self.buffer, response_bytes, timeout_ns, self.stop)
+            })
+            .map_err(|failure| failure.explain(&self.doing, timeout_ns))
+    }
+}

@@ -1,0 +1,88 @@
+//! `tcp-rr`: one request in flight on one connection, and the time until its answer is whole.
+
+mod client;
+mod server;
+
+use serde_json::Value;
+
+use super::tcp::{Stop, TcpOptions};
+use crate::params::{Limit, Params, SECOND_NS};
+use crate::{Cancel, Endpoint, Result, Server, Workload};
+
+/// The largest request or answer.
+const MAX_MESSAGE_BYTES: u64 = 1 << 30;
+
+/// The workload.
+pub struct TcpRr;
+
+impl Workload for TcpRr {
+    fn name(&self) -> &'static str {
+        "tcp-rr"
+    }
+
+    fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
+        server::serve(endpoint, RrParams::read(self.name(), params)?, cancel)
+    }
+
+    fn run(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Value> {
+        client::run(endpoint, &RrParams::read(self.name(), params)?, &Stop::new(cancel))
+    }
+}
+
+/// `params`, read and checked.
+struct RrParams {
+    message_bytes: usize,
+    response_bytes: usize,
+    limit: Limit,
+    warmup_ns: u64,
+    /// Without a byte moving.
+    timeout_ns: u64,
+    options: TcpOptions,
+    interval_ns: u64,
+}
+
+impl RrParams {
+    fn read(workload: &'static str, params: &Value) -> Result<Self> {
+        let mut params = Params::new(workload, params)?;
+        let message_bytes = params.size("message_bytes", 1..=MAX_MESSAGE_BYTES)?.unwrap_or(64);
+        let read = Self {
+            message_bytes,
+            response_bytes: params.size("response_bytes", 1..=MAX_MESSAGE_BYTES)?.unwrap_or(message_bytes),
+            limit: params.limit(&["duration_ns", "count"])?,
+            warmup_ns: params.time_ns("warmup_ns", 0, 0)?,
+            timeout_ns: params.time_ns("timeout_ns", 1, 2 * SECOND_NS)?,
+            options: TcpOptions::read_long(&mut params, true)?,
+            interval_ns: params.interval_ns()?,
+        };
+        params.finish()?;
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn defaults_are_those_of_the_document() {
+        let params = RrParams::read("tcp-rr", &json!({"count": 5, "message_bytes": 9})).unwrap();
+        assert_eq!((params.message_bytes, params.response_bytes), (9, 9));
+        assert_eq!((params.limit, params.timeout_ns, params.options.nodelay), (Limit::Count(5), 2_000_000_000, true));
+    }
+
+    #[test]
+    fn what_is_refused() {
+        for params in [
+            json!({}),
+            json!({"count": 0}),
+            json!({"count": 1, "duration_ns": 1}),
+            json!({"count": 1, "message_bytes": 0}),
+            json!({"count": 1, "message_bytes": (1_u64 << 30) + 1}),
+            json!({"count": 1, "window_bytes": 1}),
+        ] {
+            assert_eq!(RrParams::read("tcp-rr", &params).err().unwrap().code(), "bad-params", "{params}");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! `tcp-stream`: bulk transfer over one or more connections, in either or both directions.
+//!
+//! The receiver of a direction keeps the time: its window opens some time after the first byte and lasts as long as was
+//! asked, whatever is queued on the way. At its end it resets its connections, so that nobody waits for queues to drain.
+
+mod params;
+mod receiver;
+mod sender;
+mod server;
+mod tally;
+mod watch;
+
+use serde_json::{Map, Value, json};
+
+use self::params::StreamParams;
+use self::receiver::Receivers;
+use self::sender::Senders;
+use super::tcp::{Preamble, Role, Stop, Workers, connect};
+use crate::{Cancel, Endpoint, Result, Server, Workload, clock};
+
+/// The workload.
+pub struct TcpStream;
+
+impl Workload for TcpStream {
+    fn name(&self) -> &'static str {
+        "tcp-stream"
+    }
+
+    fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
+        server::serve(endpoint, StreamParams::read(self.name(), params)?, cancel)
+    }
+
+    fn run(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Value> {
+        let params = StreamParams::read(self.name(), params)?;
+        let stop = Stop::new(cancel);
+        let result = run(endpoint, &params, &stop);
+        stop.raise();
+        result
+    }
+}
+
+fn run(endpoint: &Endpoint, params: &StreamParams, stop: &Stop) -> Result<Value> {
+    let mut connect_ns = Vec::new();
+    let mut open = |role| {
+        (0..params.streams)
+            .map(|index| {
+                let preamble = Preamble { role, index };
+                let timeout_ns = params.connect_timeout_ns;
+                let (stream, ns) =
+                    connect::connect_with_preamble(endpoint, &params.options, preamble, timeout_ns, stop)?;
+                connect_ns.push(ns);
+                Ok(stream)
+            })
+            .collect::<Result<Vec<_>>>()
+    };
+    let forward = if params.direction.forward { open(Role::Forward)? } else { Vec::new() };
+    let reverse = if params.direction.reverse { open(Role::Reverse)? } else { Vec::new() };
+
+    let workers = Workers::new(stop);
+    let mut receivers = if params.direction.reverse { Some(Receivers::new(params, endpoint)?) } else { None };
+    if let Some(receivers) = &mut receivers {
+        for (index, stream) in (0..).zip(reverse) {
+            receivers.add(workers.starter(), index, stream)?;
+        }
+    }
+    let senders = if params.direction.forward {
+        Some(Senders::start(workers.starter(), params, endpoint, forward)?)
+    } else {
+        None
+    };
+
+    let deadline_ns = params.time_limit_ns().map(|limit_ns| clock::monotonic_ns().saturating_add(limit_ns));
+    let doing = format!("waiting for the streams with {} to end", endpoint.peer);
+    let outcome = workers.wait(params.connections(), deadline_ns, &doing);
+
+    let mut result = Map::from_iter([("connect_ns".to_owned(), json!(connect_ns))]);
+    if let Some(senders) = senders {
+        result.insert("forward_sender".into(), senders.finish());
+    }
+    if let Some(receivers) = receivers {
+        result.insert("reverse_receiver".into(), receivers.finish());
+    }
+    outcome.map(|()| Value::Object(result))
+}

@@ -1,0 +1,129 @@
+//! The serving side: takes the streams as they come, receives and sends on them.
+
+use std::collections::{BTreeMap, HashSet};
+use std::net::TcpStream;
+
+use serde_json::{Map, Value, json};
+
+use super::params::StreamParams;
+use super::receiver::Receivers;
+use super::sender::Senders;
+use crate::workloads::tcp::{Acceptor, Admit, Preamble, Role, Starter, Stop, Workers};
+use crate::{Cancel, Endpoint, Finish, Result, Server, clock};
+
+/// Listens for the streams of a session.
+pub fn serve(endpoint: &Endpoint, params: StreamParams, cancel: &Cancel) -> Result<Box<dyn Server>> {
+    let stop = Stop::new(cancel);
+    let workers = Workers::new(&stop);
+    let options = params.options.clone();
+    let connections = params.connections();
+    let streams = Streams {
+        receivers: if params.direction.forward { Some(Receivers::new(&params, endpoint)?) } else { None },
+        senders: None,
+        waiting: BTreeMap::new(),
+        taken: HashSet::new(),
+        endpoint: endpoint.clone(),
+        starter: workers.starter().clone(),
+        params,
+    };
+    let acceptor = Acceptor::start(endpoint, &options, connections, streams, stop.clone())?;
+    Ok(Box::new(StreamServer { acceptor: Some(acceptor), workers, stop, connections, peer: endpoint.peer.to_string() }))
+}
+
+struct StreamServer {
+    /// Taken when the session ends.
+    acceptor: Option<Acceptor<Streams>>,
+    workers: Workers,
+    stop: Stop,
+    connections: usize,
+    peer: String,
+}
+
+impl Server for StreamServer {
+    fn port(&self) -> u16 {
+        self.acceptor.as_ref().map_or(0, Acceptor::port)
+    }
+
+    fn finish(mut self: Box<Self>, finish: &Finish) -> Result<Value> {
+        let deadline_ns = clock::monotonic_ns().saturating_add(finish.timeout_ns);
+        let doing = format!("waiting for the streams of {} to end", self.peer);
+        self.workers.wait(self.connections, Some(deadline_ns), &doing)?;
+        Ok(self.end().unwrap_or_default())
+    }
+}
+
+impl StreamServer {
+    /// Stops what still runs, waits for it, and gives the result, the first time.
+    fn end(&mut self) -> Option<Value> {
+        self.stop.raise();
+        let (streams, strays) = self.acceptor.take()?.join();
+        Some(streams.finish(strays))
+    }
+}
+
+impl Drop for StreamServer {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// What the acceptor hands the connections to.
+struct Streams {
+    params: StreamParams,
+    endpoint: Endpoint,
+    starter: Starter,
+    taken: HashSet<(bool, u16)>,
+    receivers: Option<Receivers>,
+    /// Streams to send on, by index, until all are there: then they start together.
+    waiting: BTreeMap<u16, TcpStream>,
+    senders: Option<Senders>,
+}
+
+impl Admit for Streams {
+    fn expects(&self, preamble: Preamble) -> bool {
+        let Some(is_forward) = is_forward(preamble.role) else { return false };
+        let has_direction = if is_forward { self.params.direction.forward } else { self.params.direction.reverse };
+        has_direction && preamble.index < self.params.streams && !self.taken.contains(&(is_forward, preamble.index))
+    }
+
+    fn admit(&mut self, preamble: Preamble, stream: TcpStream) {
+        if let Err(error) = self.start(preamble, stream) {
+            self.starter.fail(error);
+        }
+    }
+}
+
+impl Streams {
+    fn start(&mut self, preamble: Preamble, stream: TcpStream) -> Result<()> {
+        let Some(is_forward) = is_forward(preamble.role) else { return Ok(()) };
+        self.taken.insert((is_forward, preamble.index));
+        if let (true, Some(receivers)) = (is_forward, &mut self.receivers) {
+            return receivers.add(&self.starter, preamble.index, stream);
+        }
+        self.waiting.insert(preamble.index, stream);
+        if self.waiting.len() == usize::from(self.params.streams) {
+            let streams = std::mem::take(&mut self.waiting).into_values().collect();
+            self.senders = Some(Senders::start(&self.starter, &self.params, &self.endpoint, streams)?);
+        }
+        Ok(())
+    }
+
+    fn finish(self, strays: u64) -> Value {
+        let mut result = Map::from_iter([("strays".to_owned(), json!({"connections": strays, "datagrams": 0}))]);
+        if let Some(receivers) = self.receivers {
+            result.insert("forward_receiver".into(), receivers.finish());
+        }
+        if let Some(senders) = self.senders {
+            result.insert("reverse_sender".into(), senders.finish());
+        }
+        Value::Object(result)
+    }
+}
+
+fn is_forward(role: Role) -> Option<bool> {
+    match role {
+        Role::Forward => Some(true),
+        Role::Reverse => Some(false),
+        Role::RequestResponse | Role::Proof => None,
+    }
+}

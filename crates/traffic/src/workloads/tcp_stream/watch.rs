@@ -1,0 +1,209 @@
+//! Watching senders: CPU at the edges of their window, `TCP_INFO` in each interval of it. In a thread of its own, which
+//! ends with the streams.
+
+use std::io;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+
+use crate::workloads::cpu_watch::{Edges, wait_until};
+use crate::workloads::tcp::info::TcpInfo;
+use crate::{clock, cpu};
+
+/// More samples than this are not kept: at the default interval that is more than a day.
+const MAX_SAMPLES: usize = 1_000_000;
+
+/// The thread.
+pub struct Watch(JoinHandle<Map<String, Value>>);
+
+impl Watch {
+    /// Starts waiting for the first write, of which [`Edges`] tells; when all of those are dropped, the window is over.
+    pub fn start(sockets: Vec<Arc<TcpStream>>, warmup_ns: u64, interval_ns: u64) -> io::Result<(Self, Edges)> {
+        let (edges, started) = mpsc::channel();
+        let watching = Watching { sockets, started, warmup_ns, interval_ns };
+        let thread = thread::Builder::new().name("tcp-watch".into()).spawn(move || watching.run())?;
+        Ok((Self(thread), edges))
+    }
+
+    /// `cpu`, `tcp_info` and `series` of the result, once all [`Edges`] are dropped. Without a window there is no `cpu`
+    /// and no `series`.
+    pub fn end(self) -> Map<String, Value> {
+        self.0.join().unwrap_or_default()
+    }
+}
+
+struct Watching {
+    sockets: Vec<Arc<TcpStream>>,
+    started: mpsc::Receiver<u64>,
+    warmup_ns: u64,
+    interval_ns: u64,
+}
+
+/// All streams at one time.
+struct Sample {
+    t_ns: u64,
+    all: Combined,
+}
+
+impl Watching {
+    fn run(self) -> Map<String, Value> {
+        let mut result = Map::new();
+        let opens_ns = self.started.recv().map(|started_ns| started_ns.saturating_add(self.warmup_ns));
+        if let Some(opens_ns) = opens_ns.ok().filter(|opens_ns| wait_until(&self.started, *opens_ns)) {
+            let from = cpu::sample();
+            let samples = self.sample(opens_ns);
+            result.insert("series".into(), series(&samples));
+            result.insert("cpu".into(), json!(cpu::Span { from, to: cpu::sample() }));
+        }
+        result.insert("tcp_info".into(), self.combined().to_json());
+        result
+    }
+
+    /// At the opening, after each interval, and at the end.
+    fn sample(&self, opens_ns: u64) -> Vec<Sample> {
+        let mut samples = vec![Sample { t_ns: 0, all: self.combined() }];
+        let mut due_ns = opens_ns.saturating_add(self.interval_ns);
+        loop {
+            let left_ns = due_ns.saturating_sub(clock::monotonic_ns());
+            let over = match self.started.recv_timeout(Duration::from_nanos(left_ns)) {
+                Ok(_) => continue,
+                Err(RecvTimeoutError::Timeout) => false,
+                Err(RecvTimeoutError::Disconnected) => true,
+            };
+            let t_ns = clock::monotonic_ns().saturating_sub(opens_ns);
+            if samples.len() < MAX_SAMPLES {
+                samples.push(Sample { t_ns, all: self.combined() });
+            }
+            if over {
+                return samples;
+            }
+            // Intervals that were slept through are gone; the next is on the grid again.
+            let intervals = t_ns / self.interval_ns + 1;
+            due_ns = opens_ns.saturating_add(intervals.saturating_mul(self.interval_ns));
+        }
+    }
+
+    fn combined(&self) -> Combined {
+        Combined::of(&self.sockets.iter().filter_map(|socket| TcpInfo::of(&**socket).ok()).collect::<Vec<_>>())
+    }
+}
+
+/// `TCP_INFO` of several streams as one.
+#[derive(Debug, Default, PartialEq)]
+struct Combined {
+    retransmits: Option<u64>,
+    bytes_acked: Option<u64>,
+    segments_out: Option<u64>,
+    delivery_rate_bps: Option<u64>,
+    min_rtt_ns: Option<u64>,
+    rtt_ns: Option<u64>,
+    rttvar_ns: Option<u64>,
+    cwnd_packets: Option<f64>,
+    reordering: Option<f64>,
+}
+
+impl Combined {
+    /// Counts are sums over all streams. What describes a stream as it is now is a mean over those still at work, or
+    /// over all once none is; the delivery rate is their sum, the least RTT the least of all.
+    fn of(streams: &[TcpInfo]) -> Self {
+        let mut now: Vec<_> = streams.iter().filter(|info| info.is_sending).collect();
+        if now.is_empty() {
+            now = streams.iter().collect();
+        }
+        let total = |value: fn(&TcpInfo) -> Option<u64>| sum(streams.iter().map(value));
+        let mean = |value: fn(&TcpInfo) -> Option<u64>| {
+            let known = now.iter().filter_map(|info| value(info)).count();
+            Some(sum(now.iter().map(|info| value(info)))? as f64 / known as f64)
+        };
+        Self {
+            retransmits: total(|info| info.retransmits),
+            bytes_acked: total(|info| info.bytes_acked),
+            segments_out: total(|info| info.segments_out),
+            delivery_rate_bps: sum(now.iter().map(|info| info.delivery_rate_bps)),
+            min_rtt_ns: streams.iter().filter_map(|info| info.min_rtt_ns).min(),
+            rtt_ns: mean(|info| info.rtt_ns).map(|ns| ns.round() as u64),
+            rttvar_ns: mean(|info| info.rttvar_ns).map(|ns| ns.round() as u64),
+            cwnd_packets: mean(|info| info.cwnd_packets),
+            reordering: mean(|info| info.reordering),
+        }
+    }
+
+    fn to_json(&self) -> Value {
+        let mut object = Map::new();
+        let mut put = |name: &str, value: Option<Value>| {
+            if let Some(value) = value {
+                object.insert(name.to_owned(), value);
+            }
+        };
+        put("retransmits", self.retransmits.map(Value::from));
+        put("rtt_ns", self.rtt_ns.map(Value::from));
+        put("rttvar_ns", self.rttvar_ns.map(Value::from));
+        put("min_rtt_ns", self.min_rtt_ns.map(Value::from));
+        put("cwnd_packets", self.cwnd_packets.map(Value::from));
+        put("delivery_rate_bps", self.delivery_rate_bps.map(Value::from));
+        put("bytes_acked", self.bytes_acked.map(Value::from));
+        put("segments_out", self.segments_out.map(Value::from));
+        put("reordering", self.reordering.map(Value::from));
+        Value::Object(object)
+    }
+}
+
+/// The sum of what is known; nothing where nothing is.
+fn sum(values: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+    values.flatten().fold(None, |sum, value| Some(sum.unwrap_or(0_u64).saturating_add(value)))
+}
+
+/// One list a quantity, `null` where the kernel did not know it. The first sample is the opening, not an interval.
+fn series(samples: &[Sample]) -> Value {
+    let ends = samples.get(1..).unwrap_or_default();
+    let column = |value: fn(&Combined) -> Value| ends.iter().map(|sample| value(&sample.all)).collect::<Vec<_>>();
+    let retransmits: Vec<_> = samples
+        .iter()
+        .zip(ends)
+        .map(|(before, after)| Some(after.all.retransmits?.saturating_sub(before.all.retransmits?)))
+        .collect();
+    json!({
+        "t_ns": ends.iter().map(|sample| sample.t_ns).collect::<Vec<_>>(),
+        "rtt_ns": column(|all| json!(all.rtt_ns)),
+        "cwnd_packets": column(|all| json!(all.cwnd_packets)),
+        "retransmits": retransmits,
+        "delivery_rate_bps": column(|all| json!(all.delivery_rate_bps)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_add_up_and_gauges_are_of_the_streams_at_work() {
+        let info = |is_sending, retransmits, cwnd, rtt_us: u64| TcpInfo {
+            is_sending,
+            retransmits: Some(retransmits),
+            cwnd_packets: Some(cwnd),
+            rtt_ns: Some(rtt_us * 1_000),
+            min_rtt_ns: Some(rtt_us * 900),
+            delivery_rate_bps: Some(5),
+            ..TcpInfo::default()
+        };
+        let all = Combined::of(&[info(true, 1, 10, 30), info(true, 2, 13, 20), info(false, 4, 99, 10)]);
+        assert_eq!((all.retransmits, all.cwnd_packets, all.rtt_ns), (Some(7), Some(11.5), Some(25_000)));
+        assert_eq!((all.min_rtt_ns, all.delivery_rate_bps, all.bytes_acked), (Some(9_000), Some(10), None));
+        let over = Combined::of(&[info(false, 4, 99, 10)]);
+        assert_eq!(over.cwnd_packets, Some(99.0));
+        assert_eq!(Combined::of(&[]), Combined::default());
+    }
+
+    #[test]
+    fn retransmits_are_those_of_each_interval_and_the_unknown_is_null() {
+        let sample = |t_ns, retransmits| Sample { t_ns, all: Combined { retransmits, ..Combined::default() } };
+        let series = series(&[sample(0, Some(3)), sample(10, Some(3)), sample(14, Some(8))]);
+        assert_eq!(series["t_ns"], json!([10, 14]));
+        assert_eq!(series["retransmits"], json!([0, 5]));
+        assert_eq!(series["rtt_ns"], json!([null, null]));
+    }
+}

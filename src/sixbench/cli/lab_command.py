@@ -1,0 +1,230 @@
+"""`sixbench lab` and `sixbench clean`: the network on its own, to try things by hand."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from .common import note, print_json
+
+if TYPE_CHECKING:
+    from ..lab.registry import LabRecord
+
+lab_app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Build a network and keep it up, to try things by hand.", pretty_exceptions_enable=False
+)
+
+_UP_TIMEOUT_S = 120.0
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands."""
+    app.add_typer(lab_app, name="lab")
+    app.command("clean")(clean)
+
+
+@lab_app.command("up")
+def up(
+    topology: str = typer.Argument(help="A topology or experiment file, or the name of a shipped experiment."),
+    lab: str = typer.Option("lab", "--lab", metavar="NAME", help="What to call it."),
+    foreground: bool = typer.Option(False, "--foreground", help="Stay until Ctrl-C instead of going to the background."),
+) -> int:
+    """Build the network of a file and keep it up."""
+    from ..lab import registry
+    from ..lab.privileges import enter_namespace_if_needed
+    from ..model.errors import UsageError
+    from ..plan.experiment_file import read_topology_only
+    from ..plan.shipped import find_experiment
+    from ..plan.topology_file import NAME, NAME_RULE
+    from ..plan.yaml_source import read_yaml
+
+    if not NAME.fullmatch(lab):
+        raise UsageError(f"--lab {lab}: {NAME_RULE}")
+    network = read_topology_only(read_yaml(find_experiment(topology)))
+    if any(other.name == lab and other.holder.alive for other in registry.all_labs()):
+        raise UsageError(f'a lab "{lab}" is up already; take it down with: sixbench lab down --lab {lab}')
+    enter_namespace_if_needed(sys.argv[1:])
+    if foreground:
+        from ..run.hold import hold
+
+        note(f"building {lab}; Ctrl-C takes it down")
+        hold(network, lab)
+        return 0
+    code = _start_holder(topology, lab)
+    if code == 0:
+        _show(registry.find(lab))
+    return code
+
+
+def _start_holder(topology: str, lab: str) -> int:
+    """Starts `lab up --foreground` in a session of its own and waits until the network is up."""
+    holder = subprocess.Popen(
+        [sys.executable, "-m", "sixbench", "lab", "up", topology, "--lab", lab, "--foreground"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert holder.stdout is not None and holder.stderr is not None
+    if holder.stdout.readline().strip() == "ready":
+        return 0
+    errors = holder.stderr.read()
+    code = holder.wait()
+    for line in errors.splitlines():
+        if line.startswith("sixbench:"):
+            note(line)
+    return code or 3
+
+
+def _show(record: LabRecord) -> None:
+    typer.echo(f"{record.name}: up, held by process {record.holder.pid}")
+    for name, node in record.nodes.items():
+        ends = [f"{end[1]} on {link}" for link, both in record.links.items() for end in both if end[0] == name]
+        typer.echo(f"  {name} (process {node.pid}): {', '.join(ends)}")
+    option = "" if record.name == "lab" else f" --lab {record.name}"
+    first = next(iter(record.nodes))
+    typer.echo(f"try: sixbench lab exec{option} {first} -- ip address")
+
+
+@lab_app.command("list")
+def list_(json: bool = typer.Option(False, "--json", help="Print as JSON.")) -> None:
+    """The labs that are up."""
+    from dataclasses import asdict
+
+    from ..lab import registry
+
+    labs = [lab for lab in registry.all_labs() if lab.holder.alive]
+    if json:
+        print_json([asdict(lab) for lab in labs])
+    elif not labs:
+        note("no lab is up")
+    else:
+        for lab in labs:
+            _show(lab)
+
+
+@lab_app.command("exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+def exec_(
+    node: str = typer.Argument(help="The node."),
+    command: list[str] = typer.Argument(help="The command to run in it."),
+    lab: str | None = typer.Option(None, "--lab", metavar="NAME", help="Which lab, if several are up."),
+) -> None:
+    """Run a command inside a node, in its network namespace."""
+    words = command[1:] if command and command[0] == "--" else command
+    arguments = _enter(lab, node)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execvp(arguments[0], [*arguments, *words])
+
+
+@lab_app.command("capture")
+def capture(
+    where: str = typer.Argument(metavar="NODE[:INTERFACE]|LINK", help="A link (seen from its first end), or a node with an interface."),
+    out: Path = typer.Option(..., "--out", "-o", metavar="FILE", help="The pcap file to write."),
+    lab: str | None = typer.Option(None, "--lab", metavar="NAME", help="Which lab, if several are up."),
+    seconds: float | None = typer.Option(None, "--seconds", metavar="S", help="Stop after so many seconds; else at Ctrl-C."),
+    count: int | None = typer.Option(None, "--count", "-c", metavar="N", help="Stop after so many packets."),
+) -> int:
+    """Capture packets on a link or interface into a pcap file."""
+    import shutil
+
+    from ..lab import registry
+    from ..model.errors import CapabilityError, UsageError, WriteError
+
+    if shutil.which("tcpdump") is None:
+        raise CapabilityError("capturing needs the program tcpdump (Debian package tcpdump)")
+    record = registry.find(lab)
+    node, interface = _place(record, where)
+    try:
+        out.open("wb").close()
+    except OSError as error:
+        raise WriteError(f"writing {out}: {error.strerror}") from error
+    if count is not None and count < 1:
+        raise UsageError("--count must be at least 1")
+    limit = ["-c", str(count)] if count is not None else []
+    tcpdump = subprocess.Popen(
+        [*_enter(lab, node), "tcpdump", "-i", interface, "-n", "-U", "-Z", "root", "-w", str(out), *limit], stderr=subprocess.PIPE, text=True
+    )
+    assert tcpdump.stderr is not None
+    try:
+        tcpdump.wait(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        tcpdump.send_signal(signal.SIGINT)
+    except KeyboardInterrupt:
+        pass
+    summary = tcpdump.stderr.read()
+    code = tcpdump.wait()
+    if code != 0:
+        raise CapabilityError(f"tcpdump on {interface} of {node} ended with {code}: {' '.join(summary.split())}")
+    note(f"written: {out} ({next((line for line in summary.splitlines() if 'captured' in line), 'captured')})")
+    return 0
+
+
+@lab_app.command("down")
+def down(lab: str | None = typer.Option(None, "--lab", metavar="NAME", help="Which lab, if several are up.")) -> int:
+    """Take a lab down, with everything in it."""
+    from ..lab import registry
+    from ..model.errors import LabError
+
+    record = registry.find(lab)
+    os.kill(record.holder.pid, signal.SIGTERM)
+    deadline = time.monotonic() + 20
+    while record.holder.alive or any(node.alive for node in record.nodes.values()):
+        if time.monotonic() > deadline:
+            raise LabError(f'the lab "{record.name}" (process {record.holder.pid}) has not gone down after 20 s')
+        time.sleep(0.01)
+    registry.remove(record.name)
+    note(f"{record.name}: down")
+    return 0
+
+
+def clean() -> int:
+    """Remove whatever a crash left that is ours. Labs that are up are left alone."""
+    from ..lab import registry
+
+    removed = registry.clean()
+    for path in removed:
+        note(f"removed: {path}")
+    if not removed:
+        note("nothing was left over")
+    return 0
+
+
+def _enter(lab: str | None, node: str) -> list[str]:
+    """The words that run a command in a node: `nsenter` into its process's namespaces."""
+    from ..lab import registry
+    from ..model.errors import UsageError
+
+    record = registry.find(lab)
+    if node not in record.nodes:
+        raise UsageError(f'the lab "{record.name}" has no node "{node}"; it has {", ".join(record.nodes)}')
+    process = record.nodes[node]
+    if not process.alive:
+        raise UsageError(f'the node "{node}" of the lab "{record.name}" is gone; take the lab down and up again')
+    spaces = ["--user", "--preserve-credentials", "--net"] if record.user_namespace else ["--net"]
+    return ["nsenter", "--target", str(process.pid), *spaces, "--"]
+
+
+def _place(record: LabRecord, where: str) -> tuple[str, str]:
+    from ..model.errors import UsageError
+
+    if where in record.links:
+        node, interface = record.links[where][0]
+        return node, interface
+    node, _, interface = where.partition(":")
+    if node in record.nodes:
+        own = [end[1] for both in record.links.values() for end in both if end[0] == node]
+        if interface in own:
+            return node, interface
+        if not interface and len(own) == 1:
+            return node, own[0]
+        raise UsageError(f'choose an interface of "{node}": {", ".join(f"{node}:{name}" for name in own)}')
+    raise UsageError(f'"{where}" is neither a link ({", ".join(record.links)}) nor a node ({", ".join(record.nodes)})')

@@ -1,0 +1,68 @@
+"""The command line, and errors to exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+import typer
+
+from .. import __version__
+from ..model.errors import SixbenchError
+from . import doctor_command, lab_command, papers_command, plan_command, report_command, run_command, theory_command
+
+app = typer.Typer(
+    name="sixbench",
+    help="The bench for IPv4, IPv6 and everything between: one experiment file in, a network, proved measurements and a report out.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        typer.echo(f"sixbench {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(False, "--version", callback=_show_version, is_eager=True, help="Print the version and stop."),
+) -> None:
+    pass
+
+
+run_command.register(app)
+plan_command.register(app)
+report_command.register(app)
+papers_command.register(app)
+theory_command.register(app)
+lab_command.register(app)
+doctor_command.register(app)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the command line. Returns the exit code: 0 done; 1 a check failed; 2 usage or a bad experiment; 3 this machine cannot;
+    4 done in part; 130 interrupted."""
+    try:
+        result = app(args=arguments, standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        print("sixbench: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except SixbenchError as error:
+        for line in str(error).splitlines():
+            print(f"sixbench: {line}", file=sys.stderr)
+        return error.exit_code

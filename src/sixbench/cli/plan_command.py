@@ -1,0 +1,111 @@
+"""`sixbench plan`: what would be run, without running it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from .common import load_experiment, print_json
+
+if TYPE_CHECKING:
+    from ..model.experiment import Experiment
+    from ..model.topology import Topology
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("plan")(plan)
+
+
+def plan(
+    experiment: str = typer.Argument(help="An experiment file, or the name of a shipped one."),
+    set_: list[str] = typer.Option([], "--set", metavar="A.B=C", help="Change a value of the experiment; may be repeated."),
+    quick: bool = typer.Option(False, "--quick", help="As `run --quick` would run it."),
+    blocks: int | None = typer.Option(None, "--blocks", metavar="N", help="Exactly so many blocks."),
+    seed: int | None = typer.Option(None, "--seed", metavar="N", help="Seed of the random order."),
+    trials: bool = typer.Option(False, "--trials", help="List every trial in its order, not only their number."),
+    json: bool = typer.Option(False, "--json", help="Print everything as JSON."),
+) -> None:
+    """Print the trials, the addresses, and every command that would be run."""
+    loaded = load_experiment(experiment, set_, quick, blocks, seed)
+    if json:
+        print_json(_as_json(loaded))
+    else:
+        typer.echo(_as_text(loaded, trials), nl=False)
+
+
+def _as_json(experiment: Experiment) -> dict[str, Any]:
+    from ..lab.render import render, script_text
+    from ..plan.schedule import all_trials, trial_counts
+
+    least, most = trial_counts(experiment)
+    return {
+        "schema": "sixbench.plan/1",
+        "experiment": experiment.name,
+        "between": list(experiment.between),
+        "paths": [{"name": path.name, "mechanism": path.mechanism} for path in experiment.paths],
+        "baseline": experiment.baseline,
+        "trials": {"min": least, "max": most},
+        "combinations": [
+            {"name": c.name, "workload": c.workload.kind, "params": c.workload.params, "levels": c.levels, "topology": c.topology}
+            for c in experiment.combinations
+        ],
+        "order": [{"key": trial.key, "block": trial.block, "combination": trial.combination, "path": trial.path} for trial in all_trials(experiment)],
+        "topologies": [
+            {
+                "addresses": [
+                    {"link": link.name, "node": end.node, "interface": end.name, "ipv4": str(end.ipv4), "ipv6": str(end.ipv6)}
+                    for link in topology.links
+                    for end in link.ends
+                ],
+                "commands": {name: script_text(script).splitlines() for name, script in render(topology).items()},
+            }
+            for topology in experiment.topologies
+        ],
+    }
+
+
+def _as_text(experiment: Experiment, list_trials: bool) -> str:
+    from ..model.workloads import WORKLOADS
+    from ..plan.schedule import all_trials, trial_counts
+    from ..plan.workload_file import describe_params
+
+    least, most = trial_counts(experiment)
+    trials = f"{least} trials" if least == most else f"{least} to {most} trials"
+    blocks = experiment.blocks
+    lines = [
+        f"# {experiment.name}: {trials}: {len(experiment.combinations)} combinations x {len(experiment.paths)} paths x "
+        + (f"{blocks.minimum} blocks" if blocks.minimum == blocks.maximum else f"{blocks.minimum} to {blocks.maximum} blocks"),
+        f"# between {' and '.join(experiment.between)}; baseline {experiment.baseline}; seed {experiment.seed}",
+        "",
+        "# paths",
+        *(f"#   {path.name}: {path.mechanism}" + (f" (A/A: {path.aa_of} once more)" if path.aa_of else "") for path in experiment.paths),
+        "",
+        "# combinations",
+        *(
+            f"#   {c.name}: {c.workload.kind}: {describe_params(WORKLOADS[c.workload.kind], c.workload.params)}"
+            + (f" (network {c.topology + 1})" if len(experiment.topologies) > 1 else "")
+            for c in experiment.combinations
+        ),
+    ]
+    if list_trials:
+        lines += ["", "# trials, in order (a combination that is precise enough leaves early)"]
+        lines += [f"#   {trial.key}" for trial in all_trials(experiment)]
+    for index, topology in enumerate(experiment.topologies):
+        lines += ["", f"# network {index + 1} of {len(experiment.topologies)}", *topology_lines(topology)]
+    return "\n".join(lines) + "\n"
+
+
+def topology_lines(topology: Topology) -> list[str]:
+    """Addresses and commands of a network."""
+    from ..lab.render import render, script_text
+
+    lines = ["# addresses"]
+    for link in topology.links:
+        for end in link.ends:
+            lines.append(f"#   {link.name}: {end.node} {end.name}: {end.ipv4} {end.ipv6}")
+    for name, script in render(topology).items():
+        lines += ["", f"# in {name} ({topology.nodes[name].kind}); {{pid:NODE}} is the process that holds NODE's namespace"]
+        lines += script_text(script).splitlines()
+    return lines

@@ -1,0 +1,131 @@
+"""`sixbench run` and `sixbench resume`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from .common import default_directory, load_experiment, load_paper, note, paper_name, print_json
+from .progress import Progress
+
+if TYPE_CHECKING:
+    from ..agent import AgentHub
+    from ..model.experiment import Experiment
+    from ..model.trial import TrialRecord
+    from ..store import RunWriter
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands."""
+    app.command("run")(run)
+    app.command("resume")(resume)
+
+
+def run(
+    experiment: str = typer.Argument(help="An experiment file, or the name of a shipped one (see: sixbench papers)."),
+    set_: list[str] = typer.Option([], "--set", metavar="A.B=C", help="Change a value of the experiment; may be repeated."),
+    quick: bool = typer.Option(False, "--quick", help="A run of a few minutes: fewer blocks, shorter trials, wider intervals."),
+    blocks: int | None = typer.Option(None, "--blocks", metavar="N", help="Exactly so many blocks."),
+    seed: int | None = typer.Option(None, "--seed", metavar="N", help="Seed of the random order."),
+    out: Path | None = typer.Option(None, "--out", metavar="DIR", help="The run directory; default: runs/NAME-DATE-TIME."),
+    json: bool = typer.Option(False, "--json", help="Print the findings as JSON."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
+) -> int:
+    """Run an experiment: build its network, measure, and report."""
+    from ..lab.privileges import enter_namespace_if_needed
+
+    loaded = load_experiment(experiment, set_, quick, blocks, seed)
+    directory = out or default_directory(loaded.name)
+    enter_namespace_if_needed(sys.argv[1:])
+    with _hub() as hub:
+        environment = _probe(hub, loaded)
+        from ..store import Manifest, create_run
+
+        manifest = Manifest(
+            run=directory.resolve().name,
+            experiment=loaded,
+            environment=environment,
+            state="running",
+            started_realtime_ns=time.time_ns(),
+            paper=paper_name(experiment),
+            quick=quick,
+            command=["sixbench", *sys.argv[1:]],
+        )
+        writer = create_run(directory, manifest)
+        return _measure(loaded, writer, [], hub, json, quiet)
+
+
+def resume(
+    directory: Path = typer.Argument(help="The directory of an interrupted run."),
+    json: bool = typer.Option(False, "--json", help="Print the findings as JSON."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
+) -> int:
+    """Finish an interrupted run; no trial is run twice."""
+    from ..lab.privileges import enter_namespace_if_needed
+    from ..store import open_run
+
+    writer, run_so_far = open_run(directory)
+    enter_namespace_if_needed(sys.argv[1:])
+    with _hub() as hub:
+        _probe(hub, run_so_far.manifest.experiment)
+        writer.save_manifest(state="running")
+        return _measure(run_so_far.manifest.experiment, writer, run_so_far.trials, hub, json, quiet)
+
+
+def _hub() -> AgentHub:
+    from ..agent import AgentHub, find_agent
+
+    return AgentHub(find_agent())
+
+
+def _probe(hub: AgentHub, experiment: Experiment):  # type: ignore[no-untyped-def]
+    """Starts one node to see that it can be done, and reads the machine's settings in it. Raises `CapabilityError`."""
+    from ..agent import find_agent
+    from ..lab.privileges import in_user_namespace
+    from ..run.environment import gather
+    from ..run.needs import check_needs, read_sysctls
+
+    probe = hub.start(["probe"])["probe"]
+    try:
+        check_needs(probe, experiment)
+        return gather(find_agent(), read_sysctls(probe), in_user_namespace())
+    finally:
+        hub.stop([probe])
+
+
+def _measure(experiment: Experiment, writer: RunWriter, done: list[TrialRecord], hub: AgentHub, json: bool, quiet: bool) -> int:
+    from ..model.errors import Interrupted
+    from ..run.scheduler import run_experiment
+    from ..theory import expected
+
+    try:
+        with Progress(quiet) as progress:
+            end = run_experiment(experiment, writer, done, hub, expected, progress)
+    except Interrupted as stop:
+        note(f"sixbench: {stop}")
+        present(writer.directory, json)
+        return stop.exit_code
+    present(writer.directory, json)
+    return 0 if end.state == "complete" else 4
+
+
+def present(directory: Path, json: bool) -> None:
+    """Analyses a run, writes what is derived from it, and prints the findings."""
+    from ..analysis import analyse
+    from ..report import render, write_report
+    from ..store import read_run
+
+    finished = read_run(directory)
+    analysis = analyse(finished, load_paper(finished.manifest.paper))
+    report = write_report(finished, analysis)
+    if json:
+        from ..report import to_json
+
+        print_json(to_json(finished, analysis))
+    else:
+        print(render("terminal", finished, analysis), end="")
+        print(f"\nreport: {report}")

@@ -1,0 +1,102 @@
+"""What this machine can do, found out by trying it in a throw-away node; yes, no (why) or unknown (why)."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from .build import Completed
+
+Answer = Literal["yes", "no", "unknown"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capability:
+    """One thing that a machine can do or not.
+
+    Attributes:
+        name: short, such as `link rate`.
+        needed_for: what goes without it.
+        reason: why it is `no` or `unknown`; what was found where it is `yes`.
+    """
+
+    name: str
+    answer: Answer
+    reason: str
+    needed_for: str
+    required: bool = False
+
+
+Run = Callable[[list[str]], Completed]
+"""Runs a command in a throw-away node and waits for it."""
+
+_PROGRAMS = (
+    ("ip", "iproute2", "building networks", True),
+    ("tc", "iproute2", "link rates", True),
+    ("ethtool", "ethtool", "switching offloads", True),
+    ("nft", "nftables", "address translation and filters", False),
+    ("tcpdump", "tcpdump", "sixbench lab capture", False),
+    ("tshark", "tshark", "the tests' independent reader of packets", False),
+    ("nsenter", "util-linux", "sixbench lab exec", False),
+)
+
+_TRIALS: tuple[tuple[str, str, str, bool], ...] = (
+    ("veth", "link add name sb0 type veth peer name sb1", "every link", True),
+    ("tun", "tuntap add dev sbtun mode tun", "mechanisms in user space", False),
+    ("vxlan", "link add name sbvx type vxlan id 1 remote 192.0.2.1 dstport 4789", "VXLAN as a carrier", False),
+    ("sit", "link add name sbsit type sit remote 192.0.2.1", "the kernel's engine for 6in4, 6to4, 6rd, ISATAP", False),
+    ("ip6tnl", "link add name sbtnl type ip6tnl remote 2001:db8::1", "the kernel's engine for 4in6", False),
+    ("gre", "link add name sbgre type gre remote 192.0.2.1", "the kernel's engine for GRE", False),
+)
+
+_QDISCS = (
+    ("tbf", "tbf rate 1mbit burst 2000 limit 4000 overhead 24 mpu 84", "link rate and queue", True),
+    ("netem", "netem delay 1ms", "link delay, jitter and loss by the kernel", False),
+    ("clsact", "clsact", "programs of our own on a link", False),
+)
+
+
+def examine(run: Run | None, why_not: str | None) -> list[Capability]:
+    """All capabilities.
+
+    Args:
+        run: runs a command in a throw-away node; None where none could be made.
+        why_not: why none could be made.
+    """
+    found = [
+        Capability(
+            name="network namespaces",
+            answer="yes" if run is not None else "no",
+            reason="a node was made" if run is not None else why_not or "no node could be made",
+            needed_for="everything but reports",
+            required=True,
+        )
+    ]
+    for program, package, needed_for, required in _PROGRAMS:
+        path = shutil.which(program)
+        reason = path or f"not on the PATH; Debian package {package}"
+        found.append(Capability(name=program, answer="yes" if path else "no", reason=reason, needed_for=needed_for, required=required))
+    for name, words, needed_for, required in _TRIALS:
+        found.append(_try(run, name, ["ip", *words.split()], needed_for, required))
+    for name, words, needed_for, required in _QDISCS:
+        found.append(_try(run, name, ["tc", "qdisc", "replace", "dev", "lo", *([] if name == "clsact" else ["root"]), *words.split()], needed_for, required))
+    found.append(_try(run, "IPv6", ["ip", "-6", "address", "add", "2001:db8::1/128", "dev", "lo"], "every IPv6 path", True))
+    return found
+
+
+def _try(run: Run | None, name: str, command: list[str], needed_for: str, required: bool) -> Capability:
+    if run is None:
+        return Capability(name=name, answer="unknown", reason="no node could be made to try it in", needed_for=needed_for, required=required)
+    if shutil.which(command[0]) is None:
+        return Capability(name=name, answer="unknown", reason=f"{command[0]} is missing, so it could not be tried", needed_for=needed_for, required=required)
+    done = run(command)
+    words = " ".join(done.stderr.split())
+    return Capability(
+        name=name,
+        answer="yes" if done.exit == 0 else "no",
+        reason="tried in a throw-away node" if done.exit == 0 else words or f"{command[0]} ended with {done.exit}",
+        needed_for=needed_for,
+        required=required,
+    )

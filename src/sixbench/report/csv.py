@@ -1,0 +1,40 @@
+"""One row a finding, for spreadsheets and data frames: RFC 4180, UTF-8, a heading, lines ended by CR LF.
+
+The columns are those of the JSON report's findings, after `experiment` and `run`; levels have a column each, named `level_` and the
+level's own column (`level_message_bytes`). Missing values are empty. Truth values are `true` and `false`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+from ..model.finding import Analysis
+from ..store import Run
+from . import words
+from .json import FINDING_KEYS
+
+
+def render(run: Run, analysis: Analysis) -> str:
+    """The table as text. A heading only where there are no findings."""
+    level_columns = list(dict.fromkeys(column for finding in analysis.findings for column in finding.levels))
+    keys = [key for key in FINDING_KEYS if key != "levels"]
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(["experiment", "run", *keys[:3], *(f"level_{column}" for column in level_columns), *keys[3:]])
+    for finding in analysis.findings:
+        values = [_cell(getattr(finding, key)) for key in keys]
+        levels = [_cell(finding.levels.get(column)) for column in level_columns]
+        writer.writerow([run.manifest.experiment.name, run.manifest.run, *values[:3], *levels, *values[3:]])
+    return text.getvalue()
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return "" if words.finite(value) is None else repr(value)
+    return str(value)

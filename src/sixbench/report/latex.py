@@ -1,0 +1,152 @@
+r"""The report as LaTeX tables in the booktabs style, to `\input` into a paper.
+
+They compile with pdfLaTeX, XeLaTeX and LuaLaTeX, from TeX Live 2020 on. Characters of scripts that Latin fonts lack are written as
+their code point, since pdfLaTeX would stop at them.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from ..model.finding import Analysis
+from ..store import Run
+from . import facts, tables, validity
+
+LONG = 40
+"""Rows that fit on a page at this size; longer tables are split over pages."""
+
+_ESCAPES = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "%": r"\%",
+    "#": r"\#",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "`": r"\textasciigrave{}",
+    "'": r"\textquotesingle{}",
+    "−": r"$-$",
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "≤": r"$\leq$",
+    "≥": r"$\geq$",
+    "→": r"$\rightarrow$",
+    "µ": r"\textmu{}",
+    "μ": r"\textmu{}",
+    "–": "--",
+    "—": "---",
+    "…": r"\ldots{}",
+    "‘": "`",
+    "’": "'",
+    "“": "``",
+    "”": "''",
+    "•": r"\textbullet{}",
+    "°": r"\textdegree{}",
+    "\u00a0": "~",
+}
+_LATIN = 0x17F
+"""Last letter of Latin Extended-A: what T1 fonts have."""
+
+_PROSE = {"claim", "reason", "note", "what", "source"}
+"""Columns whose cells may be sentences."""
+
+
+def render(run: Run, analysis: Analysis) -> str:
+    """Tables one after another, without a document around them."""
+    manifest, experiment = run.manifest, run.manifest.experiment
+    trials = validity.trials(run)
+    head = [
+        f"% {_comment(experiment.title or experiment.name)}",
+        f"% experiment {_comment(experiment.name)}, run {_comment(manifest.run)} ({manifest.state}): {trials.summary}",
+        "% In the preamble:",
+        r"%   \usepackage[T1]{fontenc}",
+        r"%   \usepackage{textcomp, array, booktabs, longtable}",
+        *(f"% Note: {_comment(warning)}" for warning in facts.warnings(run, trials)),
+    ]
+    made = tables.all_tables(analysis, trials, experiment.statistics.confidence)
+    parts = [_table(table, index + 1) for index, table in enumerate(made)]
+    if not made:
+        parts = ["% No table: nothing was compared."]
+    return "\n\n".join(["\n".join(head), *parts]) + "\n"
+
+
+def escape(text: str) -> str:
+    """Text without any meaning as LaTeX, on one line."""
+    return "".join(_character(character) for character in " ".join(unicodedata.normalize("NFC", text).split(" ")))
+
+
+def _character(character: str) -> str:
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    if character.isspace() or unicodedata.category(character).startswith("C"):
+        return " "
+    if ord(character) > _LATIN or 0x7F <= ord(character) <= 0xBF:
+        return rf"\texttt{{U+{ord(character):04X}}}"
+    return character
+
+
+def _comment(text: str) -> str:
+    return re.sub(r"\s+", " ", text)
+
+
+def _table(table: tables.Table, index: int) -> str:
+    return _long(table, index) if len(table.rows) > LONG else _floating(table, index)
+
+
+def _floating(table: tables.Table, index: int) -> str:
+    return "\n".join(
+        [
+            r"\begin{table}",
+            r"  \centering\footnotesize\setlength{\tabcolsep}{4pt}",
+            rf"  \caption{{{escape(table.title)}}}\label{{tab:sixbench-{index}}}",
+            rf"  \begin{{tabular}}{{{_columns(table)}}}",
+            r"    \toprule",
+            f"    {_row([column.name for column in table.columns])}",
+            r"    \midrule",
+            *(f"    {_row(row)}" for row in table.rows),
+            r"    \bottomrule",
+            r"  \end{tabular}",
+            r"\end{table}",
+        ]
+    )
+
+
+def _long(table: tables.Table, index: int) -> str:
+    heading = _row([column.name for column in table.columns])
+    return "\n".join(
+        [
+            r"{\footnotesize\setlength{\tabcolsep}{4pt}",
+            rf"\begin{{longtable}}{{{_columns(table)}}}",
+            rf"  \caption{{{escape(table.title)}}}\label{{tab:sixbench-{index}}}\\",
+            rf"  \toprule {heading} \midrule \endfirsthead",
+            rf"  \toprule {heading} \midrule \endhead",
+            r"  \bottomrule \endfoot",
+            *(f"  {_row(row)}" for row in table.rows),
+            r"\end{longtable}}",
+        ]
+    )
+
+
+def _columns(table: tables.Table) -> str:
+    """Column types; columns of sentences share what is left of the line."""
+    prose = [column.name for column in table.columns if column.name in _PROSE]
+    width = f"{0.75 / max(1, len(prose)):.2f}"
+    return "@{}" + "".join(_column(column, width) for column in table.columns) + "@{}"
+
+
+def _column(column: tables.Column, width: str) -> str:
+    if column.name in _PROSE:
+        return rf">{{\raggedright\arraybackslash}}p{{{width}\linewidth}}"
+    return "r" if column.align == "right" else "l"
+
+
+def _row(cells: list[str]) -> str:
+    return " & ".join(escape(cell) for cell in cells) + r" \\"

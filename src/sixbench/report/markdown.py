@@ -1,0 +1,61 @@
+"""The report as GitHub Flavored Markdown: sentences and tables, to paste into an issue, a pull request or a wiki."""
+
+from __future__ import annotations
+
+import re
+
+from ..model.finding import Analysis
+from ..store import Run
+from . import answers, facts, tables, validity, words
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~!@&])")
+
+
+def render(run: Run, analysis: Analysis) -> str:
+    """The document."""
+    experiment = run.manifest.experiment
+    statistics = experiment.statistics
+    trials = validity.trials(run)
+    parts = [f"# {escape(experiment.title or experiment.name)}"]
+    if experiment.description:
+        parts.append(escape(experiment.description))
+    parts.append(f"Run {_code(run.manifest.run)} of {_code(experiment.name)} ({run.manifest.state}): {trials.summary}.")
+    parts += [f"> **Note:** {escape(warning)}" for warning in facts.warnings(run, trials)]
+    said = answers.answers(analysis, confidence=statistics.confidence, margin=statistics.margin)
+    if said:
+        parts.append("\n".join(f"- {escape(answer.text)}" for answer in said))
+    for table in tables.all_tables(analysis, trials, statistics.confidence):
+        parts += [f"## {escape(table.title)}", _table(table)]
+    if analysis.remarks:
+        parts += ["## Remarks", "\n".join(f"- {escape(remark)}" for remark in analysis.remarks)]
+    parts += ["## Environment", _table(_facts_table(facts.environment_facts(run)))]
+    parts += ["## Method", escape(facts.method(run)), f"Made by {_code(facts.command(run))}."]
+    return "\n\n".join(parts) + "\n"
+
+
+def escape(text: str) -> str:
+    """Text without any meaning as Markdown or HTML, on one line. Hyphens, dots and such mean something at the start of a line only."""
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+
+
+def _code(text: str) -> str:
+    """Code on one line, fenced by more backticks than it holds in a row (GFM section 6.3)."""
+    text = " ".join(text.split())
+    fence = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 1)
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{pad}{text}{pad}{fence}"
+
+
+def _table(table: tables.Table) -> str:
+    heading = [escape(column.name) for column in table.columns]
+    rule = ["---:" if column.align == "right" else "---" for column in table.columns]
+    body = [[escape(cell) for cell in row] for row in table.rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (heading, rule, *body))
+
+
+def _facts_table(pairs: list[tuple[str, str]]) -> tables.Table:
+    return tables.Table(
+        title="Environment",
+        columns=[tables.Column(name="what"), tables.Column(name="value")],
+        rows=[[name, value or words.MISSING] for name, value in pairs],
+    )

@@ -1,0 +1,214 @@
+"""Tables that are the same in the terminal, Markdown and LaTeX: columns and cells, without any markup."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from ..model.finding import Analysis, ClaimResult, Finding, PublishedComparison
+from . import rows, words
+from .rows import Group
+from .validity import Trials
+
+Align = Literal["left", "right"]
+
+_WIDE = 1000
+"""Values whose largest is so many times the smallest do not share a unit."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A heading and how its cells are aligned."""
+
+    name: str
+    align: Align = "left"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table. `sections` are rows that come under a line of their own; one with an empty heading has none."""
+
+    title: str
+    columns: list[Column]
+    rows: list[list[str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cells:
+    """The findings of one metric of one workload without units in the cells.
+
+    Attributes:
+        unit: of values; empty where each cell carries its own.
+        change_unit: of change, interval, noise and theory.
+        level_columns: columns of the levels that vary within the workload.
+    """
+
+    group: Group
+    unit: str
+    change_unit: str
+    level_columns: list[str]
+    rows: list[list[str]]
+
+
+HEADINGS = ("value", "baseline", "change", "interval", "verdict", "n", "A/A", "theory", "invalid")
+
+
+def cells(group: Group, level_columns: list[str]) -> Cells:
+    """Cells: the levels, the path, and what `HEADINGS` names, in that order."""
+    findings = [row.finding for row in group.rows]
+    unit, values = _values([value for f in findings for value in (f.estimate, f.baseline_estimate)], findings[0].unit)
+    change_unit = _change_unit(group)
+    found = []
+    for index, row in enumerate(group.rows):
+        finding = row.finding
+        found.append(
+            [
+                *(words.level(column, finding.levels.get(column)) for column in level_columns),
+                finding.path,
+                values[2 * index],
+                values[2 * index + 1],
+                _without(row.change, change_unit),
+                row.interval,
+                finding.verdict,
+                str(finding.n),
+                _without(row.noise, change_unit),
+                _without(row.theory, change_unit),
+                str(finding.invalid) if finding.invalid else "",
+            ]
+        )
+    return Cells(group=group, unit=unit, change_unit=change_unit, level_columns=level_columns, rows=found)
+
+
+def finding_tables(findings: Iterable[Finding], confidence: float) -> list[Table]:
+    """One table a workload and metric; columns that would be empty are left out."""
+    found = []
+    for of_workload in rows.by_workload(findings).values():
+        level_columns = rows.varying(of_workload)
+        for group in rows.grouped(of_workload):
+            made = cells(group, level_columns)
+            baselines = list(dict.fromkeys(row.finding.baseline for row in group.rows))
+            unit = f" [{made.unit}]" if made.unit else ""
+            change_unit = f" [{made.change_unit}]" if made.change_unit else ""
+            columns = [
+                *(Column(name=words.factor(column), align="right") for column in level_columns),
+                Column(name="path"),
+                Column(name=f"value{unit}", align="right"),
+                Column(name=f"{baselines[0] if len(baselines) == 1 else 'baseline'}{unit}", align="right"),
+                Column(name=f"change{change_unit}", align="right"),
+                Column(name=f"{100 * confidence:g} % CI", align="right"),
+                Column(name="verdict"),
+                Column(name="n", align="right"),
+                Column(name=f"A/A{change_unit}", align="right"),
+                Column(name=f"theory{change_unit}", align="right"),
+                Column(name="invalid", align="right"),
+            ]
+            found.append(_without_empty(Table(title=title(group), columns=columns, rows=made.rows)))
+    return found
+
+
+def title(group: Group) -> str:
+    """Workload, metric, constant levels and the better direction: `TCP bulk transfer: Goodput (higher is better)`."""
+    at = words.levels(rows.constant(row.finding for row in group.rows))
+    direction = words.better(group.metric)
+    return (
+        f"{words.workload_title(group.workload)}: {words.metric_label(group.metric)}"
+        + (f", {at}" if at and len(group.rows) > 1 else "")
+        + (f" ({direction})" if direction else "")
+    )
+
+
+def claims_table(claims: list[ClaimResult]) -> Table:
+    """A paper's claims and what became of them."""
+    return Table(
+        title="Claims of the paper",
+        columns=[Column(name=name) for name in ("claim", "source", "verdict", "reason")],
+        rows=[[claim.text, claim.source, claim.verdict, claim.reason] for claim in claims],
+    )
+
+
+def published_table(published: list[PublishedComparison], confidence: float) -> Table:
+    """A paper's numbers beside ours."""
+    made = []
+    for item in published:
+        ours, base = words.finite(item.ours), words.finite(item.published)
+        change = words.as_percent(ours / base) if ours is not None and base else None
+        made.append(
+            [
+                item.what,
+                words.quantity(item.published, item.unit),
+                words.quantity(item.ours, item.unit),
+                _range(item.ours_low, item.ours_high, item.unit),
+                words.MISSING if change is None else f"{words.signed(change, words.percent_decimals(change))} %",
+                item.source,
+                item.note,
+            ]
+        )
+    columns = [
+        Column(name="what"),
+        Column(name="published", align="right"),
+        Column(name="ours", align="right"),
+        Column(name=f"{100 * confidence:g} % CI", align="right"),
+        Column(name="ours to published", align="right"),
+        Column(name="source"),
+        Column(name="note"),
+    ]
+    return _without_empty(Table(title="Published values beside ours", columns=columns, rows=made))
+
+
+def reasons_table(trials: Trials) -> Table:
+    """Invalid and failed trials by reason."""
+    return Table(
+        title="Trials that do not count",
+        columns=[Column(name="status"), Column(name="trials", align="right"), Column(name="paths"), Column(name="reason")],
+        rows=[[reason.status, str(reason.count), ", ".join(reason.paths), reason.text] for reason in trials.reasons],
+    )
+
+
+def all_tables(analysis: Analysis, trials: Trials, confidence: float) -> list[Table]:
+    """What Markdown and LaTeX show: headline findings, claims, published values, reasons; those that are not empty."""
+    found = finding_tables(rows.headline(analysis), confidence)
+    if analysis.claims:
+        found.append(claims_table(analysis.claims))
+    if analysis.published:
+        found.append(published_table(analysis.published, confidence))
+    if trials.reasons:
+        found.append(reasons_table(trials))
+    return found
+
+
+def _values(values: list[float | None], unit: str) -> tuple[str, list[str]]:
+    known = [abs(value) for value in values if words.finite(value)]
+    if unit != "1" and known and max(known) > _WIDE * min(known):
+        return "", [words.quantity(value, unit) for value in values]
+    divisor, name = words.common_scale(values, unit)
+    digits = 3 if unit == "1" else 4
+    texts = [words.MISSING if words.finite(v) is None or v is None else words.number(v / divisor, digits) for v in values]
+    return name, texts
+
+
+def _change_unit(group: Group) -> str:
+    units = {row.change.split()[-1] for row in group.rows if row.change != words.MISSING}
+    return units.pop() if len(units) == 1 else ""
+
+
+def _without(text: str, unit: str) -> str:
+    return text.removesuffix(f" {unit}") if unit else text
+
+
+def _range(low: float | None, high: float | None, unit: str) -> str:
+    low, high = words.finite(low), words.finite(high)
+    if low is None or high is None:
+        return words.MISSING
+    divisor, name = words.common_scale([low, high], unit)
+    return f"{words.number(low / divisor)} to {words.number(high / divisor)} {name}"
+
+
+def _without_empty(table: Table) -> Table:
+    """The table without columns that say nothing in any row."""
+    kept = [index for index in range(len(table.columns)) if any(row[index] not in ("", words.MISSING) for row in table.rows)]
+    return Table(
+        title=table.title,
+        columns=[table.columns[index] for index in kept],
+        rows=[[row[index] for index in kept] for row in table.rows],
+    )

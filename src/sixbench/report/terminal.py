@@ -1,0 +1,229 @@
+"""The report as plain text: headline findings, what does not count, claims."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Literal
+
+from ..model.finding import Analysis, Finding
+from ..store import Run
+from . import answers, facts, rows, tables, validity, words
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table as RichTable
+
+MOST_ROWS = 60
+"""Findings that a screenful or two can hold; of more, those of primary metrics come first."""
+
+MOST_ANSWERS = 12
+
+_VERDICT_STYLES = {"better": "green", "worse": "red", "changed": "magenta", "same": "cyan", "open": "dim"}
+_INDENT = 2
+_UNITS = {"pp": "percentage points"}
+_CLAIM_STYLES = {"reproduced": "green", "not reproduced": "red", "opposite": "red", "not testable here": "dim"}
+
+
+def render(
+    run: Run,
+    analysis: Analysis,
+    *,
+    width: int = 80,
+    colour: bool = False,
+    everything: bool = False,
+    report_path: str | None = None,
+) -> str:
+    """The report as text.
+
+    Args:
+        width: columns of the terminal; below 60 lines are folded as if it had 60.
+        colour: whether to write ANSI colours, for a terminal.
+        everything: all findings rather than the headline ones.
+        report_path: where the full report is, named in the last line.
+    """
+    from rich.console import Console
+
+    text = io.StringIO()
+    console = Console(
+        file=text,
+        width=max(60, width),
+        force_terminal=colour,
+        color_system="standard" if colour else None,
+        no_color=not colour,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+        _environ={},
+    )
+    _write(console, run, analysis, everything=everything)
+    if report_path is not None:
+        console.print()
+        console.print(f"Report: {report_path}", soft_wrap=True)
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
+
+
+def _write(console: Console, run: Run, analysis: Analysis, *, everything: bool) -> None:
+    experiment = run.manifest.experiment
+    trials = validity.trials(run)
+    console.print(experiment.title or experiment.name, style="bold")
+    console.print(f"{experiment.name}, run {run.manifest.run} ({run.manifest.state}): {trials.summary}")
+    for warning in facts.warnings(run, trials):
+        _paragraph(console, f"! {warning}", "yellow")
+    statistics = experiment.statistics
+    said = answers.answers(analysis, confidence=statistics.confidence, margin=statistics.margin)
+    if said:
+        console.print()
+    for answer in said[:MOST_ANSWERS]:
+        _paragraph(console, f"• {answer.text}", _VERDICT_STYLES[answer.tone] if answer.tone != "open" else "")
+    shown, left_out = _chosen(analysis, everything=everything)
+    for of_workload in rows.by_workload(shown).values():
+        console.print()
+        _findings(console, of_workload, statistics.confidence)
+    if left_out:
+        console.print()
+        _paragraph(console, f"{words.count(left_out, 'more headline finding')}: sixbench report {run.directory} --format html", "dim")
+    for remark in analysis.remarks:
+        _paragraph(console, f"Note: {remark}", "")
+    _table(console, tables.reasons_table(trials))
+    _table(console, tables.claims_table(analysis.claims))
+    _table(console, tables.published_table(analysis.published, statistics.confidence))
+
+
+def _chosen(analysis: Analysis, *, everything: bool) -> tuple[list[Finding], int]:
+    """The findings to show, and how many headline findings that leaves out."""
+    if everything:
+        return analysis.findings, 0
+    headline = rows.headline(analysis)
+    if len(headline) <= MOST_ROWS:
+        return headline, 0
+    by_workload = rows.by_workload(rows.primary(headline) or headline).values()
+    quota = max(1, MOST_ROWS // len(by_workload))
+    shown = [finding for of_workload in by_workload for finding in of_workload[:quota]]
+    return shown, len(headline) - len(shown)
+
+
+def _paragraph(console: Console, text: str, style: str) -> None:
+    """Text that never ends a line between a number and its unit."""
+    import textwrap
+
+    from rich.text import Text
+
+    lines = textwrap.fill(words.keep_together(text), console.width, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False)
+    console.print(Text(lines.replace("\u00a0", " "), style=style), soft_wrap=True)
+
+
+def _findings(console: Console, findings: list[Finding], confidence: float) -> None:
+    """The findings of one workload: a line a metric, and its rows under columns that are the same for all metrics."""
+    level_columns = rows.varying(findings)
+    made = [tables.cells(group, level_columns) for group in rows.grouped(findings)]
+    paths = list(dict.fromkeys(finding.path for finding in findings))
+    against = list(dict.fromkeys(finding.baseline for finding in findings))
+    at = words.levels(rows.constant(findings))
+    title = f"{words.workload_title(findings[0].workload)}: {paths[0] if len(paths) == 1 else 'paths'} against {words.listing(against)}"
+    console.print(f"{title}{f', {at}' if at else ''}", style="bold")
+
+    names = [*(words.factor(column) for column in level_columns), "path", *tables.HEADINGS]
+    names[names.index("interval")] = f"{100 * confidence:g} % CI"
+    if len(against) == 1:
+        names[names.index("baseline")] = against[0] if len(against[0]) < len("baseline") else "baseline"
+    layout = _Layout(
+        names=names,
+        labels=len(level_columns) + 1,
+        label=_main_factor(findings, level_columns),
+        left_out={"path"} if len(paths) == 1 else set(),
+        rows=[row for cells in made for row in cells.rows],
+        width=console.width,
+    )
+    header = True
+    for cells in made:
+        if header:
+            console.print(layout.table([], [], header=True))
+            header = False
+        _paragraph(console, _metric_line(cells), "italic")
+        styles = [_VERDICT_STYLES[row.tone] for row in cells.group.rows]
+        for heading, indices in layout.sections(cells.rows).items():
+            if heading:
+                _paragraph(console, f"  {heading}", "")
+            console.print(layout.table([cells.rows[i] for i in indices], [styles[i] for i in indices], header=False))
+
+
+def _metric_line(cells: tables.Cells) -> str:
+    metric = cells.group.metric
+    unit = f" [{cells.unit}]" if cells.unit else ""
+    change = f", change in {_UNITS.get(cells.change_unit, cells.change_unit)}" if cells.change_unit else ""
+    direction = words.better(metric)
+    return f"{words.metric_label(metric)}{unit}{change}{f'; {direction}' if direction else ''}"
+
+
+def _main_factor(findings: list[Finding], level_columns: list[str]) -> int | None:
+    """Which of the columns has most levels; None where none varies."""
+    counts = [len({finding.levels.get(column) for finding in findings}) for column in level_columns]
+    return counts.index(max(counts)) if counts else None
+
+
+class _Layout:
+    """Columns of the same widths in several tables.
+
+    Where the columns of all levels and of the path fit, each has one. Else only the main factor has, and the others stand in headings
+    over the rows that have them in common. Columns without any content are left out, and where it has to be, that of invalid trials.
+    """
+
+    def __init__(
+        self, *, names: list[str], labels: int, label: int | None, left_out: set[str], rows: list[list[str]], width: int
+    ) -> None:
+        self.names = names
+        self.labels = labels
+        used = [i for i in range(len(names)) if any(row[i] not in ("", words.MISSING) for row in rows)]
+        self.kept = [i for i in used if names[i] not in left_out]
+        self.heading: list[int] = []
+        self.widths = {i: max(len(names[i]), *(len(row[i]) for row in rows)) for i in self.kept}
+        if not self._fits(width):
+            self.heading = [i for i in self.kept if i < labels and i != label]
+            self.kept = [i for i in self.kept if i not in self.heading]
+        if not self._fits(width):
+            self.kept = [i for i in self.kept if names[i] != "invalid"]
+
+    def _fits(self, width: int) -> bool:
+        return _INDENT + sum(self.widths[i] + 1 for i in self.kept) - 1 <= width
+
+    def sections(self, rows: list[list[str]]) -> dict[str, list[int]]:
+        """Indices of rows by the heading that they come under."""
+        found: dict[str, list[int]] = {}
+        for index, row in enumerate(rows):
+            said = [row[i] if self.names[i] == "path" else f"{self.names[i]} {row[i]}" for i in reversed(self.heading)]
+            found.setdefault(", ".join(said), []).append(index)
+        return found
+
+    def table(self, rows: list[list[str]], styles: list[str], *, header: bool) -> RichTable:
+        """A table of these columns; `styles` are of the verdicts."""
+        from rich.table import Table
+        from rich.text import Text
+
+        indent = _INDENT + 2 if self.heading else _INDENT
+        table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, show_header=header, header_style="dim")
+        table.add_column("", width=indent - 1)
+        for index in self.kept:
+            numeric = index >= self.labels and self.names[index] != "verdict"
+            justify: Literal["right", "left"] = "right" if numeric else "left"
+            table.add_column(self.names[index], justify=justify, width=self.widths[index], overflow="fold")
+        for row, style in zip(rows, styles, strict=True):
+            table.add_row("", *(Text(row[i], style=style if self.names[i] == "verdict" else "") for i in self.kept))
+        return table
+
+
+def _table(console: Console, table: tables.Table) -> None:
+    """A table of texts, which may fold; nothing where it is empty."""
+    if not table.rows:
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    console.print()
+    console.print(table.title, style="bold")
+    made = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
+    for column in table.columns:
+        made.add_column(column.name, justify=column.align, overflow="fold")
+    for row in table.rows:
+        made.add_row(*(Text(cell, style=_CLAIM_STYLES.get(cell, "")) for cell in row))
+    console.print(made)
