@@ -103,7 +103,9 @@ def no_valid_trial() -> Synthetic:
     """Every trial is invalid or failed."""
     run = standard(blocks=2)
     reasons: dict[str, tuple[Status, str]] = {
-        trial.key: ("failed", "agent h2 died: exit code 137") if index % 3 else ("invalid", "the clock was stepped by 2 s")
+        trial.key: ("failed", "agent h2 died: exit code 137")
+        if index % 3
+        else ("invalid", "the clock was stepped by 2 s")
         for index, trial in enumerate(run.trials)
     }
     return replace_run(spoil(run, reasons), run="no-valid-trial", state="partial")
@@ -162,7 +164,9 @@ def experiment(
                 combinations.append(
                     Combination(
                         name=f"c{len(combinations) + 1:04d}",
-                        workload=Workload(kind=kind, params={"duration_ns": 5 * SECOND_NS, "warmup_ns": 5 * 10**8} | levels),
+                        workload=Workload(
+                            kind=kind, params={"duration_ns": 5 * SECOND_NS, "warmup_ns": 5 * 10**8} | levels
+                        ),
                         levels=levels | link,
                         topology=index,
                     )
@@ -184,12 +188,16 @@ def experiment(
     )
 
 
-def chain(rate_bps: int | None = 100_000_000, mtu_bytes: int = 1500, names: tuple[str, ...] = ("h1", "r1", "r2", "h2")) -> Topology:
+def chain(
+    rate_bps: int | None = 100_000_000, mtu_bytes: int = 1500, names: tuple[str, ...] = ("h1", "r1", "r2", "h2")
+) -> Topology:
     """Nodes in a row, the first and the last being hosts."""
     ends = {names[0], names[-1]}
     return Topology(
         nodes={name: Node(name=name, kind="host" if name in ends else "router") for name in names},
-        links=tuple(link(a, b, index, rate_bps, mtu_bytes) for index, (a, b) in enumerate(zip(names, names[1:], strict=False))),
+        links=tuple(
+            link(a, b, index, rate_bps, mtu_bytes) for index, (a, b) in enumerate(zip(names, names[1:], strict=False))
+        ),
     )
 
 
@@ -378,14 +386,23 @@ def _measure(combination: Combination, path: NetworkPath, link_used: Link, noise
 
 def _latency(measured: _Measured, name: str, p50_ns: float, sigma: float, statistics: tuple[str, ...]) -> None:
     steps = [-3 + 0.15 * index for index in range(48)]
-    buckets = [[float(f"{p50_ns * math.exp(sigma * z):.3g}"), max(1, round(1000 * math.exp(-z * z / 2)))] for z in steps]
+    buckets = [
+        [float(f"{p50_ns * math.exp(sigma * z):.3g}"), max(1, round(1000 * math.exp(-z * z / 2)))] for z in steps
+    ]
     values = {
         "mean": float(f"{p50_ns * math.exp(sigma * sigma / 2):.4g}"),
         "p50": float(f"{p50_ns:.4g}"),
         "p99": float(f"{p50_ns * math.exp(sigma * 2.326):.4g}"),
     }
     count = int(sum(bucket[1] for bucket in buckets))
-    measured.histograms[name] = {"unit": "ns", "count": count, "min": buckets[0][0], "max": buckets[-1][0], **values, "buckets": buckets}
+    measured.histograms[name] = {
+        "unit": "ns",
+        "count": count,
+        "min": buckets[0][0],
+        "max": buckets[-1][0],
+        **values,
+        "buckets": buckets,
+    }
     for statistic in statistics:
         measured.metrics[f"{name}_{statistic}_ns"] = values[statistic]
 
@@ -394,7 +411,10 @@ def _receiver(goodput_bps: float, noise: _Noise) -> dict[str, list[float]]:
     interval_ns = 250_000_000
     times_ns = [float(interval_ns * (index + 1)) for index in range(20)]
     ramp = [0.55, 0.9] + [1.0] * 18
-    return {"t_ns": times_ns, "bytes": [float(round(noise(goodput_bps * share, 0.01) / 8 * interval_ns / 1e9)) for share in ramp]}
+    return {
+        "t_ns": times_ns,
+        "bytes": [float(round(noise(goodput_bps * share, 0.01) / 8 * interval_ns / 1e9)) for share in ramp],
+    }
 
 
 def evidence(path: NetworkPath, link_used: Link) -> dict[str, Any]:
@@ -404,8 +424,12 @@ def evidence(path: NetworkPath, link_used: Link) -> dict[str, Any]:
     if path.mechanism != "native6":
         layers.append({"kind": "ipv4", "bytes": 20, "source": "198.18.1.1", "destination": "198.18.1.2"})
     if path.mechanism != "native4":
-        layers.append({"kind": "ipv6", "bytes": 40, "source": "2001:2::1", "destination": "2001:2:0:2::2", "hop_limit": 63})
-    layers.append({"kind": "tcp", "bytes": 32, "source_port": 40000, "destination_port": 5001, "payload_bytes": payload_bytes})
+        layers.append(
+            {"kind": "ipv6", "bytes": 40, "source": "2001:2::1", "destination": "2001:2:0:2::2", "hop_limit": 63}
+        )
+    layers.append(
+        {"kind": "tcp", "bytes": 32, "source_port": 40000, "destination_port": 5001, "payload_bytes": payload_bytes}
+    )
     ipv4_on_wire = path.mechanism != "native6"
     return {
         "link": link_used.name,

@@ -16,7 +16,19 @@ from sixbench.model.trial import TrialRecord
 from sixbench.model.workloads import WORKLOADS
 from sixbench.store import Run
 
-_T_95 = {1: 12.7062, 2: 4.30265, 3: 3.18245, 4: 2.77645, 5: 2.57058, 6: 2.44691, 7: 2.36462, 8: 2.306, 9: 2.26216, 10: 2.22814, 11: 2.20099}
+_T_95 = {
+    1: 12.7062,
+    2: 4.30265,
+    3: 3.18245,
+    4: 2.77645,
+    5: 2.57058,
+    6: 2.44691,
+    7: 2.36462,
+    8: 2.306,
+    9: 2.26216,
+    10: 2.22814,
+    11: 2.20099,
+}
 Interval = tuple[float | None, float | None]
 
 
@@ -41,14 +53,18 @@ def plain_analysis(run: Run, *, paper: bool = False) -> Analysis:
     )
 
 
-def _estimates(experiment: Experiment, combination: Combination, metric: Metric, trials: list[TrialRecord]) -> list[Estimate]:
+def _estimates(
+    experiment: Experiment, combination: Combination, metric: Metric, trials: list[TrialRecord]
+) -> list[Estimate]:
     found = []
     for path in experiment.paths:
         values = list(_by_block(trials, path.name, metric).values())
         if not values:
             continue
         low, high = _t_interval(values)
-        theory = next((t.theory[metric.column] for t in trials if t.path == path.name and metric.column in t.theory), None)
+        theory = next(
+            (t.theory[metric.column] for t in trials if t.path == path.name and metric.column in t.theory), None
+        )
         found.append(
             Estimate(
                 workload=combination.workload.kind,
@@ -68,7 +84,11 @@ def _estimates(experiment: Experiment, combination: Combination, metric: Metric,
 
 
 def _findings(
-    experiment: Experiment, combination: Combination, metric: Metric, trials: list[TrialRecord], estimates: list[Estimate]
+    experiment: Experiment,
+    combination: Combination,
+    metric: Metric,
+    trials: list[TrialRecord],
+    estimates: list[Estimate],
 ) -> list[Finding]:
     by_path = {estimate.path: estimate for estimate in estimates}
     baseline = _by_block(trials, experiment.baseline, metric)
@@ -113,7 +133,11 @@ def _findings(
 
 
 def _by_block(trials: list[TrialRecord], path: str, metric: Metric) -> dict[int, float]:
-    return {t.block: t.metrics[metric.column] for t in trials if t.path == path and t.status == "ok" and metric.column in t.metrics}
+    return {
+        t.block: t.metrics[metric.column]
+        for t in trials
+        if t.path == path and t.status == "ok" and metric.column in t.metrics
+    }
 
 
 def _compare(metric: Metric, pairs: list[tuple[float, float]]) -> tuple[float | None, float | None, Interval]:
@@ -178,7 +202,11 @@ def _claims() -> list[ClaimResult]:
             reason="it is slower at every size",
         ),
         ClaimResult(
-            claim="windows", text="Windows 2000 is slower than Solaris 8.", source="section 6", verdict="not testable here", reason="it compares two operating systems"
+            claim="windows",
+            text="Windows 2000 is slower than Solaris 8.",
+            source="section 6",
+            verdict="not testable here",
+            reason="it compares two operating systems",
         ),
     ]
 
@@ -194,6 +222,8 @@ def _published() -> list[PublishedComparison]:
         ("table 3, p. 6", "host-to-host, TCP connection", 1_200e3, "ns", None, None, None),
     ]
     return [
-        PublishedComparison(source=source, what=what, published=published, unit=unit, ours=ours, ours_low=low, ours_high=high)
+        PublishedComparison(
+            source=source, what=what, published=published, unit=unit, ours=ours, ours_low=low, ours_high=high
+        )
         for source, what, published, unit, ours, low, high in rows
     ]

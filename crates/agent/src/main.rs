@@ -1,2 +1,55 @@
 //! The sixbench agent: one process is one node.
-fn main() {}
+//!
+//! What lives here: a node's network namespace, the conversation on standard input and output that `docs/protocol.md`
+//! describes, and what a node does but traffic: commands, sysctls, counters, captures. What may not: how traffic is sent and
+//! timed (`sixbench-traffic`), and what packets look like (`sixbench-wire`).
+//!
+//! [`node`] reads requests and hands them out, one module an operation; [`protocol`] says what a request may look like.
+//! `unsafe` only in [`sys`].
+
+mod answers;
+mod args;
+mod capture;
+mod counters;
+mod exec;
+mod failure;
+mod job;
+mod lines;
+mod node;
+mod protocol;
+mod sessions;
+mod startup;
+mod sys;
+mod sysctl;
+
+use std::process::ExitCode;
+
+use args::Invocation;
+
+/// A usage error.
+const EXIT_USAGE: u8 = 2;
+/// This machine cannot, or does not permit it.
+const EXIT_CANNOT: u8 = 3;
+
+fn main() -> ExitCode {
+    match args::parse(std::env::args_os().skip(1)) {
+        Ok(Invocation::Version) => {
+            println!("sixbench-agent {} protocol {}", env!("CARGO_PKG_VERSION"), protocol::VERSION);
+            ExitCode::SUCCESS
+        }
+        Ok(Invocation::Help) => {
+            println!("{}", args::USAGE);
+            ExitCode::SUCCESS
+        }
+        Ok(Invocation::Node(options)) => match startup::prepare(&options) {
+            Ok(()) => node::serve(options.name),
+            Err(message) => complain(&message, EXIT_CANNOT),
+        },
+        Err(message) => complain(&format!("{message}\n{}", args::USAGE), EXIT_USAGE),
+    }
+}
+
+fn complain(message: &str, code: u8) -> ExitCode {
+    eprintln!("sixbench-agent: {message}");
+    ExitCode::from(code)
+}

@@ -16,7 +16,7 @@ impl Token {
     /// Reads 32 hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
         let bytes = text.as_bytes();
-        if bytes.len() != 32 || !text.is_ascii() {
+        if bytes.len() != 32 || !bytes.iter().all(u8::is_ascii_hexdigit) {
             return None;
         }
         let mut token = [0; 16];

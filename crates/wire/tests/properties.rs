@@ -51,7 +51,7 @@ fn check_layers(link: Link, captured: &[u8], length: usize) -> Result<(), TestCa
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(20_000) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(8_000) })]
 
     #[test]
     fn layers_of_any_bytes(bytes in vec(any::<u8>(), 0..200), cut_or_added in 0..200_usize) {

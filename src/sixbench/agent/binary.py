@@ -28,12 +28,16 @@ def find_agent() -> Path:
     found = shutil.which(NAME)
     if found:
         return Path(found)
-    raise CapabilityError(f"the program {NAME} is neither beside {sys.executable} nor on the PATH; install it with: make install")
+    raise CapabilityError(
+        f"the program {NAME} is neither beside {sys.executable} nor on the PATH; install it with: make install"
+    )
 
 
 def agent_version(path: Path) -> str:
     """What it says of itself. Raises `CapabilityError` where it does not run."""
     try:
-        return subprocess.run([path, "--version"], capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+        return subprocess.run(
+            [path, "--version"], capture_output=True, text=True, timeout=10, check=True
+        ).stdout.strip()
     except (OSError, subprocess.SubprocessError) as error:
         raise CapabilityError(f"running {path} --version: {error}") from error

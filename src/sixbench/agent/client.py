@@ -1,7 +1,7 @@
 """Agents as processes, and requests to them.
 
-One `AgentHub` reads the answers of all its agents in one thread. Agents are started by the thread that makes them, which must
-outlive them: the kernel kills a child when the *thread* that started it ends (PR_SET_PDEATHSIG).
+One `AgentHub` reads the answers of all its agents in one thread. Agents are started by the thread that makes them,
+which must outlive them: the kernel kills a child when the *thread* that started it ends (PR_SET_PDEATHSIG).
 """
 
 from __future__ import annotations
@@ -71,7 +71,10 @@ class Agent:
         try:
             return future.result(timeout=timeout_s)
         except FutureTimeoutError:
-            raise AgentError("agent-silent", f"the agent of {self.name} (process {self.pid}) has not answered {op} after {timeout_s:.0f} s") from None
+            raise AgentError(
+                "agent-silent",
+                f"the agent of {self.name} (process {self.pid}) has not answered {op} after {timeout_s:.0f} s",
+            ) from None
 
     @property
     def alive(self) -> bool:
@@ -107,7 +110,11 @@ class Agent:
             future.set_result(message["ok"])
         else:
             error = message.get("error") or {}
-            future.set_exception(AgentError(str(error.get("code", "internal")), f"{self.name}: {error.get('message', 'no reason given')}"))
+            future.set_exception(
+                AgentError(
+                    str(error.get("code", "internal")), f"{self.name}: {error.get('message', 'no reason given')}"
+                )
+            )
 
     def _end(self, code: str, what: str) -> None:
         stderr = self._stderr.decode(errors="replace").strip()
@@ -144,12 +151,15 @@ class AgentHub:
         self.close()
 
     def start(self, names: list[str]) -> dict[str, Agent]:
-        """Starts one agent a name, each with a network namespace of its own. Raises `AgentError` or `CapabilityError`; then none of them is left."""
+        """Starts one agent a name, each with a network namespace of its own. Raises `AgentError` or `CapabilityError`;
+        then none of them is left."""
         started: dict[str, Agent] = {}
         try:
             for name in names:
                 started[name] = self._spawn(name)
-            greetings = {name: agent.submit("hello", protocol=PROTOCOL, version=__version__) for name, agent in started.items()}
+            greetings = {
+                name: agent.submit("hello", protocol=PROTOCOL, version=__version__) for name, agent in started.items()
+            }
             for name, agent in started.items():
                 agent.hello = agent.wait(greetings[name], "hello", HELLO_TIMEOUT_S)
         except BaseException:
@@ -173,6 +183,7 @@ class AgentHub:
 
     def close(self) -> None:
         """Ends all agents and the reading thread."""
+        processes = [agent._process for agent in self._agents.values()]
         self.stop(list(self._agents.values()))
         self._agents.clear()
         with self._lock:
@@ -182,6 +193,10 @@ class AgentHub:
         os.write(self._wake_write, b"x")
         self._thread.join(timeout=5)
         self._selector.close()
+        for process in processes:
+            for stream in (process.stdout, process.stderr):
+                if stream is not None:
+                    stream.close()
         os.close(self._wake_read)
         os.close(self._wake_write)
 
@@ -226,8 +241,8 @@ class AgentHub:
             with self._lock:
                 if self._closing:
                     return
-                for stream, data in self._incoming:
-                    self._selector.register(stream, selectors.EVENT_READ, data)
+                for opened, about in self._incoming:
+                    self._selector.register(opened, selectors.EVENT_READ, about)
                 self._incoming.clear()
 
     @staticmethod

@@ -43,13 +43,10 @@ def load_experiment(name: str, assignments: list[str], quick: bool, blocks: int 
 
 def load_paper(name: str | None) -> Paper | None:
     """The paper that a shipped experiment reproduces; None for any other experiment."""
-    from ..plan.paper_file import read_paper
-    from ..plan.shipped import PUBLISHED_FILE, shipped_directory
+    from ..plan.paper_file import paper_beside
+    from ..plan.shipped import EXPERIMENT_FILE, shipped_directory
 
-    if name is None:
-        return None
-    path = shipped_directory() / name / PUBLISHED_FILE
-    return read_paper(path) if path.is_file() else None
+    return None if name is None else paper_beside(shipped_directory() / name / EXPERIMENT_FILE)
 
 
 def paper_name(experiment: str) -> str | None:

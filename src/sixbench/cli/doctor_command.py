@@ -28,7 +28,9 @@ def doctor(json: bool = typer.Option(False, "--json", help="Print as JSON.")) ->
     else:
         width = max(len(capability.name) for capability in capabilities)
         for capability in capabilities:
-            typer.echo(f"{capability.answer:<7}  {capability.name:<{width}}  {capability.needed_for}: {capability.reason}")
+            typer.echo(
+                f"{capability.answer:<7}  {capability.name:<{width}}  {capability.needed_for}: {capability.reason}"
+            )
     missing = [capability.name for capability in capabilities if capability.required and capability.answer == "no"]
     if missing:
         print(f"sixbench: this machine lacks what every run needs: {', '.join(missing)}", file=sys.stderr)
@@ -46,8 +48,15 @@ def _examine() -> list[Capability]:
     try:
         binary = find_agent()
     except CapabilityError as error:
-        return [Capability(name="agent", answer="no", reason=str(error), needed_for="everything but reports", required=True), *examine(None, str(error))]
-    agent = Capability(name="agent", answer="yes", reason=str(binary), needed_for="everything but reports", required=True)
+        return [
+            Capability(
+                name="agent", answer="no", reason=str(error), needed_for="everything but reports", required=True
+            ),
+            *examine(None, str(error)),
+        ]
+    agent = Capability(
+        name="agent", answer="yes", reason=str(binary), needed_for="everything but reports", required=True
+    )
     try:
         enter_namespace_if_needed(sys.argv[1:])
         with AgentHub(binary) as hub:

@@ -18,10 +18,13 @@ if TYPE_CHECKING:
     from ..lab.registry import LabRecord
 
 lab_app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode=None, help="Build a network and keep it up, to try things by hand.", pretty_exceptions_enable=False
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Build a network and keep it up, to try things by hand.",
+    pretty_exceptions_enable=False,
 )
 
-_UP_TIMEOUT_S = 120.0
+_READY = "ready"
 
 
 def register(app: typer.Typer) -> None:
@@ -34,7 +37,9 @@ def register(app: typer.Typer) -> None:
 def up(
     topology: str = typer.Argument(help="A topology or experiment file, or the name of a shipped experiment."),
     lab: str = typer.Option("lab", "--lab", metavar="NAME", help="What to call it."),
-    foreground: bool = typer.Option(False, "--foreground", help="Stay until Ctrl-C instead of going to the background."),
+    foreground: bool = typer.Option(
+        False, "--foreground", help="Stay until Ctrl-C instead of going to the background."
+    ),
 ) -> int:
     """Build the network of a file and keep it up."""
     from ..lab import registry
@@ -55,12 +60,18 @@ def up(
         from ..run.hold import hold
 
         note(f"building {lab}; Ctrl-C takes it down")
-        hold(network, lab)
+        hold(network, lab, _say_ready)
         return 0
     code = _start_holder(topology, lab)
     if code == 0:
         _show(registry.find(lab))
     return code
+
+
+def _say_ready() -> None:
+    """Tells whoever started this process, who need not read on."""
+    print(_READY, flush=True)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _start_holder(topology: str, lab: str) -> int:
@@ -73,8 +84,9 @@ def _start_holder(topology: str, lab: str) -> int:
         text=True,
         start_new_session=True,
     )
-    assert holder.stdout is not None and holder.stderr is not None
-    if holder.stdout.readline().strip() == "ready":
+    assert holder.stdout is not None
+    assert holder.stderr is not None
+    if holder.stdout.readline().strip() == _READY:
         return 0
     errors = holder.stderr.read()
     code = holder.wait()
@@ -127,10 +139,14 @@ def exec_(
 
 @lab_app.command("capture")
 def capture(
-    where: str = typer.Argument(metavar="NODE[:INTERFACE]|LINK", help="A link (seen from its first end), or a node with an interface."),
+    where: str = typer.Argument(
+        metavar="NODE[:INTERFACE]|LINK", help="A link (seen from its first end), or a node with an interface."
+    ),
     out: Path = typer.Option(..., "--out", "-o", metavar="FILE", help="The pcap file to write."),
     lab: str | None = typer.Option(None, "--lab", metavar="NAME", help="Which lab, if several are up."),
-    seconds: float | None = typer.Option(None, "--seconds", metavar="S", help="Stop after so many seconds; else at Ctrl-C."),
+    seconds: float | None = typer.Option(
+        None, "--seconds", metavar="S", help="Stop after so many seconds; else at Ctrl-C."
+    ),
     count: int | None = typer.Option(None, "--count", "-c", metavar="N", help="Stop after so many packets."),
 ) -> int:
     """Capture packets on a link or interface into a pcap file."""
@@ -151,7 +167,9 @@ def capture(
         raise UsageError("--count must be at least 1")
     limit = ["-c", str(count)] if count is not None else []
     tcpdump = subprocess.Popen(
-        [*_enter(lab, node), "tcpdump", "-i", interface, "-n", "-U", "-Z", "root", "-w", str(out), *limit], stderr=subprocess.PIPE, text=True
+        [*_enter(lab, node), "tcpdump", "-i", interface, "-n", "-U", "-Z", "root", "-w", str(out), *limit],
+        stderr=subprocess.PIPE,
+        text=True,
     )
     assert tcpdump.stderr is not None
     try:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import sys
 
-import click
 import typer
 
 from .. import __version__
-from ..model.errors import SixbenchError
+from ..model.errors import ExperimentError, SixbenchError
 from . import doctor_command, lab_command, papers_command, plan_command, report_command, run_command, theory_command
 
 app = typer.Typer(
     name="sixbench",
-    help="The bench for IPv4, IPv6 and everything between: one experiment file in, a network, proved measurements and a report out.",
+    help="The bench for IPv4, IPv6 and everything between: "
+    "one experiment file in, a network, proved measurements and a report out.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -31,7 +31,9 @@ def _show_version(value: bool) -> None:
 
 @app.callback()
 def _options(
-    version: bool = typer.Option(False, "--version", callback=_show_version, is_eager=True, help="Print the version and stop."),
+    version: bool = typer.Option(
+        False, "--version", callback=_show_version, is_eager=True, help="Print the version and stop."
+    ),
 ) -> None:
     pass
 
@@ -46,23 +48,33 @@ doctor_command.register(app)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the command line. Returns the exit code: 0 done; 1 a check failed; 2 usage or a bad experiment; 3 this machine cannot;
-    4 done in part; 130 interrupted."""
+    """Runs the command line. Returns the exit code: 0 done; 1 a check failed; 2 usage or a bad experiment; 3 this
+    machine cannot; 4 done in part; 130 interrupted."""
     try:
         result = app(args=arguments, standalone_mode=False)
         return result if isinstance(result, int) else 0
-    except click.exceptions.Exit as stop:
+    except typer.Exit as stop:
         return stop.exit_code
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         print("sixbench: interrupted", file=sys.stderr)
         return 130
+    except typer.TyperException as error:
+        words = _words_of(error)
+        print(words if words.startswith("Usage:") else f"sixbench: {words}", file=sys.stderr)
+        return 2
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except SixbenchError as error:
-        for line in str(error).splitlines():
-            print(f"sixbench: {line}", file=sys.stderr)
+    except ExperimentError as error:
+        print(error, file=sys.stderr)  # each line starts with file:line:, as editors expect
         return error.exit_code
+    except SixbenchError as error:
+        print(f"sixbench: {error}", file=sys.stderr)
+        return error.exit_code
+
+
+def _words_of(error: typer.TyperException) -> str:
+    """What is wrong with a command line, and where help is."""
+    command = getattr(getattr(error, "ctx", None), "command_path", "sixbench")
+    message = error.format_message() if hasattr(error, "format_message") else str(error)
+    return message if message.startswith("Usage:") else f"{message} See: {command} --help"

@@ -20,7 +20,9 @@ def register(app: typer.Typer) -> None:
 
 def plan(
     experiment: str = typer.Argument(help="An experiment file, or the name of a shipped one."),
-    set_: list[str] = typer.Option([], "--set", metavar="A.B=C", help="Change a value of the experiment; may be repeated."),
+    set_: list[str] = typer.Option(
+        [], "--set", metavar="A.B=C", help="Change a value of the experiment; may be repeated."
+    ),
     quick: bool = typer.Option(False, "--quick", help="As `run --quick` would run it."),
     blocks: int | None = typer.Option(None, "--blocks", metavar="N", help="Exactly so many blocks."),
     seed: int | None = typer.Option(None, "--seed", metavar="N", help="Seed of the random order."),
@@ -48,14 +50,29 @@ def _as_json(experiment: Experiment) -> dict[str, Any]:
         "baseline": experiment.baseline,
         "trials": {"min": least, "max": most},
         "combinations": [
-            {"name": c.name, "workload": c.workload.kind, "params": c.workload.params, "levels": c.levels, "topology": c.topology}
+            {
+                "name": c.name,
+                "workload": c.workload.kind,
+                "params": c.workload.params,
+                "levels": c.levels,
+                "topology": c.topology,
+            }
             for c in experiment.combinations
         ],
-        "order": [{"key": trial.key, "block": trial.block, "combination": trial.combination, "path": trial.path} for trial in all_trials(experiment)],
+        "order": [
+            {"key": trial.key, "block": trial.block, "combination": trial.combination, "path": trial.path}
+            for trial in all_trials(experiment)
+        ],
         "topologies": [
             {
                 "addresses": [
-                    {"link": link.name, "node": end.node, "interface": end.name, "ipv4": str(end.ipv4), "ipv6": str(end.ipv6)}
+                    {
+                        "link": link.name,
+                        "node": end.node,
+                        "interface": end.name,
+                        "ipv4": str(end.ipv4),
+                        "ipv6": str(end.ipv6),
+                    }
                     for link in topology.links
                     for end in link.ends
                 ],
@@ -76,11 +93,18 @@ def _as_text(experiment: Experiment, list_trials: bool) -> str:
     blocks = experiment.blocks
     lines = [
         f"# {experiment.name}: {trials}: {len(experiment.combinations)} combinations x {len(experiment.paths)} paths x "
-        + (f"{blocks.minimum} blocks" if blocks.minimum == blocks.maximum else f"{blocks.minimum} to {blocks.maximum} blocks"),
+        + (
+            f"{blocks.minimum} blocks"
+            if blocks.minimum == blocks.maximum
+            else f"{blocks.minimum} to {blocks.maximum} blocks"
+        ),
         f"# between {' and '.join(experiment.between)}; baseline {experiment.baseline}; seed {experiment.seed}",
         "",
         "# paths",
-        *(f"#   {path.name}: {path.mechanism}" + (f" (A/A: {path.aa_of} once more)" if path.aa_of else "") for path in experiment.paths),
+        *(
+            f"#   {path.name}: {path.mechanism}" + (f" (A/A: {path.aa_of} once more)" if path.aa_of else "")
+            for path in experiment.paths
+        ),
         "",
         "# combinations",
         *(
@@ -106,6 +130,9 @@ def topology_lines(topology: Topology) -> list[str]:
         for end in link.ends:
             lines.append(f"#   {link.name}: {end.node} {end.name}: {end.ipv4} {end.ipv6}")
     for name, script in render(topology).items():
-        lines += ["", f"# in {name} ({topology.nodes[name].kind}); {{pid:NODE}} is the process that holds NODE's namespace"]
+        lines += [
+            "",
+            f"# in {name} ({topology.nodes[name].kind}); {{pid:NODE}} is the process that holds NODE's namespace",
+        ]
         lines += script_text(script).splitlines()
     return lines

@@ -1,4 +1,4 @@
-"""The progress of a run, on standard error: a bar with the time left where there is a terminal, a line a block otherwise."""
+"""The progress of a run, on standard error: a bar with the time left on a terminal, else a line now and then."""
 
 from __future__ import annotations
 
@@ -28,13 +28,20 @@ class Progress:
             from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
             from rich.progress import Progress as Bar
 
-            columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}")]
+            columns = [
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("{task.fields[left]}"),
+            ]
             self._bar = Bar(*columns, console=Console(stderr=True), transient=True)
             self._task = self._bar.add_task("building the network", total=None, left="")
             self._bar.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         if self._bar is not None:
             self._bar.stop()
 

@@ -18,7 +18,9 @@ def report(
     directory: Path = typer.Argument(help="A run directory."),
     format: str = typer.Option("terminal", "--format", "-f", help="terminal, html, md, latex, csv or json."),
     out: Path | None = typer.Option(None, "--out", "-o", metavar="FILE", help="Write there instead of printing."),
-    figures: Path | None = typer.Option(None, "--figures", metavar="DIR", help="Write every figure there as SVG, PDF and PNG."),
+    figures: Path | None = typer.Option(
+        None, "--figures", metavar="DIR", help="Write every figure there as SVG, PDF and PNG."
+    ),
     json: bool = typer.Option(False, "--json", help="The same as --format json."),
 ) -> None:
     """Print or write the report of a run; needs no root and no network."""

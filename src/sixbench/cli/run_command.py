@@ -27,11 +27,17 @@ def register(app: typer.Typer) -> None:
 
 def run(
     experiment: str = typer.Argument(help="An experiment file, or the name of a shipped one (see: sixbench papers)."),
-    set_: list[str] = typer.Option([], "--set", metavar="A.B=C", help="Change a value of the experiment; may be repeated."),
-    quick: bool = typer.Option(False, "--quick", help="A run of a few minutes: fewer blocks, shorter trials, wider intervals."),
+    set_: list[str] = typer.Option(
+        [], "--set", metavar="A.B=C", help="Change a value of the experiment; may be repeated."
+    ),
+    quick: bool = typer.Option(
+        False, "--quick", help="A run of a few minutes: fewer blocks, shorter trials, wider intervals."
+    ),
     blocks: int | None = typer.Option(None, "--blocks", metavar="N", help="Exactly so many blocks."),
     seed: int | None = typer.Option(None, "--seed", metavar="N", help="Seed of the random order."),
-    out: Path | None = typer.Option(None, "--out", metavar="DIR", help="The run directory; default: runs/NAME-DATE-TIME."),
+    out: Path | None = typer.Option(
+        None, "--out", metavar="DIR", help="The run directory; default: runs/NAME-DATE-TIME."
+    ),
     json: bool = typer.Option(False, "--json", help="Print the findings as JSON."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
 ) -> int:
@@ -97,7 +103,9 @@ def _probe(hub: AgentHub, experiment: Experiment):  # type: ignore[no-untyped-de
         hub.stop([probe])
 
 
-def _measure(experiment: Experiment, writer: RunWriter, done: list[TrialRecord], hub: AgentHub, json: bool, quiet: bool) -> int:
+def _measure(
+    experiment: Experiment, writer: RunWriter, done: list[TrialRecord], hub: AgentHub, json: bool, quiet: bool
+) -> int:
     from ..model.errors import Interrupted
     from ..run.scheduler import run_experiment
     from ..theory import expected

@@ -1,5 +1,5 @@
 """The network: topology to commands, commands to namespaces; mechanisms; what this machine can do.
 
-Describing and doing are apart: `render` computes what to run without touching the machine, `build` runs it through the `Node` interface that `run`
-fills with agents. Imports `model` only.
+Describing and doing are apart: `render` computes what to run without touching the machine, `build` runs it through the
+`Node` interface that `run` fills with agents. Imports `model` only.
 """

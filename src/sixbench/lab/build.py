@@ -43,7 +43,13 @@ def build(topology: Topology, nodes: Mapping[str, NodeHandle]) -> None:
     _step("setting", ((name, nodes[name].set_sysctl(script.sysctl)) for name, script in scripts.items()))
     _batches(nodes, scripts, pids, "ip", lambda script: script.links)
     _batches(nodes, scripts, pids, "ip", lambda script: script.devices)
-    _commands([(name, nodes[name].execute(["ethtool", *words])) for name, script in scripts.items() for words in script.ethtool])
+    _commands(
+        [
+            (name, nodes[name].execute(["ethtool", *words]))
+            for name, script in scripts.items()
+            for words in script.ethtool
+        ]
+    )
     _batches(nodes, scripts, pids, "tc", lambda script: script.queues)
     _batches(nodes, scripts, pids, "ip", lambda script: script.routes)
 
@@ -64,14 +70,19 @@ def _batches(
     for name, text, future in running:
         done = _result(name, f"running {program} -batch", future)
         if done.exit != 0:
-            raise LabError(f"building the network: {program} -batch in {name} ended with {done.exit}: {_words(done)}{_line(text, done)}")
+            raise LabError(
+                f"building the network: {program} -batch in {name} ended with {done.exit}: "
+                f"{_words(done)}{_line(text, done)}"
+            )
 
 
 def _commands(futures: list[tuple[str, Future[Completed]]]) -> None:
     for name, future in futures:
         done = _result(name, "running a command", future)
         if done.exit != 0:
-            raise LabError(f"building the network: {' '.join(done.argv)} in {name} ended with {done.exit}: {_words(done)}")
+            raise LabError(
+                f"building the network: {' '.join(done.argv)} in {name} ended with {done.exit}: {_words(done)}"
+            )
 
 
 def _step(doing: str, futures: Iterable[tuple[str, Future[Any]]]) -> None:

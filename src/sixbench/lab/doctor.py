@@ -77,20 +77,46 @@ def examine(run: Run | None, why_not: str | None) -> list[Capability]:
     for program, package, needed_for, required in _PROGRAMS:
         path = shutil.which(program)
         reason = path or f"not on the PATH; Debian package {package}"
-        found.append(Capability(name=program, answer="yes" if path else "no", reason=reason, needed_for=needed_for, required=required))
+        found.append(
+            Capability(
+                name=program, answer="yes" if path else "no", reason=reason, needed_for=needed_for, required=required
+            )
+        )
     for name, words, needed_for, required in _TRIALS:
         found.append(_try(run, name, ["ip", *words.split()], needed_for, required))
     for name, words, needed_for, required in _QDISCS:
-        found.append(_try(run, name, ["tc", "qdisc", "replace", "dev", "lo", *([] if name == "clsact" else ["root"]), *words.split()], needed_for, required))
-    found.append(_try(run, "IPv6", ["ip", "-6", "address", "add", "2001:db8::1/128", "dev", "lo"], "every IPv6 path", True))
+        found.append(
+            _try(
+                run,
+                name,
+                ["tc", "qdisc", "replace", "dev", "lo", *([] if name == "clsact" else ["root"]), *words.split()],
+                needed_for,
+                required,
+            )
+        )
+    found.append(
+        _try(run, "IPv6", ["ip", "-6", "address", "add", "2001:db8::1/128", "dev", "lo"], "every IPv6 path", True)
+    )
     return found
 
 
 def _try(run: Run | None, name: str, command: list[str], needed_for: str, required: bool) -> Capability:
     if run is None:
-        return Capability(name=name, answer="unknown", reason="no node could be made to try it in", needed_for=needed_for, required=required)
+        return Capability(
+            name=name,
+            answer="unknown",
+            reason="no node could be made to try it in",
+            needed_for=needed_for,
+            required=required,
+        )
     if shutil.which(command[0]) is None:
-        return Capability(name=name, answer="unknown", reason=f"{command[0]} is missing, so it could not be tried", needed_for=needed_for, required=required)
+        return Capability(
+            name=name,
+            answer="unknown",
+            reason=f"{command[0]} is missing, so it could not be tried",
+            needed_for=needed_for,
+            required=required,
+        )
     done = run(command)
     words = " ".join(done.stderr.split())
     return Capability(

@@ -49,5 +49,6 @@ def enter_namespace_if_needed(arguments: list[str]) -> None:
         refused = f"{refused}; in a user namespace: {refused_user}"
     raise CapabilityError(
         f"making a network namespace is not allowed here ({refused}); run as root, or let users make namespaces "
-        "(sysctl kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0, user.max_user_namespaces over 0)"
+        "(sysctl kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0, "
+        "user.max_user_namespaces over 0)"
     )

@@ -1,6 +1,7 @@
 """The labs that are up, as files: so that `lab exec`, `capture`, `down` and `clean` find what `lab up` made.
 
-A file names processes by number *and* start time, so that a number that was given to another program since is never touched.
+A file names processes by number *and* start time, so that a number that was given to another program since is never
+touched.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ def find(name: str | None) -> LabRecord:
 
 
 def clean() -> list[str]:
-    """Removes what a crash left: files of labs whose holder is gone, and half-written ones. Returns what was removed."""
+    """Removes what a crash left: files of labs whose holder is gone, and half-written ones. Returns their names."""
     removed = []
     for path in sorted([*directory().glob("*.json"), *directory().glob("*.partial")]):
         try:

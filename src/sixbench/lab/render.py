@@ -1,7 +1,7 @@
-"""A topology as commands: `sysctl`, `ip -batch`, `ethtool`, `tc -batch`, one script a node. Nothing here touches the machine.
+"""A topology as commands (`sysctl`, `ip -batch`, `ethtool`, `tc -batch`), one script a node. Touches nothing.
 
-Order: settings, then links (a veth pair is made with both ends in place), then devices with addresses, then queues, then routes. Within a step the nodes are
-independent of one another.
+Order: settings, then links (a veth pair is made with both ends in place), then devices with addresses, then queues,
+then routes. Within a step the nodes are independent of one another.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from ..model.topology import ETHERNET_MIN_MTU_V6, Interface, Link, Node, Topolog
 
 ETHERNET_HEADER_BYTES = 14
 WIRE_OVERHEAD_BYTES = 24
-"""What a frame takes on the wire beyond what tc counts (from the Ethernet header on): preamble and SFD 8, FCS 4, inter-frame gap 12 (IEEE 802.3)."""
+"""What a frame takes on the wire beyond what tc counts (from the Ethernet header on): preamble and SFD 8, FCS 4,
+inter-frame gap 12 (IEEE 802.3)."""
 MIN_WIRE_BYTES = 84
 """The shortest frame, 64 bytes, with preamble and gap."""
 
 DEFAULT_BURST_NS = 2_000_000
-"""Bucket of the rate limiter, in time. tbf sends whatever its timer missed while the bucket was not full, so the bucket must outlast a late wake-up (60..100 us at
-the 99th percentile, some milliseconds under load, measured) or the link is slower than its rate."""
+"""Bucket of the rate limiter, in time. tbf sends whatever its timer missed while the bucket was not full, so the
+bucket must outlast a late wake-up (60..100 us at the 99th percentile, some milliseconds under load, measured) or the
+link is slower than its rate."""
 MIN_BURST_FRAMES = 2
 
 DEFAULT_QUEUE_NS = 50_000_000
@@ -35,12 +37,12 @@ BASE_SYSCTL = {
     "net.ipv6.conf.default.router_solicitations": "0",
     "net.ipv4.conf.all.rp_filter": "0",
     "net.ipv4.conf.default.rp_filter": "0",
-    "net.ipv4.tcp_congestion_control": "cubic",
     "net.ipv4.tcp_no_metrics_save": "1",
     "net.ipv4.tcp_tw_reuse": "1",
     "net.ipv4.ip_local_port_range": "1024 65535",
 }
-"""Of every node. Metrics are not saved so that a trial does not start with what the one before it learned; ports are reused so that connection rates can be measured for minutes."""
+"""Of every node. Metrics are not saved so that a trial does not start with what the one before it learned; ports are
+reused so that connection rates can be measured for minutes."""
 
 ROUTER_SYSCTL = {"net.ipv4.ip_forward": "1", "net.ipv6.conf.all.forwarding": "1"}
 
@@ -82,7 +84,11 @@ def render(topology: Topology) -> dict[str, NodeScript]:
             sysctl=_sysctl(node),
             links=links[name],
             devices=_devices(topology, name),
-            ethtool=[_offload(link, link.end_of(name)) for link in topology.links_of(name) if link.offload is not None or not link.offload_on],
+            ethtool=[
+                _offload(link, link.end_of(name))
+                for link in topology.links_of(name)
+                if link.offload is not None or not link.offload_on
+            ],
             queues=[line for link in topology.links_of(name) for line in _queue(link, link.end_of(name))],
             routes=_routes(topology, name),
         )
@@ -155,7 +161,11 @@ def _devices(topology: Topology, node: str) -> list[str]:
 
 def _offload(link: Link, end: Interface) -> list[str]:
     state = "on" if link.offload_on else "off"
-    return ["-K", end.name, *(word for feature in ("tso", "gso", "gro", "tx-udp-segmentation") for word in (feature, state))]
+    return [
+        "-K",
+        end.name,
+        *(word for feature in ("tso", "gso", "gro", "tx-udp-segmentation") for word in (feature, state)),
+    ]
 
 
 def _queue(link: Link, end: Interface) -> list[str]:
@@ -164,7 +174,8 @@ def _queue(link: Link, end: Interface) -> list[str]:
     if link.rate_bps is not None:
         burst, limit = burst_bytes(link), queue_bytes(link)
         lines.append(
-            f"qdisc add dev {end.name} {parent} handle 1: tbf rate {link.rate_bps}bit burst {burst} limit {limit + burst} "
+            f"qdisc add dev {end.name} {parent} handle 1: "
+            f"tbf rate {link.rate_bps}bit burst {burst} limit {limit + burst} "
             f"overhead {WIRE_OVERHEAD_BYTES} mpu {MIN_WIRE_BYTES}"
         )
         parent = "parent 1:1"
@@ -187,14 +198,18 @@ def _routes(topology: Topology, node: str) -> list[str]:
         if carries_ipv6(link) and neighbour.ipv6 is not None:
             lines.append(f"route add default via {neighbour.ipv6.ip} dev {link.end_of(node).name}")
         return lines
-    if topology.nodes[node].kind == "host" and not any(topology.nodes[link.other_end(node).node].kind == "router" for link in own):
+    if topology.nodes[node].kind == "host" and not any(
+        topology.nodes[link.other_end(node).node].kind == "router" for link in own
+    ):
         return []
     first_hop = _first_hops(topology, node)
     lines = []
     for link in topology.links:
         if link in own:
             continue
-        nearest = min((end.node for end in link.ends if end.node in first_hop), key=lambda name: first_hop[name][0], default=None)
+        nearest = min(
+            (end.node for end in link.ends if end.node in first_hop), key=lambda name: first_hop[name][0], default=None
+        )
         if nearest is None:
             continue
         _, out = first_hop[nearest]
@@ -207,14 +222,17 @@ def _routes(topology: Topology, node: str) -> list[str]:
 
 
 def _first_hops(topology: Topology, source: str) -> dict[str, tuple[int, Link]]:
-    """For every node that can be reached: how many links away it is, and the first link of a shortest way. Hosts do not forward."""
+    """For every node that can be reached: how many links away it is, and the first link of a shortest way.
+
+    Hosts do not forward.
+    """
     adjacent: dict[str, list[tuple[str, Link]]] = {name: [] for name in topology.nodes}
     for link in topology.links:
         first, second = link.ends
         adjacent[first.node].append((second.node, link))
         adjacent[second.node].append((first.node, link))
     reached: dict[str, tuple[int, Link]] = {}
-    frontier = [(source, None)]
+    frontier: list[tuple[str, Link | None]] = [(source, None)]
     distance = 0
     while frontier:
         distance += 1
@@ -226,5 +244,5 @@ def _first_hops(topology: Topology, source: str) -> dict[str, tuple[int, Link]]:
                 if neighbour != source and neighbour not in reached:
                     reached[neighbour] = (distance, way or link)
                     following.append((neighbour, way or link))
-        frontier = following  # type: ignore[assignment]
+        frontier = following
     return reached

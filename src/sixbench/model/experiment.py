@@ -16,9 +16,10 @@ class Blocks:
 
     Attributes:
         minimum, maximum: blocks of each combination.
-        precision: stop a combination when the confidence interval of every path's ratio to the baseline (primary metric of the
-            workload) has a half-width of at most this share of the ratio; None: always the maximum.
-        deviation: stop a combination when the standard deviation of every path's primary metric is under this share of its mean; None: no such rule.
+        precision: stop a combination when the confidence interval of every path's ratio to the baseline (primary
+            metric of the workload) has a half-width of at most this share of the ratio; None: always the maximum.
+        deviation: stop a combination when the standard deviation of every path's primary metric is under this share of
+            its mean; None: no such rule.
     """
 
     minimum: int
@@ -34,7 +35,8 @@ class Statistics:
     Attributes:
         confidence: of every interval.
         margin: differences within this share count as none; equivalence is tested against it.
-        trim: how many of the lowest and of the highest trials a path's *estimate* leaves out (raicu-stack-rtt: 1); intervals use all.
+        trim: how many of the lowest and of the highest trials a path's *estimate* leaves out (raicu-stack-rtt: 1);
+            intervals use all.
     """
 
     confidence: float = 0.95
@@ -48,7 +50,8 @@ class Combination:
 
     Attributes:
         name: `c0001` ...
-        levels: what distinguishes it, by column (`message_bytes`, `rate_bps`, `link_mtu_bytes`); part of every record and finding.
+        levels: what distinguishes it, by column (`message_bytes`, `rate_bps`, `link_mtu_bytes`); part of every record
+            and finding.
         topology: index into `Experiment.topologies`.
     """
 
@@ -86,7 +89,7 @@ class Experiment:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedTrial:
-    """One trial to be run. `key` names it in the run directory and is the same in every expansion with the same seed."""
+    """One trial to be run. `key` names it in the run directory, the same in every expansion with the same seed."""
 
     block: int
     combination: str

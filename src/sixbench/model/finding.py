@@ -20,7 +20,8 @@ class Finding:
     Attributes:
         n: pairs of valid trials.
         estimate, baseline_estimate: of the path and of the baseline, in the metric's unit.
-        ratio: path over baseline, paired by block (geometric mean); None where the metric is compared by difference or a value is 0.
+        ratio: path over baseline, paired by block (geometric mean); None where the metric is compared by difference or
+            a value is 0.
         ci_low, ci_high: confidence interval of the ratio (of the difference where `ratio` is None).
         difference: path minus baseline, paired by block, in the metric's unit.
         p_value: Holm-adjusted within the metric; None where n is too small.
@@ -58,7 +59,7 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """One path's own value of a metric at one combination: `value` with its confidence interval over `n` valid trials."""
+    """One path's own value of a metric at one combination: its confidence interval is over `n` valid trials."""
 
     workload: str
     metric: str

@@ -1,6 +1,7 @@
 """What an experiment may say of a mechanism, and what is checked before anything is built.
 
-The mechanisms themselves, with the commands that install them, are in `lab.mechanisms`: one file each and one line in its registry.
+The mechanisms themselves, with the commands that install them, are in `lab.mechanisms`: one file each and one line in
+its registry.
 """
 
 from __future__ import annotations

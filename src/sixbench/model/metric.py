@@ -22,7 +22,8 @@ class Metric:
         better: which direction is better.
         label: for axes and tables, without the unit.
         reference: the RFC or document that defines it.
-        scale: `ratio` when paths are compared by a ratio; `difference` where zero is an ordinary value (loss), so that ratios mean nothing.
+        scale: `ratio` when paths are compared by a ratio; `difference` where zero is an ordinary value (loss), so that
+            ratios mean nothing.
     """
 
     name: str
@@ -50,43 +51,176 @@ def _times(prefix: str, label: str, reference: str, *statistics: str) -> list[Me
         "stdev": "standard deviation",
     }
     return [
-        Metric(name=f"{prefix}_{s}", suffix="ns", unit="ns", better="lower", label=f"{label}, {words[s]}", reference=reference)
+        Metric(
+            name=f"{prefix}_{s}",
+            suffix="ns",
+            unit="ns",
+            better="lower",
+            label=f"{label}, {words[s]}",
+            reference=reference,
+        )
         for s in statistics
     ]
 
 
 _ALL = [
-    Metric(name="goodput", suffix="bps", unit="bit/s", better="higher", label="Goodput", reference="RFC 2647 section 3.17"),
-    Metric(name="goodput_reverse", suffix="bps", unit="bit/s", better="higher", label="Goodput, server to client", reference="RFC 2647 section 3.17"),
-    Metric(name="transfer_time", suffix="ns", unit="ns", better="lower", label="Transfer time", reference="RFC 6349 section 4.1"),
+    Metric(
+        name="goodput", suffix="bps", unit="bit/s", better="higher", label="Goodput", reference="RFC 2647 section 3.17"
+    ),
+    Metric(
+        name="goodput_reverse",
+        suffix="bps",
+        unit="bit/s",
+        better="higher",
+        label="Goodput, server to client",
+        reference="RFC 2647 section 3.17",
+    ),
+    Metric(
+        name="transfer_time",
+        suffix="ns",
+        unit="ns",
+        better="lower",
+        label="Transfer time",
+        reference="RFC 6349 section 4.1",
+    ),
     *_times("rtt", "Round-trip time", "RFC 2681", "mean", "min", "p50", "p90", "p99", "p999", "stdev"),
-    *_times("rtt_jitter", "Difference of consecutive round trips", "RFC 5481 section 4.1, for round trips", "mean", "p99"),
-    Metric(name="transactions_rate", suffix="per_s", unit="1/s", better="higher", label="Transactions per second", reference="RFC 3511 section 5.3"),
+    *_times(
+        "rtt_jitter", "Difference of consecutive round trips", "RFC 5481 section 4.1, for round trips", "mean", "p99"
+    ),
+    Metric(
+        name="transactions_rate",
+        suffix="per_s",
+        unit="1/s",
+        better="higher",
+        label="Transactions per second",
+        reference="RFC 3511 section 5.3",
+    ),
     *_times("transaction", "Transaction time", "RFC 3511 section 5.3", "mean", "p50", "p99"),
     *_times("connect", "Connection time", "RFC 3511 section 5.3", "mean", "p50", "p99"),
     *_times("one_way_delay", "One-way delay", "RFC 7679", "mean", "min", "p50", "p99", "p999"),
     *_times("ipdv", "IPDV (absolute)", "RFC 5481 section 4.1", "mean", "p50", "p99"),
     *_times("pdv", "PDV", "RFC 5481 section 4.2", "p50", "p99", "p999"),
-    Metric(name="jitter_rfc3550", suffix="ns", unit="ns", better="lower", label="Jitter (RFC 3550)", reference="RFC 3550 section 6.4.1"),
-    Metric(name="packets_rate", suffix="pps", unit="packets/s", better="higher", label="Datagrams received per second", reference="RFC 2544 section 26.1"),
-    Metric(name="loss_ratio", suffix="ratio", unit="1", better="lower", label="Loss", reference="RFC 7680", scale="difference"),
-    Metric(name="duplicates_ratio", suffix="ratio", unit="1", better="lower", label="Duplicates", reference="RFC 5560", scale="difference"),
-    Metric(name="reordered_ratio", suffix="ratio", unit="1", better="lower", label="Reordered", reference="RFC 4737", scale="difference"),
+    Metric(
+        name="jitter_rfc3550",
+        suffix="ns",
+        unit="ns",
+        better="lower",
+        label="Jitter (RFC 3550)",
+        reference="RFC 3550 section 6.4.1",
+    ),
+    Metric(
+        name="packets_rate",
+        suffix="pps",
+        unit="packets/s",
+        better="higher",
+        label="Datagrams received per second",
+        reference="RFC 2544 section 26.1",
+    ),
+    Metric(
+        name="loss_ratio",
+        suffix="ratio",
+        unit="1",
+        better="lower",
+        label="Loss",
+        reference="RFC 7680",
+        scale="difference",
+    ),
+    Metric(
+        name="duplicates_ratio",
+        suffix="ratio",
+        unit="1",
+        better="lower",
+        label="Duplicates",
+        reference="RFC 5560",
+        scale="difference",
+    ),
+    Metric(
+        name="reordered_ratio",
+        suffix="ratio",
+        unit="1",
+        better="lower",
+        label="Reordered",
+        reference="RFC 4737",
+        scale="difference",
+    ),
     *_times("tcp_rtt", "TCP's round-trip time", "RFC 6298 (TCP_INFO)", "mean"),
     *_times("tcp_jitter", "Difference of consecutive TCP round-trip samples", "TCP_INFO, RFC 5481 section 4.1", "mean"),
-    Metric(name="retransmits_ratio", suffix="ratio", unit="1", better="lower", label="Retransmitted segments", reference="RFC 4898", scale="difference"),
-    Metric(name="cpu_busy", suffix="cores", unit="cores", better="lower", label="CPU, whole machine", reference="/proc/stat"),
-    Metric(name="cpu_user", suffix="cores", unit="cores", better="lower", label="CPU in user space", reference="/proc/stat"),
-    Metric(name="cpu_system", suffix="cores", unit="cores", better="lower", label="CPU in the kernel", reference="/proc/stat"),
-    Metric(name="cpu_softirq", suffix="cores", unit="cores", better="lower", label="CPU in soft interrupts", reference="/proc/stat"),
-    Metric(name="cpu_client", suffix="cores", unit="cores", better="lower", label="CPU of the client's process", reference="getrusage(2)"),
-    Metric(name="cpu_server", suffix="cores", unit="cores", better="lower", label="CPU of the server's process", reference="getrusage(2)"),
-    Metric(name="cpu_per_byte", suffix="ns", unit="ns", better="lower", label="CPU time per byte", reference="/proc/stat"),
-    Metric(name="cpu_per_packet", suffix="ns", unit="ns", better="lower", label="CPU time per packet", reference="/proc/stat"),
+    Metric(
+        name="retransmits_ratio",
+        suffix="ratio",
+        unit="1",
+        better="lower",
+        label="Retransmitted segments",
+        reference="RFC 4898",
+        scale="difference",
+    ),
+    Metric(
+        name="cpu_busy",
+        suffix="cores",
+        unit="cores",
+        better="lower",
+        label="CPU, whole machine",
+        reference="/proc/stat",
+    ),
+    Metric(
+        name="cpu_user", suffix="cores", unit="cores", better="lower", label="CPU in user space", reference="/proc/stat"
+    ),
+    Metric(
+        name="cpu_system",
+        suffix="cores",
+        unit="cores",
+        better="lower",
+        label="CPU in the kernel",
+        reference="/proc/stat",
+    ),
+    Metric(
+        name="cpu_softirq",
+        suffix="cores",
+        unit="cores",
+        better="lower",
+        label="CPU in soft interrupts",
+        reference="/proc/stat",
+    ),
+    Metric(
+        name="cpu_client",
+        suffix="cores",
+        unit="cores",
+        better="lower",
+        label="CPU of the client's process",
+        reference="getrusage(2)",
+    ),
+    Metric(
+        name="cpu_server",
+        suffix="cores",
+        unit="cores",
+        better="lower",
+        label="CPU of the server's process",
+        reference="getrusage(2)",
+    ),
+    Metric(
+        name="cpu_per_byte", suffix="ns", unit="ns", better="lower", label="CPU time per byte", reference="/proc/stat"
+    ),
+    Metric(
+        name="cpu_per_packet",
+        suffix="ns",
+        unit="ns",
+        better="lower",
+        label="CPU time per packet",
+        reference="/proc/stat",
+    ),
 ]
 
 METRICS: dict[str, Metric] = {metric.name: metric for metric in _ALL}
 COLUMNS: dict[str, Metric] = {metric.column: metric for metric in _ALL}
 
-CPU_METRICS = ("cpu_busy", "cpu_user", "cpu_system", "cpu_softirq", "cpu_client", "cpu_server", "cpu_per_byte", "cpu_per_packet")
+CPU_METRICS = (
+    "cpu_busy",
+    "cpu_user",
+    "cpu_system",
+    "cpu_softirq",
+    "cpu_client",
+    "cpu_server",
+    "cpu_per_byte",
+    "cpu_per_packet",
+)
 """The metrics that every workload has."""

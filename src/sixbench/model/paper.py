@@ -1,6 +1,7 @@
 """A paper that an experiment reproduces: what it published, what it claims, and how each claim is tested on a run.
 
-Nothing here is measured by us. `plan.paper_file` reads it from the `published.yaml` beside an experiment; `analysis.claims` judges.
+Nothing here is measured by us. `plan.paper_file` reads it from the `published.yaml` beside an experiment;
+`analysis.claims` judges.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from typing import Literal
 from .workload import Scalar
 
 Formula = Literal["value", "of-baseline", "of-larger", "of-mean", "points"]
-"""How a number is made from two values, a path's and what it is compared with (by default the baseline at the same levels):
+"""How a number is made from two values, a path's and what it is compared with (by default the baseline at the same
+levels):
 
 - `value`: the path's alone, in the metric's unit;
 - `of-baseline`: 100 (path - baseline) / baseline;
@@ -24,7 +26,7 @@ Papers drop the sign and use several of these; here the sign is always that of p
 """
 
 Quantifier = Literal["all", "most", "any"]
-"""Of the comparisons that a test makes, one for each combination of levels: every one, more than half, or at least one."""
+"""Of the comparisons that a test makes, one a combination of levels: every one, more than half, or at least one."""
 
 Of = Literal["value", "ratio"]
 """What a trend or a contrast is about: the path's value, or its ratio to the baseline."""
@@ -42,8 +44,8 @@ TheoryQuantity = Literal[
     "extra_header_percent",
     "extra_wire_percent",
 ]
-"""A row of Table 1 of raicu-stack-rtt (see `theory.FullPacket`); or, for a message of given size over `mechanism`, what its headers are
-larger by than those of IPv4, as a share of the message, and what it takes more of the wire."""
+"""A row of Table 1 of raicu-stack-rtt (see `theory.FullPacket`); or, for a message of given size over `mechanism`,
+what its headers are larger by than those of IPv4, as a share of the message, and what it takes more of the wire."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +55,8 @@ class Selector:
     Attributes:
         workloads, paths: names; any of them.
         metric: of the registry.
-        levels: by column, in the column's unit, any of the values. A column that is no level of a combination is looked up in its workload's
-            parameters; columns that are not named may have any value.
+        levels: by column, in the column's unit, any of the values. A column that is no level of a combination is
+            looked up in its workload's parameters; columns that are not named may have any value.
     """
 
     workloads: tuple[str, ...]
@@ -151,7 +153,8 @@ class Trend:
 
 @dataclass(frozen=True, kw_only=True)
 class Contrast:
-    """A metric (or its ratio to the baseline) at one level of a factor and at another: it rises, falls, or is the same within `margin`."""
+    """A metric (or its ratio to the baseline) at one level of a factor and at another: it rises, falls, or is the same
+    within `margin`."""
 
     selector: Selector
     of: Of

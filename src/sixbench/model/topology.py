@@ -45,7 +45,8 @@ class Link:
     Attributes:
         mtu_bytes: the IP MTU.
         rate_bps: bits per second on the wire, preamble, gap and FCS included; None: as fast as the machine.
-        queue_bytes, queue_ns: limit of the queue before the rate, given as one or the other (None: the default, see `lab`).
+        queue_bytes, queue_ns: limit of the queue before the rate, given as one or the other (None: the default, see
+            `lab`).
         burst_bytes: bucket of the rate limiter; None: the default, see `lab`.
         delay_ns, jitter_ns, loss_ratio: impairments, each way; 0 is none.
         offload: whether segmentation offload is on; None: off on links with a rate, on without.
@@ -65,7 +66,8 @@ class Link:
 
     @property
     def offload_on(self) -> bool:
-        """What crosses a link with a rate must be packets of its MTU, so segmentation offload is off there unless asked for."""
+        """What crosses a link with a rate must be packets of its MTU, so segmentation offload is off there unless
+        asked for."""
         return self.rate_bps is None if self.offload is None else self.offload
 
     def end_of(self, node: str) -> Interface:

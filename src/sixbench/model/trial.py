@@ -19,7 +19,8 @@ class TrialRecord:
     Attributes:
         key: block, combination and path: unique in a run.
         sequence: order of execution, from 1.
-        status: `ok`; `invalid`: measured, but not what it claims; `failed`: not measured. Only `ok` enters any statistic.
+        status: `ok`; `invalid`: measured, but not what it claims; `failed`: not measured. Only `ok` enters any
+            statistic.
         reasons: why it is not `ok`; empty if it is.
         notes: remarks that do not invalidate it (such as what limited it).
         metrics: by column, such as `goodput_bps`. What was not measured is absent.
@@ -54,11 +55,14 @@ class TrialRecord:
 
     def to_json(self) -> dict[str, Any]:
         """The form of `trial.json`."""
-        return {"schema": TRIAL_SCHEMA} | {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) is not None}
+        return {"schema": TRIAL_SCHEMA} | {
+            f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) is not None
+        }
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> TrialRecord:
-        """Reads `trial.json`; keys of later versions are ignored. Raises `KeyError`, `TypeError` or `ValueError` on anything else."""
+        """Reads `trial.json`; keys of later versions are ignored. Raises `KeyError`, `TypeError` or `ValueError` on
+        anything else."""
         if data.get("schema") != TRIAL_SCHEMA:
             raise ValueError(f"schema {data.get('schema')!r} is not {TRIAL_SCHEMA}")
         known = {f.name for f in fields(cls)}

@@ -1,7 +1,8 @@
 """Quantities as people write them, and back.
 
-Sizes take B, kB, KiB, MB, MiB, GB, GiB; rates bit, kbit, Mbit, Gbit (per second); packet rates pps, kpps, Mpps; times ns, us, ms, s, min;
-ratios %. Always with the unit; only a zero may go without. A parser raises `ValueError` whose message says what would be right.
+Sizes take B, kB, KiB, MB, MiB, GB, GiB; rates bit, kbit, Mbit, Gbit (per second); packet rates pps, kpps, Mpps; times
+ns, us, ms, s, min; ratios %. Always with the unit; only a zero may go without. A parser raises `ValueError` whose
+message says what would be right.
 """
 
 from __future__ import annotations

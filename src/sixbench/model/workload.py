@@ -19,6 +19,13 @@ Params = Mapping[str, Scalar]
 Result = Mapping[str, Any]
 """An agent's result, as docs/protocol.md describes it."""
 
+_QUANTITIES: dict[ParameterKind, Callable[[object], int]] = {
+    "size": units.parse_size,
+    "rate": units.parse_rate,
+    "packet-rate": units.parse_packet_rate,
+    "duration": units.parse_duration,
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
@@ -51,15 +58,9 @@ class Parameter:
         return parsed
 
     def _parse(self, value: object) -> Scalar:
+        if self.kind in _QUANTITIES:
+            return _QUANTITIES[self.kind](value)
         match self.kind:
-            case "size":
-                return units.parse_size(value)
-            case "rate":
-                return units.parse_rate(value)
-            case "packet-rate":
-                return units.parse_packet_rate(value)
-            case "duration":
-                return units.parse_duration(value)
             case "count":
                 if isinstance(value, bool) or not isinstance(value, int):
                     raise ValueError(f"{value!r} is not a whole number")
@@ -114,7 +115,8 @@ class Traffic:
     """What a trial must have put on the wire, for the evidence.
 
     Attributes:
-        forward_payload_bytes, reverse_payload_bytes: payload that certainly arrived, each way (over all of the trial, warm-up included where known).
+        forward_payload_bytes, reverse_payload_bytes: payload that certainly arrived, each way (over all of the trial,
+            warm-up included where known).
         forward_datagrams: datagrams that certainly were sent client to server; None where the workload has none.
     """
 
@@ -133,7 +135,8 @@ class WorkloadKind:
         primary: the metric that precision stops by and that figures show first.
         headline: the metrics that the terminal shows.
         metrics: all it can report (CPU metrics apart, which every workload has).
-        check: what is wrong with a set of parameters, as a sentence; None if nothing. Takes the parameters and the families that will use them.
+        check: what is wrong with a set of parameters, as a sentence; None if nothing. Takes the parameters and the
+            families that will use them.
         summarise: the agents' results to metrics.
         traffic: the agents' results to what must have crossed the wire.
         uses_server: whether the second host takes part.

@@ -20,7 +20,9 @@ MAX_LINKS = 2 ** (PREFIX_V4 - POOL_V4.prefixlen)
 def link_ipv4(index: int) -> tuple[IPv4Interface, IPv4Interface]:
     """Addresses of both ends of link `index`. Raises `ValueError` where the pool has no more."""
     if index >= MAX_LINKS:
-        raise ValueError(f"the pool {POOL_V4} has {MAX_LINKS} prefixes of /{PREFIX_V4}; give the addresses of further links by hand")
+        raise ValueError(
+            f"the pool {POOL_V4} has {MAX_LINKS} prefixes of /{PREFIX_V4}; give the addresses of further links by hand"
+        )
     base = int(POOL_V4.network_address) + index * 2 ** (32 - PREFIX_V4)
     return IPv4Interface((base + 1, PREFIX_V4)), IPv4Interface((base + 2, PREFIX_V4))
 

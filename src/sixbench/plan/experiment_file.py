@@ -25,7 +25,19 @@ MAX_BLOCKS = 10_000
 MAX_COMBINATIONS = 20_000
 
 _KEYS = (
-    *("experiment", "title", "description", "notes", "factors", "topology", "between", "paths", "baseline", "aa", "workloads"),
+    *(
+        "experiment",
+        "title",
+        "description",
+        "notes",
+        "factors",
+        "topology",
+        "between",
+        "paths",
+        "baseline",
+        "aa",
+        "workloads",
+    ),
     *("blocks", "statistics", "seed", "bottleneck", "quick"),
 )
 
@@ -64,7 +76,10 @@ def read_experiment(source: Source, mechanisms: Mapping[str, MechanismKind]) -> 
     bottleneck = reader.one_of(("bottleneck",), data.get("bottleneck", "any"), "bottleneck", ("any", "path"))
     title = reader.word(("title",), data.get("title", name), "title")
     description = reader.word(("description",), data.get("description", name), "description")
-    notes = [reader.word(("notes", i), note, "a note") for i, note in enumerate(reader.sequence(("notes",), data.get("notes", []), "notes"))]
+    notes = [
+        reader.word(("notes", i), note, "a note")
+        for i, note in enumerate(reader.sequence(("notes",), data.get("notes", []), "notes"))
+    ]
     reader.finish()
     limit: Literal["any", "path"] = "path" if bottleneck == "path" else "any"
     return Experiment(
@@ -136,7 +151,9 @@ def _read_between(reader: Reader, data: dict[str, Any], network: TopologyTemplat
         if end not in network.nodes:
             reader.problem(("between", position), f"there is no node {shown(end)}; the hosts are {', '.join(hosts)}")
         elif network.nodes[end].kind != "host":
-            reader.problem(("between", position), f'"{end}" is a router; traffic goes between hosts: {", ".join(hosts)}')
+            reader.problem(
+                ("between", position), f'"{end}" is a router; traffic goes between hosts: {", ".join(hosts)}'
+            )
     reader.finish()
     return ends[0], ends[1]
 
@@ -155,7 +172,9 @@ def _expand(
         for key in keys:
             total *= len(factors.by_key[key].values)
         if total + len(combinations) > MAX_COMBINATIONS:
-            reader.problem(template.path, f"{total} combinations of levels; an experiment has at most {MAX_COMBINATIONS}")
+            reader.problem(
+                template.path, f"{total} combinations of levels; an experiment has at most {MAX_COMBINATIONS}"
+            )
             reader.finish()
         _check_columns(reader, factors, template, keys, constants)
         for assignment in factors.assignments(keys):
@@ -178,7 +197,9 @@ def _expand(
     return tuple(concrete), tuple(combinations)
 
 
-def _levels(factors: Factors, keys: list[Hashable], assignment: Assignment, constants: dict[str, Scalar]) -> dict[str, Scalar]:
+def _levels(
+    factors: Factors, keys: list[Hashable], assignment: Assignment, constants: dict[str, Scalar]
+) -> dict[str, Scalar]:
     return {factors.by_key[key].column: assignment[key] for key in keys} | constants
 
 
@@ -188,7 +209,9 @@ def _check_columns(
     columns = [factors.by_key[key].column for key in keys]
     for column in columns:
         if columns.count(column) > 1 or column in constants:
-            reader.problem(template.path, f"two factors would both be called {column} in the results; rename the one under factors")
+            reader.problem(
+                template.path, f"two factors would both be called {column} in the results; rename the one under factors"
+            )
 
 
 def _check_distinct(reader: Reader, workloads: list[WorkloadTemplate], combinations: list[Combination]) -> None:
@@ -211,12 +234,18 @@ def _check_paths(
     client, server = between
     route = topologies[0].route(client, server)
     if route is None:
-        reader.problem(("topology", "links"), f'no way leads from "{client}" to "{server}" through the routers: add the missing link (hosts do not forward)')
+        reader.problem(
+            ("topology", "links"),
+            f'no way leads from "{client}" to "{server}" through the routers: '
+            "add the missing link (hosts do not forward)",
+        )
         return
     for path in paths:
         for node in path.nodes:
             if node not in network.nodes:
-                reader.problem(("paths", path.name), f'there is no node "{node}"; the nodes are {", ".join(network.nodes)}')
+                reader.problem(
+                    ("paths", path.name), f'there is no node "{node}"; the nodes are {", ".join(network.nodes)}'
+                )
                 return
         for topology in topologies:
             wrong = mechanisms[path.mechanism].check(path, topology, between)
@@ -234,7 +263,16 @@ def _read_blocks(reader: Reader, value: Any) -> Blocks:
         return Blocks(minimum=number or 1, maximum=number or 1)
     data = reader.mapping(place, value, "blocks", ("min", "max", "precision", "deviation"))
     minimum = reader.count((*place, "min"), data.get("min", DEFAULT_BLOCKS.minimum), "min", 1, MAX_BLOCKS) or 1
-    maximum = reader.count((*place, "max"), data.get("max", max(minimum, 30) if data.keys() & {"precision", "deviation"} else minimum), "max", 1, MAX_BLOCKS) or 1
+    maximum = (
+        reader.count(
+            (*place, "max"),
+            data.get("max", max(minimum, 30) if data.keys() & {"precision", "deviation"} else minimum),
+            "max",
+            1,
+            MAX_BLOCKS,
+        )
+        or 1
+    )
     if maximum < minimum:
         reader.problem((*place, "max"), f"max ({maximum}) is under min ({minimum})")
     ratios: dict[str, float | None] = {}
@@ -250,11 +288,21 @@ def _read_statistics(reader: Reader, value: Any) -> Statistics:
     place = ("statistics",)
     data = reader.mapping(place, {} if value is None else value, "statistics", ("confidence", "margin", "trim"))
     defaults = Statistics()
-    confidence = reader.parsed((*place, "confidence"), data["confidence"], units.parse_ratio) if "confidence" in data else defaults.confidence
-    margin = reader.parsed((*place, "margin"), data["margin"], units.parse_ratio) if "margin" in data else defaults.margin
+    confidence = (
+        reader.parsed((*place, "confidence"), data["confidence"], units.parse_ratio)
+        if "confidence" in data
+        else defaults.confidence
+    )
+    margin = (
+        reader.parsed((*place, "margin"), data["margin"], units.parse_ratio) if "margin" in data else defaults.margin
+    )
     if confidence is not None and not 0.5 <= confidence < 1:
         reader.problem((*place, "confidence"), "confidence must be at least 50% and under 100%")
     if margin is not None and not 0 <= margin < 1:
         reader.problem((*place, "margin"), "margin must be at least 0% and under 100%")
     trim = reader.count((*place, "trim"), data.get("trim", defaults.trim), "trim", 0, 1000)
-    return Statistics(confidence=confidence or defaults.confidence, margin=margin if margin is not None else defaults.margin, trim=trim or 0)
+    return Statistics(
+        confidence=confidence or defaults.confidence,
+        margin=margin if margin is not None else defaults.margin,
+        trim=trim or 0,
+    )

@@ -111,7 +111,9 @@ class Factors:
             return levels[:1]
         return levels
 
-    def _parse_all(self, path: KeyPath, levels: list[Any], parse: Callable[[object], Scalar]) -> tuple[Scalar, ...] | None:
+    def _parse_all(
+        self, path: KeyPath, levels: list[Any], parse: Callable[[object], Scalar]
+    ) -> tuple[Scalar, ...] | None:
         values = []
         for index, level in enumerate(levels):
             place = (*path, index) if len(levels) > 1 else path

@@ -1,7 +1,7 @@
 """`--set a.b=c` and the `quick:` part of an experiment: values put in place of what the file says.
 
-A dotted path walks mappings by key and lists by number, by `*` (every element), by the key of a one-key mapping (a workload's
-name) or by the element's `name` (a link). Names with dots cannot be walked.
+A dotted path walks mappings by key and lists by number, by `*` (every element), by the key of a one-key mapping (a
+workload's name) or by the element's `name` (a link). Names with dots cannot be walked.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ def apply_quick(source: Source) -> Source:
         elif isinstance(item, dict) and len(item) == 1:
             [(name, parameters)] = item.items()
             if parameters is None or (isinstance(parameters, dict) and not parameters.keys() & {"bytes", "count"}):
-                source = apply(source, f"workloads.{index}", {name: {**(parameters or {}), "duration": QUICK_DURATION}}, "--quick")
+                source = apply(
+                    source, f"workloads.{index}", {name: {**(parameters or {}), "duration": QUICK_DURATION}}, "--quick"
+                )
     return source
 
 

@@ -9,10 +9,10 @@ from ..model.paper import (
     UNIT_FACTORS,
     Claim,
     OurMeasurement,
+    OurTheory,
     Paper,
     PublishedTable,
     PublishedValue,
-    OurTheory,
     Untestable,
 )
 from .paper_tests import SELECTOR_KEYS, THEORY_KEYS, read_measured, read_test, read_theory
@@ -113,7 +113,7 @@ def _ours(reader: Reader, place: KeyPath, value: Any, unit: str) -> OurMeasureme
     if "theory" in data:
         reader.mapping(place, data, "ours", THEORY_KEYS)
         theory = read_theory(reader, place, data)
-        if theory is not None and unit != ("%" if theory.quantity.endswith("percent") else "B"):
+        if theory is not None and unit != ("%" if theory.quantity.endswith("percent") else "bytes"):
             reader.problem(place, f"{theory.quantity} is not in {unit}")
         return theory
     reader.mapping(place, data, "ours", (*SELECTOR_KEYS, "formula", "against"))

@@ -14,11 +14,11 @@ from ..model.paper import (
     Formula,
     InTheory,
     Magnitude,
-    OurMeasurement,
     Of,
+    OurMeasurement,
+    OurTheory,
     Quantifier,
     Selector,
-    OurTheory,
     TheoryQuantity,
     Trend,
     Way,
@@ -32,7 +32,7 @@ SELECTOR_KEYS = ("workload", "metric", "path", "levels")
 THEORY_KEYS = ("theory", "mechanism", "transport", "message")
 
 ABOUT = 0.2
-"""`about: 25` is read as 25 give or take a fifth of it: what a paper calls "about" is read off a graph to a digit and a half."""
+"""`about: 25` is 25 give or take a fifth: what a paper calls "about" is read off a graph to a digit and a half."""
 
 
 def read_measured(reader: Reader, place: KeyPath, data: dict[str, Any]) -> OurMeasurement | None:

@@ -18,7 +18,9 @@ def read_paths(reader: Reader, value: Any, mechanisms: Mapping[str, MechanismKin
     paths: list[Path] = []
     items = reader.mapping(("paths",), value, "paths")
     if not items and isinstance(value, dict):
-        reader.problem(("paths",), "no path is given; an experiment compares at least one, such as {ipv4: native4, ipv6: native6}")
+        reader.problem(
+            ("paths",), "no path is given; an experiment compares at least one, such as {ipv4: native4, ipv6: native6}"
+        )
     for name, item in items.items():
         place = ("paths", name)
         if not NAME.fullmatch(name):
@@ -73,4 +75,11 @@ def _read_path(reader: Reader, name: str, item: Any, mechanisms: Mapping[str, Me
     if options and most == 0:
         reader.problem(place, f"{mechanism} takes no options, but {', '.join(options)} is given")
         return None
-    return Path(name=name, mechanism=mechanism, family=kind.family, nodes=tuple(str(node) for node in nodes), engine=engine, options=options)
+    return Path(
+        name=name,
+        mechanism=mechanism,
+        family=kind.family,
+        nodes=tuple(str(node) for node in nodes),
+        engine=engine,
+        options=options,
+    )

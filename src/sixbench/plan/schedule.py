@@ -16,7 +16,7 @@ def block_order(experiment: Experiment, block: int) -> list[PlannedTrial]:
     order = random.Random(f"{experiment.seed}/{block}")
     combinations = [combination.name for combination in experiment.combinations]
     order.shuffle(combinations)
-    trials = []
+    trials: list[PlannedTrial] = []
     for combination in combinations:
         paths = [path.name for path in experiment.paths]
         order.shuffle(paths)

@@ -1,4 +1,5 @@
-"""The experiments that come with sixbench: one directory each, with `experiment.yaml` and, for a paper, `published.yaml`."""
+"""The experiments that come with sixbench: one directory each, with `experiment.yaml` and, for a paper,
+`published.yaml`."""
 
 from __future__ import annotations
 
@@ -33,5 +34,8 @@ def find_experiment(name: str) -> Path:
         return path
     shipped = shipped_directory() / name / EXPERIMENT_FILE
     if not shipped.is_file():
-        raise UsageError(f"there is no file {name} and no experiment of that name; shipped with sixbench: {', '.join(shipped_names())}")
+        raise UsageError(
+            f"there is no file {name} and no experiment of that name; "
+            f"shipped with sixbench: {', '.join(shipped_names()) or 'none'}"
+        )
     return shipped

@@ -23,7 +23,20 @@ MAX_NODES = 2000
 DEFAULT_MTU_BYTES = 1500
 """RFC 894: Ethernet."""
 
-_LINK_KEYS = ("endpoints", "name", "mtu", "rate", "queue", "burst", "delay", "jitter", "loss", "offload", "ipv4", "ipv6")
+_LINK_KEYS = (
+    "endpoints",
+    "name",
+    "mtu",
+    "rate",
+    "queue",
+    "burst",
+    "delay",
+    "jitter",
+    "loss",
+    "offload",
+    "ipv4",
+    "ipv6",
+)
 
 _Address = TypeVar("_Address", IPv4Interface, IPv6Interface)
 
@@ -74,7 +87,10 @@ def read_topology(reader: Reader, factors: Factors, value: Any, wants_ipv6: bool
         twin = next((other for other in links if other.name == link.name), None)
         if twin is not None:
             line = reader.source.line_of(twin.path)
-            reader.problem(link.path, f'two links are named "{link.name}", the first in line {line}; give one a name of its own with name:')
+            reader.problem(
+                link.path,
+                f'two links are named "{link.name}", the first in line {line}; give one a name of its own with name:',
+            )
         links.append(link)
     _check_addresses(reader, links)
     if wants_ipv6:
@@ -104,7 +120,10 @@ def _read_nodes(reader: Reader, value: Any) -> dict[str, Node]:
             kind_value = data.get("kind")
             for key, setting in reader.mapping((*path, "sysctl"), data.get("sysctl", {}), "sysctl").items():
                 if not re.fullmatch(r"net[./][A-Za-z0-9_./-]+", key) or ".." in key:
-                    reader.problem((*path, "sysctl", key), "only settings of the network can be set in a node, such as net.ipv4.tcp_sack")
+                    reader.problem(
+                        (*path, "sysctl", key),
+                        "only settings of the network can be set in a node, such as net.ipv4.tcp_sack",
+                    )
                 elif isinstance(setting, (dict, list)) or setting is None:
                     reader.problem((*path, "sysctl", key), "a setting's value must be text or a number")
                 else:
@@ -144,7 +163,11 @@ def _read_link(
         reader.problem(path, str(error))
         return None
     ipv4 = automatic or _read_addresses(reader, (*path, "ipv4"), data.get("ipv4"), IPv4Interface)
-    ipv6 = link_ipv6(index) if "ipv6" not in data else _read_addresses(reader, (*path, "ipv6"), data["ipv6"], IPv6Interface)
+    ipv6 = (
+        link_ipv6(index)
+        if "ipv6" not in data
+        else _read_addresses(reader, (*path, "ipv6"), data["ipv6"], IPv6Interface)
+    )
     if ipv4 is None or ipv6 is None:
         return None
     for node, address4, address6 in zip(ends, ipv4, ipv6, strict=True):
@@ -153,7 +176,9 @@ def _read_link(
     return LinkTemplate(name=name, path=path, interfaces=(interfaces[0], interfaces[1]), settings=settings)
 
 
-def _read_endpoints(reader: Reader, path: KeyPath, data: dict[str, Any], nodes: dict[str, Node]) -> tuple[str, str] | None:
+def _read_endpoints(
+    reader: Reader, path: KeyPath, data: dict[str, Any], nodes: dict[str, Node]
+) -> tuple[str, str] | None:
     if "endpoints" not in data:
         reader.problem(path, "endpoints are missing: the two nodes that it joins, such as [h1, r1]")
         return None
@@ -177,7 +202,10 @@ def _read_addresses(
 ) -> tuple[_Address, _Address] | None:
     items = reader.sequence(path, value, "addresses")
     if len(items) != 2:
-        reader.problem(path, "give two addresses with prefix lengths, in the order of endpoints, such as [192.0.2.1/24, 192.0.2.2/24]")
+        reader.problem(
+            path,
+            "give two addresses with prefix lengths, in the order of endpoints, such as [192.0.2.1/24, 192.0.2.2/24]",
+        )
         return None
     addresses = []
     for position, item in enumerate(items):
@@ -187,7 +215,10 @@ def _read_addresses(
             reader.problem((*path, position), f"{shown(item)} is not an address with a prefix length: {error}")
             return None
         if "/" not in str(item):
-            reader.problem((*path, position), f"{shown(item)} has no prefix length; write it as {item}/{24 if address.version == 4 else 64}")
+            reader.problem(
+                (*path, position),
+                f"{shown(item)} has no prefix length; write it as {item}/{24 if address.version == 4 else 64}",
+            )
             return None
         addresses.append(address)
     first, second = addresses
@@ -207,18 +238,28 @@ def _check_addresses(reader: Reader, links: list[LinkTemplate]) -> None:
             other = seen.setdefault(address.network, link) if address is not None else link
             if other is not link and address is not None:
                 key = "ipv4" if address.version == 4 else "ipv6"
-                reader.problem((*link.path, key), f'the prefix {address.network} is that of the link "{other.name}" too; give each link its own')
+                reader.problem(
+                    (*link.path, key),
+                    f'the prefix {address.network} is that of the link "{other.name}" too; give each link its own',
+                )
 
 
 def _check_mtu(reader: Reader, factors: Factors, links: list[LinkTemplate]) -> None:
     for link in links:
         setting = link.settings.get("mtu")
-        values = [] if setting is None else [setting.value] if isinstance(setting, Constant) else factors.by_key[setting.factor].values
+        values = (
+            []
+            if setting is None
+            else [setting.value]
+            if isinstance(setting, Constant)
+            else factors.by_key[setting.factor].values
+        )
         for value in values:
             if isinstance(value, int) and value < topology.ETHERNET_MIN_MTU_V6:
                 reader.problem(
                     (*link.path, "mtu"),
-                    f"an MTU of {value} is too small for IPv6, which a path of this experiment uses: at least {topology.ETHERNET_MIN_MTU_V6} (RFC 8200 section 5)",
+                    f"an MTU of {value} is too small for IPv6, which a path of this experiment uses: "
+                    f"at least {topology.ETHERNET_MIN_MTU_V6} (RFC 8200 section 5)",
                 )
 
 

@@ -77,7 +77,8 @@ def constant_levels(templates: list[WorkloadTemplate]) -> list[dict[str, Scalar]
             {
                 column: value
                 for column, value in own.items()
-                if _parameter(template, column).name in _IDENTIFYING or any(other.get(column) != value for other in others)
+                if _parameter(template, column).name in _IDENTIFYING
+                or any(other.get(column) != value for other in others)
             }
         )
     return found
@@ -99,7 +100,10 @@ def _read_workload(reader: Reader, factors: Factors, path: KeyPath, item: Any) -
     data = reader.mapping(path, item, "a workload")
     if len(data) != 1:
         if isinstance(item, dict):
-            reader.problem(path, f"a workload is one name with its parameters, not {len(data)} keys; start another entry with a dash")
+            reader.problem(
+                path,
+                f"a workload is one name with its parameters, not {len(data)} keys; start another entry with a dash",
+            )
         return None
     [(name, given)] = data.items()
     if reader.one_of((*path, name), name, "workload", WORKLOADS) is None:

@@ -1,7 +1,8 @@
 """YAML with line numbers, bounded: every value knows where it stands.
 
-The core schema of YAML 1.2 only (`null`, `true`, `false`, numbers, text), so that `on`, `no` and `1:30` stay text. Refused with `file:line`: what is not
-YAML, duplicate keys, keys that are not text, files over 1 MiB, nesting over 40 levels, and aliases that expand to over 100,000 values.
+The core schema of YAML 1.2 only (`null`, `true`, `false`, numbers, text), so that `on`, `no` and `1:30` stay text.
+Refused with `file:line`: what is not YAML, duplicate keys, keys that are not text, files over 1 MiB, nesting over 40
+levels, and aliases that expand to over 100,000 values.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class Source:
 
 
 def read_yaml(path: Path, shown_as: str | None = None) -> Source:
-    """Reads a YAML file. Raises `UsageError` where it cannot be read, `ExperimentError` where it is not what it should be."""
+    """Reads a YAML file. Raises `UsageError` where it cannot be read, `ExperimentError` where it is no such file."""
     file = shown_as or str(path)
     try:
         with open(path, "rb") as stream:
@@ -65,7 +66,9 @@ def read_yaml(path: Path, shown_as: str | None = None) -> Source:
     except OSError as error:
         raise UsageError(f"reading {file}: {error.strerror}") from error
     if len(content) > MAX_FILE_BYTES:
-        raise ExperimentError([Problem(file=file, line=None, key="", message=f"larger than {MAX_FILE_BYTES} bytes: not an experiment")])
+        raise ExperimentError(
+            [Problem(file=file, line=None, key="", message=f"larger than {MAX_FILE_BYTES} bytes: not an experiment")]
+        )
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -123,7 +126,9 @@ class _Builder:
         if self.values > MAX_VALUES:
             raise _error(self.file, line, f"more than {MAX_VALUES} values once its aliases are expanded")
         if len(path) > MAX_DEPTH:
-            raise _error(self.file, line, f"nested more than {MAX_DEPTH} levels deep (or an alias that contains itself)")
+            raise _error(
+                self.file, line, f"nested more than {MAX_DEPTH} levels deep (or an alias that contains itself)"
+            )
         self.lines.setdefault(path, line)
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node, line)
@@ -140,7 +145,9 @@ class _Builder:
                 raise _error(self.file, line, "a key must be plain text")
             key = key_node.value
             if key in data:
-                raise _error(self.file, line, f'the key "{key}" stands twice, first in line {first_lines[key]}; keep one')
+                raise _error(
+                    self.file, line, f'the key "{key}" stands twice, first in line {first_lines[key]}; keep one'
+                )
             first_lines[key] = line
             self.lines[(*path, key)] = line
             data[key] = self.build(value_node, (*path, key))
@@ -165,4 +172,6 @@ class _Builder:
 
 
 _QUOTED = ("'", '"', "|", ">")
-_PLAIN_TAGS = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "float", "bool", "null", "timestamp", "merge", "value"))
+_PLAIN_TAGS = frozenset(
+    f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "float", "bool", "null", "timestamp", "merge", "value")
+)

@@ -40,7 +40,9 @@ class _Phrase:
     def one(self, finding: Finding) -> Answer:
         at = words.levels(finding.levels)
         return Answer(
-            text=_capital(f"{_subject(finding)} {self._statement(finding)}{f', at {at}' if at else ''}{_theory(finding)}."),
+            text=_capital(
+                f"{_subject(finding)} {self._statement(finding)}{f', at {at}' if at else ''}{_theory(finding)}."
+            ),
             tone=rows.tone(finding),
         )
 
@@ -49,7 +51,11 @@ class _Phrase:
         swept = rows.varying(findings)
         places = f"levels of {words.factor(swept[0])}" if len(swept) == 1 else "combinations of levels"
         if all(finding.n < 2 for finding in findings):
-            why = "one pair of valid trials gives no interval" if any(finding.n for finding in findings) else "no valid trials"
+            why = (
+                "one pair of valid trials gives no interval"
+                if any(finding.n for finding in findings)
+                else "no valid trials"
+            )
             text = f"{_subject(findings[0])} cannot be compared with that over {findings[0].baseline} at any of {len(findings)} {places}: {why}."
             return Answer(text=_capital(text), tone="open")
         counts: dict[Verdict, int] = {}
@@ -69,7 +75,9 @@ class _Phrase:
         extreme = max(findings, key=_distance)
         if _distance(extreme) > 0:
             at = words.levels(extreme.levels, swept)
-            text += f"; the difference is largest at {at}: {rows.row(extreme).change}{self._ci(extreme)}{_theory(extreme)}"
+            text += (
+                f"; the difference is largest at {at}: {rows.row(extreme).change}{self._ci(extreme)}{_theory(extreme)}"
+            )
         tones = {rows.tone(finding) for finding in findings}
         return Answer(text=_capital(text + "."), tone=tones.pop() if len(tones) == 1 else "changed")
 
@@ -91,7 +99,11 @@ class _Phrase:
 
     def _ci(self, finding: Finding) -> str:
         interval = rows.row(finding).interval
-        return "" if interval == words.MISSING else f" ({100 * self.confidence:g} % CI {interval} {rows.row(finding).change.split()[-1]})"
+        return (
+            ""
+            if interval == words.MISSING
+            else f" ({100 * self.confidence:g} % CI {interval} {rows.row(finding).change.split()[-1]})"
+        )
 
 
 def _subject(finding: Finding) -> str:

@@ -114,9 +114,15 @@ def _stacks(evidence: Mapping[str, Any]) -> Iterator[Stack]:
     packets = evidence.get("packets")
     for packet in packets if isinstance(packets, list) else []:
         layers = packet.get("layers") if isinstance(packet, Mapping) else packet
-        known = [layer for layer in layers if isinstance(layer, Mapping) and layer.get("kind")] if isinstance(layers, list) else []
+        known = (
+            [layer for layer in layers if isinstance(layer, Mapping) and layer.get("kind")]
+            if isinstance(layers, list)
+            else []
+        )
         if known:
-            yield Stack(layers=tuple(_layer(layer) for layer in known), payload_bytes=_whole(known[-1].get("payload_bytes")))
+            yield Stack(
+                layers=tuple(_layer(layer) for layer in known), payload_bytes=_whole(known[-1].get("payload_bytes"))
+            )
 
 
 def _layer(layer: Mapping[str, Any]) -> Layer:

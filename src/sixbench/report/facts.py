@@ -31,13 +31,19 @@ def warnings(run: Run, trials: Trials) -> list[str]:
     if manifest.state in STATES:
         found.append(STATES[manifest.state])
     if manifest.quick:
-        found.append("The run was shortened by --quick: its numbers show that the experiment works, and are not for quoting.")
+        found.append(
+            "The run was shortened by --quick: its numbers show that the experiment works, and are not for quoting."
+        )
     if not trials.total:
         found.append("The run has no trials yet, so there is nothing to report.")
     elif not trials.ok:
-        found.append(f"None of {words.count(trials.total, 'trial')} is valid, so there are no findings; the reasons are listed below.")
+        found.append(
+            f"None of {words.count(trials.total, 'trial')} is valid, so there are no findings; the reasons are listed below."
+        )
     elif len({trial.block for trial in run.trials if trial.status == "ok"}) == 1:
-        found.append("There is one block only: values have no confidence interval, and nothing can be concluded from differences.")
+        found.append(
+            "There is one block only: values have no confidence interval, and nothing can be concluded from differences."
+        )
     return found
 
 

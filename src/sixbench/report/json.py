@@ -63,7 +63,9 @@ def document(run: Run, analysis: Analysis) -> dict[str, Any]:
 
 def _trials(trials: validity.Trials) -> dict[str, Any]:
     counts = asdict(trials)
-    counts["reasons"] = [{"reason" if key == "text" else key: value for key, value in reason.items()} for reason in counts["reasons"]]
+    counts["reasons"] = [
+        {"reason" if key == "text" else key: value for key, value in reason.items()} for reason in counts["reasons"]
+    ]
     return counts
 
 

@@ -8,7 +8,7 @@ from ..model.finding import Analysis
 from ..store import Run
 from . import answers, facts, tables, validity, words
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~!@&])")
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
 
 
 def render(run: Run, analysis: Analysis) -> str:

@@ -93,7 +93,9 @@ def grouped(findings: Iterable[Finding]) -> list[Group]:
     for workload, of_workload in by_workload(findings).items():
         columns = varying(of_workload)
         for metric, of_metric in by_metric(of_workload).items():
-            groups.append(Group(workload=workload, metric=metric, rows=[row(finding, columns) for finding in of_metric]))
+            groups.append(
+                Group(workload=workload, metric=metric, rows=[row(finding, columns) for finding in of_metric])
+            )
     return groups
 
 
@@ -191,7 +193,9 @@ def _change(finding: Finding) -> tuple[str, str]:
     divisor, unit = difference_scale([difference, *ends], finding.unit)
     largest = max(abs(value) / divisor for value in (difference, *ends))
     decimals = 3 if largest < 1 else 2 if largest < 10 else 1
-    return f"{words.signed(difference / divisor, decimals)} {unit}", _interval([end / divisor for end in ends], decimals)
+    return f"{words.signed(difference / divisor, decimals)} {unit}", _interval(
+        [end / divisor for end in ends], decimals
+    )
 
 
 def difference_scale(values: Iterable[float], unit: str) -> tuple[float, str]:
@@ -201,7 +205,9 @@ def difference_scale(values: Iterable[float], unit: str) -> tuple[float, str]:
 
 
 def _interval(ends: list[float], decimals: int) -> str:
-    return f"{words.signed(ends[0], decimals)} to {words.signed(ends[1], decimals)}" if len(ends) == 2 else words.MISSING
+    return (
+        f"{words.signed(ends[0], decimals)} to {words.signed(ends[1], decimals)}" if len(ends) == 2 else words.MISSING
+    )
 
 
 def _noise(finding: Finding) -> str:

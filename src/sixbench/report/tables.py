@@ -27,7 +27,7 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A table. `sections` are rows that come under a line of their own; one with an empty heading has none."""
+    """A table of texts; every row has a cell a column."""
 
     title: str
     columns: list[Column]
@@ -88,8 +88,8 @@ def finding_tables(findings: Iterable[Finding], confidence: float) -> list[Table
         for group in rows.grouped(of_workload):
             made = cells(group, level_columns)
             baselines = list(dict.fromkeys(row.finding.baseline for row in group.rows))
-            unit = f" [{made.unit}]" if made.unit else ""
-            change_unit = f" [{made.change_unit}]" if made.change_unit else ""
+            unit = f" ({made.unit})" if made.unit else ""
+            change_unit = f" ({made.change_unit})" if made.change_unit else ""
             columns = [
                 *(Column(name=words.factor(column), align="right") for column in level_columns),
                 Column(name="path"),
@@ -160,7 +160,12 @@ def reasons_table(trials: Trials) -> Table:
     """Invalid and failed trials by reason."""
     return Table(
         title="Trials that do not count",
-        columns=[Column(name="status"), Column(name="trials", align="right"), Column(name="paths"), Column(name="reason")],
+        columns=[
+            Column(name="status"),
+            Column(name="trials", align="right"),
+            Column(name="paths"),
+            Column(name="reason"),
+        ],
         rows=[[reason.status, str(reason.count), ", ".join(reason.paths), reason.text] for reason in trials.reasons],
     )
 
@@ -183,7 +188,9 @@ def _values(values: list[float | None], unit: str) -> tuple[str, list[str]]:
         return "", [words.quantity(value, unit) for value in values]
     divisor, name = words.common_scale(values, unit)
     digits = 3 if unit == "1" else 4
-    texts = [words.MISSING if words.finite(v) is None or v is None else words.number(v / divisor, digits) for v in values]
+    texts = [
+        words.MISSING if words.finite(v) is None or v is None else words.number(v / divisor, digits) for v in values
+    ]
     return name, texts
 
 
@@ -206,7 +213,9 @@ def _range(low: float | None, high: float | None, unit: str) -> str:
 
 def _without_empty(table: Table) -> Table:
     """The table without columns that say nothing in any row."""
-    kept = [index for index in range(len(table.columns)) if any(row[index] not in ("", words.MISSING) for row in table.rows)]
+    kept = [
+        index for index in range(len(table.columns)) if any(row[index] not in ("", words.MISSING) for row in table.rows)
+    ]
     return Table(
         title=table.title,
         columns=[table.columns[index] for index in kept],

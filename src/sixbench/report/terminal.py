@@ -82,7 +82,11 @@ def _write(console: Console, run: Run, analysis: Analysis, *, everything: bool) 
         _findings(console, of_workload, statistics.confidence)
     if left_out:
         console.print()
-        _paragraph(console, f"{words.count(left_out, 'more headline finding')}: sixbench report {run.directory} --format html", "dim")
+        _paragraph(
+            console,
+            f"{words.count(left_out, 'more headline finding')}: sixbench report {run.directory} --format html",
+            "dim",
+        )
     for remark in analysis.remarks:
         _paragraph(console, f"Note: {remark}", "")
     _table(console, tables.reasons_table(trials))
@@ -109,7 +113,9 @@ def _paragraph(console: Console, text: str, style: str) -> None:
 
     from rich.text import Text
 
-    lines = textwrap.fill(words.keep_together(text), console.width, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False)
+    lines = textwrap.fill(
+        words.keep_together(text), console.width, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False
+    )
     console.print(Text(lines.replace("\u00a0", " "), style=style), soft_wrap=True)
 
 
@@ -150,7 +156,7 @@ def _findings(console: Console, findings: list[Finding], confidence: float) -> N
 
 def _metric_line(cells: tables.Cells) -> str:
     metric = cells.group.metric
-    unit = f" [{cells.unit}]" if cells.unit else ""
+    unit = f" ({cells.unit})" if cells.unit else ""
     change = f", change in {_UNITS.get(cells.change_unit, cells.change_unit)}" if cells.change_unit else ""
     direction = words.better(metric)
     return f"{words.metric_label(metric)}{unit}{change}{f'; {direction}' if direction else ''}"

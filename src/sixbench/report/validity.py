@@ -45,7 +45,10 @@ class Trials:
         """Such as `252 trials: 248 ok, 3 invalid, 1 failed`."""
         if not self.total:
             return "no trials"
-        parts = [f"{number} {status}" for status, number in (("ok", self.ok), ("invalid", self.invalid), ("failed", self.failed))]
+        parts = [
+            f"{number} {status}"
+            for status, number in (("ok", self.ok), ("invalid", self.invalid), ("failed", self.failed))
+        ]
         return f"{words.count(self.total, 'trial')}: {', '.join(part for part in parts if not part.startswith('0 '))}"
 
 

@@ -19,7 +19,9 @@ MINUS = "−"
 _SENSELESS = 1e6
 """Percentages above this come from intervals that know nothing, not from networks."""
 
-_NUMBER_AND_UNIT = re.compile(r"(\d) (?=%|pp\b|[kKMG]?i?bit/s|[KMG]i?B\b|B\b|[nµm]?s\b|[kM]?/s|[kM]?packets/s|CI\b)|(?<=%) (?=CI\b)")
+_NUMBER_AND_UNIT = re.compile(
+    r"(\d) (?=%|pp\b|[kKMG]?i?bit/s|[KMG]i?B\b|B\b|[nµm]?s\b|[kM]?/s|[kM]?packets/s|CI\b)|(?<=%) (?=CI\b)"
+)
 
 _SUFFIXES = {"_bytes": "B", "_bps": "bit/s", "_ns": "ns", "_pps": "packets/s", "_per_s": "1/s"}
 _ABBREVIATIONS = {"mtu", "mss", "tcp", "udp", "rtt", "cpu", "ip"}
@@ -138,7 +140,9 @@ def metric_label(name: str) -> str:
 
 def metric_in_sentence(name: str) -> str:
     """The metric as the subject of a sentence: `goodput`, `median round-trip time`, `rate of transactions`."""
-    label = {"transactions_rate": "Rate of transactions", "packets_rate": "Rate of datagrams"}.get(name, metric_label(name))
+    label = {"transactions_rate": "Rate of transactions", "packets_rate": "Rate of datagrams"}.get(
+        name, metric_label(name)
+    )
     if label[1:2].islower():
         label = label[:1].lower() + label[1:]
     thing, comma, statistic = label.rpartition(", ")

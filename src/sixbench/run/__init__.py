@@ -1,4 +1,5 @@
 """The scheduler: blocks, trials, evidence, validity, resume. The only layer where networks and agents meet.
 
-`laboratory` builds a network out of agents; `trial` runs one trial in it; `evidence` proves its path; `scheduler` runs them all and stops.
+`laboratory` builds a network out of agents; `trial` runs one trial in it; `evidence` proves its path; `scheduler` runs
+them all and stops.
 """

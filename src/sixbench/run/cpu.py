@@ -22,7 +22,8 @@ def find_span(result: Mapping[str, Any]) -> Span | None:
 
 
 def machine_cores(span: Span) -> dict[str, float]:
-    """Cores' worth of time that the whole machine spent, by kind: `busy`, `user`, `system`, `softirq`. Empty where it cannot be known."""
+    """Cores' worth of time that the whole machine spent, by kind: `busy`, `user`, `system`, `softirq`. Empty where it
+    cannot be known."""
     ticks, elapsed_ns = _ticks(span)
     if not ticks or elapsed_ns <= 0:
         return {}
@@ -51,11 +52,11 @@ def core_shares(span: Span) -> list[float]:
 def agent_cores(span: Span) -> float | None:
     """Cores' worth of time that the agent itself spent; None where no time passed."""
     start, end = span["from"], span["to"]
-    elapsed_ns = end["clock_ns"] - start["clock_ns"]
+    elapsed_ns = int(end["clock_ns"] - start["clock_ns"])
     if elapsed_ns <= 0:
         return None
-    used = sum(end[key] - start[key] for key in ("agent_user_ns", "agent_system_ns"))
-    return float(used) / elapsed_ns
+    used_ns = sum(end[key] - start[key] for key in ("agent_user_ns", "agent_system_ns"))
+    return float(used_ns) / elapsed_ns
 
 
 def busy_ns(span: Span) -> float | None:

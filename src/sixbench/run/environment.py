@@ -16,10 +16,33 @@ from ..store import Environment
 _LIBRARIES = ("numpy", "scipy", "pyarrow", "pydantic", "matplotlib")
 
 RECORDED_SYSCTLS = (
-    *("net.ipv4.tcp_congestion_control", "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem", "net.ipv4.tcp_sack", "net.ipv4.tcp_timestamps"),
-    *("net.ipv4.tcp_window_scaling", "net.ipv4.tcp_ecn", "net.ipv4.tcp_mtu_probing", "net.ipv4.tcp_no_metrics_save", "net.ipv4.tcp_tw_reuse"),
-    *("net.core.rmem_max", "net.core.wmem_max", "net.core.default_qdisc", "net.core.netdev_max_backlog", "net.core.bpf_jit_enable"),
-    *("net.ipv4.ip_no_pmtu_disc", "net.ipv4.ipfrag_high_thresh", "net.ipv6.ip6frag_high_thresh", "net.ipv6.auto_flowlabels"),
+    *(
+        "net.ipv4.tcp_congestion_control",
+        "net.ipv4.tcp_rmem",
+        "net.ipv4.tcp_wmem",
+        "net.ipv4.tcp_sack",
+        "net.ipv4.tcp_timestamps",
+    ),
+    *(
+        "net.ipv4.tcp_window_scaling",
+        "net.ipv4.tcp_ecn",
+        "net.ipv4.tcp_mtu_probing",
+        "net.ipv4.tcp_no_metrics_save",
+        "net.ipv4.tcp_tw_reuse",
+    ),
+    *(
+        "net.core.rmem_max",
+        "net.core.wmem_max",
+        "net.core.default_qdisc",
+        "net.core.netdev_max_backlog",
+        "net.core.bpf_jit_enable",
+    ),
+    *(
+        "net.ipv4.ip_no_pmtu_disc",
+        "net.ipv4.ipfrag_high_thresh",
+        "net.ipv6.ip6frag_high_thresh",
+        "net.ipv6.auto_flowlabels",
+    ),
 )
 """Read in a node where it has them, and kept in the manifest."""
 

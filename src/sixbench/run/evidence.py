@@ -1,4 +1,4 @@
-"""What proves that a trial took its path: packets captured on the middle link, and counters of every node on the way."""
+"""What proves that a trial took its path: packets captured on the middle link, and counters of the nodes passed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ SHOWN_PACKETS = 4
 """So many packets are kept in the record as decoded headers; the pcap has all."""
 
 BACKGROUND_PACKETS = 100
-"""So many packets of the other family may pass a node in a trial without meaning anything: neighbour discovery, MLD, address resolution."""
+"""So many packets of the other family may pass a node in a trial without meaning anything: neighbour discovery, MLD,
+address resolution."""
 
 IP_LAYERS = ("ipv4", "ipv6")
 
@@ -91,7 +92,9 @@ def judge(
         invalid.append(f"no packet of the trial was seen {place}")
     for stack, count in stacks.items():
         if stack != claimed:
-            invalid.append(f"{count} of {len(packets)} packets seen {place} were {stack}, where {mechanism.name} claims {claimed}")
+            invalid.append(
+                f"{count} of {len(packets)} packets seen {place} were {stack}, where {mechanism.name} claims {claimed}"
+            )
     if largest > view.link.mtu_bytes and not view.link.offload_on:
         invalid.append(f"a packet of {largest} bytes was seen {place}, whose MTU is {view.link.mtu_bytes}")
     deltas = {node: _delta(before[node], after[node]) for node in after if node in before}
@@ -103,11 +106,16 @@ def judge(
             "interface": view.end.name,
             "claimed": claimed,
             "stacks": stacks,
-            "families": {kind: sum(count for stack, count in stacks.items() if stack.endswith(kind)) for kind in IP_LAYERS},
+            "families": {
+                kind: sum(count for stack, count in stacks.items() if stack.endswith(kind)) for kind in IP_LAYERS
+            },
             "captured_packets": len(packets),
             "capture_dropped": capture.get("dropped"),
             "max_ip_bytes": largest or None,
-            "packets": [{"wire_bytes": packet["wire_bytes"], "layers": packet["layers"]} for packet in _largest_first(packets)[:SHOWN_PACKETS]],
+            "packets": [
+                {"wire_bytes": packet["wire_bytes"], "layers": packet["layers"]}
+                for packet in _largest_first(packets)[:SHOWN_PACKETS]
+            ],
             "payload_bytes": {"forward": traffic.forward_payload_bytes, "reverse": traffic.reverse_payload_bytes},
             "counters": {node: _shown(delta) for node, delta in deltas.items()},
         },
@@ -120,8 +128,10 @@ def to_pcap(packets: list[Mapping[str, Any]]) -> bytes:
     content = bytearray(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 1))
     for packet in packets:
         data = bytes.fromhex(packet["data"])
-        seconds, nanoseconds = divmod(int(packet["realtime_ns"]), 10**9)
-        content += struct.pack("<IIII", seconds & 0xFFFFFFFF, nanoseconds, len(data), max(int(packet["wire_bytes"]), len(data)))
+        seconds, nanoseconds = divmod(int(packet.get("realtime_ns", 0)), 10**9)
+        content += struct.pack(
+            "<IIII", seconds & 0xFFFFFFFF, nanoseconds, len(data), max(int(packet["wire_bytes"]), len(data))
+        )
         content += data
     return bytes(content)
 
@@ -139,12 +149,25 @@ def _count_checks(view: Viewpoint, mechanism: MechanismKind, deltas: Mapping[str
     if not here or not interface:
         return [f"{view.end.node} could not be asked for the counters of {view.end.name}"]
     forward, reverse = ("tx", "rx") if view.towards_server else ("rx", "tx")
-    for direction, prefix, payload in (("to the server", forward, traffic.forward_payload_bytes), ("to the client", reverse, traffic.reverse_payload_bytes)):
+    for direction, prefix, payload in (
+        ("to the server", forward, traffic.forward_payload_bytes),
+        ("to the client", reverse, traffic.reverse_payload_bytes),
+    ):
         crossed = interface[f"{prefix}_bytes"]
         if crossed < payload:
-            wrong.append(f"{payload} bytes of payload arrived {direction}, but only {crossed} bytes crossed {view.link.name}: they took another way")
-    if traffic.forward_datagrams is not None and interface[f"{forward}_packets"] < traffic.forward_datagrams and not view.link.offload_on:
-        wrong.append(f"{traffic.forward_datagrams} datagrams arrived, but only {interface[f'{forward}_packets']} packets crossed {view.link.name}")
+            wrong.append(
+                f"{payload} bytes of payload arrived {direction}, "
+                f"but only {crossed} bytes crossed {view.link.name}: they took another way"
+            )
+    if (
+        traffic.forward_datagrams is not None
+        and interface[f"{forward}_packets"] < traffic.forward_datagrams
+        and not view.link.offload_on
+    ):
+        wrong.append(
+            f"{traffic.forward_datagrams} datagrams arrived, "
+            f"but only {interface[f'{forward}_packets']} packets crossed {view.link.name}"
+        )
     outer = mechanism.layers[0]
     for kind, group in (("ipv4", "Ip"), ("ipv6", "Ip6")):
         seen = here["snmp"].get(group, {}).get("InReceives", 0)
@@ -169,8 +192,16 @@ def _delta(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any
 def _shown(delta: dict[str, Any]) -> dict[str, Any]:
     """What is kept in a record: what changed."""
     return {
-        "interfaces": {name: {k: v for k, v in counters.items() if v} for name, counters in delta["interfaces"].items() if name != "lo"},
-        "snmp": {group: changed for group, counters in delta["snmp"].items() if (changed := {k: v for k, v in counters.items() if v})},
+        "interfaces": {
+            name: {k: v for k, v in counters.items() if v}
+            for name, counters in delta["interfaces"].items()
+            if name != "lo"
+        },
+        "snmp": {
+            group: changed
+            for group, counters in delta["snmp"].items()
+            if (changed := {k: v for k, v in counters.items() if v})
+        },
     }
 
 

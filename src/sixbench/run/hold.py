@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
+from collections.abc import Callable
 
 from ..agent import AgentHub, find_agent
 from ..lab import registry
@@ -13,11 +13,8 @@ from ..model.topology import Topology
 from .laboratory import Laboratory
 from .needs import check_links, check_programs
 
-READY = "ready"
-
-
-def hold(topology: Topology, name: str) -> None:
-    """Builds a network, says `ready` on standard output, and keeps it up until SIGTERM or SIGINT. Raises what building raises."""
+def hold(topology: Topology, name: str, ready: Callable[[], None]) -> None:
+    """Builds a network, calls `ready`, and keeps it up until SIGTERM, SIGINT or SIGHUP. Raises what building raises."""
     check_programs()
     with AgentHub(find_agent()) as hub:
         probe = hub.start(["probe"])["probe"]
@@ -30,8 +27,7 @@ def hold(topology: Topology, name: str) -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, signals)
         registry.save(_record(laboratory, name))
         try:
-            print(READY, flush=True)
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ready()
             signal.sigwait(signals)
         finally:
             registry.remove(name)

@@ -52,7 +52,8 @@ class Laboratory:
     """One network, up until it is closed."""
 
     def __init__(self, hub: AgentHub, topology: Topology) -> None:
-        """Starts the agents and builds. Raises `LabError`, `AgentError` or `CapabilityError`, leaving nothing behind."""
+        """Starts the agents and builds; leaves nothing behind where it raises `LabError`, `AgentError` or
+        `CapabilityError`."""
         self._hub = hub
         self.topology = topology
         started_ns = time.monotonic_ns()
@@ -87,7 +88,10 @@ class Laboratory:
             except AgentError as error:
                 raise LabError(f"checking that {client} reaches {server} over IPv{family}: {error}") from error
             if not result["received"]:
-                raise LabError(f"the network is up, but {client} ({source}) gets no answer from {server} ({destination}) over IPv{family}")
+                raise LabError(
+                    f"the network is up, but {client} ({source}) gets no answer "
+                    f"from {server} ({destination}) over IPv{family}"
+                )
 
     def close(self) -> None:
         """Ends the agents; the kernel takes the network with them."""
@@ -112,7 +116,9 @@ def end_addresses(topology: Topology, client: str, server: str, family: int) -> 
 class Laboratories:
     """The networks of one experiment, built when first needed, the least recently used taken down beyond a limit."""
 
-    def __init__(self, hub: AgentHub, topologies: tuple[Topology, ...], between: tuple[str, str], families: set[int]) -> None:
+    def __init__(
+        self, hub: AgentHub, topologies: tuple[Topology, ...], between: tuple[str, str], families: set[int]
+    ) -> None:
         self._hub = hub
         self._topologies = topologies
         self._between = between

@@ -18,11 +18,19 @@ def check_needs(probe: Agent, experiment: Experiment) -> None:
     """Raises `CapabilityError` naming what is missing and what needs it."""
     check_programs()
     check_links(probe, experiment.topologies)
-    wanted = {str(c.workload.params["congestion"]) for c in experiment.combinations if "congestion" in c.workload.params}
-    available = read_sysctls(probe, ["net.ipv4.tcp_available_congestion_control"]).get("net.ipv4.tcp_available_congestion_control", "").split()
+    wanted = {
+        str(c.workload.params["congestion"]) for c in experiment.combinations if "congestion" in c.workload.params
+    }
+    available = (
+        read_sysctls(probe, ["net.ipv4.tcp_available_congestion_control"])
+        .get("net.ipv4.tcp_available_congestion_control", "")
+        .split()
+    )
     for name in sorted(wanted):
         if available and name not in available:
-            raise CapabilityError(f'the TCP congestion control "{name}" is not in this kernel, which has {", ".join(available)}')
+            raise CapabilityError(
+                f'the TCP congestion control "{name}" is not in this kernel, which has {", ".join(available)}'
+            )
 
 
 def check_programs() -> None:
@@ -36,13 +44,20 @@ def check_links(probe: Agent, topologies: Iterable[Topology]) -> None:
     """Raises `CapabilityError` where the kernel lacks a queueing discipline that a link needs."""
     for topology in topologies:
         for link in topology.links:
-            impaired = [name for name, value in (("delay", link.delay_ns), ("jitter", link.jitter_ns), ("loss", link.loss_ratio)) if value]
+            impaired = [
+                name
+                for name, value in (("delay", link.delay_ns), ("jitter", link.jitter_ns), ("loss", link.loss_ratio))
+                if value
+            ]
             if impaired and not _works(probe, "netem delay 1ms"):
                 raise CapabilityError(
-                    f"the link {link.name} has {' and '.join(impaired)}, which needs the kernel's netem (sch_netem); this kernel has none"
+                    f"the link {link.name} has {' and '.join(impaired)}, "
+                    "which needs the kernel's netem (sch_netem); this kernel has none"
                 )
             if link.rate_bps is not None and not _works(probe, "tbf rate 1mbit burst 2000 limit 4000"):
-                raise CapabilityError(f"the link {link.name} has a rate, which needs the kernel's tbf (sch_tbf); this kernel has none")
+                raise CapabilityError(
+                    f"the link {link.name} has a rate, which needs the kernel's tbf (sch_tbf); this kernel has none"
+                )
 
 
 def read_sysctls(probe: Agent, names: Iterable[str] = RECORDED_SYSCTLS) -> dict[str, str]:

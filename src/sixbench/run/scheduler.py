@@ -1,4 +1,4 @@
-"""Runs an experiment: block after block, each trial durable the moment it ends, until precision or the maximum is reached."""
+"""Runs an experiment: block after block, each trial durable the moment it ends, until precision or the maximum."""
 
 from __future__ import annotations
 
@@ -44,9 +44,16 @@ class RunEnd:
     trials: int
 
 
-def run_experiment(experiment: Experiment, writer: RunWriter, done: list[TrialRecord], hub: AgentHub, theory: Theory, observer: Observer) -> RunEnd:
-    """Runs what is not yet done. Raises `Interrupted` on Ctrl-C or SIGTERM (with all that is done kept), `LabError` or `CapabilityError`
-    where the first network cannot be built, `WriteError` where a trial cannot be kept."""
+def run_experiment(
+    experiment: Experiment,
+    writer: RunWriter,
+    done: list[TrialRecord],
+    hub: AgentHub,
+    theory: Theory,
+    observer: Observer,
+) -> RunEnd:
+    """Runs what is not yet done. Raises `Interrupted` on Ctrl-C or SIGTERM (with all that is done kept), `LabError` or
+    `CapabilityError` where the first network cannot be built, `WriteError` where a trial cannot be kept."""
     families = {int(path.family) for path in experiment.paths}
     laboratories = Laboratories(hub, experiment.topologies, experiment.between, families)
     loop = _Loop(experiment, writer, done, laboratories, theory, observer)
@@ -55,10 +62,13 @@ def run_experiment(experiment: Experiment, writer: RunWriter, done: list[TrialRe
             loop.run()
     except BaseException as error:
         with contextlib.suppress(WriteError):
-            writer.save_manifest(state="interrupted", ended_realtime_ns=time.time_ns(), lab_build_ns=_builds(writer, laboratories))
+            writer.save_manifest(
+                state="interrupted", ended_realtime_ns=time.time_ns(), lab_build_ns=_builds(writer, laboratories)
+            )
         if isinstance(error, KeyboardInterrupt):
             raise Interrupted(
-                f"stopped after {len(loop.records)} trials, which are kept in {writer.directory}; continue with: sixbench resume {writer.directory}"
+                f"stopped after {len(loop.records)} trials, which are kept in {writer.directory}; "
+                f"continue with: sixbench resume {writer.directory}"
             ) from None
         raise
     finally:
@@ -120,7 +130,9 @@ class _Loop:
         except (LabError, AgentError, CapabilityError) as error:
             if not self.any_built:
                 raise
-            return failed_outcome(self.experiment, combination, planned, self.sequence, f"the network could not be built again: {error}")
+            return failed_outcome(
+                self.experiment, combination, planned, self.sequence, f"the network could not be built again: {error}"
+            )
         self.any_built = True
         started_ns = time.monotonic_ns()
         outcome = run_trial(self.experiment, combination, planned, laboratory, self.sequence, self.theory)
@@ -139,7 +151,9 @@ class _Loop:
 
     def _report(self, block: int, left_in_block: int, open_combinations: set[str]) -> None:
         blocks = self.experiment.blocks
-        more_blocks = max(0, (blocks.maximum if blocks.precision is None and blocks.deviation is None else blocks.minimum) - block)
+        more_blocks = max(
+            0, (blocks.maximum if blocks.precision is None and blocks.deviation is None else blocks.minimum) - block
+        )
         per_block = [self._cost_ns(self.combinations[name]) for name in open_combinations]
         paths = len(self.experiment.paths)
         one_block_ns = sum(per_block) * paths

@@ -20,7 +20,16 @@ from ..model.trial import Status, TrialRecord
 from ..model.workload import Measured, Scalar, WorkloadKind
 from ..model.workloads import WORKLOADS
 from .cpu import agent_cores, busy_ns, clock_step_ns, core_shares, find_span, machine_cores
-from .evidence import CAPTURE_PACKETS, CAPTURE_SNAPLEN_BYTES, Judgement, Viewpoint, judge, link_packets, to_pcap, viewpoint
+from .evidence import (
+    CAPTURE_PACKETS,
+    CAPTURE_SNAPLEN_BYTES,
+    Judgement,
+    Viewpoint,
+    judge,
+    link_packets,
+    to_pcap,
+    viewpoint,
+)
 from .laboratory import Laboratory, end_addresses
 
 GRACE_NS = 15 * 10**9
@@ -66,9 +75,14 @@ Theory = Callable[[str, Mapping[str, Scalar], Path, Topology, tuple[str, str]], 
 
 
 def run_trial(
-    experiment: Experiment, combination: Combination, planned: PlannedTrial, laboratory: Laboratory, sequence: int, theory: Theory
+    experiment: Experiment,
+    combination: Combination,
+    planned: PlannedTrial,
+    laboratory: Laboratory,
+    sequence: int,
+    theory: Theory,
 ) -> Outcome:
-    """Runs one trial to its record: `ok`, `invalid` or `failed`. Raises only what stops the whole run (an interrupt)."""
+    """Runs one trial to its record: `ok`, `invalid` or `failed`. Raises only what stops the whole run: an interrupt."""
     path = experiment.path(planned.path)
     kind = WORKLOADS[combination.workload.kind]
     params = dict(combination.workload.params)
@@ -115,7 +129,9 @@ def run_trial(
     return Outcome(record=record, series=measured.series, files=files)
 
 
-def failed_outcome(experiment: Experiment, combination: Combination, planned: PlannedTrial, sequence: int, reason: str) -> Outcome:
+def failed_outcome(
+    experiment: Experiment, combination: Combination, planned: PlannedTrial, sequence: int, reason: str
+) -> Outcome:
     """The record of a trial that could not even start."""
     path = experiment.path(planned.path)
     record = TrialRecord(
@@ -164,7 +180,13 @@ def _perform(
     limit_ns = UNTIMED_LIMIT_NS if timed_ns is None else timed_ns + GRACE_NS
 
     port = server.call(
-        "serve", session=key, workload=kind.name, address=server_address, peer=client_address, token=token, params=params
+        "serve",
+        session=key,
+        workload=kind.name,
+        address=server_address,
+        peer=client_address,
+        token=token,
+        params=params,
     )["port"]
     try:
         observed.before, observed.cpu_before = _counters(watched, observer)
@@ -179,10 +201,19 @@ def _perform(
             snaplen_bytes=CAPTURE_SNAPLEN_BYTES,
         )
         running = client.submit(
-            "run", session=key, workload=kind.name, address=client_address, peer=server_address, port=port, token=token, params=params
+            "run",
+            session=key,
+            workload=kind.name,
+            address=client_address,
+            peer=server_address,
+            port=port,
+            token=token,
+            params=params,
         )
         observed.client = _wait(client, running, key, limit_ns)
-        observed.server = server.call("finish", session=key, sent=observed.client.get("sent"), timeout_ns=FINISH_TIMEOUT_NS)
+        observed.server = server.call(
+            "finish", session=key, sent=observed.client.get("sent"), timeout_ns=FINISH_TIMEOUT_NS
+        )
     except BaseException as error:
         _cancel(server, key)
         raise _with_the_servers_view(error, server_name, observed) from error
@@ -221,7 +252,9 @@ def _with_the_servers_view(error: BaseException, server_name: str, observed: _Ob
 def _counters(watched: dict[str, Agent], observer: Agent) -> tuple[dict[str, Any], dict[str, Any]]:
     futures = {name: agent.submit("counters") for name, agent in watched.items()}
     cpu = observer.submit("cpu")
-    return {name: watched[name].wait(future, "counters", 10) for name, future in futures.items()}, observer.wait(cpu, "cpu", 10)
+    return {name: watched[name].wait(future, "counters", 10) for name, future in futures.items()}, observer.wait(
+        cpu, "cpu", 10
+    )
 
 
 def _nodes_on_the_way(laboratory: Laboratory, client: str, server: str) -> dict[str, Agent]:
@@ -252,7 +285,12 @@ def _assess(
         measured = kind.summarise(params, observed.client, observed.server)
         traffic = kind.traffic(params, observed.client, observed.server)
     except (KeyError, TypeError, ValueError) as error:
-        return Measured(), Judgement(evidence={}), "failed", [f"the agents' results are not of the expected form: {error!r}"]
+        return (
+            Measured(),
+            Judgement(evidence={}),
+            "failed",
+            [f"the agents' results are not of the expected form: {error!r}"],
+        )
     judgement = judge(view, MECHANISMS[path.mechanism], observed.capture, observed.before, observed.after, traffic)
     reasons = [*measured.invalid, *judgement.invalid]
     _add_cpu(measured, view, observed)
@@ -271,9 +309,9 @@ def _add_cpu(measured: Measured, view: Viewpoint, observed: _Observed) -> None:
         for name, cores in machine_cores(span).items():
             measured.metrics[f"cpu_{name}_cores"] = cores
     for side, own in (("client", client_span), ("server", server_span)):
-        cores = None if own is None else agent_cores(own)
-        if cores is not None:
-            measured.metrics[f"cpu_{side}_cores"] = cores
+        own_cores = None if own is None else agent_cores(own)
+        if own_cores is not None:
+            measured.metrics[f"cpu_{side}_cores"] = own_cores
     if not (observed.cpu_before and observed.cpu_after and observed.before and observed.after):
         return
     spent_ns = busy_ns({"from": observed.cpu_before, "to": observed.cpu_after})
@@ -286,7 +324,9 @@ def _add_cpu(measured: Measured, view: Viewpoint, observed: _Observed) -> None:
 
 
 def _link_bytes(view: Viewpoint, observed: _Observed) -> int:
-    before, after = (counters[view.end.node]["interfaces"][view.end.name] for counters in (observed.before, observed.after))
+    before, after = (
+        counters[view.end.node]["interfaces"][view.end.name] for counters in (observed.before, observed.after)
+    )
     return int(sum(after[key] - before[key] for key in ("rx_bytes", "tx_bytes")))
 
 
@@ -313,11 +353,8 @@ def _without_series(result: dict[str, Any]) -> dict[str, Any]:
     """A result as a record keeps it: without what is stored elsewhere (series, histograms' buckets)."""
     kept = {}
     for key, value in result.items():
-        if key == "series":
-            continue
-        if isinstance(value, dict):
-            if "buckets" in value:
-                continue
-            value = _without_series(value)
-        kept[key] = value
+        if not isinstance(value, dict):
+            kept[key] = value
+        elif key != "series" and "buckets" not in value:
+            kept[key] = _without_series(value)
     return kept

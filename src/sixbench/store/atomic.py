@@ -38,7 +38,8 @@ def write_file(path: Path, content: str | bytes) -> None:
 
 
 def write_directory(path: Path, fill: Callable[[Path], None]) -> None:
-    """Lets `fill` write into a directory beside, flushes it, renames it into place. Raises `WriteError`, leaving nothing behind.
+    """Lets `fill` write into a directory beside, flushes it, renames it into place. Raises `WriteError`, leaving
+    nothing behind.
 
     `path` must not exist: what is written is immutable.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Literal
 
 from pydantic import TypeAdapter
@@ -66,14 +67,9 @@ class Manifest:
     notes: list[str] = field(default_factory=list)
 
 
-_ADAPTER: TypeAdapter[Manifest] | None = None
-
-
+@cache
 def _adapter() -> TypeAdapter[Manifest]:
-    global _ADAPTER
-    if _ADAPTER is None:
-        _ADAPTER = TypeAdapter(Manifest)
-    return _ADAPTER
+    return TypeAdapter(Manifest)
 
 
 def manifest_to_json(manifest: Manifest) -> dict[str, Any]:
@@ -85,7 +81,9 @@ def manifest_to_json(manifest: Manifest) -> dict[str, Any]:
 def manifest_from_json(data: dict[str, Any], where: str) -> Manifest:
     """Reads it back. Raises `StoreError`."""
     if data.get("schema") != RUN_SCHEMA:
-        raise StoreError(f"{where}: schema {data.get('schema')!r} is not {RUN_SCHEMA}: written by another version of sixbench?")
+        raise StoreError(
+            f"{where}: schema {data.get('schema')!r} is not {RUN_SCHEMA}: written by another version of sixbench?"
+        )
     try:
         return _adapter().validate_python({name: value for name, value in data.items() if name != "schema"})
     except ValueError as error:

@@ -34,7 +34,7 @@ class Run:
         return {trial.key: trial for trial in self.trials}
 
     def series(self, key: str) -> dict[str, dict[str, list[float]]]:
-        """Interval series of one trial: source, then quantity, to values; `t_ns` among them. Empty where it has none."""
+        """Interval series of one trial: source, then quantity, to values; `t_ns` among them. Empty where none are."""
         path = self.directory / TRIALS / key / SERIES
         if not path.exists():
             return {}
@@ -53,7 +53,10 @@ class RunWriter:
     def save_manifest(self, **changes: Any) -> None:
         """Writes the manifest with some fields changed."""
         self.manifest = replace(self.manifest, **changes)
-        write_file(self.directory / MANIFEST, json.dumps(manifest_to_json(self.manifest), indent=1, allow_nan=False, ensure_ascii=False))
+        write_file(
+            self.directory / MANIFEST,
+            json.dumps(manifest_to_json(self.manifest), indent=1, allow_nan=False, ensure_ascii=False),
+        )
 
     def set_state(self, state: RunState, ended_realtime_ns: int) -> None:
         """Records how the run ended."""
@@ -88,14 +91,18 @@ class RunWriter:
 def create_run(directory: Path, manifest: Manifest) -> RunWriter:
     """Makes a new run directory. Raises `UsageError` where one is already, `WriteError` where it cannot be made."""
     if (directory / MANIFEST).exists():
-        raise UsageError(f"{directory} already holds a run; give another --out, or continue it with: sixbench resume {directory}")
+        raise UsageError(
+            f"{directory} already holds a run; give another --out, or continue it with: sixbench resume {directory}"
+        )
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise UsageError(f"{directory} exists and is not an empty directory; give another --out")
     existed = directory.exists()
     try:
         (directory / TRIALS).mkdir(parents=True)
     except OSError as error:
-        raise WriteError(f"making the run directory {directory}: {error.strerror}; give a writable place with --out") from error
+        raise WriteError(
+            f"making the run directory {directory}: {error.strerror}; give a writable place with --out"
+        ) from error
     writer = RunWriter(directory, manifest)
     try:
         write_file(directory / "experiment.yaml", manifest.experiment.text)

@@ -11,7 +11,7 @@ _SCHEMA = pa.schema([("source", pa.string()), ("t_ns", pa.int64()), ("quantity",
 
 
 def write_series(path: Path, series: dict[str, dict[str, list[float]]]) -> None:
-    """Writes series by source; each has `t_ns` and other lists of the same length. Missing values (None) are left out."""
+    """Writes series by source; each has `t_ns` and other lists of the same length. Missing values are left out."""
     sources: list[str] = []
     times: list[int] = []
     quantities: list[str] = []

@@ -14,18 +14,18 @@ from .stacks import Hop, hops_of
 def expected(kind: str, params: Params, path: Path, topology: Topology, between: tuple[str, str]) -> dict[str, float]:
     """What the path allows at most, by metric column; a metric of which theory has nothing exact to say is absent.
 
-    Given: `goodput_bps` of `tcp-stream` in one direction, and of `udp-stream`, with its `packets_rate_pps`. They are upper
-    bounds: windows, buffers, pauses of the application, losses and the CPU may keep a trial below.
+    Given: `goodput_bps` of `tcp-stream` in one direction, and of `udp-stream`, with its `packets_rate_pps`. They are
+    upper bounds: windows, buffers, pauses of the application, losses and the CPU may keep a trial below.
 
     Not given:
-        - `tcp-stream` with direction `both`: each direction's acknowledgements share the other's wire, and how many there
-          are depends on the receiver.
+        - `tcp-stream` with direction `both`: each direction's acknowledgements share the other's wire, and how many
+          there are depends on the receiver.
         - round trips, connections and transactions: a token bucket does not delay a packet that comes alone, so the
           least time on a wire (`waiting`) is no bound for the lab's links.
-        - anything whose tightest link is reached by packets with segmentation offload on: the link's rate limiter then counts one preamble
-          and gap for several segments.
-        - IPv4 datagrams in fragments over links of different MTUs: who fragments them, and how, depends on what path MTU the
-          sender has come to know.
+        - anything whose tightest link is reached by packets with segmentation offload on: the link's rate limiter
+          then counts one preamble and gap for several segments.
+        - IPv4 datagrams in fragments over links of different MTUs: who fragments them, and how, depends on what path
+          MTU the sender has come to know.
 
     Args:
         kind: of the workload, such as `tcp-stream`.

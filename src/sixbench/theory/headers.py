@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Header:
-    """A protocol header without options. `fragment_bytes`: what fragmentation adds to it, where it is a network header."""
+    """A protocol header without options. `fragment_bytes`: what fragmentation adds to a network header."""
 
     name: str
     size_bytes: int
@@ -34,7 +34,7 @@ GAP_BYTES = 12
 """Inter-frame gap of 96 bit times (IEEE 802.3 clause 4.4.2)."""
 
 MIN_FRAME_BYTES = 64
-"""The least frame, FCS included (IEEE 802.3 clause 4.4.2); shorter ones are padded. RFC 2544 section 9.1 starts here."""
+"""The least frame, FCS included (IEEE 802.3 clause 4.4.2); shorter ones are padded."""
 
 
 def frame_bytes(packet_bytes: int) -> int:
@@ -43,5 +43,5 @@ def frame_bytes(packet_bytes: int) -> int:
 
 
 def wire_bytes(packet_bytes: int) -> int:
-    """What an IP packet takes of a link's rate: its frame, the preamble before it and the gap after it (at least 84)."""
+    """What an IP packet takes of a link's rate: its frame, preamble and gap; at least 84."""
     return frame_bytes(packet_bytes) + PREAMBLE_BYTES + GAP_BYTES

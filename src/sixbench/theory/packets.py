@@ -14,7 +14,7 @@ Transport = Literal["tcp", "udp", "icmp"]
 TRANSPORT_HEADERS: dict[Transport, Header] = {"tcp": TCP, "udp": UDP, "icmp": ICMP}
 
 TCP_TIMESTAMPS_BYTES = 12
-"""The timestamps option with its padding, in every segment (RFC 7323 appendix A); what Linux sends unless told otherwise."""
+"""The timestamps option with its padding, in every segment (RFC 7323 appendix A): Linux's default."""
 
 FRAGMENT_UNIT_BYTES = 8
 """Fragment offsets count these (RFC 791 section 3.1, RFC 8200 section 4.5)."""
@@ -25,9 +25,9 @@ MAX_LENGTH_FIELD = 65535
 
 @dataclass(frozen=True, kw_only=True)
 class Packets:
-    """What a message becomes on one link: so many packets of one size (none and 0 where it fits in one), and then the last.
+    """What a message becomes on one link: so many packets of one size, and then the last.
 
-    Sizes are of IP packets, network headers included.
+    Sizes are of IP packets, network headers included; `full_bytes` is 0 where the last packet is the only one.
     """
 
     full_count: int
@@ -56,7 +56,7 @@ class Packets:
 
 
 def path_mtu_bytes(hops: Sequence[Hop]) -> int:
-    """The largest packet of the hosts that passes every link unfragmented, as path MTU discovery finds it (RFC 1191, RFC 8201)."""
+    """The largest packet of the hosts that passes every link whole: the path MTU (RFC 1191, RFC 8201)."""
     return min(hop.mtu_bytes - hop.outer_bytes for hop in hops)
 
 
@@ -87,8 +87,8 @@ def message_packets(
 ) -> list[Packets]:
     """A message on its own, on each of the links: in TCP segments, or as one datagram in fragments.
 
-    Datagrams are fragmented at their source to the path MTU. That is what IPv6 always does (RFC 8200 section 5), and what
-    IPv4 does where all links have one MTU. Raises `ValueError` where such a message cannot exist.
+    Datagrams are fragmented at their source to the path MTU. That is what IPv6 always does (RFC 8200 section 5), and
+    what IPv4 does where all links have one MTU. Raises `ValueError` where such a message cannot exist.
     """
     if message_bytes < 1:
         raise ValueError(f"a message of {message_bytes} bytes: at least 1")
@@ -106,7 +106,8 @@ def fragments(payload_bytes: int, mtu_bytes: int, header: Header) -> Packets:
 
     As Linux sends them: each but the last carries as many units of 8 bytes as fit. The last may use all of the MTU over
     IPv4, but over IPv6 no more than the others, although RFC 8200 would let it: at an MTU of 1500 an IPv6 datagram of
-    2889 bytes takes three fragments (seen on Linux 6.18). Raises `ValueError` where the payload is over the length field.
+    2889 bytes takes three fragments (seen on Linux 6.18). Raises `ValueError` where the payload is over the length
+    field.
     """
     largest_bytes = MAX_LENGTH_FIELD - (0 if header.fragment_bytes else header.size_bytes)
     if payload_bytes > largest_bytes:

@@ -51,7 +51,7 @@ def native(header: Header) -> LinkStacks:
 
 
 def tunnel(outer: Stack, inner: Header) -> LinkStacks:
-    """`outer` around `inner` on the links between the two nodes that the path is installed on; `inner` alone elsewhere."""
+    """`outer` around `inner` between the two nodes that the path is installed on, `inner` alone on other links."""
 
     def stacks(path: Path, nodes: list[str]) -> list[Stack]:
         first, last = sorted(nodes.index(node) for node in path.nodes)

@@ -49,7 +49,8 @@ class Row:
 class FullPacket:
     """The largest packet that an MTU allows, layer by layer: a column of Table 1 of raicu-stack-rtt.
 
-    `total_bytes` is the frame without FCS, which the paper calls "Total Ethernet MTU". `transport_header_bytes` includes options.
+    `total_bytes` is the frame without FCS, which the paper calls "Total Ethernet MTU". `transport_header_bytes`
+    includes options.
     """
 
     mechanism: str
@@ -87,7 +88,9 @@ def table(
         hop = Hop(stack=stack_of(mechanism), mtu_bytes=mtu_bytes, rate_bps=rate_bps)
         for transport in transports:
             for size_bytes in sizes_bytes:
-                message_bytes = size_bytes or _full_payload_bytes(transport, hop, mss_bytes, options_bytes)
+                message_bytes = (
+                    _full_payload_bytes(transport, hop, mss_bytes, options_bytes) if size_bytes is None else size_bytes
+                )
                 rows.append(_row(mechanism, transport, message_bytes, hop, mss_bytes, options_bytes))
     return rows
 
@@ -113,7 +116,7 @@ def full_packet(mechanism: str, transport: Transport, mtu_bytes: int = 1500, tim
 
 
 def raicu_table_1() -> list[FullPacket]:
-    """Table 1 of raicu-stack-rtt: TCP over IPv4 and IPv6, then UDP over both, at an MTU of 1500 and without TCP options."""
+    """Table 1 of raicu-stack-rtt: TCP over IPv4 and IPv6, then UDP over both; MTU 1500, no TCP options."""
     transports: tuple[Transport, ...] = ("tcp", "udp")
     return [full_packet(mechanism, transport) for transport in transports for mechanism in ("native4", "native6")]
 

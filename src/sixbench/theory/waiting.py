@@ -38,7 +38,8 @@ def one_way_ns(
 
     The packets follow one another through the links like jobs through machines: packet p leaves link k when it has been
     sent there, which starts when it has come from link k - 1 and packet p - 1 is gone. For the equal packets before the
-    last that recurrence has a closed form: the sum of their times on the links so far, and all but one of them at the slowest.
+    last that recurrence has a closed form: the sum of their times on the links so far, and all but one of them at the
+    slowest.
     """
     packets = message_packets(transport, message_bytes, hops, mss_bytes, options_bytes)
     sum_ns = slowest_ns = done_ns = 0.0

@@ -10,21 +10,94 @@ from ..workload import Measured, Parameter, Params
 
 SECOND_NS = 10**9
 
-MESSAGE = Parameter(name="message", column="message_bytes", kind="size", doc="what the application writes at a time", minimum=1, maximum=2**30)
-DURATION = Parameter(name="duration", column="duration_ns", kind="duration", doc="how long to measure", minimum=10**6, maximum=24 * 3600 * SECOND_NS, length=True)
-WARMUP = Parameter(name="warmup", column="warmup_ns", kind="duration", doc="time before the measuring, not counted", minimum=0, maximum=3600 * SECOND_NS, length=True)
-BYTES = Parameter(name="bytes", column="bytes", kind="size", doc="how much to send, instead of a duration", minimum=1, maximum=2**50)
-COUNT = Parameter(name="count", column="count", kind="count", doc="how many to do, instead of a duration", minimum=1, maximum=10**9, length=True)
-INTERVAL = Parameter(name="interval", column="interval_ns", kind="duration", doc="length of an interval of the series", minimum=10**6, maximum=3600 * SECOND_NS, length=True)
-TIMEOUT = Parameter(name="timeout", column="timeout_ns", kind="duration", doc="how long an answer is waited for", minimum=10**6, maximum=600 * SECOND_NS, length=True)
-SNDBUF = Parameter(name="sndbuf", column="sndbuf_bytes", kind="size", doc="SO_SNDBUF of both ends; absent: autotuning", minimum=2048, maximum=2**30)
-RCVBUF = Parameter(name="rcvbuf", column="rcvbuf_bytes", kind="size", doc="SO_RCVBUF of both ends; absent: autotuning", minimum=2048, maximum=2**30)
-CONGESTION = Parameter(name="congestion", column="congestion", kind="word", doc="TCP congestion control; cubic unless given")
-MSS = Parameter(name="mss", column="mss_bytes", kind="size", doc="TCP_MAXSEG: largest segment, options included", minimum=88, maximum=65495)
+MESSAGE = Parameter(
+    name="message",
+    column="message_bytes",
+    kind="size",
+    doc="what the application writes at a time",
+    minimum=1,
+    maximum=2**30,
+)
+DURATION = Parameter(
+    name="duration",
+    column="duration_ns",
+    kind="duration",
+    doc="how long to measure",
+    minimum=10**6,
+    maximum=24 * 3600 * SECOND_NS,
+    length=True,
+)
+WARMUP = Parameter(
+    name="warmup",
+    column="warmup_ns",
+    kind="duration",
+    doc="time before the measuring, not counted",
+    minimum=0,
+    maximum=3600 * SECOND_NS,
+    length=True,
+)
+BYTES = Parameter(
+    name="bytes", column="bytes", kind="size", doc="how much to send, instead of a duration", minimum=1, maximum=2**50
+)
+COUNT = Parameter(
+    name="count",
+    column="count",
+    kind="count",
+    doc="how many to do, instead of a duration",
+    minimum=1,
+    maximum=10**9,
+    length=True,
+)
+INTERVAL = Parameter(
+    name="interval",
+    column="interval_ns",
+    kind="duration",
+    doc="length of an interval of the series",
+    minimum=10**6,
+    maximum=3600 * SECOND_NS,
+    length=True,
+)
+TIMEOUT = Parameter(
+    name="timeout",
+    column="timeout_ns",
+    kind="duration",
+    doc="how long an answer is waited for",
+    minimum=10**6,
+    maximum=600 * SECOND_NS,
+    length=True,
+)
+SNDBUF = Parameter(
+    name="sndbuf",
+    column="sndbuf_bytes",
+    kind="size",
+    doc="SO_SNDBUF of both ends; absent: autotuning",
+    minimum=2048,
+    maximum=2**30,
+)
+RCVBUF = Parameter(
+    name="rcvbuf",
+    column="rcvbuf_bytes",
+    kind="size",
+    doc="SO_RCVBUF of both ends; absent: autotuning",
+    minimum=2048,
+    maximum=2**30,
+)
+CONGESTION = Parameter(
+    name="congestion", column="congestion", kind="word", doc="TCP congestion control; cubic unless given"
+)
+MSS = Parameter(
+    name="mss",
+    column="mss_bytes",
+    kind="size",
+    doc="TCP_MAXSEG: largest segment, options included",
+    minimum=88,
+    maximum=65495,
+)
 NODELAY = Parameter(name="nodelay", column="nodelay", kind="flag", doc="TCP_NODELAY: send at once")
 
 UDP_MAX_BYTES: dict[Family, int] = {4: 65507, 6: 65527}
-"""Largest UDP payload: 65535 less the IPv4 header and the UDP header (RFC 791, RFC 768); over IPv6 less the UDP header only (RFC 8200: the payload length excludes the header)."""
+"""Largest UDP payload: 65535 less the IPv4 header and the UDP header (RFC 791, RFC 768); over IPv6 less the UDP header
+only (RFC 8200: the payload length excludes the header)."""
 
 
 def one_length(params: Params, *names: str) -> str | None:

@@ -27,7 +27,9 @@ def summarise(params: Params, client: Result, server: Result) -> Measured:
         measured.invalid.append("no connection was completed")
     failed = {reason: count for reason, count in (client.get("failed") or {}).items() if count}
     if failed:
-        measured.notes.append("connections that failed: " + ", ".join(f"{count} {reason}" for reason, count in failed.items()))
+        measured.notes.append(
+            "connections that failed: " + ", ".join(f"{count} {reason}" for reason, count in failed.items())
+        )
     if client.get("series"):
         measured.series["client"] = client["series"]
     return measured

@@ -35,7 +35,14 @@ KIND = WorkloadKind(
     transport="icmp",
     doc="ICMP (RFC 792) and ICMPv6 (RFC 4443) echo on an absolute schedule.",
     parameters=(
-        Parameter(name="payload", column="payload_bytes", kind="size", doc="data of the echo request", minimum=24, maximum=65507),
+        Parameter(
+            name="payload",
+            column="payload_bytes",
+            kind="size",
+            doc="data of the echo request",
+            minimum=24,
+            maximum=65507,
+        ),
         INTERVAL,
         DURATION,
         COUNT,

@@ -6,10 +6,25 @@ from dataclasses import replace
 
 from ..topology import Family
 from ..workload import Params, WorkloadKind
-from .common import CONGESTION, COUNT, DURATION, INTERVAL, MESSAGE, MSS, NODELAY, RCVBUF, SNDBUF, TIMEOUT, WARMUP, one_length
+from .common import (
+    CONGESTION,
+    COUNT,
+    DURATION,
+    INTERVAL,
+    MESSAGE,
+    MSS,
+    NODELAY,
+    RCVBUF,
+    SNDBUF,
+    TIMEOUT,
+    WARMUP,
+    one_length,
+)
 from .request_response import HEADLINE, METRICS, summarise, traffic
 
-RESPONSE = replace(MESSAGE, name="response", column="response_bytes", doc="size of the answer; as the message unless given")
+RESPONSE = replace(
+    MESSAGE, name="response", column="response_bytes", doc="size of the answer; as the message unless given"
+)
 
 
 def _check(params: Params, families: frozenset[Family]) -> str | None:
@@ -20,7 +35,20 @@ KIND = WorkloadKind(
     name="tcp-rr",
     transport="tcp",
     doc="Request and response over one TCP connection, one in flight (closed loop).",
-    parameters=(MESSAGE, RESPONSE, DURATION, COUNT, WARMUP, TIMEOUT, NODELAY, SNDBUF, RCVBUF, MSS, CONGESTION, INTERVAL),
+    parameters=(
+        MESSAGE,
+        RESPONSE,
+        DURATION,
+        COUNT,
+        WARMUP,
+        TIMEOUT,
+        NODELAY,
+        SNDBUF,
+        RCVBUF,
+        MSS,
+        CONGESTION,
+        INTERVAL,
+    ),
     primary="rtt_p50",
     headline=HEADLINE,
     metrics=METRICS,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from ..topology import Family
@@ -18,7 +19,12 @@ def _check(params: Params, families: frozenset[Family]) -> str | None:
 def _summarise(params: Params, client: Result, server: Result) -> Measured:
     measured = Measured()
     _receiver(measured, server.get("forward_receiver"), "goodput_bps", "forward")
-    _receiver(measured, client.get("reverse_receiver"), "goodput_reverse_bps" if "forward_receiver" in server else "goodput_bps", "reverse")
+    _receiver(
+        measured,
+        client.get("reverse_receiver"),
+        "goodput_reverse_bps" if "forward_receiver" in server else "goodput_bps",
+        "reverse",
+    )
     for direction, sender in (("forward", client.get("forward_sender")), ("reverse", server.get("reverse_sender"))):
         if sender:
             _sender(measured, sender, direction)
@@ -32,7 +38,8 @@ def _receiver(measured: Measured, receiver: Any, column: str, direction: str) ->
         measured.metrics[column] = receiver["measured_bytes"] * 8e9 / receiver["measured_ns"]
     else:
         measured.invalid.append(
-            f"{direction}: {receiver.get('reads', 0)} reads in the window are too few for a rate; measure for longer or send more"
+            f"{direction}: {receiver.get('reads', 0)} reads in the window are too few for a rate; "
+            "measure for longer or send more"
         )
     if receiver.get("series"):
         measured.series[f"{direction}_receiver"] = receiver["series"]
@@ -47,7 +54,7 @@ def _sender(measured: Measured, sender: dict[str, Any], direction: str) -> None:
         if samples:
             measured.metrics["tcp_rtt_mean_ns"] = sum(samples) / len(samples)
         if len(samples) > 1:
-            steps = [abs(after - before) for before, after in zip(samples, samples[1:], strict=False)]
+            steps = [abs(after - before) for before, after in pairwise(samples)]
             measured.metrics["tcp_jitter_mean_ns"] = sum(steps) / len(steps)
         info = sender.get("tcp_info") or {}
         if info.get("segments_out"):
@@ -73,11 +80,27 @@ KIND = WorkloadKind(
         DURATION,
         BYTES,
         WARMUP,
-        Parameter(name="streams", column="streams", kind="count", doc="parallel connections in each direction", minimum=1, maximum=1024),
-        Parameter(name="direction", column="direction", kind="choice", doc="who sends", choices=("forward", "reverse", "both")),
+        Parameter(
+            name="streams",
+            column="streams",
+            kind="count",
+            doc="parallel connections in each direction",
+            minimum=1,
+            maximum=1024,
+        ),
+        Parameter(
+            name="direction", column="direction", kind="choice", doc="who sends", choices=("forward", "reverse", "both")
+        ),
         SNDBUF,
         RCVBUF,
-        Parameter(name="window", column="window_bytes", kind="size", doc="TCP_WINDOW_CLAMP: largest window offered", minimum=1024, maximum=2**30),
+        Parameter(
+            name="window",
+            column="window_bytes",
+            kind="size",
+            doc="TCP_WINDOW_CLAMP: largest window offered",
+            minimum=1024,
+            maximum=2**30,
+        ),
         MSS,
         CONGESTION,
         NODELAY,

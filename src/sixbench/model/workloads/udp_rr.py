@@ -28,7 +28,7 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
 KIND = WorkloadKind(
     name="udp-rr",
     transport="udp",
-    doc="Request and response in UDP datagrams, one in flight (closed loop); one that is not answered in time counts as lost.",
+    doc="Request and response in UDP datagrams, one in flight (closed loop); unanswered in time counts as lost.",
     parameters=(MESSAGE, RESPONSE, DURATION, COUNT, WARMUP, TIMEOUT, SNDBUF, RCVBUF, INTERVAL),
     primary="rtt_p50",
     headline=(*HEADLINE, "loss_ratio"),

@@ -24,7 +24,8 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
     lost_middle, lost_tail = server["lost_middle"], server.get("lost_tail", 0)
     if unique + lost_middle + lost_tail != sent:
         measured.invalid.append(
-            f"the loss ledger does not add up: sent {sent} is not received once {unique} + lost in the middle {lost_middle} + lost at the tail {lost_tail}"
+            f"the loss ledger does not add up: sent {sent} is not received once {unique} "
+            f"+ lost in the middle {lost_middle} + lost at the tail {lost_tail}"
         )
     measured.metrics["loss_ratio"] = (lost_middle + lost_tail) / sent
     measured.metrics["duplicates_ratio"] = server["duplicates"] / sent
@@ -53,10 +54,14 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
 
 def _generator(measured: Measured, params: Params, client: Result) -> None:
     """A generator that could not keep its rate measured itself, not the path (RFC 2544 section 6)."""
-    due_pps = params.get("rate_pps") or (int(params["rate_bps"]) / (8 * int(params["datagram_bytes"])) if "rate_bps" in params else None)
+    due_pps = params.get("rate_pps") or (
+        int(params["rate_bps"]) / (8 * int(params["datagram_bytes"])) if "rate_bps" in params else None
+    )
     sent_pps = rate(client["sent"] - 1, client["measured_ns"]) if client["sent"] > 1 else None
     if due_pps and sent_pps and sent_pps < 0.99 * float(due_pps):
-        measured.invalid.append(f"tester-limited: sent {sent_pps:.0f} datagrams/s where {float(due_pps):.0f} were asked for")
+        measured.invalid.append(
+            f"tester-limited: sent {sent_pps:.0f} datagrams/s where {float(due_pps):.0f} were asked for"
+        )
 
 
 def _traffic(params: Params, client: Result, server: Result) -> Traffic:
@@ -68,9 +73,30 @@ KIND = WorkloadKind(
     transport="udp",
     doc="A one-way flow of UDP datagrams on an absolute schedule, with a loss ledger and delays by kernel timestamps.",
     parameters=(
-        Parameter(name="datagram", column="datagram_bytes", kind="size", doc="UDP payload of each datagram", minimum=1, maximum=2**20),
-        Parameter(name="rate", column="rate_bps", kind="rate", doc="UDP payload bits per second; neither rate: as fast as the socket takes them", minimum=1, maximum=10**13),
-        Parameter(name="packet-rate", column="rate_pps", kind="packet-rate", doc="datagrams per second", minimum=1, maximum=10**9),
+        Parameter(
+            name="datagram",
+            column="datagram_bytes",
+            kind="size",
+            doc="UDP payload of each datagram",
+            minimum=1,
+            maximum=2**20,
+        ),
+        Parameter(
+            name="rate",
+            column="rate_bps",
+            kind="rate",
+            doc="UDP payload bits per second; neither rate: as fast as the socket takes them",
+            minimum=1,
+            maximum=10**13,
+        ),
+        Parameter(
+            name="packet-rate",
+            column="rate_pps",
+            kind="packet-rate",
+            doc="datagrams per second",
+            minimum=1,
+            maximum=10**9,
+        ),
         DURATION,
         BYTES,
         COUNT,

@@ -1,0 +1,220 @@
+"""`make bench`: what sixbench costs, and how its generators compare with their peers, as ratios and per-unit figures.
+
+Machines are noisy: peers alternate with ours within one run, and what is printed is the median of the ratios with the least and the greatest.
+Nothing here is asserted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from sixbench.agent import Agent, AgentHub, find_agent
+from sixbench.cli.main import main as sixbench
+from sixbench.lab.mechanisms import MECHANISMS
+from sixbench.model.topology import Topology
+from sixbench.plan.experiment_file import read_experiment, read_topology_only
+from sixbench.plan.schedule import all_trials
+from sixbench.plan.yaml_source import parse_yaml
+from sixbench.run.laboratory import Laboratory, end_addresses
+
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
+SECONDS = float(os.environ.get("BENCH_SECONDS", "2"))
+
+BACK_TO_BACK = "nodes: {h1: host, h2: host}\nlinks: [{endpoints: [h1, h2]}]\n"
+ONE_ROUTER = "nodes: {h1: host, r1: router, h2: host}\nlinks:\n- {endpoints: [h1, r1], rate: 100Mbit}\n- {endpoints: [r1, h2], rate: 100Mbit}\n"
+EXPERIMENT = """
+topology:
+  nodes: {h1: host, r1: router, h2: host}
+  links: [{endpoints: [h1, r1]}, {endpoints: [r1, h2]}]
+paths: {ipv4: native4, ipv6: native6}
+"""
+SHORT_TRIALS = EXPERIMENT + "workloads: [{tcp-rr: {duration: 100ms, warmup: 0s}}, {tcp-stream: {duration: 100ms, warmup: 0s}}]\nblocks: 5\n"
+LARGE_PLAN = EXPERIMENT + "workloads: [{tcp-rr: {message: [%s]}}]\nblocks: 100\n" % ", ".join(f"{2 + i}B" for i in range(50))
+
+
+def main() -> None:
+    """Prints every figure."""
+    show("figure", "median", "least", "greatest", "target")
+    bench_help()
+    bench_plan()
+    with AgentHub(find_agent()) as hub:
+        bench_agent(hub)
+        bench_lab(hub)
+        bench_overhead()
+        bench_peers(hub)
+
+
+def bench_help() -> None:
+    """Start-up of the command."""
+    program = Path(sys.executable).with_name("sixbench")
+    show_figures("sixbench --help, s", [timed(lambda: subprocess.run([program, "--help"], stdout=subprocess.DEVNULL, check=True)) for _ in range(ROUNDS)], "< 0.4")
+
+
+def bench_plan() -> None:
+    """From the file's text to the last of 10,000 trials."""
+
+    def expand() -> None:
+        experiment = read_experiment(parse_yaml(LARGE_PLAN, "bench.yaml"), MECHANISMS)
+        count = sum(1 for _ in all_trials(experiment))
+        assert count == 10_000, count
+
+    show_figures("expansion of 10,000 trials, s", [timed(expand) for _ in range(ROUNDS)], "< 1")
+
+
+def bench_agent(hub: AgentHub) -> None:
+    """Memory of an idle agent."""
+    agent = hub.start(["idle"])["idle"]
+    status = Path(f"/proc/{agent.pid}/status").read_text()
+    resident_kib = int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1])
+    show_figures("idle agent resident, MiB", [resident_kib / 1024], "< 10")
+    hub.stop([agent])
+
+
+def bench_lab(hub: AgentHub) -> None:
+    """Building and taking down two hosts and a router."""
+    topology = topology_of(ONE_ROUTER)
+    up, down = [], []
+    for _ in range(ROUNDS):
+        started = time.perf_counter()
+        laboratory = Laboratory(hub, topology)
+        up.append(time.perf_counter() - started)
+        down.append(timed(laboratory.close))
+    show_figures("two hosts and a router up, s", up, "< 0.5")
+    show_figures("two hosts and a router down, s", down, "")
+
+
+def bench_overhead() -> None:
+    """Time of a trial outside its measuring."""
+    with tempfile.TemporaryDirectory() as scratch:
+        file, out = Path(scratch, "short.yaml"), Path(scratch, "run")
+        file.write_text(SHORT_TRIALS)
+        with open(os.devnull, "w") as nowhere:
+            saved, sys.stdout = sys.stdout, nowhere
+            try:
+                code = sixbench(["run", str(file), "--out", str(out), "--quiet"])
+            finally:
+                sys.stdout = saved
+        if code != 0:
+            raise SystemExit(f"the run for the overhead ended with {code}")
+        started_ns = [json.loads(path.read_text()) for path in out.glob("trials/*/trial.json")]
+        started_ns.sort(key=lambda trial: trial["sequence"])
+        between = [(after["started_realtime_ns"] - before["started_realtime_ns"]) / 1e6 - 100 for before, after in zip(started_ns, started_ns[1:])]
+    show_figures("outside the measuring, ms a trial", between, "< 150")
+
+
+def bench_peers(hub: AgentHub) -> None:
+    """Ours against iperf3 and sockperf over one veth pair, in alternation."""
+    laboratory = Laboratory(hub, topology_of(BACK_TO_BACK))
+    try:
+        for family in (4, 6):
+            client, server = end_addresses(laboratory.topology, "h1", "h2", family)
+            ends = laboratory.agents["h1"], laboratory.agents["h2"], client, server
+            if shutil.which("iperf3"):
+                compare(f"tcp-stream / iperf3, IPv{family}", lambda: our_stream(*ends), lambda: iperf3(*ends), ">= 1")
+            if shutil.which("sockperf"):
+                compare(f"tcp-rr / sockperf, IPv{family}", lambda: our_rr(*ends), lambda: sockperf(*ends), ">= 1")
+    finally:
+        laboratory.close()
+    for peer in ("iperf3", "sockperf"):
+        if not shutil.which(peer):
+            show(f"{peer} is not installed: not compared", "", "", "", "")
+
+
+def our_trial(h1: Agent, h2: Agent, client: str, server: str, workload: str, params: dict[str, object]) -> tuple[dict, dict]:
+    """One trial without a scheduler."""
+    session = f"bench-{time.monotonic_ns()}"
+    common = {"session": session, "workload": workload, "token": "5a" * 16, "params": params | {"duration_ns": int(SECONDS * 1e9), "warmup_ns": 200_000_000}}
+    port = h2.call("serve", address=server, peer=client, **common)["port"]
+    result = h1.call("run", address=client, peer=server, port=port, timeout_s=SECONDS + 20, **common)
+    return result, h2.call("finish", session=session, timeout_ns=5_000_000_000)
+
+
+def our_stream(h1: Agent, h2: Agent, client: str, server: str) -> float:
+    """Bits per second."""
+    _, served = our_trial(h1, h2, client, server, "tcp-stream", {"message_bytes": 131072})
+    receiver = served["forward_receiver"]
+    return receiver["measured_bytes"] * 8e9 / receiver["measured_ns"]
+
+
+def our_rr(h1: Agent, h2: Agent, client: str, server: str) -> float:
+    """Transactions per second."""
+    result, _ = our_trial(h1, h2, client, server, "tcp-rr", {"message_bytes": 64})
+    return result["transactions"] * 1e9 / result["measured_ns"]
+
+
+def iperf3(h1: Agent, h2: Agent, client: str, server: str) -> float:
+    """Bits per second; one stream, its defaults, cubic."""
+    serving = h2.submit("exec", argv=["iperf3", "-s", "-1", "-p", "5201", "-B", server], timeout_ns=60_000_000_000)
+    wait_for_listener(h2, 5201)
+    done = h1.call("exec", argv=["iperf3", "-J", "-C", "cubic", "-c", server, "-t", str(SECONDS), "-O", "0.2"], timeout_s=60)
+    serving.result(timeout=30)
+    return json.loads(done["stdout"])["end"]["sum_received"]["bits_per_second"]
+
+
+def sockperf(h1: Agent, h2: Agent, client: str, server: str) -> float:
+    """Round trips per second of its ping-pong over TCP, 64 bytes."""
+    serving = h2.submit("exec", argv=["timeout", str(int(SECONDS) + 5), "sockperf", "server", "--tcp", "-i", server, "-p", "11111"], timeout_ns=60_000_000_000)
+    wait_for_listener(h2, 11111)
+    done = h1.call("exec", argv=["sockperf", "ping-pong", "--tcp", "-i", server, "-p", "11111", "-m", "64", "-t", str(int(SECONDS))], timeout_s=60)
+    h2.call("exec", argv=["sh", "-c", "kill $(ss -Hltnp 'sport = :11111' | sed -n 's/.*pid=\\([0-9]*\\).*/\\1/p')"])
+    serving.result(timeout=30)
+    words = done["stdout"].split("SentMessages=")[-1].split(";")[0]
+    run = next(line for line in done["stdout"].splitlines() if "Valid Duration" in line)
+    seconds = float(run.split("RunTime=")[1].split(" ")[0])
+    return int(words) / seconds
+
+
+def wait_for_listener(node: Agent, port: int) -> None:
+    """Until something listens on the port."""
+    deadline = time.monotonic() + 10
+    while not node.call("exec", argv=["ss", "-Hltn", f"sport = :{port}"])["stdout"].strip():
+        if time.monotonic() > deadline:
+            raise SystemExit(f"nothing listens on port {port}")
+        time.sleep(0.01)
+
+
+def compare(name: str, ours: Callable[[], float], theirs: Callable[[], float], target: str) -> None:
+    """Alternates, the order swapped each round, and shows the ratios."""
+    ratios = []
+    for round_ in range(ROUNDS):
+        if round_ % 2:
+            their, our = theirs(), ours()
+        else:
+            our, their = ours(), theirs()
+        ratios.append(our / their)
+    show_figures(name, ratios, target)
+
+
+def topology_of(text: str) -> Topology:
+    """A topology from its text."""
+    return read_topology_only(parse_yaml(text, "bench.yaml"))
+
+
+def timed(work: Callable[[], object]) -> float:
+    """Seconds that it takes."""
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def show_figures(name: str, values: list[float], target: str) -> None:
+    """One line."""
+    show(name, f"{statistics.median(values):.3f}", f"{min(values):.3f}", f"{max(values):.3f}", target)
+
+
+def show(name: str, median: str, least: str, greatest: str, target: str) -> None:
+    """One line of the table."""
+    print(f"{name:<40} {median:>9} {least:>9} {greatest:>9}  {target}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+//! The command line.
+
+use std::ffi::OsString;
+
+/// What is printed for `--help`, and after a usage error.
+pub const USAGE: &str = "\
+usage: sixbench-agent node --name NAME [--here]
+       sixbench-agent --version
+
+Becomes the node NAME: makes a network namespace, reads requests from standard input and answers them on standard output,
+one JSON object a line, until standard input closes. With --here it stays in the network namespace it was started in.";
+
+/// What the command line asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Invocation {
+    /// Be a node.
+    Node(Options),
+    /// Say which version this is.
+    Version,
+    /// Say how to be called.
+    Help,
+}
+
+/// How to be a node.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The node's name.
+    pub name: String,
+    /// Whether to stay in the caller's network namespace.
+    pub here: bool,
+}
+
+/// Reads the arguments after the program's name. The error is one line for the user.
+pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation, String> {
+    let mut arguments = arguments.into_iter().map(|argument| {
+        argument.into_string().map_err(|argument| format!("argument {} is not UTF-8", argument.to_string_lossy()))
+    });
+    match arguments.next().transpose()?.as_deref() {
+        Some("node") => parse_node(arguments).map(Invocation::Node),
+        Some("--version" | "-V") => Ok(Invocation::Version),
+        Some("--help" | "-h") => Ok(Invocation::Help),
+        Some(other) => Err(format!("there is no command `{other}`")),
+        None => Err("a command is missing".to_owned()),
+    }
+}
+
+fn parse_node(mut arguments: impl Iterator<Item = Result<String, String>>) -> Result<Options, String> {
+    let (mut name, mut here) = (None, false);
+    while let Some(argument) = arguments.next().transpose()? {
+        match argument.as_str() {
+            "--name" => name = Some(arguments.next().transpose()?.ok_or("--name needs a value")?),
+            "--here" => here = true,
+            other => return Err(format!("`node` has no argument `{other}`")),
+        }
+    }
+    match name {
+        Some(name) if !name.is_empty() => Ok(Options { name, here }),
+        _ => Err("`node` needs --name NAME".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(words: &[&str]) -> Result<Invocation, String> {
+        super::parse(words.iter().map(OsString::from))
+    }
+
+    #[test]
+    fn a_node_has_a_name_and_a_place() {
+        let node = |here| Ok(Invocation::Node(Options { name: "h1".to_owned(), here }));
+        assert_eq!(parse(&["node", "--name", "h1"]), node(false));
+        assert_eq!(parse(&["node", "--here", "--name", "h1"]), node(true));
+        assert_eq!(parse(&["--version"]), Ok(Invocation::Version));
+    }
+
+    #[test]
+    fn anything_else_is_a_usage_error() {
+        for words in [
+            &[][..],
+            &["serve"],
+            &["node"],
+            &["node", "--name"],
+            &["node", "--name", ""],
+            &["node", "--name", "a", "b"],
+        ] {
+            assert!(parse(words).is_err(), "{words:?}");
+        }
+    }
+}

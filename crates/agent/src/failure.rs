@@ -1,0 +1,77 @@
+//! A request that could not be done, as responses tell it.
+
+use std::io;
+
+use nix::errno::Errno;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// Result of an operation.
+pub type Outcome = Result<Value, Failure>;
+
+/// An error response.
+#[derive(Debug, Clone, Serialize)]
+pub struct Failure {
+    /// One of the protocol document's codes.
+    pub code: &'static str,
+    /// What was being done, to what, and what went wrong.
+    pub message: String,
+    /// Details for programs.
+    pub context: Map<String, Value>,
+}
+
+impl Failure {
+    /// A failure without details.
+    pub fn new(code: &'static str, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), context: Map::new() }
+    }
+
+    /// The request is not of the protocol's form, or out of its bounds.
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::new("bad-request", message)
+    }
+
+    /// A system call failed. `doing` says what it was for.
+    pub fn system(doing: impl std::fmt::Display, call: &'static str, error: impl Into<io::Error>) -> Self {
+        let error = error.into();
+        Self::new("system", format!("{doing}: {call} failed: {error}")).with_call(call, &error)
+    }
+
+    /// The same with one more detail.
+    pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.context.insert(key.to_owned(), value.into());
+        self
+    }
+
+    fn with_call(self, call: &'static str, error: &io::Error) -> Self {
+        let failure = self.with("call", call).with("error", error.to_string());
+        match error.raw_os_error() {
+            Some(number) => failure.with("errno", format!("{:?}", Errno::from_raw(number))),
+            None => failure,
+        }
+    }
+}
+
+impl From<sixbench_traffic::Error> for Failure {
+    fn from(error: sixbench_traffic::Error) -> Self {
+        let failure = Self::new(error.code(), error.to_string());
+        match &error {
+            sixbench_traffic::Error::System { call, source, .. } => failure.with_call(call, source),
+            _ => failure,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_system_failure_names_the_call_and_the_error() {
+        let failure = Failure::system("opening the door", "open", Errno::EACCES);
+        assert_eq!(failure.code, "system");
+        assert_eq!(failure.message, "opening the door: open failed: Permission denied (os error 13)");
+        assert_eq!(failure.context["call"], "open");
+        assert_eq!(failure.context["errno"], "EACCES");
+    }
+}

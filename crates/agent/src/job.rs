@@ -1,0 +1,36 @@
+//! Work that a thread does after its request was accepted.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::failure::{Failure, Outcome};
+
+/// The rest of an operation: what it returns is the answer.
+pub type Job = Box<dyn FnOnce() -> Outcome + Send>;
+
+/// Does `work`. A panic is an `internal` failure of this one request: whatever the work held is dropped, the node lives on.
+pub fn shielded<T>(op: &str, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        Err(Failure::new("internal", format!("{op}: a fault of the agent: {}", panic_message(panic.as_ref()))))
+    })
+}
+
+fn panic_message(panic: &(dyn Any + Send)) -> &str {
+    match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+        (Some(message), _) => message,
+        (_, Some(message)) => message,
+        _ => "a panic without a message",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_an_internal_failure() {
+        let failure = shielded::<()>("run", || panic!("at the disco")).expect_err("it panicked");
+        assert_eq!(failure.code, "internal");
+        assert_eq!(failure.message, "run: a fault of the agent: at the disco");
+    }
+}

@@ -1,0 +1,166 @@
+//! The conversation: reads requests, hands them out, answers them.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::process::{self, ExitCode};
+use std::sync::Arc;
+use std::thread;
+
+use serde_json::{Value, json};
+use sixbench_traffic::cpu;
+
+use crate::answers::Answers;
+use crate::capture::Captures;
+use crate::exec::Commands;
+use crate::failure::{Failure, Outcome};
+use crate::job::{Job, shielded};
+use crate::lines::{Line, Lines};
+use crate::protocol::{self, Hello, MAX_REQUEST_BYTES, Request};
+use crate::sessions::Sessions;
+use crate::{counters, sys, sysctl};
+
+/// Answers requests from standard input until it closes.
+pub fn serve(name: String) -> ExitCode {
+    let answers = match Answers::on_stdout() {
+        Ok(answers) => answers,
+        Err(error) => return crate::complain(&format!("opening standard output: {error}"), 1),
+    };
+    let node =
+        Arc::new(Node { name, answers, commands: Arc::default(), sessions: Sessions::new(sixbench_traffic::find) });
+    let mut conversation = Conversation { node: Arc::clone(&node), is_greeted: false, captures: Captures::default() };
+    let mut lines = Lines::new(io::stdin().lock(), MAX_REQUEST_BYTES);
+    loop {
+        match lines.next() {
+            Ok(Some(line)) => conversation.take(&line),
+            Ok(None) => node.end(0),
+            Err(error) => {
+                crate::complain(&format!("reading requests: {error}"), 1);
+                node.end(1)
+            }
+        }
+    }
+}
+
+/// What every thread of the node may use.
+struct Node {
+    name: String,
+    answers: Answers,
+    commands: Arc<Commands>,
+    sessions: Sessions,
+}
+
+/// What only the thread that reads requests uses.
+struct Conversation {
+    node: Arc<Node>,
+    is_greeted: bool,
+    captures: Captures,
+}
+
+/// When a request is answered.
+enum Reply {
+    Now(Value),
+    /// When a thread has done the job; other requests are answered meanwhile.
+    Later(Job),
+}
+
+impl Conversation {
+    fn take(&mut self, line: &Line<'_>) {
+        let numbered = match line {
+            Line::TooLong => {
+                let message = format!("a request has at most {MAX_REQUEST_BYTES} bytes");
+                return self.node.answer(None, Err(Failure::new("line-too-long", message)));
+            }
+            Line::Complete(line) => protocol::parse(line),
+        };
+        match numbered {
+            Ok(numbered) => self.handle(numbered.id, numbered.request),
+            Err(refusal) => self.node.answer(refusal.id, Err(Failure::bad_request(refusal.reason))),
+        }
+    }
+
+    fn handle(&mut self, id: u64, request: Request) {
+        let op = request.op();
+        match shielded(op, || self.reply(request)) {
+            Ok(Reply::Now(value)) => self.node.answer(Some(id), Ok(value)),
+            Ok(Reply::Later(job)) => self.node.start(id, op, job),
+            Err(failure) => self.node.answer(Some(id), Err(failure)),
+        }
+    }
+
+    fn reply(&mut self, request: Request) -> Result<Reply, Failure> {
+        let Self { node, captures, .. } = self;
+        let value = match request {
+            Request::Hello(hello) => self.greet(&hello)?,
+            _ if !self.is_greeted => {
+                return Err(Failure::new("not-greeted", format!("{} came before hello", request.op())));
+            }
+            Request::Exec(request) => return node.commands.accept(request).map(Reply::Later),
+            Request::Sysctl(request) => sysctl::apply(&request)?,
+            Request::Counters {} => counters::read()?,
+            Request::Cpu {} => serde_json::to_value(cpu::sample())
+                .map_err(|error| Failure::new("internal", format!("writing the CPU sample: {error}")))?,
+            Request::CaptureStart(start) => captures.start(start)?,
+            Request::CaptureStop { capture } => captures.stop(&capture)?,
+            Request::Serve(request) => node.sessions.serve(request)?,
+            Request::Run(request) => return node.sessions.run(request).map(Reply::Later),
+            Request::Finish(request) => return node.sessions.finish(&request).map(Reply::Later),
+            Request::Cancel { session } => match node.sessions.cancel(&session)? {
+                Some(job) => return Ok(Reply::Later(job)),
+                None => json!({}),
+            },
+        };
+        Ok(Reply::Now(value))
+    }
+
+    fn greet(&mut self, hello: &Hello) -> Outcome {
+        if hello.protocol != protocol::VERSION {
+            let (ours, theirs) = (protocol::VERSION, hello.protocol);
+            let message = format!(
+                "this agent ({}) speaks version {ours} of the protocol, not {theirs} as sixbench {} asks; install the agent of the same release",
+                env!("CARGO_PKG_VERSION"),
+                hello.version
+            );
+            return Err(Failure::new("protocol-mismatch", message).with("protocol", ours));
+        }
+        let (kernel, machine) = sys::kernel_and_machine()
+            .map_err(|error| Failure::system("asking for the kernel's version", "uname", error))?;
+        let netns = fs::metadata("/proc/thread-self/ns/net")
+            .map_err(|error| Failure::system("looking at /proc/thread-self/ns/net", "stat", error))?;
+        self.is_greeted = true;
+        Ok(json!({
+            "protocol": protocol::VERSION,
+            "version": env!("CARGO_PKG_VERSION"),
+            "pid": process::id(),
+            "name": self.node.name,
+            "kernel": kernel,
+            "machine": machine,
+            "netns_inode": netns.ino(),
+        }))
+    }
+}
+
+impl Node {
+    /// Lets a thread do the job and answer.
+    fn start(self: &Arc<Self>, id: u64, op: &'static str, job: Job) {
+        let node = Arc::clone(self);
+        let work = move || node.answer(Some(id), shielded(op, job));
+        if let Err(error) = thread::Builder::new().name(op.to_owned()).spawn(work) {
+            let failure = Failure::system(format_args!("starting a thread for {op}"), "clone", error);
+            self.answer(Some(id), Err(failure));
+        }
+    }
+
+    fn answer(&self, id: Option<u64>, outcome: Outcome) {
+        if let Err(error) = self.answers.send(id, outcome) {
+            crate::complain(&format!("writing a response: {error}"), 1);
+            self.end(1);
+        }
+    }
+
+    /// Ends the node. The kernel closes its sessions' sockets and takes the namespace away.
+    fn end(&self, code: i32) -> ! {
+        self.commands.kill_all();
+        process::exit(code)
+    }
+}

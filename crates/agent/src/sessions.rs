@@ -1,0 +1,380 @@
+//! `serve`, `run`, `finish` and `cancel`: the node's part in trials.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::fmt;
+use std::mem;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::de::{Deserialize, Deserializer, Error as _};
+use serde_json::{Map, Value, json};
+use sixbench_traffic as traffic;
+use sixbench_traffic::{Cancel, Endpoint, Server, Token, Workload};
+
+use crate::failure::{Failure, Outcome};
+use crate::job::Job;
+
+const MAX_SESSIONS: usize = 64;
+
+/// A request to serve a workload.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Serve {
+    session: String,
+    workload: String,
+    address: IpAddr,
+    peer: IpAddr,
+    token: Secret,
+    #[serde(default)]
+    params: Map<String, Value>,
+}
+
+/// A request to run a workload as its client.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Run {
+    session: String,
+    workload: String,
+    address: IpAddr,
+    peer: IpAddr,
+    port: u16,
+    token: Secret,
+    #[serde(default)]
+    params: Map<String, Value>,
+}
+
+/// A request for the end and the result of serving.
+#[derive(Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Finish {
+    session: String,
+    sent: Option<u64>,
+    timeout_ns: u64,
+}
+
+/// A token that debug output does not tell.
+#[derive(Clone, Copy)]
+struct Secret(Token);
+
+/// How a workload is found by its name.
+type Find = fn(&str) -> traffic::Result<&'static dyn Workload>;
+
+/// The sessions of this node. Only the thread that reads requests begins them; those that work on one end it.
+pub struct Sessions {
+    find: Find,
+    table: Arc<Table>,
+}
+
+#[derive(Default)]
+struct Table(Mutex<HashMap<String, Session>>);
+
+struct Session {
+    cancel: Cancel,
+    stage: Stage,
+}
+
+enum Stage {
+    /// A server works by itself and waits to be finished.
+    Serving(Box<dyn Server>),
+    /// A request is at work on it, and ends it.
+    Busy,
+}
+
+impl Sessions {
+    /// No sessions yet.
+    pub fn new(find: Find) -> Self {
+        Self { find, table: Arc::default() }
+    }
+
+    /// Starts a server; it listens when this returns.
+    pub fn serve(&self, request: Serve) -> Outcome {
+        let Serve { session, workload, address, peer, token, params } = request;
+        let workload = (self.find)(&workload)?;
+        let endpoint = endpoint(address, peer, 0, token)?;
+        let place = self.table.begin(&session)?;
+        let server = workload.serve(&endpoint, &Value::Object(params), &place.cancel)?;
+        let port = server.port();
+        place.keep(server);
+        Ok(json!({ "port": port }))
+    }
+
+    /// Accepts a client's run. The job runs it to its end.
+    pub fn run(&self, request: Run) -> Result<Job, Failure> {
+        let Run { session, workload, address, peer, port, token, params } = request;
+        let workload = (self.find)(&workload)?;
+        let endpoint = endpoint(address, peer, port, token)?;
+        let place = self.table.begin(&session)?;
+        Ok(Box::new(move || {
+            let result = workload.run(&endpoint, &Value::Object(params), &place.cancel);
+            settle(result, &place.cancel)
+        }))
+    }
+
+    /// Accepts the end of a server. The job waits for it.
+    pub fn finish(&self, request: &Finish) -> Result<Job, Failure> {
+        let Some((place, server)) = self.table.take(&request.session)? else {
+            let message = format!("session `{}` does not serve, or is being finished already", request.session);
+            return Err(Failure::new("no-session", message));
+        };
+        let finish = traffic::Finish { sent: request.sent, timeout_ns: request.timeout_ns };
+        Ok(Box::new(move || settle(server.finish(&finish), &place.cancel)))
+    }
+
+    /// Cancels a session. Where a `run` or `finish` is at work on it, that is answered and ends it, and there is nothing more to do here;
+    /// the job ends a server.
+    pub fn cancel(&self, session: &str) -> Result<Option<Job>, Failure> {
+        self.table.raise(session)?;
+        Ok(self.table.take(session)?.map(|(place, server)| -> Job {
+            Box::new(move || {
+                drop(server);
+                drop(place);
+                Ok(json!({}))
+            })
+        }))
+    }
+}
+
+/// A cancelled session has no result, whatever its workload still returned.
+fn settle(result: traffic::Result<Value>, cancel: &Cancel) -> Outcome {
+    cancel.check()?;
+    Ok(result?)
+}
+
+fn endpoint(address: IpAddr, peer: IpAddr, port: u16, Secret(token): Secret) -> Result<Endpoint, Failure> {
+    if address.is_ipv4() != peer.is_ipv4() {
+        return Err(Failure::bad_request(format!("address {address} and peer {peer} are of different families")));
+    }
+    Ok(Endpoint { address, peer, port, token })
+}
+
+/// A session that is being worked on; it ends when this is dropped, also by a panic.
+struct Place {
+    table: Arc<Table>,
+    session: String,
+    cancel: Cancel,
+    is_kept: bool,
+}
+
+/// A session that served, and its server.
+type Served = (Place, Box<dyn Server>);
+
+impl Table {
+    fn begin(self: &Arc<Self>, session: &str) -> Result<Place, Failure> {
+        let mut sessions = self.lock();
+        let count = sessions.len();
+        let Entry::Vacant(entry) = sessions.entry(session.to_owned()) else {
+            return Err(Failure::new("session-exists", format!("there is a session `{session}` already")));
+        };
+        if count >= MAX_SESSIONS {
+            return Err(Failure::new("busy", format!("there are {MAX_SESSIONS} sessions already")));
+        }
+        let cancel = Cancel::default();
+        entry.insert(Session { cancel: cancel.clone(), stage: Stage::Busy });
+        Ok(Place { table: Arc::clone(self), session: session.to_owned(), cancel, is_kept: false })
+    }
+
+    /// Takes the server of a session out; `None` when it has none to take.
+    fn take(self: &Arc<Self>, session: &str) -> Result<Option<Served>, Failure> {
+        let mut sessions = self.lock();
+        let Session { cancel, stage } = find_in(&mut sessions, session)?;
+        match mem::replace(stage, Stage::Busy) {
+            Stage::Busy => Ok(None),
+            Stage::Serving(server) => {
+                let (table, cancel) = (Arc::clone(self), cancel.clone());
+                Ok(Some((Place { table, session: session.to_owned(), cancel, is_kept: false }, server)))
+            }
+        }
+    }
+
+    fn raise(&self, session: &str) -> Result<(), Failure> {
+        find_in(&mut self.lock(), session).map(|session| session.cancel.raise())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Session>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn find_in<'a>(sessions: &'a mut HashMap<String, Session>, name: &str) -> Result<&'a mut Session, Failure> {
+    sessions.get_mut(name).ok_or_else(|| Failure::new("no-session", format!("there is no session `{name}`")))
+}
+
+impl Place {
+    /// Leaves the session to a server that works by itself.
+    fn keep(mut self, server: Box<dyn Server>) {
+        self.is_kept = true;
+        if let Some(session) = self.table.lock().get_mut(&self.session) {
+            session.stage = Stage::Serving(server);
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            self.table.lock().remove(&self.session);
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Secret {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Token::parse(&text).map(Secret).ok_or_else(|| D::Error::custom("a token is 32 hexadecimal digits"))
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Secret")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+    use crate::job::shielded;
+    use crate::protocol::{self, Request};
+
+    /// Does what `params` tells it to, until it is cancelled.
+    struct Puppet;
+
+    struct PuppetServer(Cancel, bool);
+
+    impl Workload for Puppet {
+        fn name(&self) -> &'static str {
+            "puppet"
+        }
+
+        fn serve(&self, _: &Endpoint, params: &Value, cancel: &Cancel) -> traffic::Result<Box<dyn Server>> {
+            assert!(params.get("panic_on_serve").is_none(), "as told");
+            Ok(Box::new(PuppetServer(cancel.clone(), params.get("wait").is_some())))
+        }
+
+        fn run(&self, _: &Endpoint, params: &Value, cancel: &Cancel) -> traffic::Result<Value> {
+            assert!(params.get("panic").is_none(), "as told");
+            wait(cancel, params.get("wait").is_some());
+            Ok(json!({"transactions": 3}))
+        }
+    }
+
+    impl Server for PuppetServer {
+        fn port(&self) -> u16 {
+            4242
+        }
+
+        fn finish(self: Box<Self>, finish: &traffic::Finish) -> traffic::Result<Value> {
+            wait(&self.0, self.1);
+            Ok(json!({"sent": finish.sent}))
+        }
+    }
+
+    fn wait(cancel: &Cancel, until_cancelled: bool) {
+        while until_cancelled && !cancel.is_raised() {
+            thread::yield_now();
+        }
+    }
+
+    fn sessions() -> Sessions {
+        Sessions::new(|_| Ok(&Puppet))
+    }
+
+    fn request(op: &str, session: &str, params: Value) -> Request {
+        let mut line = json!({
+            "id": 1, "op": op, "session": session, "workload": "puppet", "address": "192.0.2.1", "peer": "192.0.2.2",
+            "token": "00112233445566778899aabbccddeeff", "params": params,
+        });
+        if op == "run" {
+            line["port"] = json!(1);
+        }
+        protocol::parse(line.to_string().as_bytes()).expect("a request").request
+    }
+
+    fn serve(sessions: &Sessions, session: &str, params: Value) -> Outcome {
+        let Request::Serve(request) = request("serve", session, params) else { panic!("another request") };
+        sessions.serve(request)
+    }
+
+    fn run(sessions: &Sessions, session: &str, params: Value) -> Result<Job, Failure> {
+        let Request::Run(request) = request("run", session, params) else { panic!("another request") };
+        sessions.run(request)
+    }
+
+    fn finish(sessions: &Sessions, session: &str) -> Result<Job, Failure> {
+        sessions.finish(&Finish { session: session.to_owned(), sent: Some(5), timeout_ns: 1 })
+    }
+
+    fn code<T>(result: Result<T, Failure>) -> &'static str {
+        result.map(drop).expect_err("a failure").code
+    }
+
+    #[test]
+    fn a_served_session_is_finished_once_and_its_name_is_free_again() {
+        let sessions = sessions();
+        assert_eq!(code(finish(&sessions, "a")), "no-session");
+        assert_eq!(serve(&sessions, "a", json!({})).expect("it serves"), json!({"port": 4242}));
+        assert_eq!(code(serve(&sessions, "a", json!({}))), "session-exists");
+        assert_eq!(code(run(&sessions, "a", json!({}))), "session-exists");
+        let job = finish(&sessions, "a").expect("it served");
+        assert_eq!(code(finish(&sessions, "a")), "no-session");
+        assert_eq!(job().expect("a result"), json!({"sent": 5}));
+        serve(&sessions, "a", json!({})).expect("the name is free");
+    }
+
+    #[test]
+    fn a_cancelled_run_has_no_result() {
+        let sessions = sessions();
+        let job = run(&sessions, "a", json!({"wait": true})).expect("accepted");
+        let runs = thread::spawn(job);
+        assert!(sessions.cancel("a").expect("it runs").is_none());
+        assert_eq!(code(runs.join().expect("no panic")), "cancelled");
+        assert_eq!(code(sessions.cancel("a")), "no-session");
+    }
+
+    #[test]
+    fn a_cancelled_finish_has_no_result() {
+        let sessions = sessions();
+        serve(&sessions, "a", json!({"wait": true})).expect("it serves");
+        let finishes = thread::spawn(finish(&sessions, "a").expect("it served"));
+        assert!(sessions.cancel("a").expect("it is finished").is_none());
+        assert_eq!(code(finishes.join().expect("no panic")), "cancelled");
+    }
+
+    #[test]
+    fn a_cancelled_server_is_gone_when_the_answer_comes() {
+        let sessions = sessions();
+        serve(&sessions, "a", json!({})).expect("it serves");
+        let job = sessions.cancel("a").expect("it serves").expect("a server to end");
+        assert_eq!(code(serve(&sessions, "a", json!({}))), "session-exists");
+        job().expect("it ends");
+        serve(&sessions, "a", json!({})).expect("the name is free");
+    }
+
+    #[test]
+    fn a_panic_ends_the_session() {
+        let sessions = sessions();
+        let job = run(&sessions, "a", json!({"panic": true})).expect("accepted");
+        assert_eq!(code(shielded("run", job)), "internal");
+        assert_eq!(code(shielded("serve", || serve(&sessions, "a", json!({"panic_on_serve": true})))), "internal");
+        serve(&sessions, "a", json!({})).expect("the name is free");
+    }
+
+    #[test]
+    fn a_job_that_never_starts_ends_its_session() {
+        let sessions = sessions();
+        drop(run(&sessions, "a", json!({})).expect("accepted"));
+        serve(&sessions, "a", json!({})).expect("the name is free");
+    }
+
+    #[test]
+    fn sessions_are_bounded() {
+        let sessions = sessions();
+        for number in 0..MAX_SESSIONS {
+            serve(&sessions, &number.to_string(), json!({})).expect("there is room");
+        }
+        assert_eq!(code(serve(&sessions, "more", json!({}))), "busy");
+    }
+}

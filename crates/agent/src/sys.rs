@@ -1,0 +1,228 @@
+//! The only `unsafe` of this crate: system calls that no crate wraps as we need them.
+
+use std::ffi::CStr;
+use std::io;
+use std::mem::{self, MaybeUninit};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, getsockopt, setsockopt, socket, sockopt};
+
+/// Lets this process live through Ctrl-C.
+pub fn ignore_interrupts() -> io::Result<()> {
+    // SAFETY: SIG_IGN runs no code of ours.
+    match unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) } {
+        libc::SIG_ERR => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+/// Makes `command` a child that the kernel kills when the thread that spawns it ends, and with it the agent. It starts with the
+/// default disposition of every signal.
+pub fn tie_to_this_thread(command: &mut Command) {
+    let agent = std::process::id();
+    let prepare = move || {
+        // SAFETY: plain system calls, allowed between fork and exec; SIG_DFL runs no code of ours. That SIGKILL and SIGSTOP refuse
+        // it does not matter.
+        unsafe {
+            for signal in 1..=31 {
+                libc::signal(signal, libc::SIG_DFL);
+            }
+            if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) == -1 {
+                return Err(io::Error::last_os_error());
+            }
+            // The agent ended in between: nobody is left to kill this child.
+            if libc::getppid() as u32 != agent {
+                return Err(io::Error::from_raw_os_error(libc::ESRCH));
+            }
+        }
+        Ok(())
+    };
+    // SAFETY: `prepare` allocates nothing and takes no lock.
+    unsafe { command.pre_exec(prepare) };
+}
+
+/// A descriptor that becomes readable when the child `pid` ends (Linux 5.3). The child must not have been reaped.
+pub fn pidfd(pid: u32) -> io::Result<OwnedFd> {
+    // SAFETY: the call takes two numbers; what it returns is a descriptor that nobody else owns.
+    unsafe {
+        match libc::syscall(libc::SYS_pidfd_open, pid as libc::pid_t, 0) {
+            -1 => Err(io::Error::last_os_error()),
+            fd => Ok(OwnedFd::from_raw_fd(fd as i32)),
+        }
+    }
+}
+
+/// The kernel's release and the machine's architecture.
+pub fn kernel_and_machine() -> io::Result<(String, String)> {
+    let mut names = MaybeUninit::<libc::utsname>::zeroed();
+    // SAFETY: the call fills in the structure, whose fields are strings that end in zero; zeros are valid before that too.
+    unsafe {
+        if libc::uname(names.as_mut_ptr()) == -1 {
+            return Err(io::Error::last_os_error());
+        }
+        let names = names.assume_init_ref();
+        let text = |field: &[libc::c_char]| CStr::from_ptr(field.as_ptr()).to_string_lossy().into_owned();
+        Ok((text(&names.release), text(&names.machine)))
+    }
+}
+
+/// Gives memory that was freed back to the system, which the GNU C library would otherwise keep for later.
+pub fn return_freed_memory() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: the call only looks for whole free pages of the allocator, under the allocator's own locks.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
+/// A socket that sees every packet of one device, in both directions. It never blocks.
+pub struct PacketSocket(OwnedFd);
+
+/// A packet as the socket gave it.
+#[derive(Debug, Clone, Copy)]
+pub struct Received {
+    /// Its length on the device, of which the buffer has the first bytes.
+    pub wire_bytes: usize,
+    /// When the kernel saw it, on the realtime clock.
+    pub realtime_ns: Option<u64>,
+    /// Whether the device sends it.
+    pub outgoing: bool,
+    /// The kind of device: an `ARPHRD_` constant.
+    pub device_type: u16,
+}
+
+/// Room for the timestamp's control message (32 bytes on 64-bit machines), aligned as the kernel writes it.
+#[repr(C, align(8))]
+struct Control([u8; 64]);
+
+impl PacketSocket {
+    /// Opens a socket that sees nothing yet.
+    pub fn open() -> io::Result<Self> {
+        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+        let fd = socket(AddressFamily::Packet, SockType::Raw, flags, None)?;
+        setsockopt(&fd, sockopt::ReceiveTimestampns, &true)?;
+        Ok(Self(fd))
+    }
+
+    /// Lets the kernel hold so many bytes of packets that were not read yet, beyond `net.core.rmem_max` where that is permitted.
+    pub fn set_buffer_bytes(&self, bytes: usize) -> io::Result<()> {
+        setsockopt(&self.0, sockopt::RcvBufForce, &bytes).or_else(|_| setsockopt(&self.0, sockopt::RcvBuf, &bytes))?;
+        Ok(())
+    }
+
+    /// Begins to see the packets of the device with that index. A device that is down is an error.
+    pub fn bind(&self, interface_index: u32) -> io::Result<()> {
+        // SAFETY: all zeros is a valid `sockaddr_ll`.
+        let mut address: libc::sockaddr_ll = unsafe { mem::zeroed() };
+        address.sll_family = libc::AF_PACKET as u16;
+        address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+        address.sll_ifindex = interface_index as i32;
+        // SAFETY: the pointer and the length are those of `address`, which lives through the call.
+        check(unsafe {
+            libc::bind(self.0.as_raw_fd(), (&raw const address).cast(), mem::size_of_val(&address) as u32)
+        })?;
+        // The kernel binds to a device that is down too, and would tell with the first packet that is asked for.
+        match getsockopt(&self.0, sockopt::SocketError)? {
+            0 => Ok(()),
+            error => Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+
+    /// Reads the next packet's first bytes into `buffer`; `None` when there is none yet.
+    pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<Received>> {
+        // SAFETY: all zeros are valid values of both structures.
+        let (mut source, mut message): (libc::sockaddr_ll, libc::msghdr) = unsafe { mem::zeroed() };
+        let mut control = Control([0; 64]);
+        let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+        message.msg_name = (&raw mut source).cast();
+        message.msg_namelen = mem::size_of_val(&source) as u32;
+        message.msg_iov = &raw mut part;
+        message.msg_iovlen = 1;
+        message.msg_control = control.0.as_mut_ptr().cast();
+        message.msg_controllen = control.0.len() as _;
+        // MSG_TRUNC: the packet's length is returned, however short the buffer is.
+        // SAFETY: every pointer in `message` is to a local or to `buffer`, with its length, and all live through the call.
+        let received = unsafe { libc::recvmsg(self.0.as_raw_fd(), &raw mut message, libc::MSG_TRUNC) };
+        if received < 0 {
+            let error = io::Error::last_os_error();
+            return match error.kind() {
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(None),
+                _ => Err(error),
+            };
+        }
+        Ok(Some(Received {
+            wire_bytes: received as usize,
+            // SAFETY: the kernel has filled in `message`, and `control`, which it points to, is still there.
+            realtime_ns: unsafe { timestamp_ns(&message) },
+            outgoing: source.sll_pkttype == libc::PACKET_OUTGOING,
+            device_type: source.sll_hatype,
+        }))
+    }
+
+    /// Ends seeing packets, without losing those that wait to be read.
+    pub fn refuse_more(&self) -> io::Result<()> {
+        // A classic BPF program of one instruction, "return 0": it keeps nothing of any packet.
+        let mut nothing = libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: 0 };
+        let program = libc::sock_fprog { len: 1, filter: &raw mut nothing };
+        // SAFETY: the program and its one instruction live through the call, which copies them.
+        check(unsafe {
+            libc::setsockopt(
+                self.0.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_ATTACH_FILTER,
+                (&raw const program).cast(),
+                mem::size_of_val(&program) as u32,
+            )
+        })
+    }
+
+    /// Packets that found the socket's buffer full, since this was last asked.
+    pub fn drops(&self) -> io::Result<u64> {
+        let mut counts = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
+        let mut length = mem::size_of_val(&counts) as u32;
+        // SAFETY: the kernel writes at most `length` bytes into `counts`, of which every value is valid.
+        check(unsafe {
+            libc::getsockopt(
+                self.0.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                (&raw mut counts).cast(),
+                &raw mut length,
+            )
+        })?;
+        Ok(u64::from(counts.tp_drops))
+    }
+}
+
+impl AsFd for PacketSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// The kernel's timestamp among the control messages.
+///
+/// # Safety
+/// `message` must have been filled in by `recvmsg`, and its control buffer must be there.
+unsafe fn timestamp_ns(message: &libc::msghdr) -> Option<u64> {
+    // SAFETY: the caller's promise is what the CMSG_ functions need. The data of a message of this type is a `timespec`, perhaps not
+    // aligned as one.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(message);
+        while !header.is_null() {
+            if (*header).cmsg_level == libc::SOL_SOCKET && (*header).cmsg_type == libc::SCM_TIMESTAMPNS {
+                let time = libc::CMSG_DATA(header).cast::<libc::timespec>().read_unaligned();
+                let seconds = u64::try_from(time.tv_sec).ok()?;
+                return seconds.checked_mul(1_000_000_000)?.checked_add(u64::try_from(time.tv_nsec).ok()?);
+            }
+            header = libc::CMSG_NXTHDR(message, header);
+        }
+        None
+    }
+}
+
+fn check(result: libc::c_int) -> io::Result<()> {
+    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

@@ -1,0 +1,204 @@
+//! An agent under test: the real binary, spoken to over its pipes.
+#![allow(dead_code)] // Each file of tests uses a part.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
+use serde_json::{Value, json};
+
+/// Longer than anything here takes, however busy the machine is: a test that hangs fails.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+pub struct Agent {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    lines: Receiver<String>,
+    next_id: u64,
+}
+
+impl Agent {
+    /// An agent in the namespace of the test: needs no permissions.
+    pub fn here() -> Self {
+        Self::start(&["node", "--name", "here", "--here"])
+    }
+
+    /// A greeted agent in a namespace of its own. `None`, with the reason printed, where the machine does not permit it; a failure where
+    /// it is expected to.
+    pub fn in_own_namespace() -> Option<Self> {
+        let mut agent = Self::start(&["node", "--name", "n1"]);
+        let hello = b"{\"id\": 0, \"op\": \"hello\", \"protocol\": 1, \"version\": \"test\"}\n";
+        // Where the agent has given up already, its end tells why.
+        let _ = agent.stdin.as_mut().expect("a pipe").write_all(hello);
+        match agent.lines.recv_timeout(PATIENCE) {
+            Ok(line) => {
+                let response: Value = serde_json::from_str(&line).expect("a response is JSON");
+                assert_eq!(response["id"], 0);
+                assert_eq!(response["ok"]["name"], "n1");
+                Some(agent)
+            }
+            Err(RecvTimeoutError::Timeout) => panic!("no answer to hello"),
+            Err(RecvTimeoutError::Disconnected) => {
+                let mut reason = String::new();
+                let stderr = agent.child.stderr.take().expect("a pipe");
+                BufReader::new(stderr).read_to_string(&mut reason).expect("text");
+                assert_eq!(agent.wait().code(), Some(3), "{reason}");
+                let is_expected = std::env::var("SIXBENCH_EXPECT_LAB").is_ok_and(|value| value == "1");
+                assert!(!is_expected, "SIXBENCH_EXPECT_LAB=1, but: {reason}");
+                println!("skipped: {reason}");
+                None
+            }
+        }
+    }
+
+    fn start(arguments: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_sixbench-agent"))
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the agent starts");
+        let stdin = child.stdin.take();
+        let stdout = BufReader::new(child.stdout.take().expect("a pipe"));
+        let (sender, lines) = channel();
+        thread::spawn(move || {
+            for line in stdout.lines() {
+                if sender.send(line.expect("UTF-8")).is_err() {
+                    break;
+                }
+            }
+        });
+        Self { child, stdin, lines, next_id: 0 }
+    }
+
+    pub fn greeted(mut self) -> Self {
+        self.ok("hello", json!({"protocol": 1, "version": "test"}));
+        self
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends bytes as they are.
+    pub fn send_raw(&mut self, bytes: &[u8]) {
+        let stdin = self.stdin.as_mut().expect("standard input is open");
+        stdin.write_all(bytes).expect("the agent reads");
+    }
+
+    /// Sends a request and returns its number.
+    pub fn send(&mut self, op: &str, parameters: Value) -> u64 {
+        self.next_id += 1;
+        let mut request = parameters;
+        request["id"] = json!(self.next_id);
+        request["op"] = json!(op);
+        self.send_raw(format!("{request}\n").as_bytes());
+        self.next_id
+    }
+
+    /// The next response, whichever request it answers.
+    pub fn receive(&mut self) -> Value {
+        let line = self.lines.recv_timeout(PATIENCE).expect("a response");
+        serde_json::from_str(&line).expect("a response is JSON")
+    }
+
+    /// Sends a request and returns the next response, which must answer it.
+    pub fn ask(&mut self, op: &str, parameters: Value) -> Value {
+        let id = self.send(op, parameters);
+        let response = self.receive();
+        assert_eq!(response["id"], id, "{response}");
+        response
+    }
+
+    /// The result of a request that succeeds.
+    pub fn ok(&mut self, op: &str, parameters: Value) -> Value {
+        let mut response = self.ask(op, parameters);
+        assert!(response.get("error").is_none(), "{op}: {response}");
+        response["ok"].take()
+    }
+
+    /// The error of a request that fails.
+    pub fn error(&mut self, op: &str, parameters: Value) -> Value {
+        let mut response = self.ask(op, parameters);
+        assert!(response.get("ok").is_none(), "{op}: {response}");
+        response["error"].take()
+    }
+
+    /// Runs a command that must succeed and returns its standard output.
+    pub fn exec(&mut self, argv: &[&str]) -> String {
+        let answer = self.ok("exec", json!({"argv": argv}));
+        assert_eq!(answer["exit"], 0, "{argv:?}: {answer}");
+        answer["stdout"].as_str().expect("text").to_owned()
+    }
+
+    pub fn close_stdin(&mut self) {
+        self.stdin = None;
+    }
+
+    pub fn kill(&mut self) {
+        self.child.kill().expect("it runs");
+    }
+
+    pub fn wait(&mut self) -> ExitStatus {
+        self.child.wait().expect("it is our child")
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A named pipe: who holds its other end, and until when, is known without asking again and again.
+pub struct Fifo(PathBuf);
+
+impl Fifo {
+    pub fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("sixbench-test-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        mkfifo(&path, Mode::S_IRWXU).expect("the folder for temporary files takes a FIFO");
+        Self(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub fn text(&self) -> &str {
+        self.0.to_str().expect("UTF-8")
+    }
+
+    /// Waits until somebody writes a line, and returns a handle that ends when all writers are gone.
+    pub fn first_line(&self) -> (String, Receiver<()>) {
+        let path = self.0.clone();
+        let (line_sender, line) = channel();
+        let (end_sender, end) = channel();
+        thread::spawn(move || {
+            let mut reader = BufReader::new(File::open(path).expect("a FIFO"));
+            let mut text = String::new();
+            reader.read_line(&mut text).expect("text");
+            let _ = line_sender.send(text.trim_end().to_owned());
+            let _ = reader.read_to_string(&mut String::new());
+            let _ = end_sender.send(());
+        });
+        (line.recv_timeout(PATIENCE).expect("somebody writes a line"), end)
+    }
+}
+
+impl Drop for Fifo {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}

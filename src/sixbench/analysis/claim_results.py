@@ -1,0 +1,87 @@
+"""Our results as claims ask for them: by workload, path, metric and levels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ..model.experiment import Combination
+from ..model.finding import Estimate, Finding
+from ..model.metric import METRICS
+from ..model.paper import Selector
+from ..model.workload import Scalar
+from ..stats import Comparison, Pairs, compare
+from .estimates import group_trials
+
+if TYPE_CHECKING:
+    from ..store import Run
+
+Levels = Mapping[str, Scalar]
+
+
+class Results:
+    """A run with its findings and estimates, indexed."""
+
+    def __init__(self, run: Run, findings: Sequence[Finding], estimates: Sequence[Estimate]) -> None:
+        self.experiment = run.manifest.experiment
+        self.cores = run.manifest.environment.cores
+        self._groups = group_trials(run)
+        self._findings = {(f.combination, f.path, f.metric): f for f in findings if not f.is_aa}
+        self._estimates = {(e.combination, e.path, e.metric): e for e in estimates}
+
+    def combinations(self, selector: Selector) -> list[Combination]:
+        """Those of the experiment that a selector means, in order."""
+        return [
+            combination
+            for combination in self.experiment.combinations
+            if combination.workload.kind in selector.workloads
+            and all(level_of(combination, column) in values for column, values in selector.levels.items())
+        ]
+
+    def finding(self, combination: Combination, path: str, metric: str) -> Finding | None:
+        """The path against the baseline."""
+        return self._findings.get((combination.name, path, metric))
+
+    def estimate(self, combination: Combination, path: str, metric: str) -> Estimate | None:
+        """The path's own value."""
+        return self._estimates.get((combination.name, path, metric))
+
+    def by_block(self, combination: Combination, path: str, metric: str) -> dict[int, float]:
+        """The values of the valid trials."""
+        group = self._groups.get((combination.name, path))
+        column = METRICS[metric].column
+        trials = {} if group is None else group.ok
+        return {block: trial.metrics[column] for block, trial in trials.items() if column in trial.metrics}
+
+    def ratio_by_block(self, combination: Combination, path: str, metric: str) -> dict[int, float]:
+        """Path over baseline where both have a valid trial in the block; not where a value is not positive."""
+        own = self.by_block(combination, path, metric)
+        base = self.by_block(combination, self.experiment.baseline, metric)
+        return {block: own[block] / base[block] for block in own if base.get(block, 0) > 0 and own[block] > 0}
+
+    def compare(self, then: Mapping[int, float], at: Mapping[int, float], margin: float | None = None) -> Comparison:
+        """Two series of values, by block, in pairs: `then` over `at`, as any path is compared with its baseline."""
+        statistics = self.experiment.statistics
+        blocks = sorted(then.keys() & at.keys())
+        pairs = Pairs(path=[then[block] for block in blocks], baseline=[at[block] for block in blocks])
+        return compare(pairs, confidence=statistics.confidence, margin=statistics.margin if margin is None else margin)
+
+    def without(self, combinations: Sequence[Combination], factor: str) -> list[list[Combination]]:
+        """Combinations in groups that differ in nothing but `factor`, each in the order of its levels."""
+        groups: dict[object, list[Combination]] = {}
+        for combination in combinations:
+            rest = {column: value for column, value in combination.levels.items() if column != factor}
+            if level_of(combination, factor) is not None:
+                groups.setdefault((combination.workload.kind, tuple(sorted(rest.items(), key=str))), []).append(
+                    combination
+                )
+        return [sorted(group, key=lambda c: _order(level_of(c, factor))) for group in groups.values()]
+
+
+def level_of(combination: Combination, column: str) -> Scalar | None:
+    """A level of the combination, or else the parameter of its workload that has the column."""
+    return combination.levels.get(column, combination.workload.params.get(column))
+
+
+def _order(value: Scalar | None) -> tuple[bool, float, str]:
+    return (isinstance(value, str), 0.0 if isinstance(value, str) or value is None else float(value), str(value))

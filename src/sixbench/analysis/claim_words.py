@@ -1,0 +1,51 @@
+"""The numbers of a verdict in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..model.experiment import Combination
+from ..model.metric import METRICS
+from ..model.units import format_duration, format_rate, format_size, scale
+from ..model.workload import Scalar
+
+
+def percent(value: float) -> str:
+    """`+1.4 %`, `−15 %`: as many digits as make sense."""
+    text = f"{abs(value):.2g}" if abs(value) < 10 else f"{abs(value):.0f}"
+    sign = "" if float(text) == 0 else "+" if value > 0 else "−"
+    return f"{sign}{text} %"
+
+
+def percent_with_interval(value: float, low: float, high: float) -> str:
+    """Such as `−1.4 % (−1.5 % to −1.3 %)`."""
+    return f"{percent(value)} ({percent(low)} to {percent(high)})"
+
+
+def quantity(metric: str, value: float) -> str:
+    """A value of a metric, with the prefix that reads best."""
+    scaled, unit = scale(value, METRICS[metric].unit)
+    return f"{scaled:.4g} {unit}"
+
+
+def level(column: str, value: Scalar) -> str:
+    """A level with its unit."""
+    if isinstance(value, (str, bool)):
+        return str(value)
+    for suffix, form in (("_bytes", format_size), ("_bps", format_rate), ("_ns", format_duration)):
+        if column.endswith(suffix):
+            return form(value)
+    return f"{value:g}"
+
+
+def place(combination: Combination, path: str, metric: str, without: str = "") -> str:
+    """What a comparison is of: `tcp-rr rtt_mean of ipv6 at message 64B`."""
+    levels: Mapping[str, Scalar] = {c: v for c, v in combination.levels.items() if c != without}
+    at = ", ".join(f"{_factor(column)} {level(column, value)}" for column, value in levels.items())
+    return f"{combination.workload.kind} {metric} of {path}" + (f" at {at}" if at else "")
+
+
+def _factor(column: str) -> str:
+    for suffix in ("_bytes", "_bps", "_ns", "_pps"):
+        column = column.removesuffix(suffix)
+    return column.replace("_", " ")

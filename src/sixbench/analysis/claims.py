@@ -1,0 +1,134 @@
+"""What became of a paper's claims and numbers in a run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..model.finding import ClaimResult, ClaimVerdict, Estimate, Finding, PublishedComparison
+from ..model.paper import (
+    Claim,
+    Contrast,
+    Direction,
+    InTheory,
+    Magnitude,
+    Paper,
+    Quantifier,
+    Trend,
+    Untestable,
+)
+from .claim_results import Results
+from .claim_votes import (
+    MIN_BLOCKS,
+    Outcome,
+    Vote,
+    contrast_votes,
+    direction_votes,
+    magnitude_votes,
+    trend_votes,
+)
+from .claim_words import percent
+from .published_values import compare_published, in_theory
+
+if TYPE_CHECKING:
+    from ..store import Run
+
+
+def judge(
+    paper: Paper, run: Run, findings: Sequence[Finding], estimates: Sequence[Estimate]
+) -> tuple[list[ClaimResult], list[PublishedComparison]]:
+    """A verdict on every claim, and our number beside every published one, in the order of the paper.
+
+    *reproduced*: as many of the comparisons as the claim speaks of (all, most, any) show it, each by an interval or a
+    test at the experiment's confidence. *opposite*: as many show the contrary. *not reproduced*: neither; which may
+    be because there is nothing, or because the run is too short to show it, and the reason says which. *not testable
+    here*: the experiment cannot tell, the run has no such trials, or fewer than three valid ones of each.
+    """
+    results = Results(run, findings, estimates)
+    return [_judge(claim, results) for claim in paper.claims], compare_published(paper, results)
+
+
+def _judge(claim: Claim, results: Results) -> ClaimResult:
+    verdict, reason, evidence = _decide(claim, results)
+    source = claim.source if claim.page is None else f"{claim.source}, p. {claim.page}"
+    return ClaimResult(
+        claim=claim.name, text=claim.text, source=source, verdict=verdict, reason=reason, evidence=evidence
+    )
+
+
+def _decide(claim: Claim, results: Results) -> tuple[ClaimVerdict, str, list[str]]:
+    match claim.test:
+        case Untestable(reason=reason):
+            return "not testable here", reason, []
+        case InTheory() as test:
+            ours = in_theory(test.theory)
+            inside = test.low <= ours <= test.high
+            between = f"the paper's {test.low:g} to {test.high:g} %"
+            reason = f"the headers make {ours:.3g} %, {'within' if inside else 'outside'} {between}"
+            return "reproduced" if inside else "not reproduced", reason, []
+        case Direction() as test:
+            return _count(direction_votes(test, results), test.quantifier, f"{test.expect}")
+        case Magnitude() as test:
+            shown = f"{percent(test.low)} to {percent(test.high)} ({test.formula.replace('-', ' ')})"
+            return _count(magnitude_votes(test, results), test.quantifier, shown)
+        case Trend() as test:
+            return _count(trend_votes(test, results), test.quantifier, f"it {test.expect}")
+        case Contrast() as test:
+            expected = "the same" if test.expect == "same" else f"it {test.expect}"
+            return _count(contrast_votes(test, results), test.quantifier, expected)
+
+
+_NEEDED = {"all": "in all", "most": "in more than half", "any": "in at least one"}
+
+
+def _count(votes: list[Vote], quantifier: Quantifier, expected: str) -> tuple[ClaimVerdict, str, list[str]]:
+    """The verdict that the votes make together; those that say nothing for want of trials do not count."""
+    evidence = [vote.sentence for vote in votes]
+    known = [vote for vote in votes if vote.outcome != "unknown"]
+    if not votes:
+        return "not testable here", "this run has no trial of what the claim is about", evidence
+    if not known:
+        most = max(vote.n for vote in votes)
+        return (
+            "not testable here",
+            f"too few valid trials: at most {most} in a comparison, and at least {MIN_BLOCKS} are needed",
+            evidence,
+        )
+    outcomes: Counter[Outcome] = Counter(vote.outcome for vote in known)
+    verdict: ClaimVerdict = "not reproduced"
+    if _enough(outcomes["agrees"], len(known), quantifier):
+        verdict = "reproduced"
+    elif _enough(outcomes["contradicts"], len(known), "all" if quantifier == "any" else quantifier):
+        verdict = "opposite"
+    return verdict, _reason(known, len(votes) - len(known), quantifier, expected, outcomes), evidence
+
+
+def _enough(count: int, total: int, quantifier: Quantifier) -> bool:
+    return count == total if quantifier == "all" else 2 * count > total if quantifier == "most" else count > 0
+
+
+def _reason(known: list[Vote], unknown: int, quantifier: Quantifier, expected: str, outcomes: Counter[Outcome]) -> str:
+    left = f"; {unknown} more with too few valid trials" if unknown else ""
+    if len(known) == 1:
+        [vote] = known
+        undecided = "; inconclusive, more blocks may tell" if vote.undecided else ""
+        return f"{vote.sentence}; claimed: {expected}{_SENSE[vote.outcome]}{undecided}{left}"
+    ns = sorted({vote.n for vote in known})
+    n = f"n = {ns[0]}" if len(ns) == 1 else f"n = {ns[0]} to {ns[-1]}"
+    changes = sorted(vote.change_percent for vote in known if vote.change_percent is not None)
+    spread = f", changes from {percent(changes[0])} to {percent(changes[-1])}" if changes else ""
+    open_votes = sum(vote.undecided for vote in known)
+    undecided = f"; {open_votes} inconclusive, where more blocks may tell" if open_votes else ""
+    return (
+        f"claimed {_NEEDED[quantifier]}: {expected}; shown by {outcomes['agrees']} of {len(known)} comparisons, "
+        f"the contrary by {outcomes['contradicts']} ({n}{spread}){undecided}{left}"
+    )
+
+
+_SENSE: dict[Outcome, str] = {
+    "agrees": "",
+    "contradicts": ", and this is the contrary",
+    "neither": ", which this does not show",
+    "unknown": "",
+}

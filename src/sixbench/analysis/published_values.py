@@ -1,0 +1,132 @@
+"""A paper's numbers with ours beside them, each by the paper's own formula."""
+
+from __future__ import annotations
+
+import math
+
+from .. import theory
+from ..model.experiment import Combination
+from ..model.finding import PublishedComparison
+from ..model.metric import METRICS
+from ..model.paper import UNIT_FACTORS, OurMeasurement, OurTheory, Paper, PublishedValue
+from .claim_results import Results, level_of
+from .claim_votes import in_percent
+
+
+def compare_published(paper: Paper, results: Results) -> list[PublishedComparison]:
+    """One for each published value, in order; `ours` is None where nothing of this run compares, and the note says
+    why."""
+    return [_compare(paper, value, results) for value in paper.values]
+
+
+def in_theory(ours: OurTheory) -> float:
+    """What headers alone make: bytes or percent. TCP carries no options here, as in Table 1 of raicu-stack-rtt."""
+    if ours.message_bytes is not None:
+        first, other = (_row(mechanism, ours) for mechanism in ("native4", ours.mechanism))
+        if ours.quantity == "extra_wire_percent":
+            return 100 * (other.wire_bytes / first.wire_bytes - 1)
+        return 100 * (other.header_bytes - first.header_bytes) / ours.message_bytes
+    packet = theory.full_packet(ours.mechanism, ours.transport)
+    if ours.quantity == "overhead_percent":
+        return 100 * packet.overhead_ratio
+    return float(getattr(packet, ours.quantity))
+
+
+def _row(mechanism: str, ours: OurTheory) -> theory.Row:
+    [row] = theory.table((mechanism,), (ours.transport,), (ours.message_bytes,), timestamps=False)
+    return row
+
+
+def _compare(paper: Paper, value: PublishedValue, results: Results) -> PublishedComparison:
+    factor, unit = _base_unit(value)
+    numbers: _Numbers = (None, None, None)
+    reason = ""
+    match value.ours:
+        case OurTheory() as ours:
+            numbers = (in_theory(ours), None, None)
+            reason = "ours is computed, not measured"
+        case OurMeasurement() as ours:
+            numbers, reason = _measured(ours, results)
+    system = "" if value.system is None else f"{paper.systems[value.system]}: "
+    printed = "" if value.printed is None else f'printed as "{value.printed}"'
+    return PublishedComparison(
+        source=value.source if value.page is None else f"{value.source}, p. {value.page}",
+        what=system + value.what,
+        published=value.value * factor,
+        unit=unit,
+        ours=numbers[0],
+        ours_low=numbers[1],
+        ours_high=numbers[2],
+        note="; ".join(part for part in (printed, value.note, reason) if part),
+    )
+
+
+_Numbers = tuple[float | None, float | None, float | None]
+"""Ours, and its interval."""
+
+_NOTHING: _Numbers = (None, None, None)
+
+
+def _base_unit(value: PublishedValue) -> tuple[float, str]:
+    """What turns a published number into the metric's unit, which is how reports take it."""
+    for (theirs, own), factor in UNIT_FACTORS.items():
+        if value.unit == theirs:
+            return factor, own
+    return 1.0, value.unit
+
+
+def _measured(ours: OurMeasurement, results: Results) -> tuple[_Numbers, str]:
+    selector = ours.selector
+    cells = [(c, path) for c in results.combinations(selector) for path in selector.paths]
+    if not cells:
+        return _NOTHING, "this run has no such combination"
+    found = [numbers for cell in cells if (numbers := _cell(ours, results, *cell))[0] is not None]
+    if not found:
+        return _NOTHING, "no valid trial in this run"
+    if len(found) == 1:
+        return found[0], ""
+    mean = math.fsum(number[0] or 0 for number in found) / len(found)
+    return (mean, None, None), f"ours is the mean over {len(found)} combinations"
+
+
+def _cell(ours: OurMeasurement, results: Results, combination: Combination, path: str) -> _Numbers:
+    metric = ours.selector.metric
+    if ours.formula in ("value", "points"):
+        return _absolute(ours, results, combination, path)
+    if ours.against:
+        other = _at(results, combination, ours)
+        if other is None:
+            return _NOTHING
+        change = results.compare(results.by_block(combination, path, metric), results.by_block(other, path, metric))
+        ends = (change.ratio, change.low, change.high)
+    else:
+        finding = results.finding(combination, path, metric)
+        if finding is None or finding.ratio is None:
+            return _NOTHING
+        ends = (finding.ratio, finding.ci_low, finding.ci_high)
+    first, low, high = (None if ratio is None else in_percent(ours.formula, ratio) for ratio in ends)
+    return first, low, high
+
+
+def _absolute(ours: OurMeasurement, results: Results, combination: Combination, path: str) -> _Numbers:
+    metric = ours.selector.metric
+    estimate = results.estimate(combination, path, metric)
+    if estimate is None:
+        return _NOTHING
+    share = 100 / results.cores if METRICS[metric].unit == "cores" else 1.0
+    if ours.formula == "points":
+        base = results.estimate(combination, results.experiment.baseline, metric)
+        return (None if base is None else share * (estimate.value - base.value)), None, None
+    ends = (estimate.ci_low, estimate.ci_high)
+    low, high = (None if end is None else share * end for end in ends)
+    return share * estimate.value, low, high
+
+
+def _at(results: Results, combination: Combination, ours: OurMeasurement) -> Combination | None:
+    """The combination that differs from this one in the levels to compare with."""
+    wanted = {**combination.levels, **ours.against}
+    for other in results.experiment.combinations:
+        same_kind = other.workload.kind == combination.workload.kind
+        if same_kind and all(level_of(other, column) == value for column, value in wanted.items()):
+            return other
+    return None

@@ -1,0 +1,80 @@
+"""`sixbench papers`."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+import typer
+
+from .common import load_paper, print_json
+
+if TYPE_CHECKING:
+    from ..model.paper import Claim, Paper
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("papers")(papers)
+
+
+def papers(
+    name: str | None = typer.Argument(None, help="One paper; all of them otherwise."),
+    json: bool = typer.Option(False, "--json", help="Print as JSON."),
+) -> None:
+    """The papers that can be reproduced: what they measured, what they claim."""
+    from dataclasses import asdict
+
+    from ..model.errors import UsageError
+    from ..plan.shipped import shipped_names
+
+    known = {shipped: paper for shipped in shipped_names() if (paper := load_paper(shipped)) is not None}
+    if name is not None and name not in known:
+        raise UsageError(f'there is no paper "{name}"; there are {", ".join(known)}')
+    shown = known if name is None else {name: known[name]}
+    if json:
+        print_json({"schema": "sixbench.papers/1", "papers": [asdict(paper) for paper in shown.values()]})
+    elif name is None:
+        _print_list(known)
+        others = [shipped for shipped in shipped_names() if shipped not in known]
+        typer.echo(f"other experiments that are shipped: {', '.join(others)}")
+    else:
+        _print_paper(known[name])
+
+
+def _print_list(known: dict[str, Paper]) -> None:
+    for paper in known.values():
+        year = f" ({paper.year})" if paper.year else ""
+        typer.echo(f"{paper.name}")
+        typer.echo(_indented(f"{', '.join(paper.authors)}{year}: {paper.title}"))
+        counts = f"{len(paper.values)} published numbers, {len(paper.claims)} claims"
+        typer.echo(_indented(f"{counts}; run it with: sixbench run {paper.name}"))
+        typer.echo("")
+
+
+def _print_paper(paper: Paper) -> None:
+    year = f", {paper.year}" if paper.year else ""
+    typer.echo(f"{paper.title}\n{', '.join(paper.authors)}. {paper.published}{year}\n")
+    typer.echo(textwrap.fill(paper.doc, 100) + "\n")
+    typer.echo("Claims")
+    for claim in paper.claims:
+        typer.echo(_indented(f'"{claim.text}" ({_place(claim)})'))
+    typer.echo("\nPublished numbers")
+    for value in paper.values:
+        system = f", {paper.systems.get(value.system, value.system)}" if value.system else ""
+        number = value.printed or f"{value.value:g} {value.unit}"
+        typer.echo(_indented(f"{value.source}: {value.what}{system}: {number}"))
+    remarks = (("How it is read here", paper.notes), ("What this experiment does otherwise", paper.deviations))
+    for title, notes in remarks:
+        if notes:
+            typer.echo(f"\n{title}")
+            for note in notes:
+                typer.echo(_indented(note))
+
+
+def _place(claim: Claim) -> str:
+    return claim.source if claim.page is None else f"{claim.source}, page {claim.page}"
+
+
+def _indented(text: str) -> str:
+    return textwrap.fill(" ".join(text.split()), 100, initial_indent="  ", subsequent_indent="    ")

@@ -1,0 +1,154 @@
+"""`sixbench theory`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from .common import print_json
+
+if TYPE_CHECKING:
+    from ..theory import FullPacket, Row
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("theory")(theory)
+
+
+def theory(
+    path: list[str] = typer.Option(
+        [], "--path", metavar="MECHANISM", help="native4, native6, ...; may be repeated; default: both native ones."
+    ),
+    protocol: list[str] = typer.Option([], "--protocol", metavar="tcp|udp", help="May be repeated; default: both."),
+    mtu: list[int] = typer.Option([1500], "--mtu", metavar="BYTES", help="IP MTU of the link; may be repeated."),
+    size: list[str] = typer.Option(
+        [],
+        "--size",
+        metavar="SIZE",
+        help="Size of a message, such as 1KiB; may be repeated; default: what fills one packet.",
+    ),
+    rate: str = typer.Option("100Mbit", "--rate", metavar="RATE", help="Rate of the link."),
+    mss: str | None = typer.Option(None, "--mss", metavar="SIZE", help="TCP_MAXSEG, options included."),
+    timestamps: bool = typer.Option(
+        True, "--timestamps/--no-timestamps", help="Whether TCP carries timestamps (12 bytes), as Linux does."
+    ),
+    table_1: bool = typer.Option(False, "--table-1", help="Table 1 of raicu-stack-rtt, as printed there."),
+    json: bool = typer.Option(False, "--json", help="Print as JSON."),
+) -> None:
+    """Print header overhead, wire efficiency and goodput limits over Ethernet."""
+    from dataclasses import asdict
+
+    from ..theory import raicu_table_1
+
+    if table_1:
+        columns = raicu_table_1()
+        if json:
+            print_json({"schema": "sixbench.theory/1", "columns": [asdict(column) for column in columns]})
+        else:
+            _print_table_1(columns)
+        return
+    rows = _rows(path, protocol, mtu, size, rate, mss, timestamps)
+    if json:
+        print_json({"schema": "sixbench.theory/1", "rate": rate, "rows": [asdict(row) for row in rows]})
+    else:
+        _print_rows(rows, rate)
+
+
+def _rows(
+    paths: list[str],
+    protocols: list[str],
+    mtus: list[int],
+    sizes: list[str],
+    rate: str,
+    mss: str | None,
+    timestamps: bool,
+) -> list[Row]:
+    from ..model.errors import UsageError
+    from ..model.units import parse_rate, parse_size
+    from ..theory import Transport, table
+
+    transports: list[Transport] = []
+    for protocol in protocols or ["tcp", "udp"]:
+        if protocol not in ("tcp", "udp"):
+            raise UsageError(f"--protocol {protocol}: there are tcp and udp")
+        transports.append("tcp" if protocol == "tcp" else "udp")
+    rows: list[Row] = []
+    try:
+        for mtu in mtus:
+            rows += table(
+                mechanisms=paths or ["native4", "native6"],
+                transports=transports,
+                sizes_bytes=[parse_size(size) for size in sizes] or [None],
+                mtu_bytes=mtu,
+                rate_bps=parse_rate(rate),
+                mss_bytes=None if mss is None else parse_size(mss),
+                timestamps=timestamps,
+            )
+    except ValueError as error:
+        raise UsageError(f"theory: {error}") from error
+    return rows
+
+
+def _print_rows(rows: list[Row], rate: str) -> None:
+    from ..model.units import format_size, scale
+
+    heads = [
+        "path",
+        "protocol",
+        "MTU",
+        "payload",
+        "packets",
+        "headers",
+        "on the wire",
+        "overhead",
+        "efficiency",
+        f"goodput limit at {rate}",
+    ]
+    cells = []
+    for row in rows:
+        limit, unit = scale(row.goodput_limit_bps or 0.0, "bit/s")
+        cells.append(
+            [
+                *(row.mechanism, row.transport, str(row.mtu_bytes), format_size(row.payload_bytes), str(row.packets)),
+                *(
+                    f"{row.header_bytes} B",
+                    f"{row.wire_bytes} B",
+                    f"{100 * row.overhead_ratio:.2f} %",
+                    f"{100 * row.efficiency_ratio:.2f} %",
+                ),
+                f"{limit:.3f} {unit}",
+            ]
+        )
+    _print_table(heads, cells)
+    typer.echo(
+        "\noverhead: headers to payload; efficiency: payload to what the wire carries, preamble, FCS and gap included"
+    )
+
+
+def _print_table_1(columns: list[FullPacket]) -> None:
+    """In the layout of the paper."""
+    heads = ["", *(f"{'IPv4' if c.mechanism == 'native4' else 'IPv6'} {c.transport.upper()}" for c in columns)]
+    layout = [
+        ("TCP/UDP payload", "payload_bytes"),
+        ("TCP/UDP header", "transport_header_bytes"),
+        ("IP payload", "ip_payload_bytes"),
+        ("IP header", "ip_header_bytes"),
+        ("Ethernet header", "ethernet_header_bytes"),
+        ("Total Ethernet MTU", "total_bytes"),
+    ]
+    cells = [[label, *(str(getattr(column, field)) for column in columns)] for label, field in layout]
+    cells.append(["Overhead %", *(f"{100 * column.overhead_ratio:.2f}%" for column in columns)])
+    _print_table(heads, cells)
+
+
+def _print_table(heads: list[str], cells: list[list[str]]) -> None:
+    widths = [max(len(row[i]) for row in [heads, *cells]) for i in range(len(heads))]
+    for row in [heads, *cells]:
+        typer.echo(
+            "  ".join(
+                cell.ljust(width) if i < 2 else cell.rjust(width)
+                for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+        )

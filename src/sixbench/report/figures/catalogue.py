@@ -1,0 +1,23 @@
+"""Which figures a run has, in the order of the report."""
+
+from __future__ import annotations
+
+from ...model.finding import Analysis
+from ...model.workloads import WORKLOADS
+from ...store import Run
+from . import data, dots, sweep
+from .data import Context
+from .drawing import Drawing
+
+
+def drawings(run: Run, analysis: Analysis) -> list[Drawing]:
+    """All figures that the run has something for; none is drawn yet. Empty for a run with nothing to show."""
+    context = Context.of(run.manifest.experiment)
+    found: list[Drawing] = []
+    items = data.measured(analysis)
+    for workload in dict.fromkeys(item.workload for item in items):
+        own = [item for item in items if item.workload == workload]
+        primary = WORKLOADS[workload].primary if workload in WORKLOADS else None
+        found += sweep.drawings(context, [item for item in own if item.main is not None], primary)
+        found += dots.drawings(context, [item for item in own if item.main is None])
+    return found

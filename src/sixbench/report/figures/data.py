@@ -1,0 +1,146 @@
+"""What figures of values are made from: estimates and findings of one workload and metric, sorted into panels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ...model.experiment import Experiment
+from ...model.finding import Analysis, Estimate, Finding
+from ...model.workload import Scalar
+from ...model.workloads import WORKLOADS
+from .. import rows, words
+from .style import PathStyle, path_styles
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """What all figures of a run share."""
+
+    experiment: Experiment
+    styles: dict[str, PathStyle]
+
+    @classmethod
+    def of(cls, experiment: Experiment) -> Context:
+        """That of an experiment."""
+        return cls(experiment=experiment, styles=path_styles(experiment))
+
+    @property
+    def margin(self) -> float:
+        """The margin of equivalence, as a ratio."""
+        return self.experiment.statistics.margin
+
+    @property
+    def confidence(self) -> str:
+        """Such as `95 %`."""
+        return f"{100 * self.experiment.statistics.confidence:g} %"
+
+    def paths(self, present: Iterable[str]) -> list[PathStyle]:
+        """Styles of the paths that are present, in the experiment's order."""
+        names = set(present)
+        return [style for name, style in self.styles.items() if name in names]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """The values of one combination of all factors but the main one."""
+
+    title: str
+    estimates: list[Estimate]
+    findings: list[Finding]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
+    """One metric of one workload.
+
+    Attributes:
+        main: column of the numeric factor with most levels; None where none varies.
+    """
+
+    workload: str
+    metric: str
+    unit: str
+    main: str | None
+    panels: list[Panel]
+
+    @property
+    def title(self) -> str:
+        """Such as `TCP bulk transfer: Goodput, streams 4`."""
+        constant = words.levels(rows.constant(estimate for panel in self.panels for estimate in panel.estimates))
+        name = f"{words.workload_title(self.workload)}: {words.metric_label(self.metric)}"
+        return f"{name}, {constant}" if constant and self.main else name
+
+
+def measured(analysis: Analysis) -> list[Measured]:
+    """Every workload's headline metrics, in order; all metrics of a workload whose headline ones were not measured."""
+    found = []
+    for workload, of_workload in rows.by_workload(analysis.estimates).items():
+        known = WORKLOADS[workload].headline if workload in WORKLOADS else ()
+        shown = [estimate for estimate in of_workload if estimate.metric in known] or of_workload
+        varying = rows.varying(of_workload)
+        main = main_factor(of_workload, varying)
+        others = [column for column in varying if column != main]
+        for metric, estimates in rows.by_metric(shown).items():
+            findings = [f for f in analysis.findings if f.workload == workload and f.metric == metric]
+            panels = _panels(estimates, findings, others)
+            found.append(Measured(workload=workload, metric=metric, unit=estimates[0].unit, main=main, panels=panels))
+    return found
+
+
+def main_factor(items: Sequence[rows.HasLevels], varying: Sequence[str]) -> str | None:
+    """The numeric factor with most levels, the first of equals; None where no numeric factor varies."""
+    best, most = None, 1
+    for column in varying:
+        values = {item.levels[column] for item in items if column in item.levels}
+        if len(values) > most and all(_is_number(value) for value in values):
+            best, most = column, len(values)
+    return best
+
+
+def combinations(items: Iterable[rows.HasLevels], columns: Sequence[str]) -> list[tuple[Scalar | None, ...]]:
+    """The combinations of levels of these columns that occur, in order of appearance."""
+    return list(dict.fromkeys(tuple(item.levels.get(column) for column in columns) for item in items))
+
+
+def describe(columns: Sequence[str], values: Sequence[Scalar | None]) -> str:
+    """Levels as a panel's title: `link rate 10 Mbit/s, link MTU 1500 B`."""
+    known = {column: value for column, value in zip(columns, values, strict=True) if value is not None}
+    return words.levels(known)
+
+
+def levels_of(items: Iterable[rows.HasLevels], column: str) -> list[float]:
+    """The sorted levels of a numeric factor."""
+    return sorted({float(item.levels[column]) for item in items if column in item.levels})
+
+
+def _panels(estimates: list[Estimate], findings: list[Finding], columns: Sequence[str]) -> list[Panel]:
+    found = []
+    for values in combinations(estimates, columns):
+        found.append(
+            Panel(
+                title=describe(columns, values),
+                estimates=[e for e in estimates if tuple(e.levels.get(column) for column in columns) == values],
+                findings=[f for f in findings if tuple(f.levels.get(column) for column in columns) == values],
+            )
+        )
+    return found
+
+
+def _is_number(value: Scalar) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def tip(style: PathStyle, item: Estimate, column: str | None, finding: Finding | None) -> str:
+    """What a marker says: where it is, its value with its interval, and the comparison."""
+    place = f"{words.factor(column)} {words.level(column, item.levels.get(column))}" if column else ""
+    lines = [f"{style.name}{f', {place}' if place else ''}", words.quantity(item.value, item.unit)]
+    if words.finite(item.ci_low) is not None and words.finite(item.ci_high) is not None:
+        lines[-1] += f" ({words.quantity(item.ci_low, item.unit)} to {words.quantity(item.ci_high, item.unit)})"
+    lines.append(words.count(item.n, "trial"))
+    if finding is not None:
+        row = rows.row(finding)
+        lines.append(f"{row.change_with_interval} against {finding.baseline}: {finding.verdict}")
+    if item.theory is not None:
+        lines.append(f"theory: {words.quantity(item.theory, item.unit)}")
+    return "\n".join(lines)

@@ -1,0 +1,110 @@
+"""Networks that are built: addresses, routes, MTU, rates, and nothing left behind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sixbench.agent import AgentHub
+from sixbench.lab.registry import start_ticks
+from sixbench.model.errors import AgentError, LabError
+from sixbench.plan.experiment_file import read_topology_only
+from sixbench.plan.yaml_source import parse_yaml
+from sixbench.run.laboratory import Laboratory
+
+LINE = """
+nodes: {h1: host, r1: router, r2: router, h2: host}
+links:
+  - {endpoints: [h1, r1], mtu: 9000}
+  - {endpoints: [r1, r2], mtu: 1280, rate: 50Mbit}
+  - {endpoints: [r2, h2], mtu: 1500}
+"""
+
+RING = """
+nodes: {h1: host, r1: router, r2: router, r3: router, h2: host, h3: host}
+links:
+  - {endpoints: [h1, r1]}
+  - {endpoints: [r1, r2]}
+  - {endpoints: [r2, r3]}
+  - {endpoints: [r3, r1]}
+  - {endpoints: [r2, h2], ipv4: [192.168.7.1/24, 192.168.7.2/24], ipv6: ["2001:db8:7::1/64", "2001:db8:7::2/64"]}
+  - {endpoints: [h3, r3]}
+"""
+
+
+def laboratory(hub: AgentHub, text: str) -> Laboratory:
+    return Laboratory(hub, read_topology_only(parse_yaml(text, "test.yaml")))
+
+
+def execute(lab: Laboratory, node: str, *argv: str) -> str:
+    done = lab.agents[node].call("exec", argv=list(argv))
+    assert done["exit"] == 0, done
+    return str(done["stdout"])
+
+
+@pytest.mark.parametrize(("text", "hosts"), [(LINE, ["h1", "h2"]), (RING, ["h1", "h2", "h3"])])
+def test_every_host_reaches_every_host_over_both_families(hub: AgentHub, text: str, hosts: list[str]) -> None:
+    lab = laboratory(hub, text)
+    for client in hosts:
+        for server in hosts:
+            if client != server:
+                lab.check_reachable(client, server, {4, 6})
+
+
+def test_addresses_are_the_ones_that_plan_tells_and_duplicate_detection_is_off(hub: AgentHub) -> None:
+    lab = laboratory(hub, RING)
+    [eth0] = json.loads(execute(lab, "h2", "ip", "-j", "address", "show", "dev", "eth0"))
+    addresses = {(a["local"], a["prefixlen"]): a for a in eth0["addr_info"]}
+    assert ("192.168.7.2", 24) in addresses
+    assert addresses["2001:db8:7::2", 64].get("tentative") is None
+    settings = lab.agents["h2"].call("sysctl", get=["net.ipv6.conf.eth0.accept_dad"])["values"]
+    assert settings["net.ipv6.conf.eth0.accept_dad"] == "0"
+
+
+def test_links_have_their_mtu_and_rate_and_no_offload_where_there_is_a_rate(hub: AgentHub) -> None:
+    lab = laboratory(hub, LINE)
+    [link] = json.loads(execute(lab, "r1", "ip", "-j", "link", "show", "dev", "eth1"))
+    assert link["mtu"] == 1280
+    [tbf] = json.loads(execute(lab, "r1", "tc", "-j", "qdisc", "show", "dev", "eth1"))
+    assert tbf["kind"] == "tbf"
+    assert tbf["options"]["rate"] * 8 == 50_000_000
+    assert "tcp-segmentation-offload: off" in execute(lab, "r1", "ethtool", "-k", "eth1")
+    assert "tcp-segmentation-offload: on" in execute(lab, "r1", "ethtool", "-k", "eth0")
+
+
+def test_a_link_under_1280_carries_ipv4_only(hub: AgentHub) -> None:
+    lab = laboratory(hub, "nodes: {h1: host, h2: host}\nlinks: [{endpoints: [h1, h2], mtu: 576}]")
+    lab.check_reachable("h1", "h2", {4})
+    assert "2001:2::1" not in execute(lab, "h1", "ip", "address")
+
+
+def test_settings_of_the_user_reach_the_node(hub: AgentHub) -> None:
+    lab = laboratory(hub, "nodes: {h1: {kind: host, sysctl: {net.ipv4.tcp_sack: 0}}, h2: host}\nlinks: [{endpoints: [h1, h2]}]")
+    assert lab.agents["h1"].call("sysctl", get=["net.ipv4.tcp_sack"])["values"] == {"net.ipv4.tcp_sack": "0"}
+    assert lab.agents["h2"].call("sysctl", get=["net.ipv4.tcp_sack"])["values"] == {"net.ipv4.tcp_sack": "1"}
+
+
+def test_a_network_that_cannot_be_built_says_which_command_failed_and_leaves_nothing(hub: AgentHub) -> None:
+    before = set(Path("/proc").glob("[0-9]*"))
+    with pytest.raises((LabError, AgentError), match="no_such_setting"):
+        laboratory(hub, "nodes: {h1: {kind: host, sysctl: {net.ipv4.no_such_setting: 1}}, h2: host}\nlinks: [{endpoints: [h1, h2]}]")
+    left = [path for path in set(Path("/proc").glob("[0-9]*")) - before if _is_agent(path)]
+    assert left == []
+
+
+def test_closing_a_network_takes_agents_and_interfaces_away(hub: AgentHub) -> None:
+    interfaces = {path.name for path in Path("/sys/class/net").iterdir()}
+    lab = laboratory(hub, LINE)
+    pids = [agent.pid for agent in lab.agents.values()]
+    lab.close()
+    assert [pid for pid in pids if start_ticks(pid) is not None] == []
+    assert {path.name for path in Path("/sys/class/net").iterdir()} == interfaces
+
+
+def _is_agent(path: Path) -> bool:
+    try:
+        return "sixbench-agent" in (path / "comm").read_text()
+    except OSError:
+        return False

@@ -1,0 +1,244 @@
+"""Whole runs: measured, proved, interrupted, killed, resumed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sixbench.agent import find_agent
+from sixbench.lab.registry import start_ticks
+
+SMALL = """
+experiment: small
+topology:
+  nodes: {h1: host, r1: router, h2: host}
+  links:
+    - {endpoints: [h1, r1], rate: 100Mbit}
+    - {endpoints: [r1, h2], rate: 100Mbit}
+paths: {ipv4: native4, ipv6: native6}
+workloads:
+  - tcp-stream: {message: 64KiB, duration: 300ms, warmup: 100ms}
+  - tcp-rr: {message: [64B, 4KiB], duration: 100ms, warmup: 0s}
+  - udp-stream: {datagram: 1000B, rate: 20Mbit, duration: 200ms, warmup: 0s}
+  - udp-rr: {message: 64B, duration: 100ms, warmup: 0s}
+  - tcp-connect: {duration: 100ms, warmup: 0s}
+  - tcp-crr: {duration: 100ms, warmup: 0s}
+  - ping: {interval: 5ms, duration: 100ms, warmup: 0s}
+blocks: 2
+"""
+
+
+def write(directory: Path, text: str) -> Path:
+    file = directory / "experiment.yaml"
+    file.write_text(text)
+    return file
+
+
+def records(run: Path) -> list[dict[str, Any]]:
+    return sorted((json.loads(path.read_text()) for path in run.glob("trials/*/trial.json")), key=lambda record: record["sequence"])
+
+
+def test_every_workload_runs_over_both_families_and_is_proved(sixbench: Any, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    done = sixbench("run", write(tmp_path, SMALL), "--out", run, "--json")
+    assert done.returncode == 0, done.stderr
+    trials = records(run)
+    assert [record["status"] for record in trials] == ["ok"] * 32, [record["reasons"] for record in trials]
+    for record in trials:
+        family = "ipv4" if record["path"] == "ipv4" else "ipv6"
+        assert set(record["evidence"]["stacks"]) == {family}
+        assert record["evidence"]["max_ip_bytes"] <= 1500
+        assert record["metrics"]["cpu_busy_cores"] >= 0
+    metrics = {record["workload"]: record["metrics"] for record in trials}
+    assert {"goodput_bps", "tcp_rtt_mean_ns"} <= metrics["tcp-stream"].keys()
+    assert {"loss_ratio", "one_way_delay_p50_ns", "ipdv_mean_ns", "pdv_p99_ns", "jitter_rfc3550_ns"} <= metrics["udp-stream"].keys()
+    assert metrics["udp-stream"]["loss_ratio"] == 0
+    assert {"rtt_p50_ns", "transactions_rate_per_s"} <= metrics["tcp-rr"].keys()
+    assert {"connect_p50_ns", "transactions_rate_per_s"} <= metrics["tcp-crr"].keys()
+    findings = json.loads(done.stdout)["findings"]
+    assert {finding["workload"] for finding in findings} == set(metrics)
+    for finding in findings:
+        assert finding["baseline"] == "ipv4" and finding["path"] == "ipv6" and finding["n"] == 2
+
+
+def test_the_captured_headers_are_what_tshark_reads(sixbench: Any, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    text = SMALL.split("  - tcp-rr")[0] + "blocks: 1\n"
+    assert sixbench("run", write(tmp_path, text), "--out", run, "--quiet").returncode == 0
+    seen = {}
+    for capture in run.glob("trials/*/*.pcap"):
+        done = subprocess.run(
+            ["tshark", "-r", capture, "-T", "fields", "-e", "frame.protocols"], capture_output=True, text=True, check=True
+        )
+        stacks = {":".join(line.split(":")[:4]) for line in done.stdout.splitlines()}
+        seen["ipv6" if "ipv6" in capture.parent.name else "ipv4"] = stacks
+    assert seen == {"ipv4": {"eth:ethertype:ip:tcp"}, "ipv6": {"eth:ethertype:ipv6:tcp"}}
+
+
+LONGER = """
+topology:
+  nodes: {h1: host, r1: router, h2: host}
+  links: [{endpoints: [h1, r1]}, {endpoints: [r1, h2]}]
+paths: {ipv4: native4, ipv6: native6}
+workloads: [{tcp-rr: {duration: 200ms, warmup: 0s, message: [64B, 1KiB]}}, {tcp-stream: {duration: 200ms, warmup: 0s}}]
+blocks: 3
+"""
+
+
+@contextmanager
+def started_run(directory: Path, text: str) -> Iterator[tuple[subprocess.Popen[str], Path]]:
+    """A run that is going on, with at least one trial done."""
+    run = directory / "run"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sixbench", "run", write(directory, text), "--out", run, "--quiet"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        wait_for(lambda: process.poll() is not None or len(records(run)) >= 2, 30)
+        assert process.poll() is None, process.communicate()
+        yield process, run
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def wait_for(condition: Any, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"not so after {seconds} s"
+        time.sleep(0.01)
+
+
+def agents_of(pid: int) -> list[int]:
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in children if "sixbench-agent" in Path(f"/proc/{child}/comm").read_text()]
+
+
+def test_kill_9_leaves_nothing_and_resume_completes_with_every_trial_once(sixbench: Any, tmp_path: Path) -> None:
+    interfaces = {path.name for path in Path("/sys/class/net").iterdir()}
+    with started_run(tmp_path, LONGER) as (process, run):
+        agents = agents_of(process.pid)
+        assert len(agents) == 3
+        process.kill()
+        process.wait()
+        wait_for(lambda: all(start_ticks(pid) is None for pid in agents), 2)
+    assert {path.name for path in Path("/sys/class/net").iterdir()} == interfaces
+    before = {record["key"]: record["started_realtime_ns"] for record in records(run)}
+    assert 0 < len(before) < 18
+    done = sixbench("resume", run, "--json")
+    assert done.returncode == 0, done.stderr
+    after = records(run)
+    assert len(after) == 18
+    assert len({record["sequence"] for record in after}) == 18
+    for record in after:
+        assert before.get(record["key"], record["started_realtime_ns"]) == record["started_realtime_ns"]
+    assert all(finding["n"] == 3 for finding in json.loads(done.stdout)["findings"])
+    assert json.loads((run / "manifest.json").read_text())["state"] == "complete"
+    again = sixbench("resume", run, "--json")
+    assert again.returncode == 0
+    assert len(records(run)) == 18
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_cleanly_with_what_is_done_kept(tmp_path: Path, number: int) -> None:
+    with started_run(tmp_path, LONGER) as (process, run):
+        agents = agents_of(process.pid)
+        process.send_signal(number)
+        stdout, stderr = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "sixbench resume" in stderr and "Traceback" not in stderr
+    assert [pid for pid in agents if start_ticks(pid) is not None] == []
+    assert json.loads((run / "manifest.json").read_text())["state"] == "interrupted"
+    assert not list(run.glob("trials/*.partial"))
+
+
+def test_an_agent_that_dies_fails_its_trial_and_the_run_goes_on(tmp_path: Path) -> None:
+    with started_run(tmp_path, LONGER) as (process, run):
+        os.kill(agents_of(process.pid)[-1], signal.SIGKILL)
+        _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 4, stderr
+    trials = records(run)
+    assert len(trials) == 18
+    failed = [record for record in trials if record["status"] == "failed"]
+    assert 1 <= len(failed) <= 2
+    assert "killed by signal 9" in failed[0]["reasons"][0]
+    assert "Traceback" not in stderr
+
+
+def test_a_trial_whose_peer_cannot_be_reached_fails_and_says_so(sixbench: Any, tmp_path: Path) -> None:
+    text = LONGER.replace("r1: router", "r1: {kind: router, sysctl: {net.ipv6.conf.all.forwarding: 0}}")
+    done = sixbench("run", write(tmp_path, text), "--out", tmp_path / "run", "--quiet")
+    assert done.returncode == 3
+    assert "h1" in done.stderr and "IPv6" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_an_unwritable_directory_and_one_that_is_taken_are_refused(sixbench: Any, tmp_path: Path) -> None:
+    file = write(tmp_path, LONGER)
+    done = sixbench("run", file, "--out", "/proc/nowhere")
+    assert done.returncode == 3 and "/proc/nowhere" in done.stderr and "Traceback" not in done.stderr
+    done = sixbench("run", file, "--out", tmp_path)
+    assert done.returncode == 2 and "not an empty directory" in done.stderr
+
+
+def test_a_full_disk_is_said_and_what_is_done_is_kept(sixbench: Any, tmp_path: Path) -> None:
+    file = write(tmp_path, LONGER)
+    small = tmp_path / "small"
+    small.mkdir()
+    command = [sys.executable, "-m", "sixbench", "run", str(file), "--out", str(small / "run"), "--quiet"]
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=80k none "$1" && shift && "$@"; code=$?; ls -R "$0" >&2; exit $code', str(small), str(small), *command],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 3, done.stderr
+    assert "No space left on device" in done.stderr and "Traceback" not in done.stderr
+    assert ".partial" not in done.stderr
+
+
+def test_without_root_a_run_takes_a_user_namespace(tmp_path: Path) -> None:
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    if os.geteuid() != 0 or not succeeds([*nobody, "unshare", "--user", "--map-root-user", "--net", "true"]):
+        pytest.skip("this kernel lets no user make namespaces, or this test is not root")
+    same = f"{sys.version_info.major}.{sys.version_info.minor}"
+    pythons = [sys.executable, f"/usr/bin/python{same}"]
+    python = next((name for name in pythons if succeeds([*nobody, "unshare", "--user", "--map-root-user", name, "-V"])), None)
+    if python is None:
+        pytest.skip(f"no Python {same} on this machine can be run by anyone but root")
+    file = write(tmp_path, LONGER.replace("blocks: 3", "blocks: 1"))
+    for directory in (tmp_path, *tmp_path.parents):
+        if directory.is_relative_to("/tmp") and directory != Path("/tmp"):
+            directory.chmod(directory.stat().st_mode | 0o755)
+    os.chown(tmp_path, 65534, 65534)
+    run = tmp_path / "run"
+    packages = os.pathsep.join(path for path in sys.path if path)
+    done = subprocess.run(
+        [*nobody, python, "-m", "sixbench", "run", file, "--out", run, "--quiet"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "HOME": str(tmp_path), "PYTHONPATH": packages, "SIXBENCH_AGENT": str(find_agent())},
+    )
+    assert done.returncode == 0, done.stderr
+    assert [record["status"] for record in records(run)] == ["ok"] * 6
+    assert json.loads((run / "manifest.json").read_text())["environment"]["privileges"] == "user-namespace"
+
+
+def succeeds(words: list[str]) -> bool:
+    return subprocess.run(words, capture_output=True, check=False).returncode == 0

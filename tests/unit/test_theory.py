@@ -1,0 +1,278 @@
+"""Theory against numbers worked out by hand, and against packets that Linux was seen to send."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Interface
+
+import pytest
+
+from sixbench.model.path import Path
+from sixbench.model.topology import Interface, Link, Node, Topology
+from sixbench.theory import (
+    Hop,
+    datagrams_limit_pps,
+    expected,
+    frame_bytes,
+    hops_of,
+    message_packets,
+    one_way_ns,
+    path_mtu_bytes,
+    raicu_table_1,
+    round_trip_ns,
+    stack_of,
+    stacks,
+    table,
+    tcp_goodput_limit_bps,
+    tcp_payload_bytes,
+    udp_goodput_limit_bps,
+    wire_bytes,
+)
+from sixbench.theory.headers import IPV4, IPV6
+
+MBIT = 1_000_000
+IPV4_PATH = Path(name="ipv4", mechanism="native4", family=4)
+IPV6_PATH = Path(name="ipv6", mechanism="native6", family=6)
+
+
+def hop(mechanism: str, rate_bps: int | None = 100 * MBIT, mtu_bytes: int = 1500) -> Hop:
+    return Hop(stack=stack_of(mechanism), mtu_bytes=mtu_bytes, rate_bps=rate_bps)
+
+
+def network(*links: dict[str, object]) -> Topology:
+    """Hosts h0 and hN with routers between, one link after another."""
+    names = [f"n{index}" for index in range(len(links) + 1)]
+    kinds = {name: "host" if name in (names[0], names[-1]) else "router" for name in names}
+    address = IPv4Interface("198.18.0.1/24")
+    return Topology(
+        nodes={name: Node(name=name, kind="host" if kind == "host" else "router") for name, kind in kinds.items()},
+        links=tuple(
+            Link(
+                **{  # type: ignore[arg-type]
+                    "name": f"link{index}",
+                    "ends": tuple(
+                        Interface(node=node, name="eth0", ipv4=address, ipv6=None) for node in names[index : index + 2]
+                    ),
+                    "mtu_bytes": 1500,
+                    "rate_bps": None,
+                    "queue_bytes": None,
+                    "queue_ns": None,
+                    "burst_bytes": None,
+                    "delay_ns": 0,
+                    "jitter_ns": 0,
+                    "loss_ratio": 0.0,
+                    "offload": None,
+                    **settings,
+                }
+            )
+            for index, settings in enumerate(links)
+        ),
+    )
+
+
+def theory(kind: str, params: dict[str, int | str], path: Path, *links: dict[str, object]) -> dict[str, float]:
+    return expected(kind, params, path, network(*links), ("n0", f"n{len(links)}"))
+
+
+def test_a_full_packet_is_a_frame_of_1518_and_1538_on_the_wire() -> None:
+    assert (frame_bytes(1500), wire_bytes(1500)) == (1518, 1538)
+
+
+def test_a_short_packet_is_padded_to_64_and_takes_84_on_the_wire() -> None:
+    assert (frame_bytes(28), wire_bytes(28)) == (64, 84)
+    assert (frame_bytes(46), frame_bytes(47)) == (64, 65)
+
+
+@pytest.mark.parametrize(("mechanism", "goodput_mbps"), [("native4", 94.15), ("native6", 92.85)])
+def test_tcp_goodput_at_100_mbit_with_timestamps(mechanism: str, goodput_mbps: float) -> None:
+    limit_bps = tcp_goodput_limit_bps([hop(mechanism)])
+    assert limit_bps is not None
+    assert round(limit_bps / MBIT, 2) == goodput_mbps
+
+
+def test_tcp_maxseg_counts_the_options() -> None:
+    # TCP_MAXSEG 128: 116 bytes of data, 20 + 32 of headers, 38 of Ethernet: 116 / 206 of 1 Gbit/s.
+    link = hop("native4", 1000 * MBIT)
+    assert tcp_payload_bytes([link], 128) == 116
+    assert tcp_goodput_limit_bps([link], 128) == pytest.approx(1e9 * 116 / 206)
+
+
+def test_a_large_mss_is_bounded_by_the_mtu() -> None:
+    assert tcp_payload_bytes([hop("native6")], 9000) == 1500 - 40 - 20 - 12
+
+
+def test_no_room_for_data_is_an_error() -> None:
+    with pytest.raises(ValueError, match="leave no room for data"):
+        tcp_payload_bytes([hop("native4", mtu_bytes=52)])
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "mtu_bytes", "datagram_bytes", "packets"),
+    [
+        ("native4", 1500, 1472, [1500]),
+        ("native4", 1500, 1473, [1500, 21]),
+        ("native4", 1500, 2952, [1500, 1500]),
+        ("native4", 1500, 2953, [1500, 1500, 21]),
+        ("native4", 1499, 1472, [1492, 28]),
+        ("native4", 1499, 2949, [1492, 1492, 33]),
+        ("native4", 1503, 2953, [1500, 1501]),
+        ("native6", 1500, 1452, [1500]),
+        ("native6", 1500, 1453, [1496, 61]),
+        ("native6", 1500, 2888, [1496, 1496]),
+        ("native6", 1500, 2889, [1496, 1496, 49]),
+        ("native6", 1503, 1453, [1501]),
+        ("native6", 1503, 2893, [1496, 1496, 53]),
+        ("native6", 1500, 4000, [1496, 1496, 1160]),
+    ],
+)
+def test_fragments_as_linux_sends_them(mechanism: str, mtu_bytes: int, datagram_bytes: int, packets: list[int]) -> None:
+    """Each of these was captured from Linux 6.18."""
+    [on_link] = message_packets("udp", datagram_bytes, [hop(mechanism, mtu_bytes=mtu_bytes)])
+    assert on_link.sizes_bytes == packets
+
+
+def test_the_largest_datagrams() -> None:
+    [over_ipv4] = message_packets("udp", 65507, [hop("native4")])
+    assert over_ipv4.count == 45
+    [over_ipv6] = message_packets("udp", 65527, [hop("native6")])
+    assert over_ipv6.count == 46
+    with pytest.raises(ValueError, match="at most 65515"):
+        message_packets("udp", 65508, [hop("native4")])
+
+
+def test_udp_goodput_of_fragmented_datagrams() -> None:
+    # 2000 bytes: IPv4 1500 + 548 -> 1538 + 586 on the wire; IPv6 1496 + 608 -> 1534 + 646.
+    assert udp_goodput_limit_bps([hop("native4")], 2000) == pytest.approx(100 * MBIT * 2000 / 2124)
+    assert udp_goodput_limit_bps([hop("native6")], 2000) == pytest.approx(100 * MBIT * 2000 / 2180)
+
+
+def test_datagrams_per_second() -> None:
+    # RFC 2544: 148,809 frames of 64 bytes a second at 100 Mbit/s; 18 bytes of UDP payload fill one over IPv4.
+    pps = datagrams_limit_pps([hop("native4")], 18)
+    assert pps is not None
+    assert int(pps) == 148_809
+
+
+def test_the_slowest_link_is_the_limit() -> None:
+    assert tcp_goodput_limit_bps([hop("native4", 10**9), hop("native4", 10 * MBIT), hop("native4", None)]) == (
+        tcp_goodput_limit_bps([hop("native4", 10 * MBIT)])
+    )
+    assert tcp_goodput_limit_bps([hop("native4", None)]) is None
+
+
+def test_table_1_of_raicu_as_printed() -> None:
+    assert [
+        (
+            *(column.payload_bytes, column.transport_header_bytes, column.ip_payload_bytes, column.ip_header_bytes),
+            *(column.ethernet_header_bytes, column.total_bytes, f"{100 * column.overhead_ratio:.2f}"),
+        )
+        for column in raicu_table_1()
+    ] == [
+        (1460, 20, 1480, 20, 14, 1514, "3.70"),
+        (1440, 20, 1460, 40, 14, 1514, "5.14"),
+        (1472, 8, 1480, 20, 14, 1514, "2.85"),
+        (1452, 8, 1460, 40, 14, 1514, "4.27"),
+    ]
+
+
+def test_table_rows_count_every_packet() -> None:
+    small, large = table(("native4",), ("tcp",), (64, 65536), rate_bps=100 * MBIT)
+    assert (small.packets, small.header_bytes, small.frame_bytes, small.wire_bytes) == (1, 66, 134, 154)
+    # 45 segments of 1448 bytes, and one of 376.
+    assert (large.packets, large.header_bytes, large.wire_bytes) == (46, 46 * 66, 65536 + 46 * (66 + 24))
+    assert large.goodput_limit_bps == pytest.approx(100 * MBIT * large.efficiency_ratio)
+
+
+def test_table_of_an_unknown_mechanism_names_the_known() -> None:
+    with pytest.raises(ValueError, match=r'"6to5" are not known; known are native4, native6'):
+        table(("6to5",))
+
+
+def test_an_empty_message_is_an_error() -> None:
+    with pytest.raises(ValueError, match="at least 1"):
+        table(sizes_bytes=(0,))
+
+
+def test_round_trip_of_one_packet_is_serialised_on_every_link() -> None:
+    # 64 bytes over TCP and IPv4: 154 bytes on the wire, 12.32 µs a link at 100 Mbit/s; two links, both ways.
+    assert round_trip_ns([hop("native4")] * 2, "tcp", 64) == pytest.approx(4 * 12_320)
+
+
+def test_packets_of_one_message_follow_one_another() -> None:
+    # Three full segments: one 123.04 µs to the router for each, then the last once more on the second link.
+    assert one_way_ns([hop("native4")] * 2, "tcp", 3 * 1448) == pytest.approx(4 * 123_040)
+
+
+def test_propagation_is_added() -> None:
+    far = Hop(stack=stack_of("native6"), delay_ns=5_000_000)
+    assert round_trip_ns([far], "udp", 100, 100) == 10_000_000
+
+
+def test_expected_goodput_of_a_tcp_stream() -> None:
+    link: dict[str, object] = {"rate_bps": 100 * MBIT}
+    assert theory("tcp-stream", {}, IPV4_PATH, link, link) == {"goodput_bps": pytest.approx(1e8 * 1448 / 1538)}
+    assert theory("tcp-stream", {"direction": "reverse"}, IPV6_PATH, link)["goodput_bps"] == pytest.approx(
+        1e8 * 1428 / 1538
+    )
+    assert theory("tcp-stream", {"mss_bytes": 1408}, IPV6_PATH, link)["goodput_bps"] == pytest.approx(1e8 * 1396 / 1506)
+
+
+@pytest.mark.parametrize("kind", ["tcp-rr", "udp-rr", "tcp-connect", "tcp-crr", "ping"])
+def test_nothing_is_expected_of_round_trips(kind: str) -> None:
+    assert theory(kind, {"message_bytes": 64}, IPV4_PATH, {"rate_bps": 100 * MBIT}) == {}
+
+
+def test_nothing_is_expected_where_it_would_not_be_exact() -> None:
+    slow: dict[str, object] = {"rate_bps": 100 * MBIT}
+    assert theory("tcp-stream", {"direction": "both"}, IPV4_PATH, slow) == {}
+    assert theory("tcp-stream", {}, IPV4_PATH, {}) == {}
+    assert theory("tcp-stream", {}, IPV4_PATH, {"rate_bps": 100 * MBIT, "offload": True}) == {}
+    # Super-packets of the link without a rate come to the slow one; the other way round they do not.
+    assert theory("tcp-stream", {}, IPV4_PATH, {}, slow) == {}
+    assert theory("tcp-stream", {}, IPV4_PATH, slow, {}) != {}
+    assert theory("tcp-stream", {"direction": "reverse"}, IPV4_PATH, {}, slow) != {}
+    unknown = Path(name="new", mechanism="7in8", family=6)
+    assert theory("tcp-stream", {}, unknown, slow) == {}
+
+
+def test_expected_goodput_of_udp_is_what_is_offered_or_what_fits() -> None:
+    link: dict[str, object] = {"rate_bps": 100 * MBIT}
+    assert theory("udp-stream", {"datagram_bytes": 1000, "rate_bps": 50 * MBIT}, IPV4_PATH, link) == {
+        "goodput_bps": 50 * MBIT,
+        "packets_rate_pps": 6250,
+    }
+    offered = theory("udp-stream", {"datagram_bytes": 1000, "rate_pps": 20_000}, IPV6_PATH, link)
+    assert offered["goodput_bps"] == pytest.approx(1e8 * 1000 / 1086)
+    assert theory("udp-stream", {"datagram_bytes": 1000, "rate_pps": 1000}, IPV4_PATH, {})["goodput_bps"] == 8 * MBIT
+    assert theory("udp-stream", {"datagram_bytes": 1000}, IPV4_PATH, {}) == {}
+
+
+def test_ipv4_fragments_over_different_mtus_are_not_predicted() -> None:
+    links: list[dict[str, object]] = [
+        {"rate_bps": 100 * MBIT},
+        {"rate_bps": 100 * MBIT, "mtu_bytes": 1300},
+    ]
+    assert theory("udp-stream", {"datagram_bytes": 4000}, IPV4_PATH, *links) == {}
+    assert theory("udp-stream", {"datagram_bytes": 1200}, IPV4_PATH, *links) != {}
+    assert theory("udp-stream", {"datagram_bytes": 4000}, IPV6_PATH, *links)["goodput_bps"] == pytest.approx(
+        # 4008 bytes in fragments of 1248: three full of 1296, and 264 + 48; 38 more each on the wire.
+        1e8 * 4000 / (3 * (1296 + 38) + 312 + 38)
+    )
+
+
+def test_a_tunnel_changes_only_the_links_between_its_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(stacks.MECHANISMS, "6in4", stacks.tunnel((IPV4,), IPV6))  # type: ignore[arg-type]
+    path = Path(name="tunnel", mechanism="6in4", family=6, nodes=("n2", "n1"))
+    links: list[dict[str, object]] = [{"rate_bps": 100 * MBIT}] * 3
+    hops = hops_of(path, network(*links), ("n0", "n3"))
+    assert hops is not None
+    assert [each.network_bytes for each in hops] == [40, 60, 40]
+    assert path_mtu_bytes(hops) == 1480
+    # 1480 - 40 - 20 - 12 = 1408 bytes of data in every packet, 1500 bytes long in the tunnel.
+    assert theory("tcp-stream", {}, path, *links)["goodput_bps"] == pytest.approx(1e8 * 1408 / 1538)
+    # UDP fragments are cut to the tunnel's MTU: 1432 bytes in each of 1480, in 1500 of IPv4.
+    assert [on_link.sizes_bytes for on_link in message_packets("udp", 2000, hops)] == [
+        [1480, 624],
+        [1500, 644],
+        [1480, 624],
+    ]
+    assert table(("6in4",), ("udp",))[0].header_bytes == 14 + 20 + 40 + 8
