@@ -37,8 +37,13 @@ topology:
   links: [{endpoints: [h1, r1]}, {endpoints: [r1, h2]}]
 paths: {ipv4: native4, ipv6: native6}
 """
-SHORT_TRIALS = EXPERIMENT + "workloads: [{tcp-rr: {duration: 100ms, warmup: 0s}}, {tcp-stream: {duration: 100ms, warmup: 0s}}]\nblocks: 5\n"
-LARGE_PLAN = EXPERIMENT + "workloads: [{tcp-rr: {message: [%s]}}]\nblocks: 100\n" % ", ".join(f"{2 + i}B" for i in range(50))
+SHORT_TRIALS = (
+    EXPERIMENT
+    + "workloads: [{tcp-rr: {duration: 100ms, warmup: 0s}}, {tcp-stream: {duration: 100ms, warmup: 0s}}]\nblocks: 5\n"
+)
+LARGE_PLAN = EXPERIMENT + "workloads: [{tcp-rr: {message: [%s]}}]\nblocks: 100\n" % ", ".join(
+    f"{2 + i}B" for i in range(50)
+)
 
 
 def main() -> None:
@@ -56,7 +61,14 @@ def main() -> None:
 def bench_help() -> None:
     """Start-up of the command."""
     program = Path(sys.executable).with_name("sixbench")
-    show_figures("sixbench --help, s", [timed(lambda: subprocess.run([program, "--help"], stdout=subprocess.DEVNULL, check=True)) for _ in range(ROUNDS)], "< 0.4")
+    show_figures(
+        "sixbench --help, s",
+        [
+            timed(lambda: subprocess.run([program, "--help"], stdout=subprocess.DEVNULL, check=True))
+            for _ in range(ROUNDS)
+        ],
+        "< 0.4",
+    )
 
 
 def bench_plan() -> None:
@@ -107,7 +119,10 @@ def bench_overhead() -> None:
             raise SystemExit(f"the run for the overhead ended with {code}")
         started_ns = [json.loads(path.read_text()) for path in out.glob("trials/*/trial.json")]
         started_ns.sort(key=lambda trial: trial["sequence"])
-        between = [(after["started_realtime_ns"] - before["started_realtime_ns"]) / 1e6 - 100 for before, after in zip(started_ns, started_ns[1:])]
+        between = [
+            (after["started_realtime_ns"] - before["started_realtime_ns"]) / 1e6 - 100
+            for before, after in zip(started_ns, started_ns[1:])
+        ]
     show_figures("outside the measuring, ms a trial", between, "< 150")
 
 
@@ -129,10 +144,17 @@ def bench_peers(hub: AgentHub) -> None:
             show(f"{peer} is not installed: not compared", "", "", "", "")
 
 
-def our_trial(h1: Agent, h2: Agent, client: str, server: str, workload: str, params: dict[str, object]) -> tuple[dict, dict]:
+def our_trial(
+    h1: Agent, h2: Agent, client: str, server: str, workload: str, params: dict[str, object]
+) -> tuple[dict, dict]:
     """One trial without a scheduler."""
     session = f"bench-{time.monotonic_ns()}"
-    common = {"session": session, "workload": workload, "token": "5a" * 16, "params": params | {"duration_ns": int(SECONDS * 1e9), "warmup_ns": 200_000_000}}
+    common = {
+        "session": session,
+        "workload": workload,
+        "token": "5a" * 16,
+        "params": params | {"duration_ns": int(SECONDS * 1e9), "warmup_ns": 200_000_000},
+    }
     port = h2.call("serve", address=server, peer=client, **common)["port"]
     result = h1.call("run", address=client, peer=server, port=port, timeout_s=SECONDS + 20, **common)
     return result, h2.call("finish", session=session, timeout_ns=5_000_000_000)
@@ -155,16 +177,26 @@ def iperf3(h1: Agent, h2: Agent, client: str, server: str) -> float:
     """Bits per second; one stream, its defaults, cubic."""
     serving = h2.submit("exec", argv=["iperf3", "-s", "-1", "-p", "5201", "-B", server], timeout_ns=60_000_000_000)
     wait_for_listener(h2, 5201)
-    done = h1.call("exec", argv=["iperf3", "-J", "-C", "cubic", "-c", server, "-t", str(SECONDS), "-O", "0.2"], timeout_s=60)
+    done = h1.call(
+        "exec", argv=["iperf3", "-J", "-C", "cubic", "-c", server, "-t", str(SECONDS), "-O", "0.2"], timeout_s=60
+    )
     serving.result(timeout=30)
     return json.loads(done["stdout"])["end"]["sum_received"]["bits_per_second"]
 
 
 def sockperf(h1: Agent, h2: Agent, client: str, server: str) -> float:
     """Round trips per second of its ping-pong over TCP, 64 bytes."""
-    serving = h2.submit("exec", argv=["timeout", str(int(SECONDS) + 5), "sockperf", "server", "--tcp", "-i", server, "-p", "11111"], timeout_ns=60_000_000_000)
+    serving = h2.submit(
+        "exec",
+        argv=["timeout", str(int(SECONDS) + 5), "sockperf", "server", "--tcp", "-i", server, "-p", "11111"],
+        timeout_ns=60_000_000_000,
+    )
     wait_for_listener(h2, 11111)
-    done = h1.call("exec", argv=["sockperf", "ping-pong", "--tcp", "-i", server, "-p", "11111", "-m", "64", "-t", str(int(SECONDS))], timeout_s=60)
+    done = h1.call(
+        "exec",
+        argv=["sockperf", "ping-pong", "--tcp", "-i", server, "-p", "11111", "-m", "64", "-t", str(int(SECONDS))],
+        timeout_s=60,
+    )
     h2.call("exec", argv=["sh", "-c", "kill $(ss -Hltnp 'sport = :11111' | sed -n 's/.*pid=\\([0-9]*\\).*/\\1/p')"])
     serving.result(timeout=30)
     words = done["stdout"].split("SentMessages=")[-1].split(";")[0]

@@ -81,7 +81,9 @@ def test_a_link_under_1280_carries_ipv4_only(hub: AgentHub) -> None:
 
 
 def test_settings_of_the_user_reach_the_node(hub: AgentHub) -> None:
-    lab = laboratory(hub, "nodes: {h1: {kind: host, sysctl: {net.ipv4.tcp_sack: 0}}, h2: host}\nlinks: [{endpoints: [h1, h2]}]")
+    lab = laboratory(
+        hub, "nodes: {h1: {kind: host, sysctl: {net.ipv4.tcp_sack: 0}}, h2: host}\nlinks: [{endpoints: [h1, h2]}]"
+    )
     assert lab.agents["h1"].call("sysctl", get=["net.ipv4.tcp_sack"])["values"] == {"net.ipv4.tcp_sack": "0"}
     assert lab.agents["h2"].call("sysctl", get=["net.ipv4.tcp_sack"])["values"] == {"net.ipv4.tcp_sack": "1"}
 
@@ -89,7 +91,10 @@ def test_settings_of_the_user_reach_the_node(hub: AgentHub) -> None:
 def test_a_network_that_cannot_be_built_says_which_command_failed_and_leaves_nothing(hub: AgentHub) -> None:
     before = set(Path("/proc").glob("[0-9]*"))
     with pytest.raises((LabError, AgentError), match="no_such_setting"):
-        laboratory(hub, "nodes: {h1: {kind: host, sysctl: {net.ipv4.no_such_setting: 1}}, h2: host}\nlinks: [{endpoints: [h1, h2]}]")
+        laboratory(
+            hub,
+            "nodes: {h1: {kind: host, sysctl: {net.ipv4.no_such_setting: 1}}, h2: host}\nlinks: [{endpoints: [h1, h2]}]",
+        )
     left = [path for path in set(Path("/proc").glob("[0-9]*")) - before if _is_agent(path)]
     assert left == []
 

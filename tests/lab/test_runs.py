@@ -45,7 +45,10 @@ def write(directory: Path, text: str) -> Path:
 
 
 def records(run: Path) -> list[dict[str, Any]]:
-    return sorted((json.loads(path.read_text()) for path in run.glob("trials/*/trial.json")), key=lambda record: record["sequence"])
+    return sorted(
+        (json.loads(path.read_text()) for path in run.glob("trials/*/trial.json")),
+        key=lambda record: record["sequence"],
+    )
 
 
 def test_every_workload_runs_over_both_families_and_is_proved(sixbench: Any, tmp_path: Path) -> None:
@@ -61,7 +64,9 @@ def test_every_workload_runs_over_both_families_and_is_proved(sixbench: Any, tmp
         assert record["metrics"]["cpu_busy_cores"] >= 0
     metrics = {record["workload"]: record["metrics"] for record in trials}
     assert {"goodput_bps", "tcp_rtt_mean_ns"} <= metrics["tcp-stream"].keys()
-    assert {"loss_ratio", "one_way_delay_p50_ns", "ipdv_mean_ns", "pdv_p99_ns", "jitter_rfc3550_ns"} <= metrics["udp-stream"].keys()
+    assert {"loss_ratio", "one_way_delay_p50_ns", "ipdv_mean_ns", "pdv_p99_ns", "jitter_rfc3550_ns"} <= metrics[
+        "udp-stream"
+    ].keys()
     assert metrics["udp-stream"]["loss_ratio"] == 0
     assert {"rtt_p50_ns", "transactions_rate_per_s"} <= metrics["tcp-rr"].keys()
     assert {"connect_p50_ns", "transactions_rate_per_s"} <= metrics["tcp-crr"].keys()
@@ -78,7 +83,10 @@ def test_the_captured_headers_are_what_tshark_reads(sixbench: Any, tmp_path: Pat
     seen = {}
     for capture in run.glob("trials/*/*.pcap"):
         done = subprocess.run(
-            ["tshark", "-r", capture, "-T", "fields", "-e", "frame.protocols"], capture_output=True, text=True, check=True
+            ["tshark", "-r", capture, "-T", "fields", "-e", "frame.protocols"],
+            capture_output=True,
+            text=True,
+            check=True,
         )
         stacks = {":".join(line.split(":")[:4]) for line in done.stdout.splitlines()}
         seen["ipv6" if "ipv6" in capture.parent.name else "ipv4"] = stacks
@@ -199,7 +207,16 @@ def test_a_full_disk_is_said_and_what_is_done_is_kept(sixbench: Any, tmp_path: P
     small.mkdir()
     command = [sys.executable, "-m", "sixbench", "run", str(file), "--out", str(small / "run"), "--quiet"]
     done = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=80k none "$1" && shift && "$@"; code=$?; ls -R "$0" >&2; exit $code', str(small), str(small), *command],
+        [
+            "unshare",
+            "--mount",
+            "sh",
+            "-c",
+            'mount -t tmpfs -o size=80k none "$1" && shift && "$@"; code=$?; ls -R "$0" >&2; exit $code',
+            str(small),
+            str(small),
+            *command,
+        ],
         capture_output=True,
         text=True,
         timeout=60,
@@ -216,7 +233,9 @@ def test_without_root_a_run_takes_a_user_namespace(tmp_path: Path) -> None:
         pytest.skip("this kernel lets no user make namespaces, or this test is not root")
     same = f"{sys.version_info.major}.{sys.version_info.minor}"
     pythons = [sys.executable, f"/usr/bin/python{same}"]
-    python = next((name for name in pythons if succeeds([*nobody, "unshare", "--user", "--map-root-user", name, "-V"])), None)
+    python = next(
+        (name for name in pythons if succeeds([*nobody, "unshare", "--user", "--map-root-user", name, "-V"])), None
+    )
     if python is None:
         pytest.skip(f"no Python {same} on this machine can be run by anyone but root")
     file = write(tmp_path, LONGER.replace("blocks: 3", "blocks: 1"))

@@ -25,6 +25,23 @@ impl Times {
         self.0.add(&other.0).expect("histograms of the same bounds");
     }
 
+    /// Records a value that came several times.
+    pub fn record_n(&mut self, value_ns: u64, count: u64) {
+        self.0.saturating_record_n(value_ns, count);
+    }
+
+    /// The value that this part (0 to 1) of all values is not above; absent while there are none.
+    pub fn quantile(&self, part: f64) -> Option<u64> {
+        if self.0.is_empty() { None } else { Some(self.0.value_at_quantile(part)) }
+    }
+
+    /// What was recorded, in order: a value in the middle of each bucket, and its count.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.0
+            .iter_recorded()
+            .map(|bucket| (self.0.median_equivalent(bucket.value_iterated_to()), bucket.count_at_value()))
+    }
+
     /// How many values were recorded.
     pub fn count(&self) -> u64 {
         self.0.len()
@@ -36,10 +53,7 @@ impl Times {
         if h.is_empty() {
             return json!({"unit": "ns", "count": 0, "buckets": []});
         }
-        let buckets: Vec<_> = h
-            .iter_recorded()
-            .map(|b| json!([h.median_equivalent(b.value_iterated_to()), b.count_at_value()]))
-            .collect();
+        let buckets: Vec<_> = self.buckets().map(|(value, count)| json!([value, count])).collect();
         json!({
             "unit": "ns", "count": h.len(), "min": h.min(), "max": h.max(), "mean": h.mean(), "stdev": h.stdev(),
             "p50": h.value_at_quantile(0.5), "p90": h.value_at_quantile(0.9),

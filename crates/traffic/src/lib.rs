@@ -7,8 +7,12 @@
 
 pub mod clock;
 pub mod cpu;
+pub mod datagram;
+pub mod datagram_socket;
+pub mod delay;
 pub mod error;
 pub mod histogram;
+pub mod ledger;
 pub mod params;
 pub mod series;
 pub mod session;

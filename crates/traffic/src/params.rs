@@ -36,6 +36,14 @@ impl Limit {
         }
     }
 
+    /// How many, where their number limits it.
+    pub fn count(self) -> Option<u64> {
+        match self {
+            Limit::Count(count) => Some(count),
+            Limit::Duration(_) | Limit::Bytes(_) => None,
+        }
+    }
+
     /// Whether a closed loop is over after so many rounds and so much time.
     #[inline]
     pub fn is_reached(self, count: u64, elapsed_ns: u64) -> bool {

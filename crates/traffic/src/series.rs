@@ -8,13 +8,22 @@ const MAX_INTERVALS: usize = 1_000_000;
 #[derive(Debug, Clone)]
 pub struct Series<T> {
     interval_ns: u64,
+    max_intervals: usize,
     slots: Vec<T>,
 }
 
 impl<T: Clone + Default> Series<T> {
     /// Empty; `interval_ns` must not be 0.
     pub fn new(interval_ns: u64) -> Self {
-        Self { interval_ns: interval_ns.max(1), slots: Vec::new() }
+        Self { interval_ns: interval_ns.max(1), max_intervals: MAX_INTERVALS, slots: Vec::new() }
+    }
+
+    /// For a window meant to have this length, where it has one: what ends a little after it, such as the last
+    /// transaction, belongs to its last interval rather than to a tiny one of its own.
+    pub fn of_window(interval_ns: u64, window_ns: Option<u64>) -> Self {
+        let mut series = Self::new(interval_ns);
+        series.max_intervals = window_ns.map_or(MAX_INTERVALS, |window_ns| series.index(window_ns) + 1);
+        series
     }
 
     /// The accumulator of the interval that has this time since the window's start.
@@ -66,7 +75,7 @@ impl<T: Clone + Default> Series<T> {
 
     fn index(&self, since_start_ns: u64) -> usize {
         let index = since_start_ns.saturating_sub(1) / self.interval_ns;
-        usize::try_from(index).unwrap_or(usize::MAX).min(MAX_INTERVALS - 1)
+        usize::try_from(index).unwrap_or(usize::MAX).min(self.max_intervals - 1)
     }
 }
 
@@ -91,6 +100,15 @@ mod tests {
         series.close(30);
         assert_eq!(series.slots(), [1, 0, 0]);
         assert_eq!(series.ends_ns(30), [10, 20, 30]);
+    }
+
+    #[test]
+    fn what_ends_just_after_the_window_belongs_to_its_last_interval() {
+        let mut series = Series::<u64>::of_window(10, Some(30));
+        *series.at(29) += 1;
+        *series.at(31) += 2;
+        assert_eq!(series.slots(), [0, 0, 3]);
+        assert_eq!(series.ends_ns(31), [10, 20, 31]);
     }
 
     #[test]

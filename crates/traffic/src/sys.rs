@@ -1,5 +1,7 @@
 //! The only `unsafe` of this crate: system calls that no crate wraps as we need them.
 
+pub mod mmsg;
+
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
@@ -37,15 +39,13 @@ pub fn socket_option(socket: &impl AsFd, level: i32, name: i32, value: &mut [u8]
 
 /// Sets a socket option that is an `int`.
 pub fn set_socket_option(socket: &impl AsFd, level: i32, name: i32, value: i32) -> io::Result<()> {
-    // SAFETY: the pointer is to an `int` that lives through the call, and the length is its size.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_fd().as_raw_fd(),
-            level,
-            name,
-            (&raw const value).cast(),
-            size_of::<i32>() as libc::socklen_t,
-        )
-    };
+    set_socket_option_bytes(socket, level, name, &value.to_ne_bytes())
+}
+
+/// Sets a socket option that is some other structure.
+pub fn set_socket_option_bytes(socket: &impl AsFd, level: i32, name: i32, value: &[u8]) -> io::Result<()> {
+    let length = libc::socklen_t::try_from(value.len()).unwrap_or(libc::socklen_t::MAX);
+    // SAFETY: `value` is readable for `length` bytes, which is all that the kernel does with it.
+    let result = unsafe { libc::setsockopt(socket.as_fd().as_raw_fd(), level, name, value.as_ptr().cast(), length) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

@@ -54,7 +54,12 @@ class Results:
         return {block: trial.metrics[column] for block, trial in trials.items() if column in trial.metrics}
 
     def ratio_by_block(self, combination: Combination, path: str, metric: str) -> dict[int, float]:
-        """Path over baseline where both have a valid trial in the block; not where a value is not positive."""
+        """Path over baseline where both have a valid trial in the block; not where a value is not positive.
+
+        Empty for the baseline itself, which an altered experiment may have made of the path.
+        """
+        if path == self.experiment.baseline:
+            return {}
         own = self.by_block(combination, path, metric)
         base = self.by_block(combination, self.experiment.baseline, metric)
         return {block: own[block] / base[block] for block in own if base.get(block, 0) > 0 and own[block] > 0}

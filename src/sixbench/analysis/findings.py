@@ -24,20 +24,22 @@ if TYPE_CHECKING:
 def findings(run: Run, estimates: Sequence[Estimate] | None = None) -> list[Finding]:
     """One for each combination, path other than the baseline, and metric that some block has for both.
 
-    A path that was tried at a combination and cannot be compared there has one for the workload's primary metric, with `n` 0, so that
-    nothing disappears silently. An A/A path is compared with the path that it repeats.
+    A path that was tried at a combination and cannot be compared there has one for the workload's primary metric,
+    with `n` 0, so that nothing disappears silently. An A/A path is compared with the path that it repeats.
 
-    *Verdict.* `equivalent`: the path is within `statistics.margin` of the baseline by a test of equivalence; this comes first, for the
-    margin is what was declared to be no difference. `higher` or `lower`: the p-value, adjusted, is under 1 - confidence *and* the interval
-    is on one side of no difference. Else `inconclusive`: more blocks may tell. For metrics that are shares (loss), where the margin is of the
-    share itself, a difference comes first, and an interval that leaves zero out is never called equivalent: a loss of 0.5 % against none
-    is within a margin of 1 %, and matters.
+    *Verdict.* `equivalent`: the path is within `statistics.margin` of the baseline by a test of equivalence; this
+    comes first, for the margin is what was declared to be no difference. `higher` or `lower`: the p-value, adjusted,
+    is under 1 - confidence *and* the interval is on one side of no difference. Else `inconclusive`: more blocks may
+    tell. For metrics that are shares (loss), where the margin is of the share itself, a difference comes first, and
+    an interval that leaves zero out is never called equivalent: a loss of 0.5 % against none is within a margin of 1
+    %, and matters.
 
-    *Families.* Holm's adjustment is over all findings of one metric in the run: one asks of a run "does goodput differ anywhere?", and the
-    chance of any false answer to that is at most 1 - confidence. Metrics are not one family, since most are views of the same thing
-    (five quantiles of one histogram) and would take each other's power. A/A comparisons are a family of their own: they ask about the
-    testbed, not the paths, and their number must not make real differences harder to see. Equivalence is not adjusted: it is a
-    statement about one comparison, each with an error of 1 - confidence.
+    *Families.* Holm's adjustment is over all findings of one metric in the run: one asks of a run "does goodput
+    differ anywhere?", and the chance of any false answer to that is at most 1 - confidence. Metrics are not one
+    family, since most are views of the same thing (five quantiles of one histogram) and would take each other's
+    power. A/A comparisons are a family of their own: they ask about the testbed, not the paths, and their number must
+    not make real differences harder to see. Equivalence is not adjusted: it is a statement about one comparison, each
+    with an error of 1 - confidence.
 
     Args:
         run: as it was read.
@@ -106,9 +108,7 @@ def _candidates(run: Run) -> list[_Candidate]:
 
 def compared_paths(experiment: Experiment) -> list[tuple[Path, str]]:
     """Every path that is compared, with the name of the one that it is compared with."""
-    return [
-        (path, path.aa_of or experiment.baseline) for path in experiment.paths if path.name != experiment.baseline
-    ]
+    return [(path, path.aa_of or experiment.baseline) for path in experiment.paths if path.name != experiment.baseline]
 
 
 def _common_blocks(path: PathTrials, baseline: PathTrials, column: str) -> list[int]:

@@ -12,9 +12,8 @@ from ..model.finding import Finding
 def with_noise(findings: Sequence[Finding], experiment: Experiment) -> list[Finding]:
     """The findings with the A/A comparison's interval of the same combination and metric beside them, itself included.
 
-    The interval is of what the finding's is: of the ratio, or where one of the two has no ratio (a value was zero), it is left out.
-    Several A/A paths of the baseline: the first one's.
-    """
+    The interval is of what the finding's is: of the ratio, or where one of the two has no ratio (a value was zero),
+    it is left out. Several A/A paths of the baseline: the first one's."""
     floors: dict[tuple[str, str, bool], Finding] = {}
     for finding in findings:
         if finding.is_aa and finding.baseline == experiment.baseline and finding.ci_low is not None:
@@ -24,9 +23,7 @@ def with_noise(findings: Sequence[Finding], experiment: Experiment) -> list[Find
     result = []
     for finding in findings:
         floor = floors.get((finding.combination, finding.metric, finding.ratio is None))
-        result.append(
-            finding if floor is None else replace(finding, noise_low=floor.ci_low, noise_high=floor.ci_high)
-        )
+        result.append(finding if floor is None else replace(finding, noise_low=floor.ci_low, noise_high=floor.ci_high))
     return result
 
 

@@ -18,14 +18,15 @@ Values = dict[int, float]
 def should_stop(experiment: Experiment, combination: Combination, trials_so_far: Iterable[TrialRecord]) -> bool:
     """Whether the combination needs no further block.
 
-    A block counts as executed whatever became of its trials. After `blocks.minimum` of them a combination ends when the rules that the
-    experiment gives hold: the confidence interval of every path's ratio to the baseline has a half-width of at most `precision` of the ratio, and
-    the standard deviation of every path is under `deviation` of its mean; both of the workload's primary metric. After `blocks.maximum`, and with no
-    rule only then, it ends anyway. Never by a p-value: to stop when a difference becomes significant makes differences out of noise.
+    A block counts as executed whatever became of its trials. After `blocks.minimum` of them a combination ends when
+    the rules that the experiment gives hold: the confidence interval of every path's ratio to the baseline has a
+    half-width of at most `precision` of the ratio, and the standard deviation of every path is under `deviation` of
+    its mean; both of the workload's primary metric. After `blocks.maximum`, and with no rule only then, it ends
+    anyway. Never by a p-value: to stop when a difference becomes significant makes differences out of noise.
 
-    A path without any valid trial after the minimum does not hold up the others, since more blocks would not make it more precise. Where
-    there is nothing to compare with, because there is only the baseline or because it has no valid trial, the interval of each path's own mean
-    is to be as narrow.
+    A path without any valid trial after the minimum does not hold up the others, since more blocks would not make it
+    more precise. Where there is nothing to compare with, because there is only the baseline or because it has no
+    valid trial, the interval of each path's own mean is to be as narrow.
 
     Args:
         experiment: whose rules and paths.
@@ -71,7 +72,8 @@ def _relative_width(values: Values, confidence: float) -> float:
 
 
 def _relative_ratio_width(values: Values, baseline: Values, metric: Metric, confidence: float) -> float:
-    """Half-width of the interval of the ratio, as a share of the ratio (of the difference, as a share of the baseline's mean)."""
+    """Half-width of the interval of the ratio, as a share of the ratio (of the difference, as a share of the
+    baseline's mean)."""
     blocks = sorted(values.keys() & baseline.keys())
     pairs = Pairs(path=[values[b] for b in blocks], baseline=[baseline[b] for b in blocks], scale=metric.scale)
     compared = compare(pairs, confidence=confidence, margin=0.0)

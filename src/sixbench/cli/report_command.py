@@ -26,7 +26,7 @@ def report(
     """Print or write the report of a run; needs no root and no network."""
     from ..analysis import analyse
     from ..model.errors import UsageError
-    from ..report import FORMATS, render, write_figures
+    from ..report import FORMATS, write_figures
     from ..store import read_run
     from ..store.atomic import write_file
 
@@ -35,7 +35,7 @@ def report(
         raise UsageError(f"--format {name}: there are {', '.join(FORMATS)}")
     run = read_run(directory)
     analysis = analyse(run, load_paper(run.manifest.paper))
-    text = render(name, run, analysis)
+    text = FORMATS[name].render(run, analysis)
     if out is None:
         typer.echo(text, nl=not text.endswith("\n"))
     else:

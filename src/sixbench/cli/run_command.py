@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from .common import default_directory, load_experiment, load_paper, note, paper_name, print_json
+from .common import default_directory, load_experiment, load_paper, note, paper_name
 from .progress import Progress
 
 if TYPE_CHECKING:
@@ -122,18 +122,18 @@ def _measure(
 
 
 def present(directory: Path, json: bool) -> None:
-    """Analyses a run, writes what is derived from it, and prints the findings."""
+    """Analyses a run, writes what is derived from it into its directory, and prints the findings."""
     from ..analysis import analyse
-    from ..report import render, write_report
-    from ..store import read_run
+    from ..report import FORMATS
+    from ..store import read_run, write_derived
 
     finished = read_run(directory)
     analysis = analyse(finished, load_paper(finished.manifest.paper))
-    report = write_report(finished, analysis)
+    as_json = FORMATS["json"].render(finished, analysis)
+    as_html = FORMATS["html"].render(finished, analysis)
+    written = write_derived(finished, {"report.html": as_html, "findings.json": as_json})
     if json:
-        from ..report import to_json
-
-        print_json(to_json(finished, analysis))
+        typer.echo(as_json, nl=not as_json.endswith("\n"))
     else:
-        print(render("terminal", finished, analysis), end="")
-        print(f"\nreport: {report}")
+        typer.echo(FORMATS["terminal"].render(finished, analysis), nl=False)
+        typer.echo(f"\nreport: {written['report.html']}")

@@ -8,10 +8,15 @@ message says what would be right.
 from __future__ import annotations
 
 import re
-from decimal import Decimal
+from decimal import Context, Decimal
 from difflib import get_close_matches
 
-_NUMBER = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*([A-Za-z%µ/]*)\s*")
+from .wording import shown
+
+_NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*([A-Za-z%µμ/]*)")
+_MAX_LENGTH = 60
+_EXACT = Context(prec=2 * _MAX_LENGTH)
+"""More digits than a quantity can have, so that nothing is rounded on the way."""
 
 SIZE_BYTES = {"B": 1, "kB": 10**3, "KiB": 2**10, "MB": 10**6, "MiB": 2**20, "GB": 10**9, "GiB": 2**30}
 RATE_BPS = {"bit": 1, "kbit": 10**3, "Mbit": 10**6, "Gbit": 10**9}
@@ -21,23 +26,24 @@ RATIO = {"%": Decimal("0.01")}
 
 
 def _parse(value: object, what: str, units: dict[str, int] | dict[str, Decimal], example: str) -> Decimal:
-    text = str(value)
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-        raise ValueError(f"{value!r} is not {what}; write {example}")
+        raise ValueError(f"{shown(value)} is not {what}; write {example}")
     if isinstance(value, (int, float)) and value == 0:
         return Decimal(0)
+    text = str(value).strip()
     known = ", ".join(units)
-    match = _NUMBER.fullmatch(text)
+    match = _NUMBER.fullmatch(text) if len(text) <= _MAX_LENGTH else None
     if match is None:
-        raise ValueError(f'"{text}" is not {what}; write a number and one of {known}, such as {example}')
+        raise ValueError(f"{shown(value)} is not {what}; write a number and one of {known}, such as {example}")
     number, unit = match.groups()
+    unit = unit.replace("µ", "u").replace("μ", "u")
     if not unit:
-        raise ValueError(f"{text} has no unit; {what} takes one of {known}, such as {example}")
+        raise ValueError(f"{shown(value)} has no unit; {what} takes one of {known}, such as {example}")
     if unit not in units:
         close = _closest(unit, list(units))
         hint = f"did you mean {number}{close}?" if close else f"such as {example}"
-        raise ValueError(f'"{text}" is not {what}: unknown unit "{unit}", it takes one of {known}; {hint}')
-    return Decimal(number) * units[unit]
+        raise ValueError(f'{shown(value)} is not {what}: unknown unit "{unit}", it takes one of {known}; {hint}')
+    return _EXACT.multiply(Decimal(number), Decimal(units[unit]))
 
 
 def _closest(unit: str, known: list[str]) -> str | None:
@@ -49,9 +55,9 @@ def _closest(unit: str, known: list[str]) -> str | None:
     return folded[close[0]] if close else None
 
 
-def _whole(value: Decimal, text: object, what: str) -> int:
+def _whole(value: Decimal, given: object, what: str) -> int:
     if value != value.to_integral_value():
-        raise ValueError(f'"{text}" is not a whole number of {what}')
+        raise ValueError(f"{shown(given)} is not a whole number of {what}; round it")
     return int(value)
 
 
@@ -86,7 +92,7 @@ def format_size(size_bytes: float) -> str:
         factor = SIZE_BYTES[unit]
         if size_bytes >= factor and size_bytes % factor == 0:
             return f"{int(size_bytes // factor)}{unit}"
-    return f"{size_bytes:g}B"
+    return f"{plain(size_bytes)}B"
 
 
 def format_rate(rate_bps: float) -> str:
@@ -95,7 +101,16 @@ def format_rate(rate_bps: float) -> str:
         factor = RATE_BPS[unit]
         if rate_bps >= factor and rate_bps % factor == 0:
             return f"{int(rate_bps // factor)}{unit}"
-    return f"{rate_bps:g}bit"
+    return f"{plain(rate_bps)}bit"
+
+
+def format_packet_rate(rate_pps: float) -> str:
+    """`10000` as `10kpps`, exact and with the largest unit that keeps it whole."""
+    for unit in ("Mpps", "kpps"):
+        factor = PACKET_RATE_PPS[unit]
+        if rate_pps >= factor and rate_pps % factor == 0:
+            return f"{int(rate_pps // factor)}{unit}"
+    return f"{plain(rate_pps)}pps"
 
 
 def format_duration(duration_ns: float) -> str:
@@ -104,7 +119,12 @@ def format_duration(duration_ns: float) -> str:
         factor = DURATION_NS[unit]
         if duration_ns >= factor and duration_ns % factor == 0:
             return f"{int(duration_ns // factor)}{unit}"
-    return f"{duration_ns:g}ns"
+    return f"{plain(duration_ns)}ns"
+
+
+def plain(value: float) -> str:
+    """A number with all its digits, a whole one without a decimal point."""
+    return str(int(value)) if value == int(value) else repr(value)
 
 
 def scale(value: float, unit: str) -> tuple[float, str]:

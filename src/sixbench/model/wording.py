@@ -24,10 +24,14 @@ def shown(value: Any) -> str:
 
 
 def visible(text: str) -> str:
-    """Text with everything escaped that does not print (line ends, terminal codes), and cut where it is too long."""
-    cut = text if len(text) <= _MAX_VALUE_LENGTH else text[: _MAX_VALUE_LENGTH - 3] + "..."
+    """Text as `printable` gives it, cut where it is long."""
+    return printable(text if len(text) <= _MAX_VALUE_LENGTH else text[: _MAX_VALUE_LENGTH - 3] + "...")
+
+
+def printable(text: str) -> str:
+    """Text with everything escaped that does not print: line ends, terminal codes."""
     return "".join(
-        character if character.isprintable() else character.encode("unicode_escape").decode() for character in cut
+        character if character.isprintable() else character.encode("unicode_escape").decode() for character in text
     )
 
 

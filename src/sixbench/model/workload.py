@@ -5,12 +5,14 @@ The kinds themselves live in `model.workloads`, one file each.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from . import units
 from .topology import Family
+from .wording import shown
 
 ParameterKind = Literal["size", "rate", "packet-rate", "duration", "count", "flag", "choice", "word"]
 Scalar = int | float | str | bool
@@ -19,12 +21,15 @@ Params = Mapping[str, Scalar]
 Result = Mapping[str, Any]
 """An agent's result, as docs/protocol.md describes it."""
 
-_QUANTITIES: dict[ParameterKind, Callable[[object], int]] = {
-    "size": units.parse_size,
-    "rate": units.parse_rate,
-    "packet-rate": units.parse_packet_rate,
-    "duration": units.parse_duration,
+_QUANTITIES: dict[ParameterKind, tuple[Callable[[object], int], Callable[[float], str]]] = {
+    "size": (units.parse_size, units.format_size),
+    "rate": (units.parse_rate, units.format_rate),
+    "packet-rate": (units.parse_packet_rate, units.format_packet_rate),
+    "duration": (units.parse_duration, units.format_duration),
 }
+
+_WORD = re.compile(r"[A-Za-z0-9_-]{1,15}")
+"""Such as a congestion control: Linux keeps its name in 16 bytes (TCP_CA_NAME_MAX)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,31 +57,29 @@ class Parameter:
         parsed = self._parse(value)
         if isinstance(parsed, (int, float)) and not isinstance(parsed, bool):
             if self.minimum is not None and parsed < self.minimum:
-                raise ValueError(f"{value} is too small: at least {self.format(self.minimum)}")
+                raise ValueError(f"{shown(value)} is too small: at least {self.format(self.minimum)}")
             if self.maximum is not None and parsed > self.maximum:
-                raise ValueError(f"{value} is too large: at most {self.format(self.maximum)}")
+                raise ValueError(f"{shown(value)} is too large: at most {self.format(self.maximum)}")
         return parsed
 
     def _parse(self, value: object) -> Scalar:
         if self.kind in _QUANTITIES:
-            return _QUANTITIES[self.kind](value)
-        match self.kind:
-            case "count":
-                if isinstance(value, bool) or not isinstance(value, int):
-                    raise ValueError(f"{value!r} is not a whole number")
-                return value
-            case "flag":
-                if not isinstance(value, bool):
-                    raise ValueError(f"{value!r} is neither true nor false")
-                return value
-            case "choice":
-                if value not in self.choices:
-                    raise ValueError(f'"{value}" is not one of {", ".join(self.choices)}')
-                return str(value)
-            case "word":
-                if not isinstance(value, str) or not value:
-                    raise ValueError(f"{value!r} is not a word")
-                return value
+            return _QUANTITIES[self.kind][0](value)
+        if self.kind == "count":
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise ValueError(f"{shown(value)} is not a whole number, such as {self.format(self.minimum or 1)}")
+            return value
+        if self.kind == "flag":
+            if not isinstance(value, bool):
+                raise ValueError(f"{shown(value)} is neither true nor false")
+            return value
+        if self.kind == "choice":
+            if not isinstance(value, str) or value not in self.choices:
+                raise ValueError(f"{shown(value)} is not one of {', '.join(self.choices)}")
+            return value
+        if not isinstance(value, str) or not _WORD.fullmatch(value):
+            raise ValueError(f"{shown(value)} is not a word: 1 to 15 letters, digits, dashes or underscores")
+        return value
 
     def format(self, value: Scalar) -> str:
         """The value as an experiment would write it."""
@@ -84,16 +87,7 @@ class Parameter:
             return "true" if value else "false"
         if isinstance(value, str):
             return value
-        match self.kind:
-            case "size":
-                return units.format_size(value)
-            case "rate":
-                return units.format_rate(value)
-            case "packet-rate":
-                return f"{value:g}pps"
-            case "duration":
-                return units.format_duration(value)
-        return f"{value:g}"
+        return _QUANTITIES[self.kind][1](value) if self.kind in _QUANTITIES else units.plain(value)
 
 
 @dataclass(frozen=True, kw_only=True)

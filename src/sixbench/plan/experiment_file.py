@@ -11,10 +11,11 @@ from ..model.experiment import Blocks, Combination, Experiment, Statistics
 from ..model.mechanism import MechanismKind
 from ..model.path import Path
 from ..model.topology import Family, Topology
+from ..model.wording import shown
 from ..model.workload import Scalar, Workload
 from .factors import Assignment, Factors
 from .paths_file import aa_path, read_paths
-from .reader import Reader, shown
+from .reader import Reader
 from .topology_file import NAME, NAME_RULE, TopologyTemplate, read_topology
 from .workload_file import WorkloadTemplate, check_workload, constant_levels, read_workloads
 from .yaml_source import Source

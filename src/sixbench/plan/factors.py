@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+from ..model.wording import shown
 from ..model.workload import Scalar
-from .reader import Reader, shown
+from .reader import Reader
 from .yaml_source import KeyPath
 
 MAX_LEVELS = 1000

@@ -15,8 +15,9 @@ from ..model.paper import (
     PublishedValue,
     Untestable,
 )
+from ..model.wording import shown
 from .paper_tests import SELECTOR_KEYS, THEORY_KEYS, read_measured, read_test, read_theory
-from .reader import Reader, shown
+from .reader import Reader
 from .yaml_source import KeyPath, Source, read_yaml
 
 FILE_NAME = "published.yaml"

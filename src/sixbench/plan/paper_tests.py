@@ -23,9 +23,10 @@ from ..model.paper import (
     Trend,
     Way,
 )
+from ..model.wording import shown
 from ..model.workload import Scalar
 from ..model.workloads import WORKLOADS
-from .reader import Reader, shown
+from .reader import Reader
 from .yaml_source import KeyPath
 
 SELECTOR_KEYS = ("workload", "metric", "path", "levels")

@@ -7,7 +7,8 @@ from typing import Any
 
 from ..model.mechanism import MechanismKind
 from ..model.path import Path
-from .reader import Reader, shown
+from ..model.wording import shown
+from .reader import Reader
 from .topology_file import NAME, NAME_RULE
 
 AA_SUFFIX = "-aa"

@@ -7,9 +7,13 @@ from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from ..model.errors import ExperimentError, Problem
+from ..model.wording import listed, shown
 from .yaml_source import KeyPath, Source
 
 _T = TypeVar("_T")
+
+MAX_PROBLEMS = 100
+"""So many are told of one file; who has more has one mistake many times over."""
 
 
 class Reader:
@@ -24,11 +28,17 @@ class Reader:
         problem = self.source.problem(path, message)
         if problem not in self.problems:
             self.problems.append(problem)
+        if len(self.problems) >= MAX_PROBLEMS:
+            last = Problem(file=problem.file, line=None, key="", message="more is wrong than is told here")
+            raise ExperimentError([*self._in_order(), last])
 
     def finish(self) -> None:
         """Raises `ExperimentError` with all problems, in the order of lines, if there are any."""
         if self.problems:
-            raise ExperimentError(sorted(self.problems, key=lambda problem: problem.line or 0))
+            raise ExperimentError(self._in_order())
+
+    def _in_order(self) -> list[Problem]:
+        return sorted(self.problems, key=lambda problem: problem.line or 0)
 
     def mapping(self, path: KeyPath, value: Any, what: str, known: Iterable[str] | None = None) -> dict[str, Any]:
         """A mapping with known keys only (any, where `known` is None)."""
@@ -39,7 +49,7 @@ class Reader:
             names = list(known)
             for key in value:
                 if key not in names:
-                    self.problem((*path, key), f"unknown key; {_suggest(key, names)}")
+                    self.problem((*path, key), f"unknown key; {suggest(key, names)}")
         return value
 
     def sequence(self, path: KeyPath, value: Any, what: str) -> list[Any]:
@@ -60,7 +70,8 @@ class Reader:
         """One of some words."""
         names = list(choices)
         if value not in names:
-            self.problem(path, f"{shown(value)} is no {what}; {_suggest(str(value), names)}")
+            word = value if isinstance(value, str) else ""
+            self.problem(path, f"{shown(value)} is no {what}; {suggest(word, names)}")
             return None
         return str(value)
 
@@ -83,20 +94,8 @@ class Reader:
         return value
 
 
-def shown(value: Any) -> str:
-    """A value as a message shows it, short."""
-    if value is None:
-        return "nothing"
-    if isinstance(value, dict):
-        return "a mapping"
-    if isinstance(value, list):
-        return "a list"
-    text = f'"{value}"' if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
-    return text if len(text) <= 60 else text[:57] + '..."'
-
-
-def _suggest(word: str, known: list[str]) -> str:
-    close = get_close_matches(word, known, n=1)
-    if close:
-        return f'did you mean "{close[0]}"?'
-    return f"known here: {', '.join(known)}"
+def suggest(word: str, known: Iterable[str]) -> str:
+    """The name that was probably meant, or the names that there are."""
+    names = list(known)
+    close = get_close_matches(word[:100], names, n=1)
+    return f'did you mean "{close[0]}"?' if close else f"known here: {listed(names)}"

@@ -10,10 +10,11 @@ from typing import Any, TypeVar
 
 from ..model import topology, units
 from ..model.topology import Interface, Link, Node, Topology
+from ..model.wording import shown
 from ..model.workload import Scalar
 from .addressing import link_ipv4, link_ipv6
 from .factors import Assignment, Constant, Factors, Setting, Varying, resolve
-from .reader import Reader, shown
+from .reader import Reader
 from .yaml_source import KeyPath
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..model.topology import Family
+from ..model.wording import shown
 from ..model.workload import Parameter, Params, Scalar, WorkloadKind
 from ..model.workloads import WORKLOADS
 from .factors import Assignment, Factors, Setting, Varying, resolve
-from .reader import Reader, shown
+from .reader import Reader
 from .yaml_source import KeyPath
 
 DEFAULT_DURATION_NS = 5 * 10**9

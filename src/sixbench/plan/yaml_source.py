@@ -1,21 +1,22 @@
 """YAML with line numbers, bounded: every value knows where it stands.
 
 The core schema of YAML 1.2 only (`null`, `true`, `false`, numbers, text), so that `on`, `no` and `1:30` stay text.
-Refused with `file:line`: what is not YAML, duplicate keys, keys that are not text, files over 1 MiB, nesting over 40
-levels, and aliases that expand to over 100,000 values.
+Refused with `file:line`: what is not YAML, duplicate keys, keys that are not text, tags, characters that do not print,
+files over 1 MiB, nesting over 40 levels, and aliases that expand to over 100,000 values.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from ..model.errors import ExperimentError, Problem, UsageError
+from ..model.wording import printable, visible
 
 MAX_FILE_BYTES = 2**20
 MAX_DEPTH = 40
@@ -36,12 +37,14 @@ class Source:
         text: what it says.
         data: plain dicts, lists and scalars.
         lines: the line (from 1) of every value, by its path of keys.
+        overrides: who put a value in place of the file's, by its path, such as `--set blocks=3`.
     """
 
     file: str
     text: str
     data: Any
     lines: dict[KeyPath, int]
+    overrides: dict[KeyPath, str] = field(default_factory=dict)
 
     def line_of(self, path: KeyPath) -> int | None:
         """The line of the value there, or of the nearest that contains it."""
@@ -52,45 +55,51 @@ class Source:
         return None
 
     def problem(self, path: KeyPath, message: str) -> Problem:
-        """A problem with the value there."""
-        key = ".".join(str(part) for part in path)
+        """A problem with the value there, told of whoever put it there."""
+        key = ".".join(visible(str(part)) for part in path)
+        for length in range(len(path), -1, -1):
+            if path[:length] in self.overrides:
+                return Problem(file=self.overrides[path[:length]], line=None, key=key, message=message)
         return Problem(file=self.file, line=self.line_of(path), key=key, message=message)
 
 
 def read_yaml(path: Path, shown_as: str | None = None) -> Source:
     """Reads a YAML file. Raises `UsageError` where it cannot be read, `ExperimentError` where it is no such file."""
-    file = shown_as or str(path)
+    file = printable(shown_as or str(path))
     try:
         with open(path, "rb") as stream:
             content = stream.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise UsageError(f"reading {file}: {error.strerror}") from error
     if len(content) > MAX_FILE_BYTES:
-        raise ExperimentError(
-            [Problem(file=file, line=None, key="", message=f"larger than {MAX_FILE_BYTES} bytes: not an experiment")]
-        )
+        raise _error(file, None, f"larger than {MAX_FILE_BYTES} bytes, so not an experiment")
     try:
-        text = content.decode("utf-8")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise ExperimentError([Problem(file=file, line=line, key="", message="not UTF-8 text, so not YAML")]) from error
+        bad_line = content[: error.start].count(b"\n") + 1
+        raise _error(file, bad_line, "not UTF-8 text, so not YAML; save it as UTF-8") from error
     return parse_yaml(text, file)
 
 
 def parse_yaml(text: str, file: str) -> Source:
     """Reads YAML text. Raises `ExperimentError`."""
+    unprintable = _UNPRINTABLE.search(text)
+    if unprintable is not None:
+        line = text.count("\n", 0, unprintable.start()) + 1
+        raise _error(
+            file, line, f"not YAML: the character U+{ord(unprintable.group()):04X} cannot stand in it; remove it"
+        )
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        _check_depth(text, loader, file)
+        _check_events(text, loader, file)
         node = yaml.compose(text, Loader=loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         words = " ".join(part for part in (error.context, error.problem) if part)
-        raise _error(file, mark.line + 1 if mark else None, f"not YAML: {words}") from error
+        line = min(mark.line + 1, text.rstrip().count("\n") + 1) if mark else None
+        raise _error(file, line, f"not YAML: {words}{_hint(text, mark, words)}") from error
     except yaml.YAMLError as error:
         raise _error(file, None, f"not YAML: {' '.join(str(error).split())}") from error
-    except RecursionError as error:
-        raise _error(file, None, f"nested more than {MAX_DEPTH} levels deep") from error
     if node is None:
         raise _error(file, None, "empty: an experiment has at least a topology, paths and workloads")
     builder = _Builder(file)
@@ -98,16 +107,31 @@ def parse_yaml(text: str, file: str) -> Source:
     return Source(file=file, text=text, data=data, lines=builder.lines)
 
 
-def _check_depth(text: str, loader: type[yaml.SafeLoader], file: str) -> None:
-    """Composing recurses, in C without a limit: so the depth is known before."""
+def _check_events(text: str, loader: type[yaml.SafeLoader], file: str) -> None:
+    """Composing recurses, in C without a limit, so the depth is known before; and it forgets which tags were written."""
     depth = 0
     for event in yaml.parse(text, Loader=loader):
+        line = event.start_mark.line + 1 if event.start_mark else None
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_DEPTH:
-                raise _error(file, event.start_mark.line + 1, f"nested more than {MAX_DEPTH} levels deep")
+                raise _error(file, line, f"nested more than {MAX_DEPTH} levels deep")
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
+        if isinstance(event, (yaml.ScalarEvent, yaml.CollectionStartEvent)) and event.tag is not None:
+            raise _error(file, line, f"the tag {visible(event.tag)} has no meaning here; leave it out")
+
+
+def _hint(text: str, mark: yaml.error.Mark | None, words: str) -> str:
+    """What helps with the errors that people meet."""
+    following = text[mark.index : mark.index + 1] if mark else ""
+    if following == "\t":
+        return "; indent with spaces, not tabs"
+    if following and following in "@`%":
+        return f"; put text that begins with {following} in quotes"
+    if "mapping values are not allowed" in words:
+        return "; put text that holds a colon in quotes"
+    return "; look for a bracket, a quote or an indent that is missing here or just before"
 
 
 def _error(file: str, line: int | None, message: str) -> ExperimentError:
@@ -131,7 +155,7 @@ class _Builder:
             )
         self.lines.setdefault(path, line)
         if isinstance(node, yaml.ScalarNode):
-            return self._scalar(node, line)
+            return self._scalar(node)
         if isinstance(node, yaml.SequenceNode):
             return [self.build(item, (*path, index)) for index, item in enumerate(node.value)]
         return self._mapping(node, path)
@@ -146,23 +170,21 @@ class _Builder:
             key = key_node.value
             if key in data:
                 raise _error(
-                    self.file, line, f'the key "{key}" stands twice, first in line {first_lines[key]}; keep one'
+                    self.file,
+                    line,
+                    f'the key "{visible(key)}" stands twice, first in line {first_lines[key]}; keep one',
                 )
             first_lines[key] = line
             self.lines[(*path, key)] = line
             data[key] = self.build(value_node, (*path, key))
         return data
 
-    def _scalar(self, node: yaml.ScalarNode, line: int) -> Any:
+    def _scalar(self, node: yaml.ScalarNode) -> Any:
         text: str = node.value
-        if node.tag not in _PLAIN_TAGS:
-            raise _error(self.file, line, f"the tag {node.tag} has no meaning here")
         if node.style in _QUOTED:
             return text
-        if text in ("", "~", "null"):
-            return None
-        if text in ("true", "false"):
-            return text == "true"
+        if text in _CONSTANTS:
+            return _CONSTANTS[text]
         if _INTEGER.fullmatch(text):
             return int(text) if len(text) <= 30 else text
         if _FLOAT.fullmatch(text):
@@ -172,6 +194,13 @@ class _Builder:
 
 
 _QUOTED = ("'", '"', "|", ">")
-_PLAIN_TAGS = frozenset(
-    f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "float", "bool", "null", "timestamp", "merge", "value")
-)
+
+_CONSTANTS = {"": None, "~": None} | {
+    spelling: value
+    for word, value in (("null", None), ("true", True), ("false", False))
+    for spelling in (word, word.capitalize(), word.upper())
+}
+"""The core schema of YAML 1.2, section 10.3.2."""
+
+_UNPRINTABLE = re.compile("[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""YAML 1.2 section 5.1."""

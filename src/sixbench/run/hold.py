@@ -13,6 +13,7 @@ from ..model.topology import Topology
 from .laboratory import Laboratory
 from .needs import check_links, check_programs
 
+
 def hold(topology: Topology, name: str, ready: Callable[[], None]) -> None:
     """Builds a network, calls `ready`, and keeps it up until SIGTERM, SIGINT or SIGHUP. Raises what building raises."""
     check_programs()

@@ -1,7 +1,8 @@
 """Statistics of trials: pure functions on arrays.
 
-The trial is the statistical unit, and the block is what pairs: an array holds one number a trial, never the intervals inside one. No
-I/O and no clock; what is random takes a seed, so that a report is a pure function of its run. May import `model` only.
+The trial is the statistical unit, and the block is what pairs: an array holds one number a trial, never the intervals
+inside one. No I/O and no clock; what is random takes a seed, so that a report is a pure function of its run. May
+import `model` only.
 
 =====================  =========================================================================
 `mean`                 a path's own value: trimmed mean, coefficient of variation

@@ -1,10 +1,12 @@
 """The confidence interval of a mean of trials: mean plus and minus the half-width computed here.
 
-Fewer than ten trials: Student's t. Ten or more: the symmetric studentised bootstrap (P. Hall, "On symmetric bootstrap confidence
-intervals", Journal of the Royal Statistical Society B 50, 1988), its quantile kept between one and two times that of Student's t.
+Fewer than ten trials: Student's t. Ten or more: the symmetric studentised bootstrap (P. Hall, "On symmetric bootstrap
+confidence intervals", Journal of the Royal Statistical Society B 50, 1988), its quantile kept between one and two
+times that of Student's t.
 
-Why not the percentile or the BCa bootstrap, which are better known: at the sizes of network experiments they cover too little.
-Coverage of nominal 95 % intervals in percent, 4000 to 6000 simulated experiments each (binomial error 0.3)::
+Why not the percentile or the BCa bootstrap, which are better known: at the sizes of network experiments they cover
+too little. Coverage of nominal 95 % intervals in percent, 4000 to 6000 simulated experiments each (binomial error
+0.3)::
 
                          n = 10                          n = 15                          n = 30
                      t   perc.  BCa   eq.t  here     t   perc.  BCa   eq.t  here     t   perc.  BCa   eq.t  here
@@ -16,9 +18,10 @@ Coverage of nominal 95 % intervals in percent, 4000 to 6000 simulated experiment
     exponential    89.7  86.2  87.6  93.8  92.3    91.2  88.8  90.2  94.5  93.6    93.2  92.3  92.9  95.2  94.8
     lognormal 1    83.9  80.5  83.2  91.0  88.4    86.0  84.7  86.6  91.8  89.8    87.9  87.2  89.1  92.2  90.8
 
-("10 % wild": one value in ten has ten times the standard deviation. "eq.t": the equal-tailed studentised bootstrap, which is better
-for skewed values and worse for heavy tails; trials of networks have those.) The rule here never covers less than t, is 5 % wider than it
-at ten normal values and 1 % at thirty. Not at any n can it know of rare events that the trials did not happen to see.
+("10 % wild": one value in ten has ten times the standard deviation. "eq.t": the equal-tailed studentised bootstrap,
+which is better for skewed values and worse for heavy tails; trials of networks have those.) The rule here never
+covers less than t, is 5 % wider than it at ten normal values and 1 % at thirty. Not at any n can it know of rare
+events that the trials did not happen to see.
 
 Below ten the bootstrap has too few distinct resamples: at n = 5 percentile and BCa cover 84 % of normal values, t 95 %.
 """
@@ -38,12 +41,14 @@ BOOTSTRAP_FROM = 10
 """Trials from which on the bootstrap is used; see the table above."""
 
 RESAMPLES = 1999
-"""Their 95 % quantile has a standard error of half a percent of coverage; 1999 + 1 is a multiple of 20 and 100, so the quantile of the usual
-levels is one of the resamples (A. C. Davison, D. V. Hinkley, "Bootstrap Methods and their Application", 1997, section 2.5)."""
+"""Their 95 % quantile has a standard error of half a percent of coverage; 1999 + 1 is a multiple of 20 and 100, so
+the quantile of the usual levels is one of the resamples (A. C. Davison, D. V. Hinkley, "Bootstrap Methods and their
+Application", 1997, section 2.5)."""
 
 WIDEST = 2.0
-"""Bound of the bootstrap's quantile in Student's: nine equal values and a tenth make it infinite (a third of the resamples have no variance).
-With 2 the coverage is within 0.2 points of the unbounded one for every distribution of the table."""
+"""Bound of the bootstrap's quantile in Student's: nine equal values and a tenth make it infinite (a third of the
+resamples have no variance). With 2 the coverage is within 0.2 points of the unbounded one for every distribution of
+the table."""
 
 SEED = 6
 """The same numbers have the same interval in every report, unless one asks for another seed."""
@@ -53,7 +58,8 @@ _AT_ONCE = 256
 
 
 def half_width(values: Sequence[float], confidence: float, seed: int = SEED) -> float | None:
-    """Half the width of the confidence interval of the mean of `values`; None for fewer than two, which say nothing of their spread."""
+    """Half the width of the confidence interval of the mean of `values`; None for fewer than two, which say nothing
+    of their spread."""
     if len(values) < 2:
         return None
     return float(half_widths(np.array([values], dtype=np.float64), [confidence], seed)[0, 0])
@@ -106,7 +112,8 @@ def student_two_sided(t: Array, degrees: int) -> Array:
 
 
 def _bootstrap_quantiles(samples: Array, deviations: Array, confidences: Sequence[float], seed: int) -> Array:
-    """Quantiles of |mean* - mean| / standard error* over the resamples; shape (confidences, samples); infinity where there is none."""
+    """Quantiles of |mean* - mean| / standard error* over the resamples; shape (confidences, samples); infinity where
+    there is none."""
     n = samples.shape[1]
     shares = _resampling_shares(n, seed)
     # The rank of the quantile among the resamples in ascending order, from 0; RESAMPLES where they are too few for the confidence.

@@ -16,6 +16,16 @@ May import `model` only. No layer but this one knows file names.
 """
 
 from .manifest import Environment, Manifest, RunState
-from .run_directory import Run, RunWriter, create_run, open_run, read_run
+from .run_directory import Run, RunWriter, create_run, open_run, read_run, write_derived
 
-__all__ = ["Environment", "Manifest", "Run", "RunState", "RunWriter", "create_run", "open_run", "read_run"]
+__all__ = [
+    "Environment",
+    "Manifest",
+    "Run",
+    "RunState",
+    "RunWriter",
+    "create_run",
+    "open_run",
+    "read_run",
+    "write_derived",
+]

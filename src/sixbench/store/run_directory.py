@@ -18,6 +18,7 @@ MANIFEST = "manifest.json"
 TRIALS = "trials"
 TRIAL = "trial.json"
 SERIES = "series.parquet"
+TABLE = "trials.parquet"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,3 +154,18 @@ def _read_json(path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise StoreError(f"{path}: not a JSON object")
     return data
+
+
+def write_derived(run: Run, files: dict[str, str]) -> dict[str, Path]:
+    """Writes `trials.parquet` and files that others derived from a run, by name, into its directory.
+
+    Returns their paths. Raises `WriteError`.
+    """
+    from .table import trials_parquet
+
+    contents: dict[str, str | bytes] = dict(files)
+    if run.trials:
+        contents[TABLE] = trials_parquet(run.trials)
+    for name, content in contents.items():
+        write_file(run.directory / name, content)
+    return {name: run.directory / name for name in contents}

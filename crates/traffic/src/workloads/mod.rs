@@ -1,11 +1,27 @@
 //! One module a workload, and the list of them.
 
 mod cpu_watch;
+mod pacing;
+mod ping;
+mod round_trips;
+mod server_span;
 mod tcp;
 mod tcp_rr;
 mod tcp_stream;
+mod tcp_transactions;
+mod thread_server;
+mod udp_rr;
+mod udp_stream;
 
 use crate::Workload;
 
 /// Every workload, in the order of the protocol document.
-pub static ALL: &[&dyn Workload] = &[&tcp_stream::TcpStream, &tcp_rr::TcpRr];
+pub static ALL: &[&dyn Workload] = &[
+    &tcp_stream::TcpStream,
+    &udp_stream::UdpStream,
+    &tcp_rr::TcpRr,
+    &udp_rr::UdpRr,
+    &tcp_transactions::TcpConnect,
+    &tcp_transactions::TcpCrr,
+    &ping::Ping,
+];

@@ -70,7 +70,9 @@ class _Dots:
         with style.house_style():
             counts = [sum(len(panel.estimates) for panel in item.panels) for item in self.items]
             figure = style.figure(0.75 + sum(0.72 + 0.19 * count for count in counts))
-            grid = figure.add_gridspec(len(self.items), 2, height_ratios=[0.5 + 0.19 * count for count in counts], width_ratios=[1, 1])
+            grid = figure.add_gridspec(
+                len(self.items), 2, height_ratios=[0.5 + 0.19 * count for count in counts], width_ratios=[1, 1]
+            )
             for index, item in enumerate(self.items):
                 left = figure.add_subplot(grid[index, 0])
                 right = figure.add_subplot(grid[index, 1], sharey=left)
@@ -104,7 +106,9 @@ class _Dots:
         right.grid(axis="y", visible=False)
         self._changes(right, [finding for _, _, finding in shown], item.unit, index)
 
-    def _value(self, axes: Axes, place: int, estimate: Estimate, finding: Finding | None, divisor: float, gid: str) -> None:
+    def _value(
+        self, axes: Axes, place: int, estimate: Estimate, finding: Finding | None, divisor: float, gid: str
+    ) -> None:
         path = self.context.styles[estimate.path]
         value = estimate.value / divisor
         bars = axes.errorbar(
@@ -120,7 +124,13 @@ class _Dots:
         bars.lines[0].set_gid(gid)
         self.tips[gid] = [data.tip(path, estimate, None, finding)]
         if estimate.theory is not None:
-            axes.plot([estimate.theory / divisor] * 2, [place - 0.38, place + 0.38], color=path.colour, linestyle=(0, (2, 1)), linewidth=1)
+            axes.plot(
+                [estimate.theory / divisor] * 2,
+                [place - 0.38, place + 0.38],
+                color=path.colour,
+                linestyle=(0, (2, 1)),
+                linewidth=1,
+            )
 
     def _changes(self, axes: Axes, findings: list[Finding | None], base_unit: str, index: int) -> None:
         known = [(place, finding) for place, finding in enumerate(findings) if finding is not None]
@@ -130,13 +140,19 @@ class _Dots:
             values = [(place, f, *_percents(f)) for place, f in known if words.finite(f.ratio) is not None]
             unit = "%"
         else:
-            divisor, unit = rows.difference_scale((f.difference for _, f in known if f.difference is not None), base_unit)
+            divisor, unit = rows.difference_scale(
+                (f.difference for _, f in known if f.difference is not None), base_unit
+            )
             values = [
                 (place, f, f.difference / divisor, _over(f.ci_low, divisor), _over(f.ci_high, divisor))
                 for place, f in known
                 if words.finite(f.difference) is not None and f.difference is not None
             ]
-        axes.set_title(f"Change vs {self.context.experiment.baseline} ({unit})" if len(self.context.experiment.baseline) < 14 else f"Change ({unit})")
+        axes.set_title(
+            f"Change vs {self.context.experiment.baseline} ({unit})"
+            if len(self.context.experiment.baseline) < 14
+            else f"Change ({unit})"
+        )
         axes.axvline(0, color=style.MUTED, linewidth=0.8, zorder=1)
         if by_ratio:
             axes.axvspan(-margin, margin, color=style.BAND, linewidth=0, zorder=0)
@@ -154,17 +170,35 @@ class _Dots:
             )
             gid = f"x{index}-{place}"
             bars.lines[0].set_gid(gid)
-            self.tips[gid] = [f"{finding.path}\n{rows.row(finding).change_with_interval} against {finding.baseline}: {finding.verdict}"]
+            self.tips[gid] = [
+                f"{finding.path}\n{rows.row(finding).change_with_interval} against {finding.baseline}: {finding.verdict}"
+            ]
             expected = rows.expected_ratio(finding)
             if by_ratio and expected is not None:
-                axes.plot([words.as_percent(expected)] * 2, [place - 0.38, place + 0.38], color=path.colour, linestyle=(0, (2, 1)), linewidth=1)
-        axes.set_xlim(*_limits([value for _, _, value, _, _ in values], [end for *_, low, high in values for end in (low, high)], margin if by_ratio else 0.0))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:+g}".replace("-", words.MINUS) if value else "0"))
+                axes.plot(
+                    [words.as_percent(expected)] * 2,
+                    [place - 0.38, place + 0.38],
+                    color=path.colour,
+                    linestyle=(0, (2, 1)),
+                    linewidth=1,
+                )
+        axes.set_xlim(
+            *_limits(
+                [value for _, _, value, _, _ in values],
+                [end for *_, low, high in values for end in (low, high)],
+                margin if by_ratio else 0.0,
+            )
+        )
+        axes.xaxis.set_major_formatter(
+            FuncFormatter(lambda value, _: f"{value:+g}".replace("-", words.MINUS) if value else "0")
+        )
         axes.locator_params(axis="x", nbins=6)
 
     def _handles(self) -> list[Line2D | Patch]:
         estimates = [e for item in self.items for panel in item.panels for e in panel.estimates]
-        handles: list[Line2D | Patch] = [style.path_handle(path) for path in self.context.paths(e.path for e in estimates)]
+        handles: list[Line2D | Patch] = [
+            style.path_handle(path) for path in self.context.paths(e.path for e in estimates)
+        ]
         if any(estimate.theory is not None for estimate in estimates):
             handles.append(style.theory_handle())
         return [*handles, style.margin_handle(self.context.margin)]
@@ -173,7 +207,11 @@ class _Dots:
 def _percents(finding: Finding) -> tuple[float, float | None, float | None]:
     assert finding.ratio is not None
     low, high = words.finite(finding.ci_low), words.finite(finding.ci_high)
-    return words.as_percent(finding.ratio), None if low is None else words.as_percent(low), None if high is None else words.as_percent(high)
+    return (
+        words.as_percent(finding.ratio),
+        None if low is None else words.as_percent(low),
+        None if high is None else words.as_percent(high),
+    )
 
 
 def _over(value: float | None, divisor: float) -> float | None:

@@ -29,7 +29,9 @@ def svg(drawing: Drawing) -> str:
     view = re.search(r'viewBox="([^"]+)"', text)
     assert view is not None, "matplotlib gives every SVG a viewBox"
     label = escape(drawing.title, quote=True)
-    opening = f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{label}" viewBox="{view[1]}" style="{_STYLE}">'
+    opening = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{label}" viewBox="{view[1]}" style="{_STYLE}">'
+    )
     return re.sub(r"<svg[^>]*>", lambda _: opening, text, count=1)
 
 

@@ -7,6 +7,7 @@ Paths have the colours of the Okabe-Ito palette, which people with any colour vi
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -127,10 +128,16 @@ def path_styles(experiment: Experiment) -> dict[str, PathStyle]:
     return {path.name: styles[path.name] for path in experiment.paths}
 
 
-def path_handle(style: PathStyle) -> Line2D:
-    """A path in a legend."""
+def path_handle(style: PathStyle, *, markers: bool = True) -> Line2D:
+    """A path in a legend, with its marker unless the figure draws none."""
     return Line2D(
-        [], [], color=style.colour, linestyle=style.line, marker=style.marker, markerfacecolor=style.face, label=style.name
+        [],
+        [],
+        color=style.colour,
+        linestyle=style.line,
+        marker=style.marker if markers else "",
+        markerfacecolor=style.face,
+        label=style.name,
     )
 
 
@@ -222,3 +229,20 @@ def factor_label(column: str, values: Sequence[float]) -> str:
     """Label of a factor's axis, saying so where it is logarithmic."""
     name = words.factor(column)
     return f"{name[:1].upper()}{name[1:]}{' (log scale)' if spans_decades(values) else ''}"
+
+
+def log_ticks(low: float, high: float, most: int) -> list[float]:
+    """Round numbers between the ends of a logarithmic axis, at most so many and at least two if there are any."""
+    for steps in ((1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0), (1.0, 2.0, 3.0, 5.0), (1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
+        first = math.floor(math.log10(low))
+        last = math.ceil(math.log10(high))
+        ticks = [step * 10.0**power for power in range(first, last + 1) for step in steps]
+        ticks = [tick for tick in ticks if low <= tick <= high]
+        if len(ticks) <= most:
+            return ticks
+    return ticks[:: math.ceil(len(ticks) / most)]
+
+
+def wrapped(text: str, width_in: float) -> str:
+    """A panel's title on as many lines as it needs."""
+    return "\n".join(textwrap.wrap(text, max(12, int(width_in / 0.072))))

@@ -54,7 +54,11 @@ def _caption(context: Context, item: Measured, panels: list[Panel]) -> str:
     logarithmic = _is_logarithmic(item)
     text = f"Points are means of valid trials, bars their {context.confidence} confidence intervals over trials."
     if logarithmic:
-        text += " Both axes are logarithmic." if style.spans_decades(_all_levels(item)) else " The vertical axis is logarithmic."
+        text += (
+            " Both axes are logarithmic."
+            if style.spans_decades(_all_levels(item))
+            else " The vertical axis is logarithmic."
+        )
     if compared:
         text += (
             f" Below: change against {context.experiment.baseline}, paired by block, with its {context.confidence} interval;"
@@ -141,11 +145,12 @@ class _Sweep:
         column = self.item.main
         assert column is not None
         if panel.title:
-            axes.set_title(_wrapped(panel.title, self.width_in))
+            axes.set_title(style.wrapped(panel.title, self.width_in))
         present = self.context.paths(estimate.path for estimate in panel.estimates)
         for order, path in enumerate(present):
             own = sorted(
-                (e for e in panel.estimates if e.path == path.name and column in e.levels), key=lambda e: float(e.levels[column])
+                (e for e in panel.estimates if e.path == path.name and column in e.levels),
+                key=lambda e: float(e.levels[column]),
             )
             points = [(float(e.levels[column]), e.value, e.ci_low, e.ci_high) for e in own]
             gid = f"v{index}-{order}"
@@ -170,12 +175,22 @@ class _Sweep:
         return math.log10(max(values) / min(values)) if values else 0.0
 
     def _log_limits(self, panel: Panel) -> tuple[float, float]:
-        values = [v for e in panel.estimates for v in (e.value, e.ci_low, e.ci_high) if v is not None and words.finite(v) is not None and v > 0]
+        values = [
+            v
+            for e in panel.estimates
+            for v in (e.value, e.ci_low, e.ci_high)
+            if v is not None and words.finite(v) is not None and v > 0
+        ]
         pad = (max(values) / min(values)) ** 0.06
         return min(values) / pad / self.divisor, max(values) * pad / self.divisor
 
     def _top(self, panel: Panel, limit: float | None) -> float:
-        own = [v for e in panel.estimates for v in (e.value, e.ci_high, e.theory) if v is not None and words.finite(v) is not None]
+        own = [
+            v
+            for e in panel.estimates
+            for v in (e.value, e.ci_high, e.theory)
+            if v is not None and words.finite(v) is not None
+        ]
         top = max([*own, limit or 0.0]) / self.divisor
         return top * 1.1 if top > 0 else 1.0
 
@@ -185,7 +200,11 @@ class _Sweep:
         margin = 100 * self.context.margin
         axes.axhspan(-margin, margin, color=style.BAND, linewidth=0, zorder=0)
         axes.axhline(0, color=style.MUTED, linewidth=0.8, zorder=1)
-        compared = [f for f in panel.findings if _has_change(f) and column in f.levels and f.baseline == self.context.experiment.baseline]
+        compared = [
+            f
+            for f in panel.findings
+            if _has_change(f) and column in f.levels and f.baseline == self.context.experiment.baseline
+        ]
         self._noise(axes, compared)
         present = self.context.paths(finding.path for finding in compared if not finding.is_aa)
         for order, path in enumerate(present):
@@ -193,14 +212,19 @@ class _Sweep:
             gid = f"c{index}-{order}"
             points = [(float(f.levels[column]), *_change(f)) for f in own]
             self._line(axes, path, points, 1.0, order, len(present), gid, _DODGE_POINTS)
-            self.tips[gid] = [f"{path.name}, {words.levels(f.levels, [column])}\n{rows.row(f).change_with_interval}: {f.verdict}" for f in own]
+            self.tips[gid] = [
+                f"{path.name}, {words.levels(f.levels, [column])}\n{rows.row(f).change_with_interval}: {f.verdict}"
+                for f in own
+            ]
             expected = [(float(f.levels[column]), rows.expected_ratio(f)) for f in own]
             theory = [(x, words.as_percent(ratio)) for x, ratio in expected if ratio is not None]
             if theory:
                 axes.plot(*zip(*theory, strict=True), color=path.colour, linestyle=(0, (4, 2)), linewidth=1, zorder=1.5)
         low, high = _change_limits(compared, margin)
         axes.set_ylim(low, high)
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:+g}".replace("-", words.MINUS) if value else "0"))
+        axes.yaxis.set_major_formatter(
+            FuncFormatter(lambda value, _: f"{value:+g}".replace("-", words.MINUS) if value else "0")
+        )
         axes.locator_params(axis="y", nbins=5)
         self._x_axis(axes, panel, labels=True)
 
@@ -236,8 +260,14 @@ class _Sweep:
         moved = axes.transData + ScaledTranslation(shift, 0, axes.figure.dpi_scale_trans)
         places = [point[0] for point in points]
         values = [point[1] / divisor for point in points]
-        below = [max(0.0, value - point[2] / divisor) if point[2] is not None else math.nan for value, point in zip(values, points, strict=True)]
-        above = [max(0.0, point[3] / divisor - value) if point[3] is not None else math.nan for value, point in zip(values, points, strict=True)]
+        below = [
+            max(0.0, value - point[2] / divisor) if point[2] is not None else math.nan
+            for value, point in zip(values, points, strict=True)
+        ]
+        above = [
+            max(0.0, point[3] / divisor - value) if point[3] is not None else math.nan
+            for value, point in zip(values, points, strict=True)
+        ]
         bars = axes.errorbar(
             places,
             values,
@@ -266,7 +296,9 @@ class _Sweep:
     def _handles(self, compared: bool) -> list[Line2D | Patch]:
         estimates = [estimate for panel in self.panels for estimate in panel.estimates]
         findings = [finding for panel in self.panels for finding in panel.findings]
-        handles: list[Line2D | Patch] = [style.path_handle(path) for path in self.context.paths(e.path for e in estimates)]
+        handles: list[Line2D | Patch] = [
+            style.path_handle(path) for path in self.context.paths(e.path for e in estimates)
+        ]
         if any(estimate.theory is not None for estimate in estimates):
             handles.append(style.theory_handle())
         if compared:
@@ -278,7 +310,10 @@ class _Sweep:
 
 def _change(finding: Finding) -> tuple[float, float | None, float | None]:
     assert finding.ratio is not None
-    ends = [None if words.finite(end) is None or end is None else words.as_percent(end) for end in (finding.ci_low, finding.ci_high)]
+    ends = [
+        None if words.finite(end) is None or end is None else words.as_percent(end)
+        for end in (finding.ci_low, finding.ci_high)
+    ]
     return words.as_percent(finding.ratio), ends[0], ends[1]
 
 
@@ -302,10 +337,3 @@ def _values(panels: Sequence[Panel]) -> list[float]:
 
 def _short(name: str) -> str:
     return name if len(name) <= 10 else "baseline"
-
-
-def _wrapped(text: str, width_in: float) -> str:
-    """A panel's title on as many lines as it needs."""
-    import textwrap
-
-    return "\n".join(textwrap.wrap(text, max(12, int(width_in / 0.072))))

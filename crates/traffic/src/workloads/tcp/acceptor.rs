@@ -16,7 +16,8 @@ use crate::{Endpoint, Error, Result, clock, socket};
 
 /// How long a connection may take to send its preamble.
 pub const PREAMBLE_TIMEOUT_NS: u64 = 1_000_000_000;
-/// How many connections may be waiting to prove themselves, where the session itself has no more.
+/// How many connections may be waiting to prove themselves, where the session itself has no more. The longest waiting
+/// makes room for a new one, so that many silent ones do not keep the trial's own out.
 const MAX_PENDING: usize = 64;
 /// Connections the kernel completes before they are accepted; it caps this at `net.core.somaxconn`.
 pub const BACKLOG: i32 = 4_096;
@@ -125,6 +126,10 @@ impl<A: Admit> Accepting<A> {
             self.serve_pending();
             self.accept_all();
         }
+        // The session has all its connections: these are none of them.
+        for pending in std::mem::take(&mut self.pending) {
+            self.refuse(pending.stream);
+        }
         self.admit
     }
 
@@ -145,11 +150,15 @@ impl<A: Admit> Accepting<A> {
         // A flood of connections must not keep this from looking at the stop.
         for _ in 0..self.max_pending {
             let Some((stream, from)) = accept(&self.listener) else { return };
-            if from.ip() != self.endpoint.peer || self.pending.len() >= self.max_pending {
+            if from.ip() != self.endpoint.peer {
                 self.refuse(stream);
-            } else {
-                self.serve(Pending { stream, preamble: PreambleReader::new() });
+                continue;
             }
+            if self.pending.len() >= self.max_pending {
+                let oldest = self.pending.remove(0);
+                self.refuse(oldest.stream);
+            }
+            self.serve(Pending { stream, preamble: PreambleReader::new() });
         }
     }
 

@@ -1,5 +1,8 @@
 //! The socket options of a TCP workload: asked for before connect or listen, reported as the kernel granted them.
 
+use std::net::TcpStream;
+use std::os::fd::AsFd;
+
 use serde_json::{Map, Value, json};
 use socket2::{SockRef, Socket};
 
@@ -83,6 +86,15 @@ impl TcpOptions {
         })
     }
 
+    /// Sets the window clamp again, where there is one: the kernel (seen with Linux 6.18) replaces it by what the
+    /// buffer holds each time it learns more of how much memory a segment takes, which it mostly does at the beginning.
+    pub fn renew_window(&self, stream: &TcpStream) {
+        if let Some(bytes) = self.window_bytes {
+            // It could be set before; `granted` tells what holds.
+            let _ = set_tcp(stream, libc::TCP_WINDOW_CLAMP, "setsockopt(TCP_WINDOW_CLAMP)", bytes, "window clamp");
+        }
+    }
+
     /// What the kernel granted: `socket` of the results. What it does not tell is absent.
     pub fn granted(&self, socket: SockRef<'_>) -> Value {
         let mut granted = Map::new();
@@ -117,7 +129,7 @@ pub fn congestion_of(socket: &Socket) -> Option<String> {
     Some(String::from_utf8_lossy(name).into_owned())
 }
 
-fn set_tcp(socket: &Socket, name: i32, call: &'static str, bytes: u64, what: &str) -> Result<()> {
+fn set_tcp(socket: &impl AsFd, name: i32, call: &'static str, bytes: u64, what: &str) -> Result<()> {
     let value = i32::try_from(bytes).unwrap_or(i32::MAX);
     sys::set_socket_option(socket, libc::IPPROTO_TCP, name, value)
         .map_err(|e| Error::system(format!("setting a {what} of {bytes} bytes"), call, e))

@@ -52,7 +52,7 @@ impl Asking<'_> {
         let from = cpu::sample();
         let mut rtt = Times::default();
         let mut rtt_jitter = Times::default();
-        let mut series = Series::<Slot>::new(self.params.interval_ns);
+        let mut series = Series::<Slot>::of_window(self.params.interval_ns, self.params.limit.duration_ns());
         let mut before_ns = None;
         let started_ns = clock::monotonic_ns();
         let mut ended_ns = started_ns;

@@ -136,6 +136,7 @@ impl Receiver {
         // Unknown until a first byte came on any stream.
         let mut edges_ns = None;
         let mut progress_ns = clock::monotonic_ns();
+        let mut reads = 0_u64;
         while !stop.is_raised() {
             match stream.read(&mut buffer) {
                 Ok(0) => return self.closed(tally, edges_ns),
@@ -145,6 +146,11 @@ impl Receiver {
                         .get_or_insert_with(|| self.window.edges_after(self.window.first_byte_ns(now_ns, &self.edges)));
                     progress_ns = now_ns;
                     tally.received_bytes += bytes as u64;
+                    reads += 1;
+                    if reads.is_power_of_two() {
+                        // The kernel forgets a clamp when it learns the size of the segments that come.
+                        self.window.params.options.renew_window(stream);
+                    }
                     if now_ns > closes_ns {
                         return Ok(());
                     }

@@ -1,0 +1,106 @@
+//! Datagram sockets as the workloads want them: bound, with the buffers asked for, free to be fragmented, and with the
+//! kernel's notes on what they receive.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::sys::socket::{setsockopt, sockopt};
+use serde_json::{Map, Value};
+use socket2::{Protocol, Socket, Type};
+
+use crate::socket::{self, Buffers};
+use crate::{Error, Result, sys};
+
+/// The longest that a call on these sockets blocks before the session's flags are looked at.
+pub const PATIENCE: Duration = Duration::from_millis(100);
+
+/// `linux/socket.h` and `linux/sock_diag.h`: what a socket's memory is used for (since Linux 4.12).
+const SO_MEMINFO: i32 = 55;
+const SK_MEMINFO_DROPS: usize = 8;
+
+/// A UDP socket bound to a port of the kernel's choice.
+pub fn udp(address: IpAddr, buffers: Buffers) -> Result<Socket> {
+    bound(address, Type::DGRAM, Protocol::UDP, buffers)
+}
+
+/// A raw socket of ICMP or ICMPv6, bound to an address.
+pub fn raw_icmp(address: IpAddr, buffers: Buffers) -> Result<Socket> {
+    bound(address, Type::RAW, if address.is_ipv4() { Protocol::ICMPV4 } else { Protocol::ICMPV6 }, buffers)
+}
+
+/// Connects to the peer, so that only its datagrams are received and each send needs no address.
+pub fn connect(socket: &Socket, peer: IpAddr, port: u16) -> Result<()> {
+    let to = SocketAddr::new(peer, port);
+    socket.connect(&to.into()).map_err(|e| Error::system(format!("connecting a datagram socket to {to}"), "connect", e))
+}
+
+/// The port a socket is bound to.
+pub fn local_port(socket: &Socket) -> Result<u16> {
+    let address = socket.local_addr().map_err(|e| Error::system("asking for a socket's port", "getsockname", e))?;
+    Ok(address.as_socket().map_or(0, |address| address.port()))
+}
+
+/// The longest that a receiving call waits.
+pub fn set_receive_patience(socket: &Socket, patience: Duration) -> Result<()> {
+    socket
+        .set_read_timeout(Some(patience))
+        .map_err(|e| Error::system("limiting the wait for datagrams", "setsockopt(SO_RCVTIMEO)", e))
+}
+
+/// Has the kernel note when it receives each datagram, on the realtime clock.
+pub fn note_receive_times(socket: &Socket) -> Result<()> {
+    setsockopt(socket, sockopt::ReceiveTimestampns, &true)
+        .map_err(|e| Error::system("asking for receive timestamps", "setsockopt(SO_TIMESTAMPNS)", e))
+}
+
+/// Has the kernel note with each datagram how many it had dropped before, for want of space.
+pub fn note_drops(socket: &Socket) -> Result<()> {
+    setsockopt(socket, sockopt::RxqOvfl, &1)
+        .map_err(|e| Error::system("asking for the count of drops", "setsockopt(SO_RXQ_OVFL)", e))
+}
+
+/// Datagrams the socket has dropped so far, modulo 2^32; absent where the kernel does not tell.
+pub fn drops(socket: &Socket) -> Option<u32> {
+    let mut values = [0; 4 * (SK_MEMINFO_DROPS + 1)];
+    let filled = sys::socket_option(socket, libc::SOL_SOCKET, SO_MEMINFO, &mut values).ok()?;
+    let drops = values.get(..filled)?.get(4 * SK_MEMINFO_DROPS..)?;
+    Some(u32::from_ne_bytes(*drops.first_chunk()?))
+}
+
+/// `socket` of the results.
+pub fn granted(socket: &Socket) -> Value {
+    let mut granted = Map::new();
+    if let Ok((sndbuf_bytes, rcvbuf_bytes)) = socket::granted(socket) {
+        granted.insert("sndbuf_bytes".into(), sndbuf_bytes.into());
+        granted.insert("rcvbuf_bytes".into(), rcvbuf_bytes.into());
+    }
+    Value::Object(granted)
+}
+
+/// Whether a call only has to be made again: nothing came in time, or a signal did.
+pub fn is_momentary(errno: Errno) -> bool {
+    matches!(errno, Errno::EAGAIN | Errno::EINTR)
+}
+
+fn bound(address: IpAddr, kind: Type, protocol: Protocol, buffers: Buffers) -> Result<Socket> {
+    let socket = socket::open(address, kind, Some(protocol))?;
+    allow_fragments(&socket, address)?;
+    set_receive_patience(&socket, PATIENCE)?;
+    socket
+        .set_write_timeout(Some(PATIENCE))
+        .map_err(|e| Error::system("limiting the wait for space", "setsockopt(SO_SNDTIMEO)", e))?;
+    buffers.apply(&socket)?;
+    socket::bind(&socket, address, 0)?;
+    Ok(socket)
+}
+
+/// Clears DF in IPv4, so that any router may fragment. In IPv6 only this host may, and does, to the path MTU it knows.
+fn allow_fragments(socket: &Socket, address: IpAddr) -> Result<()> {
+    let (level, name, value) = match address {
+        IpAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT),
+        IpAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DONT),
+    };
+    sys::set_socket_option(socket, level, name, value)
+        .map_err(|e| Error::system("letting datagrams be fragmented", "setsockopt(MTU_DISCOVER)", e))
+}

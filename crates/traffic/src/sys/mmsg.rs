@@ -1,0 +1,277 @@
+//! Many datagrams in one system call, with what the kernel says about each.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr;
+
+use nix::errno::Errno;
+
+/// Datagrams sent by one `sendmmsg`, each of a head of its own and a rest that all share.
+#[derive(Default)]
+pub struct SendBatch {
+    parts: Vec<libc::iovec>,
+    messages: Vec<libc::mmsghdr>,
+}
+
+impl SendBatch {
+    /// Sends on a connected socket. Returns how many of `heads` went out, at least one; or why the first did not.
+    pub fn send<const N: usize>(
+        &mut self,
+        socket: BorrowedFd<'_>,
+        heads: &[[u8; N]],
+        rest: &[u8],
+    ) -> nix::Result<usize> {
+        self.parts.clear();
+        for head in heads {
+            self.parts.push(libc::iovec { iov_base: head.as_ptr().cast_mut().cast(), iov_len: N });
+            self.parts.push(libc::iovec { iov_base: rest.as_ptr().cast_mut().cast(), iov_len: rest.len() });
+        }
+        self.messages.clear();
+        let parts_each: u8 = if rest.is_empty() { 1 } else { 2 };
+        self.messages.extend(self.parts.chunks_exact_mut(2).map(|parts| {
+            let mut message = empty_message();
+            message.msg_hdr.msg_iov = parts.as_mut_ptr();
+            message.msg_hdr.msg_iovlen = parts_each as _;
+            message
+        }));
+        // SAFETY: every message points to `parts`, and every part to `heads` or `rest`; all of them outlive the call
+        // and the kernel only reads what the parts point to.
+        let sent = unsafe {
+            libc::sendmmsg(socket.as_raw_fd(), self.messages.as_mut_ptr(), self.messages.len() as libc::c_uint, 0)
+        };
+        Errno::result(sent).map(|sent| sent as usize)
+    }
+}
+
+/// One datagram that was received.
+#[derive(Debug)]
+pub struct Received<'a> {
+    /// The payload, cut to the buffer's size (of a raw IPv4 socket: with the IPv4 header).
+    pub bytes: &'a [u8],
+    /// Who sent it; absent where the family is neither IPv4 nor IPv6.
+    pub source: Option<IpAddr>,
+    /// The port it was sent from.
+    pub source_port: u16,
+    /// What the kernel told about it.
+    pub notes: Notes,
+}
+
+/// Control messages of one datagram.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Notes {
+    /// When the kernel received it (`SO_TIMESTAMPNS`).
+    pub realtime_ns: Option<u64>,
+    /// Datagrams the socket had dropped for want of space when this one was queued (`SO_RXQ_OVFL`); absent is none.
+    pub drops: Option<u32>,
+    /// The IPv6 hop limit it came with (`IPV6_RECVHOPLIMIT`).
+    pub hop_limit: Option<u8>,
+}
+
+const NAME_BYTES: usize = size_of::<libc::sockaddr_in6>();
+/// Room for the three control messages of [`Notes`], in words so that it is aligned as `cmsghdr` must be.
+const CONTROL_WORDS: usize = 16;
+
+/// Buffers for datagrams received by one `recvmmsg`. It is made in the thread that uses it.
+pub struct ReceiveBatch {
+    buffer_bytes: usize,
+    buffers: Vec<u8>,
+    names: Vec<[u8; NAME_BYTES]>,
+    controls: Vec<[u64; CONTROL_WORDS]>,
+    _parts: Vec<libc::iovec>,
+    messages: Vec<libc::mmsghdr>,
+    filled: usize,
+}
+
+impl ReceiveBatch {
+    /// Room for `count` datagrams of `buffer_bytes`. The memory is taken from the system as it is used.
+    pub fn new(count: usize, buffer_bytes: usize) -> Self {
+        let mut buffers = vec![0; count * buffer_bytes];
+        let mut names = vec![[0; NAME_BYTES]; count];
+        let mut controls = vec![[0; CONTROL_WORDS]; count];
+        let mut parts: Vec<_> = buffers
+            .chunks_exact_mut(buffer_bytes)
+            .map(|buffer| libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer_bytes })
+            .collect();
+        let messages = names
+            .iter_mut()
+            .zip(&mut controls)
+            .zip(&mut parts)
+            .map(|((name, control), part)| {
+                let mut message = empty_message();
+                message.msg_hdr.msg_name = name.as_mut_ptr().cast();
+                message.msg_hdr.msg_control = control.as_mut_ptr().cast();
+                message.msg_hdr.msg_iov = part;
+                message.msg_hdr.msg_iovlen = 1;
+                message
+            })
+            .collect();
+        let mut batch = Self { buffer_bytes, buffers, names, controls, _parts: parts, messages, filled: count };
+        batch.reset();
+        batch
+    }
+
+    /// Waits for one datagram, as long as the socket's receive timeout allows, and takes those that are there with it.
+    /// Returns how many came; none is an error (`EAGAIN` after the timeout).
+    pub fn receive(&mut self, socket: BorrowedFd<'_>) -> nix::Result<usize> {
+        self.call(socket, libc::MSG_WAITFORONE)
+    }
+
+    /// Takes the datagrams that are there; `EAGAIN` where there are none.
+    pub fn receive_ready(&mut self, socket: BorrowedFd<'_>) -> nix::Result<usize> {
+        self.call(socket, libc::MSG_DONTWAIT)
+    }
+
+    /// The datagrams of the last call.
+    pub fn datagrams(&self) -> impl Iterator<Item = Received<'_>> {
+        self.messages[..self.filled].iter().enumerate().map(|(index, message)| {
+            let start = index * self.buffer_bytes;
+            let length = (message.msg_len as usize).min(self.buffer_bytes);
+            let (source, source_port) = parse_name(&self.names[index]);
+            let control_bytes: usize = message.msg_hdr.msg_controllen as _;
+            Received {
+                bytes: &self.buffers[start..start + length],
+                source,
+                source_port,
+                notes: parse_control(&self.controls[index], control_bytes.min(CONTROL_WORDS * 8)),
+            }
+        })
+    }
+
+    fn call(&mut self, socket: BorrowedFd<'_>, flags: libc::c_int) -> nix::Result<usize> {
+        self.reset();
+        // SAFETY: every message points to a name, a control buffer, a part and through it a buffer of this struct, all
+        // on the heap and never resized, with the lengths they have.
+        let received = unsafe {
+            libc::recvmmsg(
+                socket.as_raw_fd(),
+                self.messages.as_mut_ptr(),
+                self.messages.len() as libc::c_uint,
+                flags as _,
+                ptr::null_mut(),
+            )
+        };
+        self.filled = Errno::result(received)? as usize;
+        Ok(self.filled)
+    }
+
+    /// Restores the lengths that the kernel overwrote in the last call.
+    fn reset(&mut self) {
+        for message in &mut self.messages[..self.filled] {
+            message.msg_hdr.msg_namelen = NAME_BYTES as libc::socklen_t;
+            message.msg_hdr.msg_controllen = (CONTROL_WORDS * 8) as _;
+        }
+        self.filled = 0;
+    }
+}
+
+fn empty_message() -> libc::mmsghdr {
+    // SAFETY: all bytes 0 is a valid value of this struct of integers and pointers.
+    unsafe { std::mem::zeroed() }
+}
+
+/// `sockaddr_in` or `sockaddr_in6`, by the offsets of the kernel's interface.
+fn parse_name(name: &[u8; NAME_BYTES]) -> (Option<IpAddr>, u16) {
+    let port = u16::from_be_bytes([name[2], name[3]]);
+    let source = match i32::from(u16::from_ne_bytes([name[0], name[1]])) {
+        libc::AF_INET => name[4..8].first_chunk::<4>().map(|&bytes| Ipv4Addr::from(bytes).into()),
+        libc::AF_INET6 => name[8..24].first_chunk::<16>().map(|&bytes| Ipv6Addr::from(bytes).into()),
+        _ => None,
+    };
+    (source, port)
+}
+
+/// Words of a `cmsghdr`: its length with the data; level and type.
+const HEADER_WORDS: usize = 2;
+const _: () = assert!(size_of::<libc::cmsghdr>() == 8 * HEADER_WORDS, "control messages are read as on 64-bit systems");
+
+fn parse_control(words: &[u64; CONTROL_WORDS], filled_bytes: usize) -> Notes {
+    let mut notes = Notes::default();
+    let mut rest = &words[..filled_bytes / 8];
+    // A control message is a header (length, level, type) and its data, padded to whole words.
+    while let [length, kind, data @ ..] = rest {
+        let Some(data_bytes) = usize::try_from(*length).ok().and_then(|n| n.checked_sub(HEADER_WORDS * 8)) else {
+            break;
+        };
+        let kind = kind.to_ne_bytes();
+        let level = i32::from_ne_bytes([kind[0], kind[1], kind[2], kind[3]]);
+        let kind = i32::from_ne_bytes([kind[4], kind[5], kind[6], kind[7]]);
+        note(&mut notes, level, kind, data, data_bytes);
+        rest = data.get(data_bytes.div_ceil(8)..).unwrap_or_default();
+    }
+    notes
+}
+
+fn note(notes: &mut Notes, level: i32, kind: i32, data: &[u64], data_bytes: usize) {
+    match (level, kind, data) {
+        (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, [seconds, nanoseconds, ..]) if data_bytes >= 16 => {
+            notes.realtime_ns = Some(seconds.wrapping_mul(1_000_000_000).wrapping_add(*nanoseconds));
+        }
+        (libc::SOL_SOCKET, libc::SO_RXQ_OVFL, [drops, ..]) if data_bytes >= 4 => notes.drops = Some(first_u32(*drops)),
+        (libc::IPPROTO_IPV6, libc::IPV6_HOPLIMIT, [hops, ..]) if data_bytes >= 4 => {
+            notes.hop_limit = u8::try_from(first_u32(*hops)).ok();
+        }
+        _ => {}
+    }
+}
+
+/// The first 32 bits in memory.
+fn first_u32(word: u64) -> u32 {
+    let bytes = word.to_ne_bytes();
+    u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A control buffer of these messages: level, type, data.
+    fn control(messages: &[(i32, i32, &[u64], usize)]) -> ([u64; CONTROL_WORDS], usize) {
+        let mut words = Vec::new();
+        for (level, kind, data, data_bytes) in messages {
+            words.push((16 + data_bytes) as u64);
+            let (level, kind) = (level.to_ne_bytes(), kind.to_ne_bytes());
+            words
+                .push(u64::from_ne_bytes([level[0], level[1], level[2], level[3], kind[0], kind[1], kind[2], kind[3]]));
+            words.extend_from_slice(data);
+        }
+        let filled = words.len() * 8;
+        words.resize(CONTROL_WORDS, 0);
+        (words.try_into().unwrap(), filled)
+    }
+
+    #[test]
+    fn the_three_notes() {
+        let mut small = [0; 8];
+        small[..4].copy_from_slice(&64_u32.to_ne_bytes());
+        let small = u64::from_ne_bytes(small);
+        let (words, filled) = control(&[
+            (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &[3, 5], 16),
+            (libc::SOL_SOCKET, libc::SO_RXQ_OVFL, &[small], 4),
+            (libc::IPPROTO_IPV6, libc::IPV6_HOPLIMIT, &[small], 4),
+        ]);
+        let expected = Notes { realtime_ns: Some(3_000_000_005), drops: Some(64), hop_limit: Some(64) };
+        assert_eq!(parse_control(&words, filled), expected);
+        assert_eq!(parse_control(&words, 0), Notes::default());
+    }
+
+    #[test]
+    fn names_of_both_families() {
+        let mut name = [0; NAME_BYTES];
+        assert_eq!(parse_name(&name), (None, 0));
+        name[..2].copy_from_slice(&(libc::AF_INET as u16).to_ne_bytes());
+        name[2..8].copy_from_slice(&[0x12, 0x34, 192, 0, 2, 1]);
+        assert_eq!(parse_name(&name), (Some("192.0.2.1".parse().unwrap()), 0x1234));
+        name[..2].copy_from_slice(&(libc::AF_INET6 as u16).to_ne_bytes());
+        name[8..24].copy_from_slice(&[0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7]);
+        assert_eq!(parse_name(&name), (Some("2001:db8::7".parse().unwrap()), 0x1234));
+    }
+
+    proptest! {
+        #[test]
+        fn any_control_bytes_are_read_without_panic(words in any::<[u64; CONTROL_WORDS]>(), filled in 0_usize..=128) {
+            parse_control(&words, filled);
+        }
+    }
+}

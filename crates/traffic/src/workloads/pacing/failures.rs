@@ -1,0 +1,69 @@
+//! Datagrams that could not be sent.
+
+use std::collections::BTreeMap;
+
+use nix::errno::Errno;
+use serde_json::{Value, json};
+
+use crate::params::SECOND_NS;
+use crate::{Error, Result};
+
+/// When nothing at all could be sent for so long, the run has failed.
+const NO_PROGRESS_NS: u64 = 10 * SECOND_NS;
+
+/// What went wrong in sending, by the name of the error. Pure: it is told the time.
+#[derive(Debug, Default)]
+pub struct SendFailures {
+    counts: BTreeMap<String, u64>,
+    since_ns: Option<u64>,
+}
+
+impl SendFailures {
+    /// Notes a failure; `timeout` when there was nothing else for too long. Whether it counts: having no room yet, or
+    /// being interrupted, is no failure but a reason to try again.
+    pub fn note(&mut self, errno: Errno, now_ns: u64, doing: &str) -> Result<bool> {
+        let since_ns = *self.since_ns.get_or_insert(now_ns);
+        let after_ns = now_ns.saturating_sub(since_ns);
+        if after_ns >= NO_PROGRESS_NS {
+            return Err(Error::Timeout { doing: format!("{doing} (the last error was {errno:?})"), after_ns });
+        }
+        let counts = !matches!(errno, Errno::EAGAIN | Errno::EINTR);
+        if counts {
+            *self.counts.entry(format!("{errno:?}")).or_default() += 1;
+        }
+        Ok(counts)
+    }
+
+    /// Something was sent.
+    #[inline]
+    pub fn end(&mut self) {
+        self.since_ns = None;
+    }
+
+    /// Starts the count again.
+    pub fn forget(&mut self) {
+        *self = Self::default();
+    }
+
+    /// `send_errors` of the results.
+    pub fn to_json(&self) -> Value {
+        json!(self.counts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_counted_by_name_until_they_last_too_long() {
+        let mut failures = SendFailures::default();
+        assert!(failures.note(Errno::ENOBUFS, 0, "sending").unwrap());
+        failures.end();
+        assert!(failures.note(Errno::ECONNREFUSED, 5 * SECOND_NS, "sending").unwrap());
+        assert!(!failures.note(Errno::EAGAIN, 14 * SECOND_NS, "sending").unwrap());
+        assert_eq!(failures.to_json(), json!({"ENOBUFS": 1, "ECONNREFUSED": 1}));
+        let error = failures.note(Errno::ENOBUFS, 15 * SECOND_NS, "sending").unwrap_err();
+        assert_eq!(error.to_string(), "sending (the last error was ENOBUFS): nothing after 10000 ms");
+    }
+}

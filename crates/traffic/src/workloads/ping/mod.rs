@@ -1,0 +1,108 @@
+//! `ping`: ICMP or ICMPv6 echo requests on a schedule, answered by the peer's kernel.
+
+mod account;
+mod client;
+mod packet;
+
+use std::net::IpAddr;
+
+use serde_json::{Value, json};
+
+use self::packet::{ECHO_HEADER_BYTES, MARK_BYTES};
+use crate::datagram::max_payload_bytes;
+use crate::ledger::MAX_SEQUENCES;
+use crate::params::{Limit, MAX_TIME_NS, Params, SECOND_NS};
+use crate::{Cancel, Endpoint, Finish, Result, Server, Workload};
+
+/// The workload.
+pub struct Ping;
+
+const NAME: &str = "ping";
+
+impl Workload for Ping {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn serve(&self, endpoint: &Endpoint, params: &Value, _: &Cancel) -> Result<Box<dyn Server>> {
+        Settings::parse(params, endpoint.address)?;
+        Ok(Box::new(Kernel))
+    }
+
+    fn run(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Value> {
+        client::run(endpoint, &Settings::parse(params, endpoint.address)?, cancel)
+    }
+}
+
+/// The kernel answers; there is nothing to do.
+struct Kernel;
+
+impl Server for Kernel {
+    fn port(&self) -> u16 {
+        0
+    }
+
+    fn finish(self: Box<Self>, _: &Finish) -> Result<Value> {
+        Ok(json!({"strays": {"connections": 0, "datagrams": 0}}))
+    }
+}
+
+/// The parameters, checked.
+struct Settings {
+    payload_bytes: usize,
+    interval_ns: u64,
+    limit: Limit,
+    warmup_ns: u64,
+    timeout_ns: u64,
+}
+
+/// A faster schedule than this is a load and no probe.
+const MIN_INTERVAL_NS: u64 = 1_000;
+
+impl Settings {
+    fn parse(params: &Value, address: IpAddr) -> Result<Self> {
+        let mut params = Params::new(NAME, params)?;
+        // The ICMP header is as long as the UDP header.
+        let payloads = MARK_BYTES as u64..=max_payload_bytes(address);
+        let settings = Self {
+            payload_bytes: params.size("payload_bytes", payloads)?.unwrap_or(56),
+            interval_ns: params.integer_or("interval_ns", MIN_INTERVAL_NS..=MAX_TIME_NS, SECOND_NS / 100)?,
+            limit: params.limit(&["duration_ns", "count"])?,
+            warmup_ns: params.time_ns("warmup_ns", 0, 0)?,
+            timeout_ns: params.time_ns("timeout_ns", 1, SECOND_NS)?,
+        };
+        if matches!(settings.limit, Limit::Count(count) if count > MAX_SEQUENCES) {
+            return Err(params.refuse(format!("`count` must be at most {MAX_SEQUENCES}")));
+        }
+        params.finish()?;
+        Ok(settings)
+    }
+}
+
+const _: () = assert!(ECHO_HEADER_BYTES == 8);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_those_of_the_document() {
+        let settings = Settings::parse(&json!({"count": 5}), [127, 0, 0, 1].into()).unwrap();
+        assert_eq!((settings.payload_bytes, settings.interval_ns, settings.timeout_ns), (56, 10_000_000, SECOND_NS));
+    }
+
+    #[test]
+    fn what_is_refused() {
+        for params in [
+            json!({}),
+            json!({"count": 1, "payload_bytes": 23}),
+            json!({"count": 1, "payload_bytes": 65_508}),
+            json!({"count": 1, "interval_ns": 999}),
+            json!({"count": 1, "duration_ns": 1}),
+            json!({"count": 1, "message_bytes": 64}),
+        ] {
+            let error = Settings::parse(&params, [127, 0, 0, 1].into()).err().unwrap();
+            assert_eq!(error.code(), "bad-params", "{params}");
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! The asking side of `udp-rr`.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::UdpSocket;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use serde_json::{Map, Value, json};
+use socket2::SockRef;
+
+use super::Settings;
+use crate::datagram::{HEADER_BYTES, Header, Phase};
+use crate::datagram_socket::{self, PATIENCE, is_momentary};
+use crate::session::{Cancel, Endpoint};
+use crate::workloads::round_trips::RoundTrips;
+use crate::workloads::tcp::io::pattern;
+use crate::{Result, clock, cpu};
+
+/// Pause after a request that could not be sent, before it is tried again.
+const PAUSE_AFTER_ERROR_NS: u64 = 1_000_000;
+
+pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<Value> {
+    let socket = datagram_socket::udp(endpoint.address, settings.buffers)?;
+    datagram_socket::connect(&socket, endpoint.peer, endpoint.port)?;
+    let mut asking = Asking {
+        settings,
+        cancel,
+        socket: socket.into(),
+        token: endpoint.token.short(),
+        request: pattern(settings.message_bytes),
+        answer: vec![0; settings.response_bytes + 1],
+        counts: Counts::default(),
+    };
+    asking.set_patience(settings.timeout_ns)?;
+    let warmup_transactions = asking.warm_up()?;
+    asking.counts = Counts::default();
+    asking.measure(warmup_transactions)
+}
+
+struct Asking<'a> {
+    settings: &'a Settings,
+    cancel: &'a Cancel,
+    socket: UdpSocket,
+    token: u64,
+    request: Vec<u8>,
+    /// A byte longer than an answer may be, so that a longer one is seen as such.
+    answer: Vec<u8>,
+    counts: Counts,
+}
+
+#[derive(Default)]
+struct Counts {
+    /// Answers to requests that were given up, or answered already.
+    late: u64,
+    /// Datagrams that answer nothing.
+    strays: u64,
+    /// Failures of sending or receiving, such as ICMP errors, by name.
+    errors: BTreeMap<String, u64>,
+}
+
+impl Counts {
+    fn note_error(&mut self, errno: Errno) {
+        *self.errors.entry(format!("{errno:?}")).or_default() += 1;
+    }
+}
+
+/// What came of a request.
+enum Outcome {
+    Answered { asked_ns: u64, answered_ns: u64 },
+    Lost { ended_ns: u64 },
+}
+
+impl Asking<'_> {
+    fn warm_up(&mut self) -> Result<u64> {
+        let ends_ns = clock::monotonic_ns().saturating_add(self.settings.warmup_ns);
+        let (mut asked, mut transactions) = (0, 0);
+        while clock::monotonic_ns() < ends_ns {
+            if let Outcome::Answered { .. } = self.transaction(Phase::WarmUp, asked)? {
+                transactions += 1;
+            }
+            asked += 1;
+        }
+        Ok(transactions)
+    }
+
+    fn measure(&mut self, warmup_transactions: u64) -> Result<Value> {
+        let mut trips = RoundTrips::new(self.settings.interval_ns, self.settings.limit.duration_ns());
+        let (mut asked, mut lost) = (0, 0);
+        let from = cpu::sample();
+        let started_ns = clock::monotonic_ns();
+        let mut ended_ns = started_ns;
+        while !self.settings.limit.is_reached(asked, ended_ns - started_ns) {
+            match self.transaction(Phase::Measured, asked)? {
+                Outcome::Answered { asked_ns, answered_ns } => {
+                    trips.record(answered_ns - asked_ns, answered_ns - started_ns);
+                    ended_ns = answered_ns;
+                }
+                Outcome::Lost { ended_ns: given_up_ns } => {
+                    trips.note_lost();
+                    lost += 1;
+                    ended_ns = given_up_ns;
+                }
+            }
+            asked += 1;
+        }
+        let cpu = cpu::Span { from, to: cpu::sample() };
+        let mut result = Map::new();
+        let measured_ns = ended_ns - started_ns;
+        trips.write_to(&mut result, measured_ns);
+        result.extend([
+            ("lost".into(), json!(lost)),
+            ("late".into(), json!(self.counts.late)),
+            ("errors".into(), json!(self.counts.errors)),
+            ("strays".into(), json!({"connections": 0, "datagrams": self.counts.strays})),
+            ("warmup_transactions".into(), json!(warmup_transactions)),
+            ("measured_ns".into(), json!(measured_ns)),
+            ("started_ns".into(), json!(started_ns)),
+            ("ended_ns".into(), json!(ended_ns)),
+            ("socket".into(), datagram_socket::granted(&SockRef::from(&self.socket))),
+            ("cpu".into(), json!(cpu)),
+        ]);
+        Ok(Value::Object(result))
+    }
+
+    #[inline]
+    fn transaction(&mut self, phase: Phase, sequence: u64) -> Result<Outcome> {
+        self.cancel.check()?;
+        let asked = Header { token: self.token, sequence, sent_realtime_ns: clock::realtime_ns(), phase };
+        if let Some(head) = self.request.first_chunk_mut::<HEADER_BYTES>() {
+            *head = asked.encode();
+        }
+        let asked_ns = clock::monotonic_ns();
+        match self.socket.send(&self.request) {
+            Ok(_) => {}
+            Err(e) => {
+                if !self.send_again(&e, asked_ns)? {
+                    return Ok(Outcome::Lost { ended_ns: clock::monotonic_ns() });
+                }
+            }
+        }
+        loop {
+            match self.socket.recv(&mut self.answer) {
+                Ok(bytes) => {
+                    let answered_ns = clock::monotonic_ns();
+                    if self.is_answer(bytes, &asked) {
+                        return Ok(Outcome::Answered { asked_ns, answered_ns });
+                    }
+                    // What is no answer must not keep this from seeing the end.
+                    if answered_ns - asked_ns >= self.settings.timeout_ns {
+                        return Ok(Outcome::Lost { ended_ns: answered_ns });
+                    }
+                }
+                Err(e) => {
+                    if !self.wait_on(&e, asked_ns)? {
+                        return Ok(Outcome::Lost { ended_ns: clock::monotonic_ns() });
+                    }
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn is_answer(&mut self, bytes: usize, asked: &Header) -> bool {
+        let header = Header::decode(&self.answer[..bytes.min(self.answer.len())]);
+        match header.filter(|header| header.token == self.token && bytes == self.settings.response_bytes) {
+            Some(header) if header == *asked => return true,
+            // Warm-up comes before the measured phase.
+            Some(header) if (header.phase as u8, header.sequence) < (asked.phase as u8, asked.sequence) => {
+                self.counts.late += 1;
+            }
+            _ => self.counts.strays += 1,
+        }
+        false
+    }
+
+    /// Tries to send the request for as long as an answer is waited for.
+    #[cold]
+    fn send_again(&mut self, error: &io::Error, asked_ns: u64) -> Result<bool> {
+        let mut errno = errno_of(error);
+        loop {
+            self.cancel.check()?;
+            if !is_momentary(errno) {
+                self.counts.note_error(errno);
+                clock::sleep_until(clock::monotonic_ns() + PAUSE_AFTER_ERROR_NS);
+            }
+            if clock::monotonic_ns() - asked_ns >= self.settings.timeout_ns {
+                return Ok(false);
+            }
+            match self.socket.send(&self.request) {
+                Ok(_) => return Ok(true),
+                Err(e) => errno = errno_of(&e),
+            }
+        }
+    }
+
+    /// Whether there is time left to wait. The next wait is as long as that allows.
+    #[cold]
+    fn wait_on(&mut self, error: &io::Error, asked_ns: u64) -> Result<bool> {
+        self.cancel.check()?;
+        let errno = errno_of(error);
+        if !is_momentary(errno) {
+            self.counts.note_error(errno);
+        }
+        let left_ns = self.settings.timeout_ns.saturating_sub(clock::monotonic_ns() - asked_ns);
+        self.set_patience(if left_ns == 0 { self.settings.timeout_ns } else { left_ns })?;
+        Ok(left_ns > 0)
+    }
+
+    fn set_patience(&self, left_ns: u64) -> Result<()> {
+        // Under a microsecond would be no timeout at all.
+        let patience = PATIENCE.min(Duration::from_nanos(left_ns.max(1_000)));
+        datagram_socket::set_receive_patience(&SockRef::from(&self.socket), patience)
+    }
+}
+
+fn errno_of(error: &io::Error) -> Errno {
+    error.raw_os_error().map_or(Errno::UnknownErrno, Errno::from_raw)
+}

@@ -1,0 +1,91 @@
+//! `udp-rr`: one request in flight, and the time until its answer.
+
+mod client;
+mod server;
+
+use std::net::IpAddr;
+
+use serde_json::Value;
+
+use crate::datagram::{HEADER_BYTES, max_payload_bytes};
+use crate::params::{Limit, Params, SECOND_NS};
+use crate::socket::Buffers;
+use crate::{Cancel, Endpoint, Result, Server, Workload};
+
+/// The workload.
+pub struct UdpRr;
+
+const NAME: &str = "udp-rr";
+
+impl Workload for UdpRr {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
+        server::serve(endpoint, Settings::parse(params, endpoint.address)?, cancel)
+    }
+
+    fn run(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Value> {
+        client::run(endpoint, &Settings::parse(params, endpoint.address)?, cancel)
+    }
+}
+
+/// The parameters, checked.
+struct Settings {
+    message_bytes: usize,
+    response_bytes: usize,
+    limit: Limit,
+    warmup_ns: u64,
+    /// For one answer.
+    timeout_ns: u64,
+    buffers: Buffers,
+    interval_ns: u64,
+}
+
+impl Settings {
+    fn parse(params: &Value, address: IpAddr) -> Result<Self> {
+        let mut params = Params::new(NAME, params)?;
+        let sizes = HEADER_BYTES as u64..=max_payload_bytes(address);
+        let message_bytes = params.size("message_bytes", sizes.clone())?.unwrap_or(64);
+        let settings = Self {
+            message_bytes,
+            response_bytes: params.size("response_bytes", sizes)?.unwrap_or(message_bytes),
+            limit: params.limit(&["duration_ns", "count"])?,
+            warmup_ns: params.time_ns("warmup_ns", 0, 0)?,
+            timeout_ns: params.time_ns("timeout_ns", 1, 2 * SECOND_NS)?,
+            buffers: Buffers::read(&mut params)?,
+            interval_ns: params.interval_ns()?,
+        };
+        params.finish()?;
+        Ok(settings)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn defaults_are_those_of_the_document() {
+        let settings = Settings::parse(&json!({"count": 5, "message_bytes": 99}), [127, 0, 0, 1].into()).unwrap();
+        assert_eq!((settings.message_bytes, settings.response_bytes), (99, 99));
+        assert_eq!((settings.limit, settings.timeout_ns), (Limit::Count(5), 2_000_000_000));
+    }
+
+    #[test]
+    fn what_is_refused() {
+        for params in [
+            json!({}),
+            json!({"count": 1, "message_bytes": 31}),
+            json!({"count": 1, "response_bytes": 65_508}),
+            json!({"count": 1, "bytes": 1}),
+            json!({"count": 1, "nodelay": true}),
+        ] {
+            let error = Settings::parse(&params, [127, 0, 0, 1].into()).err().unwrap();
+            assert_eq!(error.code(), "bad-params", "{params}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The answering side of `udp-rr`.
+
+use std::net::{SocketAddr, UdpSocket};
+
+use nix::errno::Errno;
+use serde_json::{Value, json};
+use socket2::SockRef;
+
+use super::{NAME, Settings};
+use crate::datagram::{HEADER_BYTES, Header, Phase};
+use crate::datagram_socket::{self, is_momentary};
+use crate::session::{Cancel, Endpoint, Server};
+use crate::workloads::server_span::{QUIET, ServerSpan};
+use crate::workloads::tcp::io::pattern;
+use crate::workloads::thread_server::{Control, ThreadServer};
+use crate::{Error, Result, clock};
+
+pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result<Box<dyn Server>> {
+    let socket = datagram_socket::udp(endpoint.address, settings.buffers)?;
+    datagram_socket::set_receive_patience(&socket, QUIET)?;
+    let port = datagram_socket::local_port(&socket)?;
+    let answering = Answering {
+        socket: socket.into(),
+        endpoint: endpoint.clone(),
+        message_bytes: settings.message_bytes,
+        request: vec![0; settings.message_bytes + 1],
+        answer: pattern(settings.response_bytes),
+        transactions: 0,
+        unanswered: 0,
+        strays: 0,
+        span: ServerSpan::start()?,
+    };
+    ThreadServer::start(NAME, port, cancel, move |control| answering.work(control))
+}
+
+struct Answering {
+    socket: UdpSocket,
+    endpoint: Endpoint,
+    message_bytes: usize,
+    /// A byte longer than a request may be, so that a longer one is seen as such.
+    request: Vec<u8>,
+    answer: Vec<u8>,
+    transactions: u64,
+    /// Requests whose answer could not be sent.
+    unanswered: u64,
+    strays: u64,
+    span: ServerSpan,
+}
+
+impl Answering {
+    fn work(mut self, control: &Control) -> Result<Value> {
+        loop {
+            control.check()?;
+            let order = control.order().copied();
+            match self.socket.recv_from(&mut self.request) {
+                Ok((bytes, from)) => self.take(bytes, from),
+                Err(e) if is_momentary(e.raw_os_error().map_or(Errno::UnknownErrno, Errno::from_raw)) => {
+                    self.span.note_quiet();
+                    // The client has its result by now: what it has not asked is not coming.
+                    if order.is_some() {
+                        return Ok(self.result());
+                    }
+                }
+                Err(e) => return Err(Error::system(format!("receiving requests of {NAME}"), "recvfrom", e)),
+            }
+            if order.is_some_and(|order| order.is_overdue(clock::monotonic_ns())) {
+                return Ok(self.result());
+            }
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, bytes: usize, from: SocketAddr) {
+        let is_of_the_peer = from.ip() == self.endpoint.peer && bytes == self.message_bytes;
+        let header = Header::decode(&self.request).filter(|header| header.token == self.endpoint.token.short());
+        let Some(header) = header.filter(|_| is_of_the_peer) else {
+            self.strays += 1;
+            return;
+        };
+        if let (Some(head), Some(asked)) =
+            (self.answer.first_chunk_mut::<HEADER_BYTES>(), self.request.first_chunk::<HEADER_BYTES>())
+        {
+            *head = *asked;
+        }
+        let is_sent = self.socket.send_to(&self.answer, from).is_ok();
+        self.span.go_on();
+        if header.phase == Phase::WarmUp {
+            return;
+        }
+        if !is_sent {
+            self.unanswered += 1;
+            return;
+        }
+        self.transactions += 1;
+        if self.transactions == 1 {
+            self.span.begin();
+        }
+    }
+
+    fn result(mut self) -> Value {
+        self.span.note_quiet();
+        let mut result = json!({
+            "transactions": self.transactions,
+            "unanswered": self.unanswered,
+            "strays": {"connections": 0, "datagrams": self.strays},
+            "socket": datagram_socket::granted(&SockRef::from(&self.socket)),
+        });
+        if let Some(span) = self.span.end() {
+            result["cpu"] = json!(span);
+        }
+        result
+    }
+}

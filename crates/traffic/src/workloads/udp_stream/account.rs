@@ -1,0 +1,262 @@
+//! What the receiver of a flow knows about it. Pure: it is told what came, and when.
+
+use std::net::IpAddr;
+
+use serde_json::{Map, Value, json};
+
+use super::Settings;
+use crate::datagram::{Header, Phase};
+use crate::delay::Delays;
+use crate::ledger::{Arrival, Ledger};
+use crate::series::Series;
+use crate::session::Endpoint;
+
+/// A datagram as it came from the socket.
+pub struct Incoming<'a> {
+    pub bytes: &'a [u8],
+    pub source: Option<IpAddr>,
+    /// When the kernel received it, on the realtime clock; absent where it did not tell.
+    pub kernel_realtime_ns: Option<u64>,
+}
+
+/// What a datagram was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Entry {
+    /// Not of this trial.
+    Stray,
+    /// Of the warm-up.
+    WarmUp,
+    /// The first of the measured flow, received at that time of the realtime clock.
+    First(u64),
+    /// Another one of the measured flow.
+    Measured,
+}
+
+/// The account of one flow.
+pub struct Account {
+    peer: IpAddr,
+    token: u64,
+    datagram_bytes: usize,
+    warmup_received: u64,
+    strays: u64,
+    user_timestamps: u64,
+    ledger: Ledger,
+    delays: Delays,
+    window: Option<Window>,
+    series: Series<Interval>,
+}
+
+/// From the first arrival to the last, on the realtime clock.
+#[derive(Clone, Copy)]
+struct Window {
+    first_ns: u64,
+    last_ns: u64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Interval {
+    datagrams: u64,
+    lost_middle: i64,
+}
+
+impl Account {
+    pub fn new(endpoint: &Endpoint, settings: &Settings) -> Self {
+        Self {
+            peer: endpoint.peer,
+            token: endpoint.token.short(),
+            datagram_bytes: settings.datagram_bytes,
+            warmup_received: 0,
+            strays: 0,
+            user_timestamps: 0,
+            ledger: Ledger::new(settings.most()),
+            delays: Delays::default(),
+            window: None,
+            series: Series::new(settings.interval_ns),
+        }
+    }
+
+    /// Enters one datagram; `now_realtime_ns` is asked where the kernel noted no time.
+    pub fn enter(&mut self, incoming: &Incoming, now_realtime_ns: impl FnOnce() -> u64) -> Entry {
+        let of_the_peer = incoming.source == Some(self.peer) && incoming.bytes.len() == self.datagram_bytes;
+        let header = Header::decode(incoming.bytes).filter(|header| of_the_peer && header.token == self.token);
+        let Some(header) = header else { return self.stray() };
+        if header.phase == Phase::WarmUp {
+            self.warmup_received += 1;
+            return Entry::WarmUp;
+        }
+        let missing_before = self.ledger.lost_middle();
+        match self.ledger.arrive(header.sequence) {
+            Arrival::Impossible => return self.stray(),
+            Arrival::Duplicate => return Entry::Measured,
+            Arrival::InOrder | Arrival::Reordered => {}
+        }
+        let received_ns = incoming.kernel_realtime_ns.unwrap_or_else(|| {
+            self.user_timestamps += 1;
+            now_realtime_ns()
+        });
+        self.delays.record(header.sequence, header.sent_realtime_ns, received_ns);
+        let is_first = self.window.is_none();
+        let window = self.window.get_or_insert(Window { first_ns: received_ns, last_ns: received_ns });
+        window.last_ns = window.last_ns.max(received_ns);
+        let interval = self.series.at(received_ns.saturating_sub(window.first_ns));
+        interval.datagrams += 1;
+        interval.lost_middle += self.ledger.lost_middle() as i64 - missing_before as i64;
+        if is_first { Entry::First(received_ns) } else { Entry::Measured }
+    }
+
+    /// Whether all of so many datagrams came.
+    pub fn has_all(&self, sent: u64) -> bool {
+        self.ledger.unique() >= sent
+    }
+
+    /// Whether anything of this trial came.
+    pub fn is_empty(&self) -> bool {
+        self.ledger.unique() == 0 && self.warmup_received == 0
+    }
+
+    /// Adds the keys of the protocol document to a result.
+    pub fn write_to(&self, result: &mut Map<String, Value>, sent: Option<u64>) {
+        let (ledger, datagram_bytes) = (&self.ledger, self.datagram_bytes as u64);
+        let mut put = |name: &str, value: Value| result.insert(name.to_owned(), value);
+        put("received", ledger.received().into());
+        put("unique", ledger.unique().into());
+        put("duplicates", ledger.duplicates().into());
+        put("reordered", ledger.reordered().into());
+        put("lost_middle", ledger.lost_middle().into());
+        if let Some(highest) = ledger.highest_sequence() {
+            put("highest_sequence", highest.into());
+        }
+        if let Some(lost_tail) = sent.and_then(|sent| ledger.lost_tail(sent)) {
+            put("lost_tail", lost_tail.into());
+        }
+        put("unique_bytes", (ledger.unique() * datagram_bytes).into());
+        let measured_ns = self.window.map_or(0, |window| window.last_ns - window.first_ns);
+        if ledger.unique() > 1 {
+            put("measured_bytes", ((ledger.unique() - 1) * datagram_bytes).into());
+            put("measured_ns", measured_ns.into());
+        }
+        put("user_timestamps", self.user_timestamps.into());
+        put("warmup_received", self.warmup_received.into());
+        put("strays", json!({"connections": 0, "datagrams": self.strays}));
+        let mut series = self.series.clone();
+        series.close(measured_ns);
+        put(
+            "series",
+            json!({
+                "t_ns": series.ends_ns(measured_ns),
+                "datagrams": series.column(|interval| interval.datagrams),
+                "bytes": series.column(|interval| interval.datagrams * datagram_bytes),
+                "lost_middle": series.column(|interval| interval.lost_middle),
+            }),
+        );
+        self.delays.write_to(result);
+    }
+
+    fn stray(&mut self) -> Entry {
+        self.strays += 1;
+        Entry::Stray
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::Token;
+
+    const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2));
+    const MS: u64 = 1_000_000;
+
+    fn account(count: u64) -> Account {
+        let endpoint = Endpoint { address: [192, 0, 2, 1].into(), peer: PEER, port: 0, token: Token([7; 16]) };
+        let params = json!({"datagram_bytes": 40, "count": count, "interval_ns": 10 * MS});
+        Account::new(&endpoint, &Settings::parse(&params, endpoint.address).unwrap())
+    }
+
+    fn datagram(sequence: u64, phase: Phase, sent_ms: u64) -> Vec<u8> {
+        let header = Header {
+            token: u64::from_be_bytes([7; 8]),
+            sequence,
+            sent_realtime_ns: 1_000_000 * MS + sent_ms * MS,
+            phase,
+        };
+        [&header.encode()[..], &[0; 8]].concat()
+    }
+
+    fn enter(account: &mut Account, bytes: &[u8], source: IpAddr, received_ms: u64) -> Entry {
+        let kernel_realtime_ns = Some(1_000_000 * MS + received_ms * MS);
+        account.enter(&Incoming { bytes, source: Some(source), kernel_realtime_ns }, || panic!("the kernel told"))
+    }
+
+    fn result(account: &Account, sent: Option<u64>) -> Map<String, Value> {
+        let mut result = Map::new();
+        account.write_to(&mut result, sent);
+        result
+    }
+
+    #[test]
+    fn a_flow_by_hand() {
+        let mut account = account(10);
+        assert_eq!(enter(&mut account, &datagram(0, Phase::WarmUp, 0), PEER, 1), Entry::WarmUp);
+        // Of the numbers 0 to 9: 0 is first, 4 jumps over three, 2 comes late and twice, 5 comes, 6 to 9 do not.
+        for (sequence, sent, received) in [(0, 2, 4), (4, 6, 9), (2, 4, 15), (2, 4, 16), (5, 7, 39)] {
+            enter(&mut account, &datagram(sequence, Phase::Measured, sent), PEER, received);
+        }
+        let result = result(&account, Some(10));
+        for (name, value) in [
+            ("received", 5),
+            ("unique", 4),
+            ("duplicates", 1),
+            ("reordered", 1),
+            ("lost_middle", 2),
+            ("highest_sequence", 5),
+            ("lost_tail", 4),
+            ("unique_bytes", 160),
+            ("measured_bytes", 120),
+            ("measured_ns", 35 * MS),
+            ("user_timestamps", 0),
+            ("warmup_received", 1),
+        ] {
+            assert_eq!(result[name], value, "{name}");
+        }
+        assert_eq!(
+            result["series"],
+            json!({
+                "t_ns": [10 * MS, 20 * MS, 30 * MS, 35 * MS],
+                "datagrams": [2, 1, 0, 1], "bytes": [80, 40, 0, 40], "lost_middle": [3, -1, 0, 0],
+            })
+        );
+        assert_eq!(result["one_way_delay"]["count"], 4);
+        assert_eq!(result["ipdv_signed"], json!({"count": 1, "min_ns": 29 * MS, "p50_ns": 29 * MS, "max_ns": 29 * MS}));
+    }
+
+    #[test]
+    fn strays_are_counted_and_change_nothing() {
+        let mut account = account(10);
+        let good = datagram(3, Phase::Measured, 0);
+        let mut other_token = good.clone();
+        other_token[7] ^= 1;
+        let mut no_phase = good.clone();
+        no_phase[24] = 9;
+        let longer = [&good[..], &[0]].concat();
+        for bytes in [&other_token, &no_phase, &longer, &good[..39].to_vec(), &Vec::new()] {
+            assert_eq!(enter(&mut account, bytes, PEER, 1), Entry::Stray);
+        }
+        assert_eq!(enter(&mut account, &good, [192, 0, 2, 3].into(), 1), Entry::Stray);
+        assert_eq!(enter(&mut account, &datagram(10, Phase::Measured, 0), PEER, 1), Entry::Stray);
+        let result = result(&account, Some(10));
+        assert_eq!(result["strays"], json!({"connections": 0, "datagrams": 7}));
+        assert_eq!((&result["received"], &result["lost_tail"]), (&json!(0), &json!(10)));
+        assert!(!result.contains_key("highest_sequence") && !result.contains_key("measured_ns"));
+        assert_eq!(result["series"], json!({"t_ns": [], "datagrams": [], "bytes": [], "lost_middle": []}));
+    }
+
+    #[test]
+    fn a_time_the_kernel_did_not_note_is_the_readers_and_counted() {
+        let mut account = account(10);
+        let bytes = datagram(0, Phase::Measured, 0);
+        let incoming = Incoming { bytes: &bytes, source: Some(PEER), kernel_realtime_ns: None };
+        assert_eq!(account.enter(&incoming, || 77), Entry::First(77));
+        assert_eq!(result(&account, None)["user_timestamps"], 1);
+        assert!(!result(&account, None).contains_key("lost_tail"));
+    }
+}

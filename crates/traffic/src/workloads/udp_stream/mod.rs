@@ -1,0 +1,158 @@
+//! `udp-stream`: datagrams one way at a rate, or as fast as they go, and the account of what became of them.
+
+mod account;
+mod receiver;
+mod sender;
+
+use std::net::IpAddr;
+
+use serde_json::Value;
+
+use super::pacing::{MAX_BPS, MAX_PPS, Schedule};
+use crate::datagram::{HEADER_BYTES, max_payload_bytes};
+use crate::ledger::MAX_SEQUENCES;
+use crate::params::{Limit, Params, SECOND_NS};
+use crate::session::{Cancel, Endpoint, Server, Workload};
+use crate::socket::Buffers;
+use crate::{Error, Result};
+
+/// The workload.
+pub struct UdpStream;
+
+const NAME: &str = "udp-stream";
+
+impl Workload for UdpStream {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
+        receiver::serve(endpoint, Settings::parse(params, endpoint.address)?, cancel)
+    }
+
+    fn run(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Value> {
+        sender::run(endpoint, &Settings::parse(params, endpoint.address)?, cancel)
+    }
+}
+
+/// The parameters, checked.
+#[derive(Debug, Clone)]
+struct Settings {
+    datagram_bytes: usize,
+    /// Absent: as fast as the socket takes them.
+    schedule: Option<Schedule>,
+    limit: Limit,
+    warmup_ns: u64,
+    buffers: Buffers,
+    interval_ns: u64,
+}
+
+/// More datagrams a second than one socket takes on any machine: bounds the sequence numbers of a flow without a rate.
+const IMPLAUSIBLE_PPS: u64 = 100_000_000;
+
+impl Settings {
+    fn parse(params: &Value, address: IpAddr) -> Result<Self> {
+        let mut params = Params::new(NAME, params)?;
+        let datagram_bytes = datagram_bytes(&mut params, address)?;
+        let rate_pps = params.integer("rate_pps", 1..=MAX_PPS)?;
+        let rate_bps = params.integer("rate_bps", 1..=MAX_BPS)?;
+        let settings = Self {
+            datagram_bytes,
+            schedule: match (rate_pps, rate_bps) {
+                (None, None) => None,
+                (Some(pps), None) => Some(Schedule::of_pps(pps)),
+                (None, Some(bps)) => Some(Schedule::of_bps(bps, datagram_bytes)),
+                (Some(_), Some(_)) => return Err(params.refuse("only one of `rate_pps`, `rate_bps` may be given")),
+            },
+            limit: params.limit(&["duration_ns", "bytes", "count"])?,
+            warmup_ns: params.time_ns("warmup_ns", 0, 0)?,
+            buffers: Buffers::read(&mut params)?,
+            interval_ns: params.interval_ns()?,
+        };
+        if settings.planned().is_some_and(|count| count > MAX_SEQUENCES) {
+            return Err(params.refuse(format!("a flow has at most {MAX_SEQUENCES} datagrams; these would be more")));
+        }
+        params.finish()?;
+        Ok(settings)
+    }
+
+    /// How many datagrams the measured flow has, where that is known before.
+    fn planned(&self) -> Option<u64> {
+        match (self.limit, self.schedule) {
+            (Limit::Count(count), _) => Some(count),
+            (Limit::Bytes(bytes), _) => Some(bytes.div_ceil(self.datagram_bytes as u64)),
+            (Limit::Duration(ns), Some(schedule)) => Some(schedule.due_before(ns)),
+            (Limit::Duration(_), None) => None,
+        }
+    }
+
+    /// A bound of the measured flow's sequence numbers.
+    fn most(&self) -> u64 {
+        let seconds = self.limit.duration_ns().unwrap_or(0) / SECOND_NS + 1;
+        self.planned().unwrap_or(seconds.saturating_mul(IMPLAUSIBLE_PPS)).min(MAX_SEQUENCES)
+    }
+}
+
+fn datagram_bytes(params: &mut Params, address: IpAddr) -> Result<usize> {
+    let family = if address.is_ipv4() { "IPv4" } else { "IPv6" };
+    let most = max_payload_bytes(address);
+    let bytes = params.size("datagram_bytes", HEADER_BYTES as u64..=most).map_err(|error| match error {
+        Error::BadParams { workload, reason } => {
+            Error::BadParams { workload, reason: format!("{reason} (the UDP payload that {family} can carry)") }
+        }
+        other => other,
+    })?;
+    bytes.ok_or_else(|| {
+        params.refuse(format!("`datagram_bytes` must be given ({HEADER_BYTES} to {most} over {family})"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
+    use serde_json::json;
+
+    use super::*;
+
+    const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
+
+    fn reason(params: Value, address: IpAddr) -> String {
+        let error = Settings::parse(&params, address).unwrap_err();
+        assert_eq!(error.code(), "bad-params");
+        error.to_string()
+    }
+
+    #[test]
+    fn each_family_has_its_largest_datagram() {
+        assert!(Settings::parse(&json!({"datagram_bytes": 65507, "count": 1}), V4).is_ok());
+        assert!(Settings::parse(&json!({"datagram_bytes": 65527, "count": 1}), V6).is_ok());
+        assert_eq!(
+            reason(json!({"datagram_bytes": 65508, "count": 1}), V4),
+            "parameters of udp-stream: `datagram_bytes` must be an integer from 32 to 65507, not 65508 (the UDP payload \
+             that IPv4 can carry)"
+        );
+        assert!(reason(json!({"datagram_bytes": 31, "count": 1}), V6).contains("from 32 to 65527, not 31"));
+        assert!(reason(json!({"count": 1}), V6).contains("`datagram_bytes` must be given (32 to 65527 over IPv6)"));
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_refused() {
+        let both = json!({"datagram_bytes": 64, "count": 1, "rate_pps": 1, "rate_bps": 1});
+        assert!(reason(both, V4).contains("only one of `rate_pps`, `rate_bps`"));
+        assert!(reason(json!({"datagram_bytes": 64}), V4).contains("exactly one of `duration_ns`, `bytes`, `count`"));
+        assert!(reason(json!({"datagram_bytes": 64, "count": 1, "rate": 1}), V4).contains("unknown key \"rate\""));
+        let many = json!({"datagram_bytes": 64, "rate_pps": 1_000_000_000, "duration_ns": 5 * SECOND_NS});
+        assert!(reason(many, V4).contains("at most 4294967296 datagrams"));
+    }
+
+    #[test]
+    fn the_plan_follows_the_limit() {
+        let planned = |params| Settings::parse(&params, V4).unwrap().planned();
+        assert_eq!(planned(json!({"datagram_bytes": 100, "count": 7})), Some(7));
+        assert_eq!(planned(json!({"datagram_bytes": 100, "bytes": 701})), Some(8));
+        assert_eq!(planned(json!({"datagram_bytes": 100, "rate_pps": 10, "duration_ns": SECOND_NS})), Some(10));
+        assert_eq!(planned(json!({"datagram_bytes": 100, "duration_ns": SECOND_NS})), None);
+    }
+}

@@ -1,0 +1,145 @@
+//! The server of `udp-stream`: takes datagrams with the kernel's notes on them and keeps the account.
+
+use std::os::fd::AsFd;
+
+use serde_json::{Map, Value, json};
+use socket2::Socket;
+
+use super::account::{Account, Entry, Incoming};
+use super::{NAME, Settings};
+use crate::datagram_socket::{self, is_momentary};
+use crate::session::{Cancel, Endpoint, Server};
+use crate::socket::Buffers;
+use crate::sys::mmsg::ReceiveBatch;
+use crate::workloads::server_span::{QUIET, ServerSpan};
+use crate::workloads::thread_server::{Control, Order, ThreadServer};
+use crate::{Error, Result, clock};
+
+/// The receive buffer where none is asked for: a burst of a few thousand small datagrams while this thread waits for a
+/// core is no loss on the path.
+const DEFAULT_RCVBUF_BYTES: usize = 4 << 20;
+/// Datagrams taken by one system call.
+const AT_ONCE: usize = 32;
+/// `finish` takes so long a silence for the end ...
+const SILENCE_NS: u64 = 250_000_000;
+/// ... and this long a one while nothing has come at all, since the path may be slow.
+const FIRST_SILENCE_NS: u64 = 2_000_000_000;
+
+pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result<Box<dyn Server>> {
+    let rcvbuf_bytes = settings.buffers.rcvbuf_bytes.or(Some(DEFAULT_RCVBUF_BYTES));
+    let socket = datagram_socket::udp(endpoint.address, Buffers { rcvbuf_bytes, ..settings.buffers })?;
+    datagram_socket::note_receive_times(&socket)?;
+    datagram_socket::note_drops(&socket)?;
+    datagram_socket::set_receive_patience(&socket, QUIET)?;
+    let port = datagram_socket::local_port(&socket)?;
+    let account = Account::new(endpoint, &settings);
+    let span = ServerSpan::start()?;
+    ThreadServer::start(NAME, port, cancel, move |control| {
+        Receiver {
+            batch: ReceiveBatch::new(AT_ONCE, settings.datagram_bytes + 1),
+            socket,
+            account,
+            last_ns: 0,
+            first: None,
+            drops: None,
+            span,
+        }
+        .work(control)
+    })
+}
+
+struct Receiver {
+    socket: Socket,
+    batch: ReceiveBatch,
+    account: Account,
+    /// When a datagram of this trial was last taken.
+    last_ns: u64,
+    first: Option<First>,
+    /// The kernel's count of drops, as the last datagram carried it.
+    drops: Option<u32>,
+    span: ServerSpan,
+}
+
+/// The first arrival of the measured flow.
+#[derive(Clone, Copy)]
+struct First {
+    /// On the monotonic clock.
+    started_ns: u64,
+    /// What had been dropped before.
+    drops: u32,
+}
+
+impl Receiver {
+    fn work(mut self, control: &Control) -> Result<Value> {
+        loop {
+            control.check()?;
+            // The order is looked at before the socket: what came before it is always taken.
+            let order = control.order().copied();
+            match self.batch.receive(self.socket.as_fd()) {
+                Ok(_) => self.take(),
+                Err(errno) if is_momentary(errno) => self.span.note_quiet(),
+                Err(e) => return Err(Error::system(format!("receiving datagrams of {NAME}"), "recvmmsg", e)),
+            }
+            if let Some(order) = order.filter(|order| self.is_over(order)) {
+                self.span.note_quiet();
+                return Ok(self.result(order.finish.sent));
+            }
+        }
+    }
+
+    fn take(&mut self) {
+        for datagram in self.batch.datagrams() {
+            let incoming = Incoming {
+                bytes: datagram.bytes,
+                source: datagram.source,
+                kernel_realtime_ns: datagram.notes.realtime_ns,
+            };
+            let entry = self.account.enter(&incoming, clock::realtime_ns);
+            self.drops = datagram.notes.drops.or(self.drops);
+            if entry == Entry::Stray {
+                continue;
+            }
+            self.last_ns = 0;
+            if let Entry::First(realtime_ns) = entry {
+                let age_ns = clock::realtime_ns().saturating_sub(realtime_ns);
+                let started_ns = clock::monotonic_ns().saturating_sub(age_ns);
+                self.first = Some(First { started_ns, drops: datagram.notes.drops.unwrap_or(0) });
+                self.span.begin();
+            }
+        }
+        if self.last_ns == 0 {
+            self.last_ns = clock::monotonic_ns();
+            self.span.go_on();
+        }
+    }
+
+    fn is_over(&self, order: &Order) -> bool {
+        let now_ns = clock::monotonic_ns();
+        let silence_ns = now_ns.saturating_sub(self.last_ns.max(order.given_ns));
+        let enough_ns = if self.account.is_empty() { FIRST_SILENCE_NS } else { SILENCE_NS };
+        order.finish.sent.is_some_and(|sent| self.account.has_all(sent))
+            || silence_ns >= enough_ns
+            || order.is_overdue(now_ns)
+    }
+
+    fn result(self, sent: Option<u64>) -> Value {
+        let mut result = Map::new();
+        self.account.write_to(&mut result, sent);
+        // What is dropped after the last datagram is in no datagram's notes, but in the socket's own count.
+        if let Some(drops) = datagram_socket::drops(&self.socket).or(self.drops) {
+            let before = self.first.map_or(0, |first| first.drops);
+            result.insert("socket_drops".into(), drops.wrapping_sub(before).into());
+        }
+        if let Some(First { started_ns, .. }) = self.first {
+            result.insert("started_ns".into(), started_ns.into());
+            if let Some(measured_ns) = result.get("measured_ns").and_then(Value::as_u64) {
+                result.insert("ended_ns".into(), started_ns.saturating_add(measured_ns).into());
+            }
+        }
+        if let Some(span) = self.span.end() {
+            result.insert("cpu".into(), json!(span));
+        }
+        result.insert("socket".into(), datagram_socket::granted(&self.socket));
+        Value::Object(result)
+    }
+}

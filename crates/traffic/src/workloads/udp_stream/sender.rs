@@ -1,0 +1,118 @@
+//! The client of `udp-stream`: sends each datagram when it is due, and knows which went out and how late.
+
+use std::os::fd::AsFd;
+
+use nix::errno::Errno;
+use serde_json::{Map, Value, json};
+use socket2::Socket;
+
+use super::{NAME, Settings};
+use crate::clock::{self, PreciseTimers};
+use crate::datagram::{HEADER_BYTES, Header, Phase};
+use crate::datagram_socket::{self, PATIENCE};
+use crate::session::{Cancel, Endpoint};
+use crate::sys::mmsg::SendBatch;
+use crate::workloads::pacing::{Flow, Next, SendFailures};
+use crate::workloads::tcp::io::pattern;
+use crate::{Result, cpu};
+
+/// Pause after an error where no schedule makes one.
+const PAUSE_AFTER_ERROR_NS: u64 = 1_000_000;
+
+pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<Value> {
+    let socket = datagram_socket::udp(endpoint.address, settings.buffers)?;
+    datagram_socket::connect(&socket, endpoint.peer, endpoint.port)?;
+    let _timers = PreciseTimers::new();
+    let mut sender = Sender {
+        socket: &socket,
+        endpoint,
+        cancel,
+        batch: SendBatch::default(),
+        heads: Vec::new(),
+        moments_ns: Vec::new(),
+        rest: pattern(settings.datagram_bytes - HEADER_BYTES),
+        failures: SendFailures::default(),
+        doing: format!("sending datagrams of {NAME} to {} port {}", endpoint.peer, endpoint.port),
+    };
+    let mut warm_up = Flow::new(settings.schedule, None, Some(settings.warmup_ns));
+    if settings.warmup_ns > 0 {
+        sender.send_all(Phase::WarmUp, &mut warm_up)?;
+    }
+    sender.failures.forget();
+    let from = cpu::sample();
+    let count = if settings.limit.duration_ns().is_none() { settings.planned() } else { None };
+    let mut flow = Flow::new(settings.schedule, count, settings.limit.duration_ns());
+    sender.send_all(Phase::Measured, &mut flow)?;
+    let to = cpu::sample();
+
+    let mut result = Map::new();
+    result.insert("sent_bytes".into(), (flow.sent() * settings.datagram_bytes as u64).into());
+    flow.write_to(&mut result);
+    if settings.warmup_ns > 0 {
+        result.insert("warmup_sent".into(), warm_up.sent().into());
+    }
+    result.insert("send_errors".into(), sender.failures.to_json());
+    result.insert("socket".into(), datagram_socket::granted(&socket));
+    result.insert("cpu".into(), json!(cpu::Span { from, to }));
+    Ok(Value::Object(result))
+}
+
+struct Sender<'a> {
+    socket: &'a Socket,
+    endpoint: &'a Endpoint,
+    cancel: &'a Cancel,
+    batch: SendBatch,
+    heads: Vec<[u8; HEADER_BYTES]>,
+    /// When each of `heads` was stamped, on the monotonic clock.
+    moments_ns: Vec<u64>,
+    rest: Vec<u8>,
+    failures: SendFailures,
+    doing: String,
+}
+
+impl Sender<'_> {
+    fn send_all(&mut self, phase: Phase, flow: &mut Flow) -> Result<()> {
+        flow.start(clock::monotonic_ns());
+        loop {
+            self.cancel.check()?;
+            match flow.next(clock::monotonic_ns()) {
+                Next::Send(count) => self.send(phase, flow, count)?,
+                Next::WaitUntil(due_ns) => {
+                    clock::sleep_until(due_ns.min(clock::monotonic_ns() + PATIENCE.as_nanos() as u64));
+                }
+                Next::End => return Ok(()),
+            }
+        }
+    }
+
+    fn send(&mut self, phase: Phase, flow: &mut Flow, count: u64) -> Result<()> {
+        self.heads.clear();
+        self.moments_ns.clear();
+        let mut header = Header { token: self.endpoint.token.short(), sequence: 0, sent_realtime_ns: 0, phase };
+        for sequence in flow.sent()..flow.sent() + count {
+            self.moments_ns.push(clock::monotonic_ns());
+            (header.sequence, header.sent_realtime_ns) = (sequence, clock::realtime_ns());
+            self.heads.push(header.encode());
+        }
+        match self.batch.send(self.socket.as_fd(), &self.heads, &self.rest) {
+            Ok(sent) => {
+                self.failures.end();
+                flow.note_sent(&self.moments_ns[..sent.min(self.moments_ns.len())]);
+                Ok(())
+            }
+            Err(errno) => self.note_failure(flow, errno),
+        }
+    }
+
+    /// A datagram that could not be sent is not counted as sent: the next one has its number.
+    fn note_failure(&mut self, flow: &mut Flow, errno: Errno) -> Result<()> {
+        let now_ns = clock::monotonic_ns();
+        if self.failures.note(errno, now_ns, &self.doing)? {
+            flow.skip();
+            if flow.is_unpaced() {
+                clock::sleep_until(now_ns + PAUSE_AFTER_ERROR_NS);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,6 @@
+//! The workloads of datagrams on loopback, in both families.
+
+mod common;
+mod ping;
+mod udp_rr;
+mod udp_stream;

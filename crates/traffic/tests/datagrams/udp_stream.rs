@@ -1,0 +1,203 @@
+//! `udp-stream` on loopback, in both families.
+
+use std::net::IpAddr;
+
+use crate::common::{FAMILIES, TOKEN, endpoint, number, run, serve, stranger, trial};
+use serde_json::{Value, json};
+use sixbench_traffic::datagram::{Header, Phase};
+use sixbench_traffic::{Cancel, Finish, find};
+
+const MS: u64 = 1_000_000;
+const NOW: Finish = Finish { sent: None, timeout_ns: 0 };
+
+fn sum(series: &Value) -> i64 {
+    series.as_array().unwrap().iter().map(|value| value.as_i64().unwrap()).sum()
+}
+
+/// sent = unique + lost in the middle + lost at the tail, and whatever else must agree.
+fn check_ledger(client: &Value, server: &Value) {
+    let (sent, unique) = (number(client, "sent"), number(server, "unique"));
+    assert_eq!(sent, unique + number(server, "lost_middle") + number(server, "lost_tail"), "{client} {server}");
+    assert_eq!(number(server, "received"), unique + number(server, "duplicates"));
+    assert_eq!(sum(&server["series"]["datagrams"]), unique as i64);
+    assert_eq!(sum(&server["series"]["bytes"]), number(server, "unique_bytes") as i64);
+    assert_eq!(sum(&server["series"]["lost_middle"]), number(server, "lost_middle") as i64);
+    assert_eq!(number(&server["one_way_delay"], "count"), unique - number(server, "one_way_delay_negative"));
+    assert_eq!(number(&server["pdv"], "count"), unique);
+    assert_eq!(server["strays"]["datagrams"], 0);
+}
+
+#[test]
+fn a_paced_flow_arrives_whole() {
+    for address in FAMILIES {
+        let params = json!({"datagram_bytes": 200, "rate_pps": 2000, "count": 400, "warmup_ns": 50 * MS, "interval_ns": 20 * MS});
+        let (client, server) = trial("udp-stream", address, &params);
+        check_ledger(&client, &server);
+        assert_eq!((number(&client, "sent"), number(&client, "sent_bytes")), (400, 80_000));
+        assert_eq!((number(&server, "unique"), number(&server, "highest_sequence")), (400, 399));
+        assert_eq!(number(&server, "measured_bytes"), 399 * 200);
+        assert_eq!(number(&server, "warmup_received"), number(&client, "warmup_sent"));
+        assert_eq!(number(&client, "warmup_sent"), 100);
+        assert_eq!(number(&client["lateness"], "count"), 400);
+        assert_eq!(number(&server["ipdv"], "count"), 399);
+        assert_eq!(number(&server, "socket_drops"), 0);
+        assert!(client["send_errors"].as_object().unwrap().is_empty());
+        assert!(server["socket"]["rcvbuf_bytes"].is_u64() && server["cpu"]["to"]["clock_ns"].is_u64());
+        assert_eq!(number(&server, "ended_ns") - number(&server, "started_ns"), number(&server, "measured_ns"));
+    }
+}
+
+#[test]
+fn each_limit_ends_the_flow() {
+    for address in FAMILIES {
+        for (params, sent) in [
+            (json!({"datagram_bytes": 100, "bytes": 1001}), Some(11)),
+            (json!({"datagram_bytes": 100, "count": 1}), Some(1)),
+            (json!({"datagram_bytes": 1000, "rate_bps": 8_000_000, "duration_ns": 50 * MS}), Some(50)),
+            (json!({"datagram_bytes": 32, "duration_ns": 30 * MS}), None),
+        ] {
+            let (client, server) = trial("udp-stream", address, &params);
+            check_ledger(&client, &server);
+            assert!(sent.is_none_or(|sent| number(&client, "sent") == sent), "{params} {client}");
+            assert_eq!(client.get("lateness").is_some(), params.get("rate_bps").is_some());
+            // A window needs two datagrams.
+            assert_eq!(client.get("measured_ns").is_some(), number(&client, "sent") > 1);
+        }
+    }
+}
+
+#[test]
+fn the_largest_datagrams_are_fragmented_and_come_whole() {
+    for (address, datagram_bytes) in FAMILIES.into_iter().zip([65_507, 65_527]) {
+        let (client, server) =
+            trial("udp-stream", address, &json!({"datagram_bytes": datagram_bytes, "rate_pps": 1000, "count": 20}));
+        check_ledger(&client, &server);
+        assert_eq!(number(&server, "unique"), 20);
+        assert_eq!(number(&server, "unique_bytes"), 20 * datagram_bytes);
+    }
+}
+
+#[test]
+fn what_a_small_buffer_drops_is_in_the_ledger_and_in_the_drops() {
+    for address in FAMILIES {
+        let params = json!({"datagram_bytes": 32, "count": 50_000, "rcvbuf_bytes": 2304});
+        let (client, server) = trial("udp-stream", address, &params);
+        check_ledger(&client, &server);
+        assert_eq!(number(&client, "sent") - number(&server, "unique"), number(&server, "socket_drops"));
+    }
+}
+
+fn datagram(sequence: u64, phase: Phase, token: u64) -> Vec<u8> {
+    let mut bytes = Header { token, sequence, sent_realtime_ns: 0, phase }.encode().to_vec();
+    bytes.resize(100, 0);
+    bytes
+}
+
+#[test]
+fn strays_are_counted_apart() {
+    for address in FAMILIES {
+        let server = serve("udp-stream", address, &json!({"datagram_bytes": 100, "count": 10}));
+        let socket = stranger(address, server.port());
+        let good = |sequence| datagram(sequence, Phase::Measured, TOKEN.short());
+        for bytes in [
+            datagram(0, Phase::Measured, TOKEN.short() ^ 1),
+            good(10),
+            good(u64::MAX),
+            good(0)[..99].to_vec(),
+            [good(0), vec![0]].concat(),
+            Vec::new(),
+            vec![0xff; 100],
+        ] {
+            socket.send(&bytes).unwrap();
+        }
+        // Of these, 1, 2, 3 and 7 to 9 are missing; 5 comes twice and after 6.
+        for sequence in [0, 4, 6, 5, 5] {
+            socket.send(&good(sequence)).unwrap();
+        }
+        let result = server.finish(&Finish { sent: Some(10), timeout_ns: 5_000 * MS }).unwrap();
+        assert_eq!(result["strays"], json!({"connections": 0, "datagrams": 7}));
+        for (name, value) in
+            [("received", 5), ("unique", 4), ("duplicates", 1), ("reordered", 1), ("lost_middle", 3), ("lost_tail", 3)]
+        {
+            assert_eq!(number(&result, name), value, "{name}");
+        }
+    }
+}
+
+#[test]
+fn datagrams_of_another_address_are_strays() {
+    let address: IpAddr = [127, 0, 0, 1].into();
+    let mut here = endpoint(address, 0);
+    here.peer = [127, 0, 0, 2].into();
+    let params = json!({"datagram_bytes": 100, "count": 10});
+    let server = find("udp-stream").unwrap().serve(&here, &params, &Cancel::default()).unwrap();
+    let socket = stranger(address, server.port());
+    socket.send(&datagram(0, Phase::Measured, TOKEN.short())).unwrap();
+    let result = server.finish(&Finish { sent: None, timeout_ns: 100 * MS }).unwrap();
+    assert_eq!((number(&result, "received"), &result["strays"]["datagrams"]), (0, &json!(1)));
+}
+
+#[test]
+fn nothing_came() {
+    for address in FAMILIES {
+        let server = serve("udp-stream", address, &json!({"datagram_bytes": 100, "count": 10}));
+        let result = server.finish(&Finish { sent: Some(10), timeout_ns: MS }).unwrap();
+        assert_eq!((number(&result, "received"), number(&result, "lost_tail")), (0, 10));
+        for absent in ["highest_sequence", "measured_ns", "started_ns", "cpu", "jitter_rfc3550_ns"] {
+            assert!(result.get(absent).is_none(), "{absent}");
+        }
+        assert_eq!(result["one_way_delay"], json!({"unit": "ns", "count": 0, "buckets": []}));
+    }
+}
+
+#[test]
+fn a_server_that_is_gone_is_a_send_error_and_no_datagram() {
+    for address in FAMILIES {
+        let server = serve("udp-stream", address, &json!({"datagram_bytes": 100, "count": 10}));
+        let port = server.port();
+        drop(server);
+        let params = json!({"datagram_bytes": 100, "rate_pps": 1000, "duration_ns": 100 * MS});
+        let result = run("udp-stream", address, port, &params).unwrap();
+        let refused = number(&result["send_errors"], "ECONNREFUSED");
+        assert!(refused > 0);
+        assert_eq!(number(&result, "sent") + refused + number(&result, "unsent"), 100);
+    }
+}
+
+#[test]
+fn cancel_ends_both_sides() {
+    for address in FAMILIES {
+        let cancel = Cancel::default();
+        let workload = find("udp-stream").unwrap();
+        let params = json!({"datagram_bytes": 100, "rate_pps": 1, "duration_ns": 3_600_000 * MS});
+        let server = workload.serve(&endpoint(address, 0), &params, &cancel).unwrap();
+        let port = server.port();
+        std::thread::scope(|scope| {
+            let client = scope.spawn(|| workload.run(&endpoint(address, port), &params, &cancel));
+            let finish = scope.spawn(|| server.finish(&Finish { sent: Some(5), timeout_ns: u64::MAX }));
+            cancel.raise();
+            assert_eq!(client.join().unwrap().unwrap_err().code(), "cancelled");
+            assert_eq!(finish.join().unwrap().unwrap_err().code(), "cancelled");
+        });
+    }
+}
+
+#[test]
+fn a_dropped_server_frees_its_port() {
+    for address in FAMILIES {
+        let server = serve("udp-stream", address, &json!({"datagram_bytes": 100, "count": 10}));
+        let port = server.port();
+        drop(server);
+        std::net::UdpSocket::bind(std::net::SocketAddr::new(address, port)).unwrap();
+    }
+}
+
+#[test]
+fn a_second_trial_is_not_disturbed_by_a_finished_one() {
+    for address in FAMILIES {
+        let params = json!({"datagram_bytes": 100, "count": 10});
+        serve("udp-stream", address, &params).finish(&NOW).unwrap();
+        let (client, server) = trial("udp-stream", address, &params);
+        check_ledger(&client, &server);
+    }
+}

@@ -1,0 +1,241 @@
+//! `tcp-stream` on loopback: what it counts, and what becomes of it when others misbehave.
+
+mod tcp_support;
+
+use std::io::{Read, Write};
+use std::thread;
+
+use serde_json::{Value, json};
+use tcp_support::*;
+
+const NAME: &str = "tcp-stream";
+
+fn check_receiver(receiver: &Value) {
+    let number = |key: &str| receiver[key].as_u64().unwrap_or_else(|| panic!("no {key} in {receiver}"));
+    assert!(number("received_bytes") > number("measured_bytes"));
+    assert!(number("reads") > 1);
+    assert!(number("measured_ns") <= number("ended_ns") - number("started_ns"));
+    assert_eq!(sum(&receiver["series"]["bytes"]), number("measured_bytes"));
+    check_series(&receiver["series"]);
+    check_cpu(receiver);
+}
+
+fn check_sender(sender: &Value) {
+    check_series(&sender["series"]);
+    check_cpu(sender);
+    assert!(sender["tcp_info"]["rtt_ns"].as_u64().unwrap() > 0);
+    assert!(sender["tcp_info"]["bytes_acked"].as_u64().unwrap() > 0);
+    assert_eq!(sender["socket"]["congestion"], "cubic");
+}
+
+#[test]
+fn for_a_time_in_each_direction() {
+    for address in BOTH {
+        for (direction, forward, reverse) in [("forward", 1, 0), ("reverse", 0, 1), ("both", 1, 1)] {
+            let params = json!({
+                "duration_ns": 200_000_000, "warmup_ns": 50_000_000, "interval_ns": 30_000_000,
+                "streams": 2, "direction": direction,
+            });
+            let (client, server) = trial(NAME, address, &params);
+            assert_eq!(client["connect_ns"].as_array().unwrap().len(), 2 * (forward + reverse));
+            for (present, sender, receiver) in [
+                (forward, client.get("forward_sender"), server.get("forward_receiver")),
+                (reverse, server.get("reverse_sender"), client.get("reverse_receiver")),
+            ] {
+                assert_eq!((sender.is_some(), receiver.is_some()), (present == 1, present == 1), "{direction}");
+                let (Some(sender), Some(receiver)) = (sender, receiver) else { continue };
+                check_receiver(receiver);
+                check_sender(sender);
+                assert_eq!(receiver["streams"].as_array().unwrap().len(), 2);
+                assert!(sender["sent_bytes"].as_u64().unwrap() >= receiver["received_bytes"].as_u64().unwrap());
+                assert!(sender.get("transfer_ns").is_none());
+                let window_ns = receiver["ended_ns"].as_u64().unwrap() - receiver["started_ns"].as_u64().unwrap();
+                assert_eq!(window_ns, 200_000_000);
+            }
+            assert_eq!(server["strays"], json!({"connections": 0, "datagrams": 0}));
+        }
+    }
+}
+
+#[test]
+fn so_many_bytes_and_not_one_more() {
+    for address in BOTH {
+        let params = json!({"bytes": 3_000_001, "message_bytes": 777, "streams": 3, "direction": "both"});
+        let (client, server) = trial(NAME, address, &params);
+        for (sender, receiver) in [
+            (&client["forward_sender"], &server["forward_receiver"]),
+            (&server["reverse_sender"], &client["reverse_receiver"]),
+        ] {
+            assert_eq!(sender["sent_bytes"], 3_000_001);
+            assert_eq!(receiver["received_bytes"], 3_000_001);
+            assert!(sender["transfer_ns"].as_u64().unwrap() >= receiver["measured_ns"].as_u64().unwrap());
+            check_receiver(receiver);
+            check_sender(sender);
+        }
+    }
+}
+
+#[test]
+fn a_single_read_measures_nothing() {
+    let (client, server) = trial(NAME, V4, &json!({"bytes": 1}));
+    let receiver = &server["forward_receiver"];
+    assert_eq!((&receiver["received_bytes"], &receiver["reads"]), (&json!(1), &json!(1)));
+    assert_eq!((receiver.get("measured_bytes"), receiver.get("measured_ns")), (None, None));
+    assert_eq!(client["forward_sender"]["sent_bytes"], 1);
+}
+
+#[test]
+fn messages_larger_than_all_buffers() {
+    // With loopback's MSS the send buffer would not hold a segment.
+    let params = json!({"bytes": 20_000_000, "message_bytes": 16 << 20, "sndbuf_bytes": 8_192, "mss_bytes": 1_400});
+    let (client, server) = trial(NAME, V4, &params);
+    assert_eq!(client["forward_sender"]["sent_bytes"], 20_000_000);
+    assert_eq!(server["forward_receiver"]["received_bytes"], 20_000_000);
+}
+
+#[test]
+fn options_are_asked_for_and_what_was_granted_is_told() {
+    let params = json!({
+        "bytes": 1_000_000, "sndbuf_bytes": 100_000, "rcvbuf_bytes": 60_000, "mss_bytes": 600, "congestion": "reno",
+        "nodelay": true,
+    });
+    let (client, server) = trial(NAME, V6, &params);
+    for socket in [&client["forward_sender"]["socket"], &server["forward_receiver"]["socket"]] {
+        assert_eq!((&socket["sndbuf_bytes"], &socket["rcvbuf_bytes"]), (&json!(200_000), &json!(120_000)));
+        assert_eq!((&socket["congestion"], &socket["nodelay"]), (&json!("reno"), &json!(true)));
+        assert!(socket["mss_bytes"].as_u64().unwrap() <= 600, "{socket}");
+        assert!(socket.get("window_bytes").is_none());
+    }
+    let (_, server) = trial(NAME, V4, &json!({"bytes": 5_000_000, "window_bytes": 20_000, "mss_bytes": 1_400}));
+    assert_eq!(server["forward_receiver"]["socket"]["window_bytes"], 20_000);
+}
+
+#[test]
+fn unknown_congestion_control_is_an_error_of_the_system() {
+    let error = run(NAME, V4, 1, &json!({"bytes": 1, "congestion": "nosuch"})).unwrap_err();
+    assert_eq!(error.code(), "system");
+    assert!(error.to_string().starts_with("setting the congestion control `nosuch`"), "{error}");
+}
+
+#[test]
+fn strays_are_counted_and_change_nothing() {
+    for address in BOTH {
+        let params = json!({"bytes": 1_000_000, "streams": 2, "direction": "both"});
+        let server = serve(NAME, address, &params);
+        let (ended, silent) = strays(address, server.port(), FORWARD);
+        run(NAME, address, server.port(), &params).unwrap();
+        let result = server.finish(&FINISH).unwrap();
+        assert_eq!(result["forward_receiver"]["received_bytes"], 1_000_000);
+        assert_eq!(result["strays"]["connections"], ended + silent.len() as u64);
+    }
+}
+
+#[test]
+fn many_silent_connections_do_not_keep_the_trial_out() {
+    let params = json!({"bytes": 1_000});
+    let server = serve(NAME, V4, &params);
+    let silent: Vec<_> = (0..200).map(|_| connect(V4, server.port())).collect();
+    run(NAME, V4, server.port(), &params).unwrap();
+    let result = server.finish(&FINISH).unwrap();
+    assert_eq!(result["forward_receiver"]["received_bytes"], 1_000);
+    assert_eq!(result["strays"]["connections"], silent.len());
+}
+
+#[test]
+fn a_stream_that_is_already_there_is_a_stray() {
+    let server = serve(NAME, V4, &json!({"bytes": 100}));
+    let mut stream = connect_saying(V4, server.port(), &preamble(TOKEN, FORWARD, 0));
+    wait_for_end(connect_saying(V4, server.port(), &preamble(TOKEN, FORWARD, 0)));
+    stream.write_all(&[0; 100]).unwrap();
+    drop(stream);
+    let result = server.finish(&FINISH).unwrap();
+    assert_eq!(result["forward_receiver"]["received_bytes"], 100);
+    assert_eq!(result["strays"]["connections"], 1);
+}
+
+#[test]
+fn a_sender_that_vanishes_is_lost() {
+    for (params, expected) in [
+        (json!({"duration_ns": 3_600_000_000_000_u64}), "closed the connection after 5000 bytes, before the end"),
+        (json!({"bytes": 5_001}), "closed the connection after 5000 of 5001 bytes"),
+    ] {
+        let server = serve(NAME, V4, &params);
+        let mut stream = connect_saying(V4, server.port(), &preamble(TOKEN, FORWARD, 0));
+        stream.write_all(&[0; 5_000]).unwrap();
+        drop(stream);
+        let error = server.finish(&FINISH).unwrap_err();
+        assert_eq!(error.code(), "peer-lost");
+        assert_eq!(error.to_string(), format!("receiving from 127.0.0.1: the peer {expected}"));
+    }
+    let server = serve(NAME, V4, &json!({"bytes": 5_001, "streams": 2}));
+    reset(connect_saying(V4, server.port(), &preamble(TOKEN, FORWARD, 0)));
+    assert_eq!(server.finish(&FINISH).unwrap_err().code(), "peer-lost");
+}
+
+#[test]
+fn a_receiver_that_vanishes_is_lost() {
+    for params in [json!({"duration_ns": 3_600_000_000_000_u64}), json!({"bytes": 1_u64 << 40})] {
+        let (listener, port) = listen(V4);
+        let peer = thread::spawn(move || {
+            let (mut stream, start) = accept(&listener);
+            stream.read_exact(&mut [0; 100_000]).unwrap();
+            reset(stream);
+            start
+        });
+        let error = run(NAME, V4, port, &params).unwrap_err();
+        assert_eq!(error.code(), "peer-lost", "{error}");
+        assert_eq!(peer.join().unwrap(), preamble(TOKEN, FORWARD, 0));
+    }
+}
+
+#[test]
+fn a_client_that_receives_sees_its_peer_vanish() {
+    let (listener, port) = listen(V6);
+    let peer = thread::spawn(move || {
+        let (mut stream, start) = accept(&listener);
+        stream.write_all(&[0; 1_000]).unwrap();
+        start
+    });
+    let error = run(NAME, V6, port, &json!({"bytes": 1_001, "direction": "reverse"})).unwrap_err();
+    assert_eq!(error.code(), "peer-lost", "{error}");
+    assert_eq!(peer.join().unwrap(), preamble(TOKEN, REVERSE, 0));
+}
+
+#[test]
+fn a_cancel_ends_both_sides() {
+    let forever = json!({"duration_ns": 3_600_000_000_000_u64, "streams": 2});
+    let (listener, port) = listen(V4);
+    let error = cancelled_run(NAME, port, forever.clone(), || {
+        let (mut stream, _) = accept(&listener);
+        stream.read_exact(&mut [0; 1_000]).unwrap();
+    });
+    assert_eq!(error.code(), "cancelled");
+    assert_eq!(cancelled_finish(NAME, &forever).code(), "cancelled");
+}
+
+#[test]
+fn a_server_that_is_dropped_is_gone() {
+    let server = serve(NAME, V4, &json!({"duration_ns": 3_600_000_000_000_u64}));
+    let port = server.port();
+    let mut stream = connect_saying(V4, port, &preamble(TOKEN, FORWARD, 0));
+    stream.write_all(&[0; 1_000]).unwrap();
+    drop(server);
+    wait_for_end(stream);
+    assert!(std::net::TcpStream::connect((V4, port)).is_err());
+}
+
+#[test]
+fn nobody_comes() {
+    let error = lonely_finish(NAME, &json!({"bytes": 4, "streams": 4}));
+    assert_eq!(error.code(), "timeout");
+    assert!(error.to_string().contains("(0 of 4 did)"), "{error}");
+}
+
+#[test]
+fn nobody_listens() {
+    let (listener, port) = listen(V4);
+    drop(listener);
+    let error = run(NAME, V4, port, &json!({"bytes": 1})).unwrap_err();
+    assert_eq!(error.code(), "system");
+    assert!(error.to_string().contains(&format!("connecting to 127.0.0.1:{port}: connect failed")), "{error}");
+}

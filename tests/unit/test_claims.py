@@ -1,0 +1,397 @@
+"""Verdicts on claims, and published numbers beside ours, from runs whose values are known."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from ipaddress import IPv4Interface
+from pathlib import Path as FilePath
+
+import pytest
+
+from sixbench.analysis.claim_votes import rank_correlation
+from sixbench.analysis.claims import judge
+from sixbench.analysis.estimates import estimates
+from sixbench.analysis.findings import findings
+from sixbench.model.experiment import Blocks, Combination, Experiment, Statistics
+from sixbench.model.finding import ClaimResult, PublishedComparison
+from sixbench.model.paper import (
+    Claim,
+    ClaimTest,
+    Contrast,
+    Direction,
+    InTheory,
+    Magnitude,
+    OurMeasurement,
+    OurTheory,
+    Paper,
+    PublishedValue,
+    Selector,
+    Trend,
+    Untestable,
+)
+from sixbench.model.path import Path
+from sixbench.model.topology import Interface, Link, Node, Topology
+from sixbench.model.trial import TrialRecord
+from sixbench.model.workload import Workload
+from sixbench.store import Environment, Manifest, Run
+
+LENGTHS = (128, 640, 1408)
+Value = Callable[[str, int], float]
+"""Of a path at a length."""
+
+GOODPUT = Selector(workloads=("tcp-stream",), metric="goodput", paths=("ipv6",))
+BOTH = replace(GOODPUT, paths=("ipv4", "ipv6"))
+
+
+def run_of(value: Value, blocks: int = 6, noise: float = 0.001, column: str = "goodput_bps") -> Run:
+    """Trials of `value` with a little noise of their own."""
+    address = IPv4Interface("198.18.0.1/24")
+    ends = (Interface(node="a", name="eth0", ipv4=address, ipv6=None),) * 2
+    link = Link(name="a-b", ends=ends, mtu_bytes=1500, delay_ns=0, jitter_ns=0, loss_ratio=0.0)
+    combinations = tuple(
+        Combination(
+            name=f"c{length:04d}",
+            workload=Workload(kind="tcp-stream", params={"message_bytes": length, "sndbuf_bytes": 4096}),
+            levels={"length_bytes": length},
+            topology=0,
+        )
+        for length in LENGTHS
+    )
+    experiment = Experiment(
+        name="claims",
+        title="claims",
+        description="",
+        file="claims.yaml",
+        text="",
+        topologies=(Topology(nodes={name: Node(name=name, kind="host") for name in "ab"}, links=(link,)),),
+        between=("a", "b"),
+        paths=(Path(name="ipv4", mechanism="native4", family=4), Path(name="ipv6", mechanism="native6", family=6)),
+        baseline="ipv4",
+        combinations=combinations,
+        blocks=Blocks(minimum=blocks, maximum=blocks),
+        statistics=Statistics(),
+        seed=1,
+    )
+    environment = Environment(
+        kernel="6.18", machine="x86_64", cpu="cpu", distribution="Linux", cores=4, memory_bytes=2**30, versions={}
+    )
+    dice = random.Random(6)
+    trials = [
+        TrialRecord(
+            key=f"b{block:03d}-{combination.name}-{path.name}",
+            sequence=block,
+            block=block,
+            combination=combination.name,
+            path=path.name,
+            mechanism=path.mechanism,
+            engine="kernel",
+            workload="tcp-stream",
+            params=combination.workload.params,
+            levels=combination.levels,
+            status="ok",
+            started_realtime_ns=0,
+            elapsed_ns=1,
+            metrics={column: value(path.name, int(combination.levels["length_bytes"])) * (1 + dice.gauss(0, noise))},
+        )
+        for block in range(1, blocks + 1)
+        for combination in combinations
+        for path in experiment.paths
+    ]
+    manifest = Manifest(
+        run="r", experiment=experiment, environment=environment, state="complete", started_realtime_ns=0
+    )
+    return Run(directory=FilePath("none"), manifest=manifest, trials=trials)
+
+
+def paper_of(*tests: ClaimTest, values: tuple[PublishedValue, ...] = ()) -> Paper:
+    claims = tuple(
+        Claim(name=f"claim{index}", text="text", source="section 1", test=test) for index, test in enumerate(tests)
+    )
+    return Paper(
+        name="p",
+        title="t",
+        authors=("a",),
+        year=None,
+        published="nowhere",
+        doc="d",
+        systems={"old": "Old Linux"},
+        tables=(),
+        values=values,
+        claims=claims,
+        notes=(),
+        deviations=(),
+    )
+
+
+def verdict(test: ClaimTest, run: Run) -> ClaimResult:
+    found = estimates(run)
+    [result], _ = judge(paper_of(test), run, findings(run, found), found)
+    return result
+
+
+def beside(ours: OurMeasurement | OurTheory, run: Run, value: float = 1, unit: str = "%") -> PublishedComparison:
+    published = PublishedValue(source="Table 1", what="w", system="old", value=value, unit=unit, ours=ours)
+    found = estimates(run)
+    _, [comparison] = judge(paper_of(values=(published,)), run, findings(run, found), found)
+    return comparison
+
+
+def slower_ipv6(path: str, length: int) -> float:
+    """IPv6 costs 5 % at every length; throughput grows with it."""
+    return length * 1e6 * (0.95 if path == "ipv6" else 1.0)
+
+
+def same(path: str, length: int) -> float:
+    return 1e8
+
+
+# Direction
+
+
+def test_a_direction_is_reproduced() -> None:
+    result = verdict(Direction(selector=GOODPUT, expect="lower", quantifier="all"), run_of(slower_ipv6))
+    assert result.verdict == "reproduced"
+    assert "3 of 3" in result.reason
+    assert "n = 6" in result.reason
+    assert len(result.evidence) == 3
+    assert "−5 %" in result.evidence[0]
+    assert "length 128B" in result.evidence[0]
+
+
+def test_the_contrary_is_opposite() -> None:
+    result = verdict(Direction(selector=GOODPUT, expect="higher", quantifier="most"), run_of(slower_ipv6))
+    assert result.verdict == "opposite"
+
+
+def test_no_difference_does_not_reproduce_a_direction() -> None:
+    result = verdict(Direction(selector=GOODPUT, expect="lower"), run_of(same))
+    assert result.verdict == "not reproduced"
+    assert "inconclusive" not in result.reason
+
+
+def test_noise_does_not_reproduce_a_direction_and_is_called_inconclusive() -> None:
+    result = verdict(Direction(selector=GOODPUT, expect="lower"), run_of(same, noise=0.1))
+    assert result.verdict == "not reproduced"
+    assert "3 inconclusive, where more blocks may tell" in result.reason
+
+
+def test_no_difference_is_shown_by_equivalence_only() -> None:
+    expected = Direction(selector=GOODPUT, expect="equivalent", quantifier="all")
+    assert verdict(expected, run_of(same)).verdict == "reproduced"
+    assert verdict(expected, run_of(same, noise=0.1)).verdict == "not reproduced"
+    assert verdict(expected, run_of(slower_ipv6)).verdict == "not reproduced"
+
+
+def test_a_paper_may_be_more_generous_than_the_experiment() -> None:
+    generous = Direction(selector=GOODPUT, expect="equivalent", quantifier="all", margin=0.1)
+    assert verdict(generous, run_of(slower_ipv6)).verdict == "reproduced"
+
+
+def test_quantifiers() -> None:
+    def lower_at_128(path: str, length: int) -> float:
+        return 0.9e8 if path == "ipv6" and length == 128 else 1e8
+
+    run = run_of(lower_at_128)
+    found = {q: verdict(Direction(selector=GOODPUT, expect="lower", quantifier=q), run) for q in ("all", "most", "any")}
+    assert {q: result.verdict for q, result in found.items()} == {
+        "all": "not reproduced",
+        "most": "not reproduced",
+        "any": "reproduced",
+    }
+
+
+def test_levels_select_and_parameters_count_as_levels() -> None:
+    only = replace(GOODPUT, levels={"length_bytes": (128,), "sndbuf_bytes": (4096,)})
+    result = verdict(Direction(selector=only, expect="lower"), run_of(slower_ipv6))
+    assert (result.verdict, len(result.evidence)) == ("reproduced", 1)
+    none = replace(GOODPUT, levels={"sndbuf_bytes": (8192,)})
+    assert verdict(Direction(selector=none, expect="lower"), run_of(slower_ipv6)).verdict == "not testable here"
+
+
+# Too little
+
+
+def test_two_blocks_are_too_few_to_judge() -> None:
+    tests: list[ClaimTest] = [
+        Direction(selector=GOODPUT, expect="lower"),
+        Magnitude(selector=GOODPUT, formula="of-baseline", low=-6, high=-4),
+        Trend(selector=GOODPUT, of="value", factor="length_bytes", expect="rises"),
+        Contrast(selector=GOODPUT, of="value", factor="length_bytes", at=128, then=1408, expect="rises"),
+    ]
+    for test in tests:
+        result = verdict(test, run_of(slower_ipv6, blocks=2))
+        assert result.verdict == "not testable here"
+        assert "too few valid trials: at most 2" in result.reason
+
+
+def test_invalid_trials_do_not_count() -> None:
+    run = run_of(slower_ipv6)
+    trials = [replace(t, status="invalid", reasons=["r"]) if t.block > 2 else t for t in run.trials]
+    result = verdict(Direction(selector=GOODPUT, expect="lower"), replace(run, trials=trials))
+    assert result.verdict == "not testable here"
+
+
+def test_a_run_without_such_trials_says_so() -> None:
+    other = replace(GOODPUT, workloads=("tcp-rr",), metric="rtt_mean")
+    result = verdict(Direction(selector=other, expect="lower"), run_of(same))
+    assert (result.verdict, result.reason) == (
+        "not testable here",
+        "this run has no trial of what the claim is about",
+    )
+
+
+def test_an_untestable_claim_carries_its_reason() -> None:
+    result = verdict(Untestable(reason="it compares two systems"), run_of(same))
+    assert (result.verdict, result.reason) == ("not testable here", "it compares two systems")
+
+
+# Magnitude
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [(-6, -4, "reproduced"), (-20, -10, "not reproduced"), (4, 6, "opposite"), (-1, 1, "not reproduced")],
+)
+def test_a_magnitude_is_compared_with_our_interval(low: float, high: float, expected: str) -> None:
+    test = Magnitude(selector=GOODPUT, formula="of-baseline", low=low, high=high)
+    assert verdict(test, run_of(slower_ipv6)).verdict == expected
+
+
+def test_a_wide_interval_does_not_reproduce_a_magnitude() -> None:
+    test = Magnitude(selector=GOODPUT, formula="of-baseline", low=-6, high=-4)
+    result = verdict(test, run_of(slower_ipv6, noise=0.2))
+    assert result.verdict == "not reproduced"
+    assert "more blocks may tell" in result.reason
+
+
+# Trend
+
+
+def test_trends() -> None:
+    rises = Trend(selector=BOTH, of="value", factor="length_bytes", expect="rises")
+    falls = replace(rises, expect="falls")
+    assert verdict(rises, run_of(slower_ipv6)).verdict == "reproduced"
+    assert verdict(falls, run_of(slower_ipv6)).verdict == "opposite"
+    assert verdict(rises, run_of(same, noise=0.05)).verdict == "not reproduced"
+
+
+def test_a_trend_within_the_margin_is_none() -> None:
+    def barely(path: str, length: int) -> float:
+        return 1e8 * (1 + length * 1e-6)
+
+    rises = Trend(selector=GOODPUT, of="value", factor="length_bytes", expect="rises")
+    assert verdict(rises, run_of(barely, noise=0)).verdict == "not reproduced"
+
+
+def test_a_trend_of_the_ratio_is_of_the_difference_alone() -> None:
+    def closing(path: str, length: int) -> float:
+        return length * 1e6 * (1 - 20 / length if path == "ipv6" else 1.0)
+
+    rises = Trend(selector=GOODPUT, of="ratio", factor="length_bytes", expect="rises")
+    result = verdict(rises, run_of(closing))
+    assert result.verdict == "reproduced"
+    assert "against ipv4" in result.evidence[0]
+    assert verdict(rises, run_of(slower_ipv6)).verdict == "not reproduced"
+
+
+def test_two_levels_are_no_trend() -> None:
+    two = replace(GOODPUT, levels={"length_bytes": (128, 1408)})
+    test = Trend(selector=two, of="value", factor="length_bytes", expect="rises")
+    assert verdict(test, run_of(slower_ipv6)).verdict == "not testable here"
+
+
+@pytest.mark.parametrize(
+    ("values", "correlation"),
+    [([1, 2, 3], 1), ([3, 2, 1], -1), ([1, 1, 1], 0), ([1, 3, 2], 0.5), ([1, 1, 2], 0.866)],
+)
+def test_rank_correlation(values: list[float], correlation: float) -> None:
+    assert rank_correlation(values) == pytest.approx(correlation, abs=1e-3)
+
+
+# Contrast
+
+
+def test_contrasts() -> None:
+    rises = Contrast(selector=BOTH, of="value", factor="length_bytes", at=128, then=1408, expect="rises")
+    assert verdict(rises, run_of(slower_ipv6)).verdict == "reproduced"
+    assert verdict(replace(rises, expect="falls"), run_of(slower_ipv6)).verdict == "opposite"
+    unchanged = replace(rises, expect="same")
+    assert verdict(unchanged, run_of(slower_ipv6)).verdict == "not reproduced"
+    assert verdict(unchanged, run_of(same)).verdict == "reproduced"
+    assert verdict(replace(unchanged, of="ratio", selector=GOODPUT), run_of(slower_ipv6)).verdict == "reproduced"
+
+
+def test_a_contrast_of_a_level_that_was_not_run_is_not_testable() -> None:
+    test = Contrast(selector=GOODPUT, of="value", factor="length_bytes", at=128, then=9000, expect="rises")
+    assert verdict(test, run_of(slower_ipv6)).verdict == "not testable here"
+
+
+# Theory
+
+
+def test_theory_needs_no_trial() -> None:
+    extra = OurTheory(quantity="extra_header_percent", mechanism="native6", transport="tcp", message_bytes=64)
+    run = replace(run_of(same), trials=[])
+    assert verdict(InTheory(theory=extra, low=30, high=32), run).verdict == "reproduced"
+    result = verdict(InTheory(theory=replace(extra, quantity="extra_wire_percent"), low=30, high=32), run)
+    assert result.verdict == "not reproduced"
+    assert "14.1 %" in result.reason
+
+
+# Published numbers
+
+
+def test_our_number_is_made_by_the_papers_formula() -> None:
+    """From the paper's own throughputs (Table II of soorty-sarkar-kernels) its own percentages must come."""
+
+    def table_2(path: str, length: int) -> float:
+        return 812.23e6 if path == "ipv4" else 698.26e6
+
+    run = run_of(table_2, noise=0)
+    at_1408 = replace(GOODPUT, levels={"length_bytes": (1408,)})
+    of = {formula: OurMeasurement(selector=at_1408, formula=formula) for formula in ("of-mean", "of-larger")}
+    assert beside(of["of-mean"], run).ours == pytest.approx(-15.09, abs=0.005)
+    assert beside(of["of-larger"], run).ours == pytest.approx(-14.03, abs=0.005)
+    shown = beside(OurMeasurement(selector=at_1408), run, value=698.26, unit="Mbit/s")
+    assert (shown.published, shown.unit) == (pytest.approx(698.26e6), "bit/s")
+    assert shown.ours == pytest.approx(698.26e6)
+    assert shown.what == "Old Linux: w"
+
+
+def test_two_lengths_of_one_path_are_compared() -> None:
+    """Round trips of 1.38 ms at 128 B and 7.53 ms at 1408 B differ by 138 % (section IV of soorty-sarkar-kernels)."""
+
+    def times(path: str, length: int) -> float:
+        return {128: 1.38e6, 640: 3e6, 1408: 7.53e6}[length]
+
+    run = run_of(times, noise=0, column="tcp_rtt_mean_ns")
+    selector = replace(GOODPUT, metric="tcp_rtt_mean", levels={"length_bytes": (1408,)})
+    ours = OurMeasurement(selector=selector, formula="of-mean", against={"length_bytes": 128})
+    assert beside(ours, run).ours == pytest.approx(138, abs=0.1)
+
+
+def test_several_combinations_are_averaged() -> None:
+    comparison = beside(OurMeasurement(selector=GOODPUT), run_of(slower_ipv6, noise=0), unit="bit/s")
+    assert comparison.ours == pytest.approx(0.95e6 * sum(LENGTHS) / 3)
+    assert comparison.note == "ours is the mean over 3 combinations"
+
+
+def test_cpu_is_of_the_whole_machine() -> None:
+    def cores(path: str, length: int) -> float:
+        return 1.12 if path == "ipv4" else 0.98
+
+    run = run_of(cores, noise=0, column="cpu_system_cores")
+    cpu = replace(GOODPUT, metric="cpu_system", levels={"length_bytes": (128,)})
+    assert beside(OurMeasurement(selector=cpu), run).ours == pytest.approx(24.5)
+    points = beside(OurMeasurement(selector=cpu, formula="points"), run)
+    assert points.ours == pytest.approx(-3.5)
+
+
+def test_what_was_not_measured_is_absent_and_says_why() -> None:
+    other = OurMeasurement(selector=replace(GOODPUT, levels={"length_bytes": (1,)}))
+    comparison = beside(other, run_of(same), unit="bit/s")
+    assert (comparison.ours, comparison.note) == (None, "this run has no such combination")
+    comparison = beside(OurMeasurement(selector=GOODPUT), replace(run_of(same), trials=[]), unit="bit/s")
+    assert (comparison.ours, comparison.note) == (None, "no valid trial in this run")
