@@ -106,11 +106,11 @@ impl Ipdv {
         let rank = count.div_ceil(2);
         // The rank-th smallest: among the negative ones it is the one with the (negative - rank + 1)-th smallest size.
         let p50 = if rank <= negative {
-            -signed(self.negative.quantile((negative - rank + 1) as f64 / negative as f64)?)
+            -signed(self.negative.ranked(negative - rank + 1)?)
         } else {
-            signed(self.not_negative.quantile((rank - negative) as f64 / not_negative as f64)?)
+            signed(self.not_negative.ranked(rank - negative)?)
         };
-        // A quantile is the upper edge of a bucket: never let it be beyond what came.
+        // The middle of a bucket may be beyond what came.
         Some(SignedIpdv { count, min_ns, p50_ns: p50.clamp(min_ns, max_ns), max_ns })
     }
 

@@ -30,9 +30,13 @@ impl Times {
         self.0.saturating_record_n(value_ns, count);
     }
 
-    /// The value that this part (0 to 1) of all values is not above; absent while there are none.
-    pub fn quantile(&self, part: f64) -> Option<u64> {
-        if self.0.is_empty() { None } else { Some(self.0.value_at_quantile(part)) }
+    /// The n-th smallest value, from 1, as the middle of its bucket; absent where there are fewer.
+    pub fn ranked(&self, rank: u64) -> Option<u64> {
+        let mut below = 0;
+        self.buckets().find_map(|(value, count)| {
+            below += count;
+            (below >= rank).then_some(value)
+        })
     }
 
     /// What was recorded, in order: a value in the middle of each bucket, and its count.

@@ -2,8 +2,7 @@
 
 Everything here is a pure function of a run that was read: no network, no agent, no clock; the same run gives the same
 analysis on any machine. `report` renders what comes out; `run` asks `stopping` whether a combination needs more
-blocks. May import `stats`, `store`,
-`theory`, `plan` and `model`; never `lab` or `agent`.
+blocks. May import `stats`, `store`, `theory`, `plan` and `model`; never `lab` or `agent`.
 
 =============  ==================================================================================
 `estimates`    each path by itself: mean and interval of every metric
@@ -39,7 +38,7 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
 
     measured = estimates(run)
     found = findings(run, measured)
-    remarks = noise_remarks(found)
+    remarks = noise_remarks(found, run.manifest.experiment)
     if paper is None:
         return Analysis(estimates=measured, findings=found, remarks=remarks)
     from .claims import judge

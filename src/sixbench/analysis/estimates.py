@@ -56,19 +56,18 @@ def group_trials(run: Run) -> dict[tuple[str, str], PathTrials]:
 
 
 def measured_metrics(group: PathTrials) -> list[Metric]:
-    """The metrics that any valid trial has, in the registry's order. Columns that the registry does not know are left
-    out."""
+    """The metrics that any valid trial has, in the registry's order; columns that it does not know are left out."""
     columns = {column for trial in group.ok.values() for column in trial.metrics}
     return [metric for column, metric in COLUMNS.items() if column in columns]
 
 
 def estimates(run: Run) -> list[Estimate]:
-    """One for each combination, path and metric that was measured, in the order of the experiment and of the registry
-    of metrics.
+    """One for each combination, path and metric that was measured, in the order of experiment and registry.
 
     The value is the mean without the `experiment.statistics.trim` lowest and highest trials. Its interval is that of
     the mean of all valid trials, as if blocks were independent: for comparing paths use findings, which are paired
-    and immune to what drifts from block to block."""
+    and immune to what drifts from block to block.
+    """
     experiment = run.manifest.experiment
     groups = group_trials(run)
     found: list[tuple[Estimate, list[float]]] = []

@@ -31,8 +31,8 @@ def findings(run: Run, estimates: Sequence[Estimate] | None = None) -> list[Find
     comes first, for the margin is what was declared to be no difference. `higher` or `lower`: the p-value, adjusted,
     is under 1 - confidence *and* the interval is on one side of no difference. Else `inconclusive`: more blocks may
     tell. For metrics that are shares (loss), where the margin is of the share itself, a difference comes first, and
-    an interval that leaves zero out is never called equivalent: a loss of 0.5 % against none is within a margin of 1
-    %, and matters.
+    an interval that leaves zero out is never called equivalent: a loss of 0.5 % against none is within a margin of
+    1 %, and matters.
 
     *Families.* Holm's adjustment is over all findings of one metric in the run: one asks of a run "does goodput
     differ anywhere?", and the chance of any false answer to that is at most 1 - confidence. Metrics are not one

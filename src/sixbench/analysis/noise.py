@@ -12,8 +12,9 @@ from ..model.finding import Finding
 def with_noise(findings: Sequence[Finding], experiment: Experiment) -> list[Finding]:
     """The findings with the A/A comparison's interval of the same combination and metric beside them, itself included.
 
-    The interval is of what the finding's is: of the ratio, or where one of the two has no ratio (a value was zero),
-    it is left out. Several A/A paths of the baseline: the first one's."""
+    It is left out where one of the two is an interval of a ratio and the other of a difference (a value was zero).
+    Of several A/A paths of the baseline it is the first one's.
+    """
     floors: dict[tuple[str, str, bool], Finding] = {}
     for finding in findings:
         if finding.is_aa and finding.baseline == experiment.baseline and finding.ci_low is not None:
@@ -27,15 +28,23 @@ def with_noise(findings: Sequence[Finding], experiment: Experiment) -> list[Find
     return result
 
 
-def noise_remarks(findings: Sequence[Finding]) -> list[str]:
-    """What the noise floor says against the findings, as sentences; none where it says nothing."""
+def noise_remarks(findings: Sequence[Finding], experiment: Experiment) -> list[str]:
+    """What the noise floor says against the findings, as sentences; none where it says nothing.
+
+    That an A/A comparison shows a difference is held against the testbed only where it is certain among those of all
+    metrics together: each metric's family has a false one with a chance of 1 - confidence, and there are many metrics.
+    """
     remarks = []
-    different = [finding for finding in findings if finding.is_aa and finding.verdict in ("higher", "lower")]
+    compared = [finding for finding in findings if finding.is_aa and finding.p_value is not None]
+    error = (1 - experiment.statistics.confidence) / max(1, len({finding.metric for finding in compared}))
+    different = [
+        f for f in compared if f.verdict in ("higher", "lower") and f.p_value is not None and f.p_value < error
+    ]
     if different:
-        compared = sum(finding.is_aa and finding.n > 1 for finding in findings)
         remarks.append(
-            f"The baseline differs from itself in {len(different)} of {compared} A/A comparisons ({_names(different)}): "
-            "something other than the paths made a difference, and findings of that size may be noise."
+            f"A path repeated differs from itself in {len(different)} of {len(compared)} A/A comparisons "
+            f"({_names(different)}): something other than the paths makes differences here, and findings of that size "
+            "may be its doing."
         )
     within = [
         finding
@@ -44,8 +53,8 @@ def noise_remarks(findings: Sequence[Finding]) -> list[str]:
     ]
     if within:
         remarks.append(
-            f"{len(within)} differences are no larger than what the baseline may differ from itself ({_names(within)}): "
-            "their A/A intervals hold them. More blocks would narrow these."
+            f"{len(within)} differences are no larger than what the baseline may differ from itself "
+            f"({_names(within)}): they lie within the A/A intervals, which more blocks would narrow."
         )
     return remarks
 

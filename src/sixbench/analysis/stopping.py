@@ -28,6 +28,12 @@ def should_stop(experiment: Experiment, combination: Combination, trials_so_far:
     more precise. Where there is nothing to compare with, because there is only the baseline or because it has no
     valid trial, the interval of each path's own mean is to be as narrow.
 
+    Stopping by precision has a price, as trials that are alike by chance end a combination early: by simulation of
+    normal values, intervals of nominal 95 % then cover 92 to 95 % with a minimum of five blocks and 94 to 96 % with
+    ten, and the chance of any false difference among twenty comparisons, nominally 5 %, is up to 11 % and 8 %. A fixed
+    number of blocks pays nothing. Correcting the width by the number of blocks, or asking for precision twice or
+    three times in a row, was tried, costs more blocks and gains nothing; a higher minimum does.
+
     Args:
         experiment: whose rules and paths.
         combination: one of its combinations.
@@ -72,8 +78,7 @@ def _relative_width(values: Values, confidence: float) -> float:
 
 
 def _relative_ratio_width(values: Values, baseline: Values, metric: Metric, confidence: float) -> float:
-    """Half-width of the interval of the ratio, as a share of the ratio (of the difference, as a share of the
-    baseline's mean)."""
+    """Half-width of the interval of the ratio, as a share of it; of a difference, as a share of the baseline's mean."""
     blocks = sorted(values.keys() & baseline.keys())
     pairs = Pairs(path=[values[b] for b in blocks], baseline=[baseline[b] for b in blocks], scale=metric.scale)
     compared = compare(pairs, confidence=confidence, margin=0.0)

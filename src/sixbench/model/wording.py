@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 _MAX_VALUE_LENGTH = 60
-_MAX_NAMES = 12
+_MAX_NAMES = 20
 
 
 def shown(value: Any) -> str:

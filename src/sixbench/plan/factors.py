@@ -14,6 +14,9 @@ from .yaml_source import KeyPath
 
 MAX_LEVELS = 1000
 
+FACTOR_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
+FACTOR_NAME_RULE = "a name is 1 to 40 of A-Z, a-z, 0-9, dash and underscore, and starts with a letter"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Factor:
@@ -46,11 +49,17 @@ Assignment = Mapping[Hashable, Scalar]
 class Factors:
     """All factors of an experiment, filled while it is read."""
 
-    def __init__(self, reader: Reader, declared: dict[str, Any]) -> None:
+    def __init__(self, reader: Reader, data: Mapping[str, Any]) -> None:
+        """Takes the `factors` of an experiment, if it has any."""
         self.reader = reader
-        self.declared = {name: self._levels(("factors", name), value) for name, value in declared.items()}
+        self.declared: dict[str, list[Any]] = {}
         self.by_key: dict[Hashable, Factor] = {}
         self.used: set[str] = set()
+        declared = reader.mapping(("factors",), data["factors"], "factors") if "factors" in data else {}
+        for name, value in declared.items():
+            if not FACTOR_NAME.fullmatch(name):
+                reader.problem(("factors", name), f"{shown(name)} cannot name a factor: {FACTOR_NAME_RULE}")
+            self.declared[name] = self._levels(("factors", name), value)
 
     def setting(
         self, path: KeyPath, value: Any, parse: Callable[[object], Scalar], suffix: str, own: tuple[Hashable, str]
@@ -76,18 +85,25 @@ class Factors:
         parsed = self.reader.parsed(path, value, parse)
         return None if parsed is None else Constant(value=parsed)
 
+    def first_level(self, value: Any) -> Any:
+        """The first level of what is written, before it is parsed: of a list, of a shared factor, or the value itself."""
+        if isinstance(value, str) and value.startswith("$"):
+            value = self.declared.get(value[1:])
+        return (value[0] if value else None) if isinstance(value, list) else value
+
     def unused(self) -> list[str]:
         """Declared factors that nothing refers to."""
         return [name for name in self.declared if name not in self.used]
 
-    def assignments(self, keys: list[Hashable]) -> list[Assignment]:
-        """Every combination of the levels of these factors, the last varying fastest."""
-        return [dict(zip(keys, values, strict=True)) for values in product(*(self.by_key[key].values for key in keys))]
+    def assignments(self, keys: list[Hashable], most: int | None = None) -> Iterator[Assignment]:
+        """Every combination of the levels of these factors (of many, the first ones), the last factor varying fastest."""
+        levels = (self.by_key[key].values for key in keys)
+        return (dict(zip(keys, values, strict=True)) for values in islice(product(*levels), most))
 
     def _shared(self, path: KeyPath, name: str, parse: Callable[[object], Scalar], suffix: str) -> Setting | None:
         if name not in self.declared:
-            known = ", ".join(self.declared) or "none"
-            self.reader.problem(path, f"there is no factor ${name}; declared under factors: {known}")
+            words = suggest(name, self.declared) if self.declared else "declare it under factors"
+            self.reader.problem(path, f"there is no factor {shown('$' + name)}; {words}")
             return None
         self.used.add(name)
         values = self._parse_all(("factors", name), self.declared[name], parse)
@@ -106,25 +122,25 @@ class Factors:
     def _levels(self, path: KeyPath, value: Any) -> list[Any]:
         levels = value if isinstance(value, list) else [value]
         if not levels:
-            self.reader.problem(path, "a factor needs at least one level")
+            self.reader.problem(path, "the list is empty; give at least one level, or leave the key out")
         if len(levels) > MAX_LEVELS:
-            self.reader.problem(path, f"{len(levels)} levels are more than {MAX_LEVELS}")
+            self.reader.problem(path, f"{len(levels)} levels are more than {MAX_LEVELS}; give fewer")
             return levels[:1]
         return levels
 
     def _parse_all(
         self, path: KeyPath, levels: list[Any], parse: Callable[[object], Scalar]
     ) -> tuple[Scalar, ...] | None:
-        values = []
+        values: dict[Scalar, None] = {}
         for index, level in enumerate(levels):
             place = (*path, index) if len(levels) > 1 else path
             parsed = self.reader.parsed(place, level, parse)
             if parsed is None:
                 return None
             if parsed in values:
-                self.reader.problem(place, f"the level {shown(level)} stands twice")
+                self.reader.problem(place, f"the level {shown(level)} stands twice; keep one")
                 return None
-            values.append(parsed)
+            values[parsed] = None
         return tuple(values) or None
 
 

@@ -254,7 +254,7 @@ def _choice(
 ) -> str | None:
     if key not in data and default is not None:
         return default
-    return reader.one_of((*place, key), data.get(key), key, choices)
+    return reader.one_of((*place, key), data.get(key), f"value of {key}", choices)
 
 
 def _ratio(reader: Reader, place: KeyPath, data: dict[str, Any], key: str) -> float | None:

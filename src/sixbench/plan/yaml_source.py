@@ -108,7 +108,7 @@ def parse_yaml(text: str, file: str) -> Source:
 
 
 def _check_events(text: str, loader: type[yaml.SafeLoader], file: str) -> None:
-    """Composing recurses, in C without a limit, so the depth is known before; and it forgets which tags were written."""
+    """Composing recurses, in C without a limit, so the depth is known before; it also forgets the tags written."""
     depth = 0
     for event in yaml.parse(text, Loader=loader):
         line = event.start_mark.line + 1 if event.start_mark else None

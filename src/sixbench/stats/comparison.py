@@ -2,7 +2,8 @@
 
 Two trials of one block share what the machine was doing, so that it is their ratio (or difference) that is a sample:
 one number a block. Ratios are averaged in logarithms: their geometric mean says the same whichever of the two is the
-baseline."""
+baseline.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +24,7 @@ SAME = 1e-12
 digits, less what arithmetic loses."""
 
 LEAST_P = 1e-12
-"""No number of trials says anything about tails as far out as this; so a p-value is never reported smaller, nor ever
-as 0."""
+"""No number of trials says anything about tails this far out: a p-value is never reported smaller, nor as 0."""
 
 _LARGEST_LOG = 700.0
 """exp(709.8) is the largest double: bounds a ratio's interval that knows nothing, so that it stays a number."""
@@ -35,8 +35,9 @@ class Pairs:
     """What one comparison is made from.
 
     Attributes:
-        path, baseline: values of equal length, in the same order of blocks. scale: `ratio`, unless zero is an
-            ordinary value of the metric. Values that are not positive are compared by difference all the same.
+        path, baseline: values of equal length, in the same order of blocks.
+        scale: `ratio`, unless zero is an ordinary value of the metric. Where any value is not positive, by difference
+            all the same.
     """
 
     path: Sequence[float]
@@ -49,11 +50,13 @@ class Comparison:
     """A path against its baseline.
 
     Attributes:
-        n: pairs. ratio: path over baseline, geometric mean; None where compared by difference. difference: path minus
-            baseline, mean; None without pairs. low, high: confidence interval of the ratio, or of the difference
-            where `ratio` is None; None for fewer than two pairs. p_value: of no difference, two-sided, not adjusted;
-            None for fewer than two pairs. equivalent: whether the path is within the margin of the baseline, by two
-            one-sided tests.
+        n: pairs.
+        ratio: path over baseline, geometric mean; None where compared by difference.
+        difference: path minus baseline, mean; None without pairs.
+        low, high: confidence interval of the ratio, or of the difference where `ratio` is None; None for fewer than
+            two pairs.
+        p_value: of no difference, two-sided, not adjusted; None for fewer than two pairs.
+        equivalent: whether the path is within the margin of the baseline, by two one-sided tests.
     """
 
     n: int
@@ -86,16 +89,19 @@ def compare_all(
     *Interval:* of the mean of the log ratios (differences), by the rule of `interval`.
 
     *p-value:* Student's t test of the log ratios (differences). If the two paths are the same, these are symmetric
-    whatever the noise, and then the test errs on the safe side even with heavy tails. Pairs that are all equal have p
-    = 1. Where all differences (ratios) are equal but not zero, t would be infinite and p = 0, which no few trials can
-    prove: values that come in steps, such as losses, meet so by chance. Two independent trials of the same path
-    differ by a given amount with a probability of at most 1/4 (reached by a coin), so n blocks agree with the first
-    by chance with at most 4^(1-n), and that is the p-value: 0.06 for three blocks, 0.004 for five.
+    whatever the noise, and then the test errs on the safe side even with heavy tails.
+
+    Pairs that are all equal have p = 1. Where all differences (ratios) are equal but not zero, t would be infinite
+    and p = 0, which so few trials cannot prove: values that come in steps, such as losses, meet so by chance. Two
+    independent trials of the same path differ by any one amount with a probability of at most 1/4 (reached by a coin),
+    so all of n blocks agree with the first by chance with at most 4^(1-n). That is the p-value then: 0.06 for three
+    blocks, 0.004 for five.
 
     *Equivalence:* two one-sided t tests (D. J. Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987)
-    at 1 - confidence: whether the interval at twice the error, by the same rule as the reported one, lies within [1 /
-    (1 + margin), 1 + margin]. For metrics of scale `difference`, which are shares, within the margin as a difference;
-    for others that are not positive, within that share of the baseline's mean. A single pair is never equivalent.
+    at 1 - confidence: whether the interval at twice the error, by the same rule as the reported one, lies within
+    [1 / (1 + margin), 1 + margin]. For metrics of scale `difference`, which are shares, within the margin as a
+    difference; for others that are not positive, within that share of the baseline's mean. A single pair is never
+    equivalent.
 
     Args:
         comparisons: finite values, as many of the path as of the baseline.
@@ -173,8 +179,7 @@ def _by_difference(
 
 
 def _levels(confidence: float) -> tuple[float, float]:
-    """The confidence of the interval, and of the one whose being within the margin is two one-sided tests at 1 -
-    confidence."""
+    """The confidence of the interval, and of the narrower one that has to be within the margin for equivalence."""
     return confidence, max(0.0, 2 * confidence - 1)
 
 

@@ -53,13 +53,13 @@ the table."""
 SEED = 6
 """The same numbers have the same interval in every report, unless one asks for another seed."""
 
-_AT_ONCE = 256
-"""Samples resampled at a time: 4 MB a temporary array."""
+_PRODUCTS_AT_ONCE = 250_000
+"""Multiplications in one product of matrices: from 2**18 on OpenBLAS uses all cores, which takes up to ten times as long
+on a machine that is busy, and makes it busy where a measurement is running."""
 
 
 def half_width(values: Sequence[float], confidence: float, seed: int = SEED) -> float | None:
-    """Half the width of the confidence interval of the mean of `values`; None for fewer than two, which say nothing
-    of their spread."""
+    """Half the width of the confidence interval of the mean; None for fewer than two values: they tell no spread."""
     if len(values) < 2:
         return None
     return float(half_widths(np.array([values], dtype=np.float64), [confidence], seed)[0, 0])
@@ -112,18 +112,21 @@ def student_two_sided(t: Array, degrees: int) -> Array:
 
 
 def _bootstrap_quantiles(samples: Array, deviations: Array, confidences: Sequence[float], seed: int) -> Array:
-    """Quantiles of |mean* - mean| / standard error* over the resamples; shape (confidences, samples); infinity where
-    there is none."""
+    """Quantiles of |mean* - mean| / standard error* over the resamples; infinite where these are too few or alike.
+
+    Shape (confidences, samples).
+    """
     n = samples.shape[1]
     shares = _resampling_shares(n, seed)
-    # The rank of the quantile among the resamples in ascending order, from 0; RESAMPLES where they are too few for the confidence.
+    # Ranks among the resamples in ascending order, from 0; RESAMPLES where these are too few for the confidence.
     ranks = [min(int(np.ceil(round((RESAMPLES + 1) * c, 6))) - 1, RESAMPLES) for c in confidences]
     within = sorted({min(max(rank, 0), RESAMPLES - 1) for rank in ranks})
     quantiles = np.full((len(ranks), len(samples)), np.inf)
     scale = np.where(deviations > 0, deviations, 1.0)[:, np.newaxis]
     centred = (samples - samples.mean(axis=1, keepdims=True)) / scale
-    for start in range(0, len(samples), _AT_ONCE):
-        part = slice(start, start + _AT_ONCE)
+    at_once = max(1, _PRODUCTS_AT_ONCE // shares.size)
+    for start in range(0, len(samples), at_once):
+        part = slice(start, start + at_once)
         squared = _squared_t(centred[part], shares)
         squared.partition(within, axis=1)
         for row, rank in enumerate(ranks):
@@ -134,17 +137,14 @@ def _bootstrap_quantiles(samples: Array, deviations: Array, confidences: Sequenc
 
 def _squared_t(centred: Array, shares: Array) -> Array:
     """The squared t statistic of each resample (columns) of each sample (rows) against the sample's own mean."""
-    n = centred.shape[1]
     means = centred @ shares
-    variances = (centred**2) @ shares
-    means *= means
+    variances = np.square(centred) @ shares
+    np.square(means, out=means)
     variances -= means
-    variances /= n - 1
-    # A resample of equal values has no variance but what rounding leaves: infinitely far, unless it is all of the sample's mean.
-    nothing = variances < 1e-14
-    variances[nothing] = 1.0
+    # A resample of equal values has no variance but what rounding leaves, and is as good as infinitely far from the mean.
+    np.maximum(variances, 1e-30, out=variances)
     squared: Array = np.divide(means, variances, out=means)
-    squared[nothing & (squared > 1e-14)] = np.inf
+    squared *= centred.shape[1] - 1
     return squared
 
 

@@ -10,7 +10,8 @@ def trimmed_mean(values: Sequence[float], trim: int = 0) -> float:
     """The mean without the `trim` lowest and the `trim` highest values.
 
     Where that would leave nothing, as many are left out as leave one or two: the median. Raises `ValueError` where
-    there are no values."""
+    there are no values.
+    """
     if not values:
         raise ValueError("a mean needs at least one value")
     dropped = min(trim, (len(values) - 1) // 2)
@@ -19,8 +20,10 @@ def trimmed_mean(values: Sequence[float], trim: int = 0) -> float:
 
 
 def coefficient_of_variation(values: Sequence[float]) -> float | None:
-    """The standard deviation (n - 1) as a share of the mean; None for fewer than two values, or around a mean of
-    zero."""
+    """The standard deviation (n - 1) as a share of the mean; None for fewer than two values or a mean of zero.
+
+    Values that are all zero do not vary: 0.
+    """
     if len(values) < 2:
         return None
     mean = fsum(values) / len(values)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...model.finding import Analysis
 from ...model.workloads import WORKLOADS
 from ...store import Run
-from . import data, distribution, dots, forest, sweep
+from . import data, distribution, dots, forest, sweep, timeline
 from .data import Context
 from .drawing import Drawing
 
@@ -15,12 +15,11 @@ def drawings(run: Run, analysis: Analysis) -> list[Drawing]:
     context = Context.of(run.manifest.experiment)
     found: list[Drawing] = []
     items = data.measured(analysis)
-    changes = forest.drawings(context, analysis)
-    distributions = distribution.drawings(context, run)
+    later = [*forest.drawings(context, analysis), *distribution.drawings(context, run), *timeline.drawings(context, run)]
     for workload in dict.fromkeys(item.workload for item in items):
         own = [item for item in items if item.workload == workload]
         primary = WORKLOADS[workload].primary if workload in WORKLOADS else None
         found += sweep.drawings(context, [item for item in own if item.main is not None], primary)
         found += dots.drawings(context, [item for item in own if item.main is None])
-        found += [drawing for drawing in changes + distributions if drawing.workload == workload]
+        found += [drawing for drawing in later if drawing.workload == workload]
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ...model.experiment import Experiment
+from ...model.experiment import Combination, Experiment
 from ...model.finding import Analysis, Estimate, Finding
 from ...model.workload import Scalar
 from ...model.workloads import WORKLOADS
@@ -112,6 +112,15 @@ def describe(columns: Sequence[str], values: Sequence[Scalar | None]) -> str:
 def levels_of(items: Iterable[rows.HasLevels], column: str) -> list[float]:
     """The sorted levels of a numeric factor."""
     return sorted({float(item.levels[column]) for item in items if column in item.levels})
+
+
+class AsItem:
+    """A combination as what `rows` takes: for its levels."""
+
+    def __init__(self, combination: Combination) -> None:
+        self.workload = combination.workload.kind
+        self.metric = ""
+        self.levels = combination.levels
 
 
 def _panels(estimates: list[Estimate], findings: list[Finding], columns: Sequence[str]) -> list[Panel]:

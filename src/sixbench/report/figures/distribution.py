@@ -22,6 +22,9 @@ MOST_PANELS = 9
 LAST = 0.9999
 """Quantile at which curves end: one packet that waited for a second would else take the room of all others."""
 
+_STEP = 1 / 500
+"""Least rise from one point of a curve to the next: less cannot be seen."""
+
 NAMES = {
     "rtt": "Round-trip time",
     "connect": "Connection time",
@@ -74,12 +77,16 @@ def merge(path: str, histograms: Sequence[dict[str, Any]]) -> Curve | None:
     total = sum(counts.values())
     if not total:
         return None
-    times, shares, so_far = [], [], 0
+    times: list[float] = []
+    shares: list[float] = []
+    so_far = 0
     for value in sorted(counts):
         so_far += counts[value]
-        times.append(value)
-        shares.append(so_far / total)
-        if so_far / total >= LAST:
+        share = so_far / total
+        if not shares or share - shares[-1] >= _STEP or share >= LAST:
+            times.append(value)
+            shares.append(share)
+        if share >= LAST:
             break
     return Curve(path=path, count=total, times_ns=times, shares=shares)
 
@@ -87,7 +94,7 @@ def merge(path: str, histograms: Sequence[dict[str, Any]]) -> Curve | None:
 def _panels(
     context: Context, combinations: list[Combination], by_place: dict[tuple[str, str], list[TrialRecord]], name: str
 ) -> list[_Panel]:
-    columns = rows.varying(_AsItem(combination) for combination in combinations)
+    columns = rows.varying(data.AsItem(combination) for combination in combinations)
     panels = []
     for combination in combinations:
         curves = []
@@ -100,15 +107,6 @@ def _panels(
             title = data.describe(columns, [combination.levels.get(column) for column in columns])
             panels.append(_Panel(title=title, curves=curves))
     return panels
-
-
-class _AsItem:
-    """A combination as what `rows` takes."""
-
-    def __init__(self, combination: Combination) -> None:
-        self.workload = combination.workload.kind
-        self.metric = ""
-        self.levels = combination.levels
 
 
 def _of_histogram(context: Context, workload: str, name: str, label: str, panels: list[_Panel]) -> list[Drawing]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter
 
 from ...model.finding import Estimate, Finding
 from .. import rows, words
@@ -182,16 +181,9 @@ class _Dots:
                     linestyle=(0, (2, 1)),
                     linewidth=1,
                 )
-        axes.set_xlim(
-            *_limits(
-                [value for _, _, value, _, _ in values],
-                [end for *_, low, high in values for end in (low, high)],
-                margin if by_ratio else 0.0,
-            )
-        )
-        axes.xaxis.set_major_formatter(
-            FuncFormatter(lambda value, _: f"{value:+g}".replace("-", words.MINUS) if value else "0")
-        )
+        ends = [end for *_, low, high in values for end in (low, high) if end is not None]
+        axes.set_xlim(*style.change_limits([value for _, _, value, _, _ in values], ends, margin if by_ratio else 0.0))
+        axes.xaxis.set_major_formatter(style.signed_ticks())
         axes.locator_params(axis="x", nbins=6)
 
     def _handles(self) -> list[Line2D | Patch]:
@@ -225,12 +217,3 @@ def _reach(value: float, low: float | None, high: float | None, divisor: float) 
         [math.nan if low is None else max(0.0, value - low / divisor)],
         [math.nan if high is None else max(0.0, high / divisor - value)],
     ]
-
-
-def _limits(values: list[float], ends: list[float | None], margin: float) -> tuple[float, float]:
-    """Symmetric about no difference, so that the line of zero stands in the middle of every panel."""
-    known = [abs(value) for value in values]
-    span = max([margin, *known])
-    reach = max([span, *(min(abs(end), 4 * span) if span else abs(end) for end in ends if end is not None)])
-    reach = 1.12 * reach or 1.0
-    return -reach, reach

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter
 
 from ...model.finding import Analysis, Finding
 from .. import rows, words
@@ -31,7 +30,8 @@ def drawings(context: Context, analysis: Analysis) -> list[Drawing]:
         varying = rows.varying(findings)
         pages = _pages(rows.by_metric(findings))
         constant = words.levels(rows.constant(findings))
-        title = f"{words.workload_title(workload)}{f', {constant}' if constant else ''}: change against the baseline"
+        against = words.listing(dict.fromkeys(finding.baseline for finding in findings))
+        title = f"{words.workload_title(workload)}{f', {constant}' if constant else ''}: change against {against}"
         left_out = len(findings) - sum(len(part) for page in pages[:MOST_PAGES] for _, part in page)
         for number, page in enumerate(pages[:MOST_PAGES], start=1):
             suffix = f" ({number} of {min(len(pages), MOST_PAGES)})" if len(pages) > 1 else ""
@@ -102,21 +102,18 @@ class _Forest:
         margin = 100 * self.context.margin
         axes.axvspan(-margin, margin, color=style.BAND, linewidth=0, zorder=0)
         axes.axvline(0, color=style.MUTED, linewidth=0.8, zorder=1)
-        reach = _reach(findings, margin)
         for place, finding in enumerate(findings):
-            self._row(axes, place, finding, reach, f"f{index}-{place}")
+            self._row(axes, place, finding, f"f{index}-{place}")
         axes.set_yticks(range(len(findings)), [self._label(finding) for finding in findings])
         axes.set_ylim(len(findings) - 0.4, -0.6)
-        axes.set_xlim(-reach, reach)
+        axes.set_xlim(*_limits(findings, margin))
         axes.grid(axis="y", visible=False)
         axes.tick_params(axis="y", length=0)
-        axes.xaxis.set_major_formatter(
-            FuncFormatter(lambda value, _: f"{value:+g}".replace("-", words.MINUS) if value else "0")
-        )
+        axes.xaxis.set_major_formatter(style.signed_ticks())
         better = words.better(metric)
         axes.set_title(f"{words.metric_label(metric)}: change in %{f' ({better})' if better else ''}")
 
-    def _row(self, axes: Axes, place: int, finding: Finding, reach: float, gid: str) -> None:
+    def _row(self, axes: Axes, place: int, finding: Finding, gid: str) -> None:
         assert finding.ratio is not None
         row = rows.row(finding)
         colour = style.VERDICT_COLOURS[finding.verdict]
@@ -133,7 +130,7 @@ class _Forest:
                 zorder=2,
             )
         marker = axes.plot(
-            [max(-reach, min(reach, words.as_percent(finding.ratio)))],
+            [words.as_percent(finding.ratio)],
             [place],
             color=colour,
             marker=style.VERDICT_MARKERS[finding.verdict],
@@ -172,14 +169,7 @@ class _Forest:
         return handles
 
 
-def _reach(findings: list[Finding], margin: float) -> float:
-    """Half the width of a panel: zero stands in the middle of all. Intervals that know nothing run off its edge."""
-    centres = [abs(words.as_percent(finding.ratio)) for finding in findings if finding.ratio is not None]
-    span = max([margin, *centres])
-    ends = [
-        abs(words.as_percent(end))
-        for f in findings
-        for end in (f.ci_low, f.ci_high)
-        if words.finite(end) is not None and end is not None
-    ]
-    return 1.08 * max([span, *(min(end, 3 * span) for end in ends)])
+def _limits(findings: list[Finding], margin: float) -> tuple[float, float]:
+    centres = [words.as_percent(finding.ratio) for finding in findings if finding.ratio is not None]
+    known = [words.finite(end) for finding in findings for end in (finding.ci_low, finding.ci_high)]
+    return style.change_limits(centres, [words.as_percent(end) for end in known if end is not None], margin)

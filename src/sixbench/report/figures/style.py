@@ -246,3 +246,19 @@ def log_ticks(low: float, high: float, most: int) -> list[float]:
 def wrapped(text: str, width_in: float) -> str:
     """A panel's title on as many lines as it needs."""
     return "\n".join(textwrap.wrap(text, max(12, int(width_in / 0.072))))
+
+
+def change_limits(centres: Sequence[float], ends: Sequence[float], margin: float) -> tuple[float, float]:
+    """Ends of an axis of changes: holds no difference, the margin, all changes, and their intervals unless these are so wide that nothing
+    else could be told apart; such run off the edge."""
+    low, high = min([-margin, 0.0, *centres]), max([margin, 0.0, *centres])
+    reach = 1.5 * (high - low) or max([abs(end) for end in ends], default=0.0) or 1.0
+    low = min([low, *(max(end, low - reach) for end in ends)])
+    high = max([high, *(min(end, high + reach) for end in ends)])
+    pad = 0.06 * (high - low) or 1.0
+    return low - pad, high + pad
+
+
+def signed_ticks() -> FuncFormatter:
+    """Ticks of changes: `+1`, `−1`, `0`."""
+    return FuncFormatter(lambda value, _: f"{value:+g}".replace("-", words.MINUS) if value else "0")

@@ -220,11 +220,10 @@ class _Sweep:
             theory = [(x, words.as_percent(ratio)) for x, ratio in expected if ratio is not None]
             if theory:
                 axes.plot(*zip(*theory, strict=True), color=path.colour, linestyle=(0, (4, 2)), linewidth=1, zorder=1.5)
-        low, high = _change_limits(compared, margin)
-        axes.set_ylim(low, high)
-        axes.yaxis.set_major_formatter(
-            FuncFormatter(lambda value, _: f"{value:+g}".replace("-", words.MINUS) if value else "0")
-        )
+        changes = [_change(finding) for finding in compared if not finding.is_aa]
+        ends = [end for change in changes for end in change[1:] if end is not None]
+        axes.set_ylim(*style.change_limits([change[0] for change in changes], ends, margin))
+        axes.yaxis.set_major_formatter(style.signed_ticks())
         axes.locator_params(axis="y", nbins=5)
         self._x_axis(axes, panel, labels=True)
 
@@ -315,19 +314,6 @@ def _change(finding: Finding) -> tuple[float, float | None, float | None]:
         for end in (finding.ci_low, finding.ci_high)
     ]
     return words.as_percent(finding.ratio), ends[0], ends[1]
-
-
-def _change_limits(findings: list[Finding], margin: float) -> tuple[float, float]:
-    """Holds all points, and their intervals unless these are so wide that nothing else could be seen."""
-    changes = [_change(finding) for finding in findings]
-    centres = [change[0] for change in changes] or [0.0]
-    low, high = min([-margin, *centres]), max([margin, *centres])
-    reach = 1.5 * (high - low)
-    ends = [end for change in changes for end in change[1:] if end is not None]
-    low = min([low, *(max(end, low - reach) for end in ends)])
-    high = max([high, *(min(end, high + reach) for end in ends)])
-    pad = 0.08 * (high - low)
-    return low - pad, high + pad
 
 
 def _values(panels: Sequence[Panel]) -> list[float]:

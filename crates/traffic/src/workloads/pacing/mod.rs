@@ -163,7 +163,7 @@ mod tests {
         flow.note_sent(&[1005 * MS, 1005 * MS + 1]);
         assert_eq!(flow.next(1005 * MS + 2), Next::End);
         assert_eq!(flow.lateness.buckets().map(|(_, count)| count).sum::<u64>(), 3);
-        assert_eq!(flow.lateness.quantile(0.0), Some(7));
+        assert_eq!(flow.lateness.ranked(1), Some(7));
         assert_eq!(flow.first_and_last_ns, Some((1000 * MS + 7, 1005 * MS + 1)));
     }
 
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(flow.next(1000 * MS), Next::WaitUntil(1001 * MS));
         flow.note_sent(&[1001 * MS]);
         assert_eq!((flow.sent, flow.slots_used), (1, 2));
-        assert_eq!(flow.lateness.quantile(1.0), Some(0));
+        assert_eq!(flow.lateness.ranked(1), Some(0));
     }
 
     #[test]

@@ -1,0 +1,146 @@
+"""Throughput over time: every trial thin, their median thick, one panel a path and combination of levels."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from ...model.experiment import Combination
+from ...store import Run
+from .. import rows, words
+from . import style
+from .data import AsItem, Context, describe
+from .drawing import Drawing, Picture
+from .style import PathStyle
+
+MOST_PANELS = 12
+MOST_PAGES = 2
+"""Of a workload: what is beyond looks the same, and is in the run directory."""
+MOST_TRIALS = 20
+"""Lines of a panel: the first blocks."""
+
+SOURCES = {"tcp-stream": ("forward_receiver", "reverse_receiver")}
+"""Workloads with a series of bytes received, and the series' names, the first that is there being drawn."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Panel:
+    path: PathStyle
+    title: str
+    keys: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Series:
+    """Throughput of intervals: the ends of the intervals, and bits per second in each."""
+
+    times_s: list[float]
+    values_bps: list[float]
+
+
+def drawings(context: Context, run: Run) -> list[Drawing]:
+    """Figures of the workloads that have such series. Which trials have one is seen when a figure is drawn."""
+    found = []
+    for workload in SOURCES:
+        combinations = [c for c in context.experiment.combinations if c.workload.kind == workload]
+        panels = _panels(context, run, combinations)
+        if not any(_series(run, key, workload) for panel in panels[:1] for key in panel.keys):
+            continue
+        pages = [panels[start : start + MOST_PANELS] for start in range(0, len(panels), MOST_PANELS)]
+        shown = min(len(pages), MOST_PAGES)
+        for number, page in enumerate(pages[:MOST_PAGES], start=1):
+            suffix = f" ({number} of {shown})" if shown > 1 else ""
+            title = f"{words.workload_title(workload)}: goodput over time{suffix}"
+            found.append(
+                Drawing(
+                    name=f"{workload}-time{f'-{number}' if shown > 1 else ''}",
+                    title=title,
+                    caption=_caption(len(panels) - shown * MOST_PANELS if number == shown else 0),
+                    section="workload",
+                    workload=workload,
+                    draw=lambda page=page, title=title, workload=workload: _draw(run, page, title, workload),  # type: ignore[misc]
+                )
+            )
+    return found
+
+
+def _caption(left_out: int) -> str:
+    text = "Thin: valid trials, the first of each path; thick: their median. Time is since the start of the measured window."
+    return f"{text} {words.count(left_out, 'more panel')} not shown." if left_out > 0 else text
+
+
+def _panels(context: Context, run: Run, combinations: Sequence[Combination]) -> list[_Panel]:
+    columns = rows.varying(AsItem(combination) for combination in combinations)
+    keys: dict[tuple[str, str], list[str]] = {}
+    for trial in run.trials:
+        if trial.status == "ok":
+            keys.setdefault((trial.combination, trial.path), []).append(trial.key)
+    return [
+        _Panel(
+            path=path,
+            title=describe(columns, [combination.levels.get(column) for column in columns]),
+            keys=keys[combination.name, path.name][:MOST_TRIALS],
+        )
+        for combination in combinations
+        for path in context.styles.values()
+        if (combination.name, path.name) in keys
+    ]
+
+
+def _draw(run: Run, panels: Sequence[_Panel], title: str, workload: str) -> Picture:
+    with style.house_style():
+        found = [[series for key in panel.keys if (series := _series(run, key, workload))] for panel in panels]
+        columns = max(1, min(3, len({panel.path.name for panel in panels})))
+        count = math.ceil(len(panels) / columns)
+        figure = style.figure(0.75 + 1.6 * count)
+        grid = figure.add_gridspec(count, columns)
+        values = [value for of_panel in found for series in of_panel for value in series.values_bps]
+        divisor, unit = words.common_scale(values, "bit/s")
+        for index, (panel, of_panel) in enumerate(zip(panels, found, strict=True)):
+            row, column = divmod(index, columns)
+            axes = figure.add_subplot(grid[row, column])
+            _panel(axes, panel, of_panel, divisor)
+            name = f"{panel.path.name}, {panel.title}" if panel.title else panel.path.name
+            axes.set_title(style.wrapped(name, style.WIDTH_IN / columns - 0.5))
+            axes.set_ylim(0, 1.08 * max(values, default=1.0) / divisor)
+            if column == 0:
+                axes.set_ylabel(f"Goodput ({unit})")
+            if index >= len(panels) - columns:
+                axes.set_xlabel("Time (s)")
+        style.title(figure, title)
+        trial = Line2D([], [], color=style.MUTED, linewidth=0.6, alpha=0.6, label="a trial")
+        style.legend(figure, [trial, Line2D([], [], color=style.MUTED, linewidth=1.8, label="median of the trials")])
+        return Picture(figure=figure)
+
+
+def _panel(axes: Axes, panel: _Panel, of_panel: Sequence[_Series], divisor: float) -> None:
+    for series in of_panel:
+        axes.plot(series.times_s, [v / divisor for v in series.values_bps], color=panel.path.colour, linewidth=0.5, alpha=0.35)
+    by_time: dict[float, list[float]] = {}
+    for series in of_panel:
+        for time_s, value_bps in zip(series.times_s, series.values_bps, strict=True):
+            by_time.setdefault(time_s, []).append(value_bps / divisor)
+    common = sorted(time_s for time_s, values in by_time.items() if len(values) * 2 > len(of_panel))
+    axes.plot(common, [statistics.median(by_time[time_s]) for time_s in common], color=panel.path.colour, linewidth=1.7)
+    if by_time:
+        axes.set_xlim(0, max(by_time))
+
+
+def _series(run: Run, key: str, workload: str) -> _Series | None:
+    """The goodput of a trial over time; None where it has no such series."""
+    sources = run.series(key)
+    columns = next((sources[name] for name in SOURCES[workload] if "bytes" in sources.get(name, {})), None)
+    if columns is None:
+        return None
+    times_s, values_bps, before_ns = [], [], 0.0
+    for end_ns, received_bytes in zip(columns["bytes:t_ns"], columns["bytes"], strict=True):
+        if end_ns > before_ns:
+            times_s.append(round(end_ns / 1e9, 3))
+            values_bps.append(8e9 * received_bytes / (end_ns - before_ns))
+        before_ns = end_ns
+    return _Series(times_s=times_s, values_bps=values_bps) if times_s else None
