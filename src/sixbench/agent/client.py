@@ -9,9 +9,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import selectors
 import subprocess
 import threading
+import time
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from pathlib import Path
@@ -21,9 +23,14 @@ from .. import __version__
 from ..model.errors import AgentError, CapabilityError
 
 PROTOCOL = 1
+MAX_REQUEST_BYTES = 2**20
 MAX_LINE_BYTES = 64 * 2**20
 HELLO_TIMEOUT_S = 10.0
 CALL_TIMEOUT_S = 40.0
+SEND_TIMEOUT_S = 10.0
+STOP_TIMEOUT_S = 2.0
+"""How long agents have to end by themselves before they are killed."""
+
 _STDERR_TAIL_BYTES = 4096
 
 
@@ -36,6 +43,7 @@ class Agent:
         self.hello: dict[str, Any] = {}
         self._process = process
         self._lock = threading.Lock()
+        self._sending = threading.Lock()
         self._next_id = 1
         self._pending: dict[int, Future[dict[str, Any]]] = {}
         self._buffer = bytearray()
@@ -52,13 +60,13 @@ class Agent:
             request_id = self._next_id
             self._next_id += 1
             self._pending[request_id] = future
-            line = json.dumps({"id": request_id, "op": op} | {k: v for k, v in fields.items() if v is not None}) + "\n"
-            try:
-                assert self._process.stdin is not None
-                self._process.stdin.write(line.encode())
-                self._process.stdin.flush()
-            except OSError:
-                pass  # its end is noticed by the reader, which fails this future with the cause
+        request = {"id": request_id, "op": op} | {name: value for name, value in fields.items() if value is not None}
+        line = json.dumps(request).encode()
+        if len(line) > MAX_REQUEST_BYTES:
+            words = f"{self.name}: the request {op} of {len(line)} bytes is larger than {MAX_REQUEST_BYTES}"
+            self._settle(request_id, AgentError("line-too-long", words))
+        else:
+            self._send(line + b"\n")
         return future
 
     def call(self, op: str, *, timeout_s: float = CALL_TIMEOUT_S, **fields: Any) -> dict[str, Any]:
@@ -73,7 +81,7 @@ class Agent:
         except FutureTimeoutError:
             raise AgentError(
                 "agent-silent",
-                f"the agent of {self.name} (process {self.pid}) has not answered {op} after {timeout_s:.0f} s",
+                f"the agent of {self.name} (process {self.pid}) has not answered {op} after {timeout_s:g} s",
             ) from None
 
     @property
@@ -81,51 +89,102 @@ class Agent:
         """Whether it still runs, as far as is known."""
         return self._ended is None
 
+    def _send(self, line: bytes) -> None:
+        """Writes a line, in turn. Never waits for longer than `SEND_TIMEOUT_S` for an agent that does not read."""
+        stdin = self._process.stdin
+        assert stdin is not None
+        with self._sending:
+            rest = memoryview(line)
+            try:
+                poller = select.poll()
+                poller.register(stdin, select.POLLOUT)
+                while rest:
+                    if not poller.poll(SEND_TIMEOUT_S * 1000):
+                        self._break("agent-silent", f"has not read its requests for {SEND_TIMEOUT_S:g} s")
+                        return
+                    rest = rest[stdin.write(rest) or 0 :]
+            except (OSError, ValueError):
+                pass  # its end is noticed by the reader, which fails what is pending with the cause
+            except BaseException:
+                if 0 < len(rest) < len(line):
+                    self._break("agent-broken", "was left with half a request by an interrupt")
+                raise
+
     def _received(self, data: bytes) -> None:
+        searched = len(self._buffer)
         self._buffer += data
-        while True:
-            end = self._buffer.find(b"\n")
-            if end < 0:
-                break
+        while self._ended is None and (end := self._buffer.find(b"\n", searched)) >= 0:
             line = bytes(self._buffer[:end])
             del self._buffer[: end + 1]
+            searched = 0
             self._answer(line)
         if len(self._buffer) > MAX_LINE_BYTES:
-            self._end("agent-broken", f"answered with a line of more than {MAX_LINE_BYTES} bytes")
-            self._process.kill()
+            self._buffer.clear()
+            self._break("agent-broken", f"answered with a line of more than {MAX_LINE_BYTES} bytes")
 
     def _answer(self, line: bytes) -> None:
         try:
             message = json.loads(line)
-            request_id = message["id"]
-        except (ValueError, KeyError, TypeError):
-            self._end("agent-broken", f"answered with what is no response: {line[:100]!r}")
-            self._process.kill()
-            return
+        except (ValueError, RecursionError):
+            message = None
+        match message:
+            case {"id": int(request_id), "ok": dict(result)} if "error" not in message:
+                self._settle(request_id, result)
+            case {"id": int(request_id), "error": dict(error)} if "ok" not in message:
+                words = f"{self.name}: {error.get('message', 'no reason given')}"
+                self._settle(request_id, AgentError(str(error.get("code", "internal")), words))
+            case _:
+                self._break("agent-broken", f"answered with what is no response: {line[:100]!r}")
+
+    def _settle(self, request_id: int, outcome: dict[str, Any] | AgentError) -> None:
+        """Gives a request its outcome; that of an unknown one is dropped."""
         with self._lock:
-            future = self._pending.pop(request_id, None) if isinstance(request_id, int) else None
-        if future is None:
-            return
-        if "ok" in message:
-            future.set_result(message["ok"])
-        else:
-            error = message.get("error") or {}
-            future.set_exception(
-                AgentError(
-                    str(error.get("code", "internal")), f"{self.name}: {error.get('message', 'no reason given')}"
-                )
-            )
+            future = self._pending.pop(request_id, None)
+        if future is not None:
+            if isinstance(outcome, AgentError):
+                future.set_exception(outcome)
+            else:
+                future.set_result(outcome)
+
+    def _break(self, code: str, what: str) -> None:
+        """Gives up an agent that can no longer be talked to."""
+        self._end(code, what)
+        self._process.kill()
 
     def _end(self, code: str, what: str) -> None:
-        stderr = self._stderr.decode(errors="replace").strip()
-        words = f"the agent of {self.name} (process {self.pid}) {what}" + (f": {stderr}" if stderr else "")
+        stderr = " ".join(self._stderr.decode(errors="replace").split())
+        error = AgentError(
+            code, f"the agent of {self.name} (process {self.pid}) {what}" + (f": {stderr}" if stderr else "")
+        )
         with self._lock:
             if self._ended is None:
-                self._ended = AgentError(code, words)
+                self._ended = error
             pending = list(self._pending.values())
             self._pending.clear()
         for future in pending:
-            future.set_exception(AgentError(code, words))
+            future.set_exception(self._ended)
+
+    def _gone(self) -> None:
+        """Its output has ended, and so should it."""
+        try:
+            code = self._process.wait(timeout=STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self._break("agent-died", "closed its output")
+            return
+        self._drain_stderr()
+        self._end("agent-died", f"was killed by signal {-code}" if code < 0 else f"ended with code {code}")
+
+    def _drain_stderr(self) -> None:
+        """What it said last, which may not have been read yet."""
+        stderr = self._process.stderr
+        if stderr is None or stderr.closed:
+            return
+        os.set_blocking(stderr.fileno(), False)
+        while data := _read_some(stderr.fileno()):
+            self._said(data)
+
+    def _said(self, data: bytes) -> None:
+        self._stderr = (self._stderr + data)[-_STDERR_TAIL_BYTES:]
 
 
 class AgentHub:
@@ -133,7 +192,7 @@ class AgentHub:
 
     def __init__(self, binary: Path) -> None:
         self._binary = binary
-        self._agents: dict[str, Agent] = {}
+        self._agents: dict[int, Agent] = {}
         self._selector = selectors.DefaultSelector()
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
@@ -173,30 +232,29 @@ class AgentHub:
             with contextlib.suppress(OSError):
                 assert agent._process.stdin is not None
                 agent._process.stdin.close()
+        deadline = time.monotonic() + STOP_TIMEOUT_S
         for agent in agents:
             try:
-                agent._process.wait(timeout=2)
+                agent._process.wait(timeout=max(0.0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
                 agent._process.kill()
                 agent._process.wait()
             agent._end("agent-died", "was ended")
+            self._agents.pop(agent.pid, None)
 
     def close(self) -> None:
         """Ends all agents and the reading thread."""
-        processes = [agent._process for agent in self._agents.values()]
         self.stop(list(self._agents.values()))
-        self._agents.clear()
         with self._lock:
             if self._closing:
                 return
             self._closing = True
         os.write(self._wake_write, b"x")
         self._thread.join(timeout=5)
+        registered = [key.fileobj for key in self._selector.get_map().values() if key.data is not None]
+        for stream in (*registered, *(stream for stream, _ in self._incoming)):
+            stream.close()
         self._selector.close()
-        for process in processes:
-            for stream in (process.stdout, process.stderr):
-                if stream is not None:
-                    stream.close()
         os.close(self._wake_read)
         os.close(self._wake_write)
 
@@ -211,8 +269,10 @@ class AgentHub:
             )
         except OSError as error:
             raise CapabilityError(f"starting {self._binary} for {name}: {error.strerror}") from error
+        assert process.stdin is not None
+        os.set_blocking(process.stdin.fileno(), False)
         agent = Agent(name, process)
-        self._agents[f"{name}/{process.pid}"] = agent
+        self._agents[agent.pid] = agent
         with self._lock:
             self._incoming.append((process.stdout, (agent, "stdout")))
             self._incoming.append((process.stderr, (agent, "stderr")))
@@ -227,17 +287,16 @@ class AgentHub:
                         os.read(self._wake_read, 4096)
                     continue
                 agent, stream = key.data
-                data = self._read_some(key.fd)
-                if data:
+                data = _read_some(key.fd)
+                if data and stream == "stdout":
+                    agent._received(data)
+                elif data:
+                    agent._said(data)
+                else:
+                    self._selector.unregister(key.fileobj)
+                    key.fileobj.close()  # type: ignore[union-attr]
                     if stream == "stdout":
-                        agent._received(data)
-                    else:
-                        agent._stderr = (agent._stderr + data)[-_STDERR_TAIL_BYTES:]
-                    continue
-                self._selector.unregister(key.fileobj)
-                key.fileobj.close()  # type: ignore[union-attr]
-                if stream == "stdout":
-                    self._gone(agent)
+                        agent._gone()
             with self._lock:
                 if self._closing:
                     return
@@ -245,19 +304,10 @@ class AgentHub:
                     self._selector.register(opened, selectors.EVENT_READ, about)
                 self._incoming.clear()
 
-    @staticmethod
-    def _read_some(descriptor: int) -> bytes:
-        try:
-            return os.read(descriptor, 2**20)
-        except OSError:
-            return b""
 
-    @staticmethod
-    def _gone(agent: Agent) -> None:
-        try:
-            code = agent._process.wait(timeout=2)
-        except subprocess.TimeoutExpired:
-            agent._end("agent-died", "closed its output")
-            return
-        how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
-        agent._end("agent-died", how)
+def _read_some(descriptor: int) -> bytes:
+    """What there is; nothing at the end, or where it cannot be read."""
+    try:
+        return os.read(descriptor, 2**20)
+    except OSError:
+        return b""

@@ -12,7 +12,7 @@ from ..model.experiment import Combination
 from ..model.finding import Finding
 from ..model.paper import Contrast, Direction, Formula, Magnitude, Selector, Trend
 from .claim_results import Results, level_of
-from .claim_words import level, percent, percent_with_interval, place, quantity
+from .claim_words import level, percent, percent_with_interval, place, quantity, signed
 
 MIN_BLOCKS = 3
 """With fewer trials of each there is no saying how far they would scatter: a t interval of two has 12.7 standard
@@ -21,7 +21,9 @@ errors on each side."""
 MIN_LEVELS = 3
 """Two levels make no trend; a contrast is for them."""
 
-Outcome = Literal["agrees", "contradicts", "neither", "unknown"]
+Outcome = Literal["agrees", "contradicts", "refutes", "undecided", "unknown"]
+"""`contradicts`: shows the contrary. `refutes`: shows that it is not so, such as that there is no difference.
+`undecided`: the interval takes in both. `unknown`: too few trials."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,19 +31,15 @@ class Vote:
     """What one combination says.
 
     Attributes:
-        outcome: `contradicts` where it shows the contrary; `neither` where it shows no such thing; `unknown` where
-            data are too few.
         change_percent: the difference that was looked at.
         n: blocks.
         sentence: the numbers in words.
-        undecided: whether what is claimed and no difference are both within the interval.
     """
 
     outcome: Outcome
     n: int
     sentence: str
     change_percent: float | None = None
-    undecided: bool = False
 
 
 def in_percent(formula: Formula, ratio: float) -> float:
@@ -56,19 +54,39 @@ def in_percent(formula: Formula, ratio: float) -> float:
 
 def direction_votes(test: Direction, results: Results) -> list[Vote]:
     """By the verdicts of the findings; by their intervals against the test's own margin where it has one."""
-    return _finding_votes(test.selector, results, lambda finding: _direction_outcome(test, finding))
+    margin = results.experiment.statistics.margin if test.margin is None else test.margin
+
+    def outcome(finding: Finding, low: float, high: float) -> Outcome:
+        if test.expect == "equivalent":
+            return _equivalence(finding, low, high, margin, by_verdict=test.margin is None)
+        if finding.verdict == test.expect:
+            return "agrees"
+        if finding.verdict in ("higher", "lower"):
+            return "contradicts"
+        reaches = high > 1 + margin if test.expect == "higher" else low < 1 / (1 + margin)
+        return "undecided" if finding.verdict == "inconclusive" and reaches else "refutes"
+
+    return _finding_votes(test.selector, results, outcome)
+
+
+def _equivalence(finding: Finding, low: float, high: float, margin: float, *, by_verdict: bool) -> Outcome:
+    if (by_verdict and finding.verdict == "equivalent") or 1 / (1 + margin) <= low <= high <= 1 + margin:
+        return "agrees"
+    different = (by_verdict and finding.verdict != "inconclusive") or low > 1 + margin or high < 1 / (1 + margin)
+    return "refutes" if different else "undecided"
 
 
 def magnitude_votes(test: Magnitude, results: Results) -> list[Vote]:
     """A finding agrees where its interval overlaps the published range, and leaves no difference out where the range
     does."""
 
-    def outcome(finding: Finding) -> Outcome:
-        low, high = (in_percent(test.formula, end) for end in (finding.ci_low or 0, finding.ci_high or 0))
-        if low <= test.high and high >= test.low and not (low <= 0 <= high and not test.low <= 0 <= test.high):
-            return "agrees"
-        against = high < 0 < test.low or test.high < 0 < low
-        return "contradicts" if against else "neither"
+    def outcome(finding: Finding, low: float, high: float) -> Outcome:
+        low, high = in_percent(test.formula, low), in_percent(test.formula, high)
+        if high < 0 < test.low or test.high < 0 < low:
+            return "contradicts"
+        if high < test.low or test.high < low:
+            return "refutes"
+        return "undecided" if low <= 0 <= high and not test.low <= 0 <= test.high else "agrees"
 
     return _finding_votes(test.selector, results, outcome, test.formula)
 
@@ -87,8 +105,12 @@ def contrast_votes(test: Contrast, results: Results) -> list[Vote]:
 
 
 def _finding_votes(
-    selector: Selector, results: Results, outcome: Callable[[Finding], Outcome], formula: Formula = "of-baseline"
+    selector: Selector,
+    results: Results,
+    outcome: Callable[[Finding, float, float], Outcome],
+    formula: Formula = "of-baseline",
 ) -> list[Vote]:
+    """`outcome` takes a finding and the ends of its ratio's interval."""
     votes = []
     for combination in results.combinations(selector):
         for path in selector.paths:
@@ -96,32 +118,18 @@ def _finding_votes(
             if finding is None:
                 continue
             where = place(combination, path, selector.metric)
-            if finding.n < MIN_BLOCKS or finding.ratio is None or finding.ci_low is None or finding.ci_high is None:
+            low, high = finding.ci_low, finding.ci_high
+            if finding.n < MIN_BLOCKS or finding.ratio is None or low is None or high is None:
                 sentence = f"{where}: {finding.n} pairs of valid trials, too few"
                 votes.append(Vote(outcome="unknown", n=finding.n, sentence=sentence))
                 continue
-            change, low, high = (
-                in_percent(formula, ratio) for ratio in (finding.ratio, finding.ci_low, finding.ci_high)
-            )
-            words = f"{where}: {percent_with_interval(change, low, high)} against {finding.baseline}"
+            percents = [in_percent(formula, ratio) for ratio in (finding.ratio, low, high)]
+            words = f"{where}: {percent_with_interval(*percents)} against {finding.baseline}"
             words += f", n = {finding.n}, {finding.verdict}"
-            found = outcome(finding)
-            undecided = found == "neither" and low <= 0 <= high and finding.verdict == "inconclusive"
-            votes.append(Vote(outcome=found, n=finding.n, sentence=words, change_percent=change, undecided=undecided))
+            votes.append(
+                Vote(outcome=outcome(finding, low, high), n=finding.n, sentence=words, change_percent=percents[0])
+            )
     return votes
-
-
-def _direction_outcome(test: Direction, finding: Finding) -> Outcome:
-    verdict = finding.verdict
-    if test.margin is not None and finding.ci_low is not None and finding.ci_high is not None:
-        within = 1 / (1 + test.margin) <= finding.ci_low and finding.ci_high <= 1 + test.margin
-        if within:
-            verdict = "equivalent"
-        elif verdict == "equivalent":
-            verdict = "inconclusive"
-    if verdict == test.expect:
-        return "agrees"
-    return "contradicts" if {verdict, test.expect} == {"higher", "lower"} else "neither"
 
 
 def _series(of: str, results: Results, combination: Combination, path: str, metric: str) -> dict[int, float]:
@@ -160,13 +168,13 @@ def _trend_vote(test: Trend, results: Results, group: Sequence[Combination], pat
     big = abs(math.log(ratio)) > math.log1p(results.experiment.statistics.margin)
     rising = deviate > 0 and ratio > 1
     falling = deviate < 0 and ratio < 1
-    outcome: Outcome = "neither"
-    if significant and big and (rising or falling):
-        outcome = "agrees" if rising == (test.expect == "rises") else "contradicts"
+    outcome: Outcome = "refutes" if change.equivalent else "undecided"
+    if significant and (rising or falling):
+        outcome = "refutes" if not big else "agrees" if rising == (test.expect == "rises") else "contradicts"
     ends = "" if test.of == "ratio" else f", {_mean(metric, lowest)} to {_mean(metric, highest)}"
     sentence = (
         f"{thing}: {percent(100 * (ratio - 1))} from {level(test.factor, first)} to {level(test.factor, last)}{ends}; "
-        f"rank correlation {mean_rho:+.2f} over {len(correlations)} blocks"
+        f"rank correlation {signed(mean_rho)} over {len(correlations)} blocks"
     )
     return Vote(outcome=outcome, n=len(correlations), sentence=sentence, change_percent=100 * (ratio - 1))
 
@@ -185,14 +193,15 @@ def _contrast_vote(test: Contrast, results: Results, group: Sequence[Combination
     percents = [in_percent("of-baseline", ratio) for ratio in (change.ratio, change.low, change.high)]
     ends = f"from {level(test.factor, test.at)} to {level(test.factor, test.then)}"
     sentence = f"{thing}: {percent_with_interval(*percents)} {ends}, n = {change.n}"
-    outcome: Outcome = "neither"
+    outcome: Outcome = "undecided"
     if test.expect == "same":
-        outcome = "agrees" if change.equivalent else "neither"
-    elif change.direction is not None and not change.equivalent:
-        rises = change.direction == "higher"
-        outcome = "agrees" if rises == (test.expect == "rises") else "contradicts"
-    undecided = outcome == "neither" and change.direction is None and not change.equivalent
-    return Vote(outcome=outcome, n=change.n, sentence=sentence, change_percent=percents[0], undecided=undecided)
+        different = change.direction is not None and not change.equivalent
+        outcome = "agrees" if change.equivalent else "refutes" if different else "undecided"
+    elif change.equivalent:
+        outcome = "refutes"
+    elif change.direction is not None:
+        outcome = "agrees" if (change.direction == "higher") == (test.expect == "rises") else "contradicts"
+    return Vote(outcome=outcome, n=change.n, sentence=sentence, change_percent=percents[0])
 
 
 def rank_correlation(values: Sequence[float]) -> float:

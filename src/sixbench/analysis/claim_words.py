@@ -17,6 +17,11 @@ def percent(value: float) -> str:
     return f"{sign}{text} %"
 
 
+def signed(value: float) -> str:
+    """A number with two decimals and its sign."""
+    return f"{value:+.2f}".replace("-", "−")
+
+
 def percent_with_interval(value: float, low: float, high: float) -> str:
     """Such as `−1.4 % (−1.5 % to −1.3 %)`."""
     return f"{percent(value)} ({percent(low)} to {percent(high)})"

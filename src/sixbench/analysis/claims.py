@@ -41,9 +41,10 @@ def judge(
     """A verdict on every claim, and our number beside every published one, in the order of the paper.
 
     *reproduced*: as many of the comparisons as the claim speaks of (all, most, any) show it, each by an interval or a
-    test at the experiment's confidence. *opposite*: as many show the contrary. *not reproduced*: neither; which may
-    be because there is nothing, or because the run is too short to show it, and the reason says which. *not testable
-    here*: the experiment cannot tell, the run has no such trials, or fewer than three valid ones of each.
+    test at the experiment's confidence. *opposite*: as many show the contrary. *not reproduced*: so many show that it
+    is not so (no difference, or another one) that it cannot hold. *not testable here*: the experiment cannot tell, the
+    run has no such trials or fewer than three valid ones of each, or its intervals take in the claim and its failure
+    alike ("inconclusive": more blocks may tell). The reason says which.
     """
     results = Results(run, findings, estimates)
     return [_judge(claim, results) for claim in paper.claims], compare_published(paper, results)
@@ -96,12 +97,17 @@ def _count(votes: list[Vote], quantifier: Quantifier, expected: str) -> tuple[Cl
             evidence,
         )
     outcomes: Counter[Outcome] = Counter(vote.outcome for vote in known)
-    verdict: ClaimVerdict = "not reproduced"
-    if _enough(outcomes["agrees"], len(known), quantifier):
-        verdict = "reproduced"
-    elif _enough(outcomes["contradicts"], len(known), "all" if quantifier == "any" else quantifier):
-        verdict = "opposite"
-    return verdict, _reason(known, len(votes) - len(known), quantifier, expected, outcomes), evidence
+    reason = _reason(known, len(votes) - len(known), quantifier, expected, outcomes)
+    return _verdict(outcomes, len(known), quantifier), reason, evidence
+
+
+def _verdict(outcomes: Counter[Outcome], total: int, quantifier: Quantifier) -> ClaimVerdict:
+    if _enough(outcomes["agrees"], total, quantifier):
+        return "reproduced"
+    if _enough(outcomes["contradicts"], total, "all" if quantifier == "any" else quantifier):
+        return "opposite"
+    could_hold = _enough(outcomes["agrees"] + outcomes["undecided"], total, quantifier)
+    return "not testable here" if could_hold else "not reproduced"
 
 
 def _enough(count: int, total: int, quantifier: Quantifier) -> bool:
@@ -112,23 +118,26 @@ def _reason(known: list[Vote], unknown: int, quantifier: Quantifier, expected: s
     left = f"; {unknown} more with too few valid trials" if unknown else ""
     if len(known) == 1:
         [vote] = known
-        undecided = "; inconclusive, more blocks may tell" if vote.undecided else ""
-        return f"{vote.sentence}; claimed: {expected}{_SENSE[vote.outcome]}{undecided}{left}"
+        return f"{vote.sentence}; claimed: {expected}{_SENSE[vote.outcome]}{left}"
     ns = sorted({vote.n for vote in known})
     n = f"n = {ns[0]}" if len(ns) == 1 else f"n = {ns[0]} to {ns[-1]}"
     changes = sorted(vote.change_percent for vote in known if vote.change_percent is not None)
     spread = f", changes from {percent(changes[0])} to {percent(changes[-1])}" if changes else ""
-    open_votes = sum(vote.undecided for vote in known)
-    undecided = f"; {open_votes} inconclusive, where more blocks may tell" if open_votes else ""
-    return (
-        f"claimed {_NEEDED[quantifier]}: {expected}; shown by {outcomes['agrees']} of {len(known)} comparisons, "
-        f"the contrary by {outcomes['contradicts']} ({n}{spread}){undecided}{left}"
-    )
+    counts = ", ".join(f"{outcomes[outcome]} {words}" for outcome, words in _WORDS.items() if outcomes[outcome])
+    return f"claimed {_NEEDED[quantifier]}: {expected}; of {len(known)} comparisons {counts} ({n}{spread}){left}"
 
+
+_WORDS: dict[Outcome, str] = {
+    "agrees": "as claimed",
+    "contradicts": "the contrary",
+    "refutes": "not so",
+    "undecided": "inconclusive, where more blocks may tell",
+}
 
 _SENSE: dict[Outcome, str] = {
     "agrees": "",
     "contradicts": ", and this is the contrary",
-    "neither": ", which this does not show",
+    "refutes": ", which is not so here",
+    "undecided": ", on which this is inconclusive: more blocks may tell",
     "unknown": "",
 }

@@ -53,8 +53,8 @@ def noise_remarks(findings: Sequence[Finding], experiment: Experiment) -> list[s
     ]
     if within:
         remarks.append(
-            f"{len(within)} differences are no larger than what the baseline may differ from itself "
-            f"({_names(within)}): they lie within the A/A intervals, which more blocks would narrow."
+            f"Differences no larger than what the baseline may differ from itself: {len(within)} ({_names(within)}). "
+            "They lie within the A/A intervals, which more blocks would narrow."
         )
     return remarks
 

@@ -6,6 +6,7 @@ then routes. Within a step the nodes are independent of one another.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -122,7 +123,7 @@ def queue_bytes(link: Link) -> int:
 
 def script_text(script: NodeScript, pids: Mapping[str, str] | None = None) -> str:
     """The script as a person would type it into a shell in that node."""
-    lines = [f"sysctl -w {name}='{value}'" for name, value in script.sysctl.items()]
+    lines = [f"sysctl -w {name}={shlex.quote(value)}" for name, value in script.sysctl.items()]
     lines += [f"ip {line}" for line in script.links]
     lines += [f"ip {line}" for line in script.devices]
     lines += ["ethtool " + " ".join(arguments) for arguments in script.ethtool]
@@ -202,47 +203,19 @@ def _routes(topology: Topology, node: str) -> list[str]:
         topology.nodes[link.other_end(node).node].kind == "router" for link in own
     ):
         return []
-    first_hop = _first_hops(topology, node)
+    ways = topology.ways(node)
+    own_names = {link.name for link in own}
     lines = []
     for link in topology.links:
-        if link in own:
+        reached = [end.node for end in link.ends if end.node in ways]
+        if link.name in own_names or not reached:
             continue
-        nearest = min(
-            (end.node for end in link.ends if end.node in first_hop), key=lambda name: first_hop[name][0], default=None
-        )
-        if nearest is None:
-            continue
-        _, out = first_hop[nearest]
+        # A host would not forward to the other end, however near it is.
+        nearest = min(reached, key=lambda name: (topology.nodes[name].kind == "host", ways[name].rank))
+        out = ways[nearest].first
         gateway = out.other_end(node)
         device = out.end_of(node).name
         lines.append(f"route add {link.ends[0].ipv4.network} via {gateway.ipv4.ip} dev {device}")
         if link.ends[0].ipv6 is not None and gateway.ipv6 is not None and carries_ipv6(link) and carries_ipv6(out):
             lines.append(f"route add {link.ends[0].ipv6.network} via {gateway.ipv6.ip} dev {device}")
     return lines
-
-
-def _first_hops(topology: Topology, source: str) -> dict[str, tuple[int, Link]]:
-    """For every node that can be reached: how many links away it is, and the first link of a shortest way.
-
-    Hosts do not forward.
-    """
-    adjacent: dict[str, list[tuple[str, Link]]] = {name: [] for name in topology.nodes}
-    for link in topology.links:
-        first, second = link.ends
-        adjacent[first.node].append((second.node, link))
-        adjacent[second.node].append((first.node, link))
-    reached: dict[str, tuple[int, Link]] = {}
-    frontier: list[tuple[str, Link | None]] = [(source, None)]
-    distance = 0
-    while frontier:
-        distance += 1
-        following: list[tuple[str, Link | None]] = []
-        for name, way in frontier:
-            if name != source and topology.nodes[name].kind == "host":
-                continue
-            for neighbour, link in adjacent[name]:
-                if neighbour != source and neighbour not in reached:
-                    reached[neighbour] = (distance, way or link)
-                    following.append((neighbour, way or link))
-        frontier = following
-    return reached

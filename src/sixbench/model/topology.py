@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass, field
 from ipaddress import IPv4Interface, IPv6Interface
 from typing import Literal
@@ -80,6 +81,20 @@ class Link:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Way:
+    """How a node is reached from another.
+
+    Attributes:
+        rank: what makes it better than others, less being better: the number of links, then which links they are.
+        first, last: the link that leaves the one and the link that arrives at the other.
+    """
+
+    rank: tuple[int, int]
+    first: Link
+    last: Link
+
+
+@dataclass(frozen=True, kw_only=True)
 class Topology:
     """Nodes by name and links in order."""
 
@@ -91,34 +106,42 @@ class Topology:
         return [link for link in self.links if any(end.node == node for end in link.ends)]
 
     def route(self, source: str, destination: str) -> list[Link] | None:
-        """The links of a shortest way (fewest links, earliest in the file among equals); None where there is none.
-
-        Hosts do not forward: they may only be the ends.
-        """
-        if source == destination:
-            return []
-        adjacent: dict[str, list[tuple[str, Link]]] = {name: [] for name in self.nodes}
-        for link in self.links:
-            first, second = link.ends
-            adjacent[first.node].append((second.node, link))
-            adjacent[second.node].append((first.node, link))
-        before: dict[str, tuple[str, Link]] = {}
-        frontier = [source]
-        while frontier and destination not in before:
-            following: list[str] = []
-            for name in frontier:
-                if name != source and self.nodes[name].kind == "host":
-                    continue
-                for neighbour, link in adjacent[name]:
-                    if neighbour != source and neighbour not in before:
-                        before[neighbour] = (name, link)
-                        following.append(neighbour)
-            frontier = following
-        if destination not in before:
-            return None
+        """The links of the way that `ways` gives; None where there is none."""
+        ways = self.ways(source)
         links: list[Link] = []
         at = destination
         while at != source:
-            at, link = before[at]
-            links.append(link)
+            way = ways.get(at)
+            if way is None:
+                return None
+            links.append(way.last)
+            at = way.last.other_end(at).node
         return links[::-1]
+
+    def ways(self, source: str) -> dict[str, Way]:
+        """The way from `source` to every other node that it reaches. Hosts do not forward: they may only be the ends.
+
+        Of all ways the one over the fewest links; of several such, the one whose last link in the file comes earliest.
+        So there is always one best way, it is the same there and back, and every part of it is a best way itself:
+        nodes that each route by this rule make one way together.
+        """
+        adjacent: dict[str, list[tuple[int, str]]] = {name: [] for name in self.nodes}
+        for index, link in enumerate(self.links):
+            first, second = link.ends
+            adjacent[first.node].append((index, second.node))
+            adjacent[second.node].append((index, first.node))
+        found: dict[str, Way] = {}
+        frontier = [(0, 0, source, -1, -1)]
+        while frontier:
+            hops, links, name, first_index, last_index = heapq.heappop(frontier)
+            if name in found or (name == source and hops):
+                continue
+            if name != source:
+                rank = (hops, links)
+                found[name] = Way(rank=rank, first=self.links[first_index], last=self.links[last_index])
+                if self.nodes[name].kind == "host":
+                    continue
+            for index, neighbour in adjacent[name]:
+                start = index if first_index < 0 else first_index
+                heapq.heappush(frontier, (hops + 1, links | 1 << index, neighbour, start, index))
+        return found

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+import re
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
 from typing import Any
 
 from ..model.wording import shown
 from ..model.workload import Scalar
-from .reader import Reader
+from .reader import Reader, suggest
 from .yaml_source import KeyPath
 
 MAX_LEVELS = 1000
@@ -86,7 +87,7 @@ class Factors:
         return None if parsed is None else Constant(value=parsed)
 
     def first_level(self, value: Any) -> Any:
-        """The first level of what is written, before it is parsed: of a list, of a shared factor, or the value itself."""
+        """The first level of what is written, not yet parsed: of a list, of a shared factor, or the value itself."""
         if isinstance(value, str) and value.startswith("$"):
             value = self.declared.get(value[1:])
         return (value[0] if value else None) if isinstance(value, list) else value
@@ -96,7 +97,7 @@ class Factors:
         return [name for name in self.declared if name not in self.used]
 
     def assignments(self, keys: list[Hashable], most: int | None = None) -> Iterator[Assignment]:
-        """Every combination of the levels of these factors (of many, the first ones), the last factor varying fastest."""
+        """Every combination of the levels of these factors, the last varying fastest; of many, the first `most`."""
         levels = (self.by_key[key].values for key in keys)
         return (dict(zip(keys, values, strict=True)) for values in islice(product(*levels), most))
 

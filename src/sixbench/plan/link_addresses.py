@@ -37,7 +37,8 @@ def read_addresses(
         return None
     if first.network != second.network:
         reader.problem(
-            path, f"{first} and {second} are not in one prefix, so the two ends could not reach each other; give them one"
+            path,
+            f"{first} and {second} are not in one prefix, so the two ends could not reach each other; give them one",
         )
         return None
     if first.ip == second.ip:
@@ -69,7 +70,7 @@ def check_prefixes(reader: Reader, prefixes: list[LinkPrefix]) -> None:
                     ("topology", "links", wrong.index, f"ipv{family}"),
                     f'the prefix {wrong.network} overlaps {other.network} of the link "{other.link}"; give it another',
                 )
-            if widest is None or prefix.network.broadcast_address > widest.network.broadcast_address:
+            if widest is None or int(prefix.network.broadcast_address) > int(widest.network.broadcast_address):
                 widest = prefix
 
 
@@ -82,7 +83,7 @@ def _address(reader: Reader, path: KeyPath, item: Any, kind: Callable[[str], _Ad
     except ValueError as error:
         reader.problem(path, f"{shown(item)} is not an address with a prefix length: {printable(str(error))}")
         return None
-    family = address.version
+    family: int = address.version
     shortest, longest = _PREFIX_LENGTHS[family]
     length = address.network.prefixlen
     if "/" not in item:

@@ -41,6 +41,13 @@ class LinkSetting:
     default: str
 
 
+def queue_limit(queue: Scalar | None) -> tuple[int | None, int | None]:
+    """A queue's limit, as the setting `queue` keeps it, in bytes or in nanoseconds."""
+    if not isinstance(queue, str):
+        return None, None
+    return (units.parse_size(queue), None) if queue.endswith("B") else (None, units.parse_duration(queue))
+
+
 def check_link(link: Link, wants_ipv6: bool) -> tuple[str, str] | None:
     """What is wrong with a link whose settings are right one by one: the key, and the sentence."""
     if wants_ipv6 and link.mtu_bytes < ETHERNET_MIN_MTU_V6:
@@ -77,20 +84,25 @@ def _mtu(value: object) -> Scalar:
 def _rate(value: object) -> Scalar:
     rate_bps = units.parse_rate(value)
     if not MIN_RATE_BPS <= rate_bps <= MAX_RATE_BPS:
-        raise ValueError(f"{shown(value)} is out of range: from 8kbit to 1000Gbit; without rate, as fast as the machine")
+        raise ValueError(
+            f"{shown(value)} is out of range: from 8kbit to 1000Gbit; without rate, as fast as the machine"
+        )
     return rate_bps
 
 
 def _queue(value: object) -> Scalar:
     """A time or a size, as text with its unit: which of them it is decides what it means."""
-    for parse, unit, most in ((units.parse_duration, "ns", MAX_DELAY_NS), (units.parse_size, "B", MAX_QUEUE_BYTES)):
+    for parse, write, most in (
+        (units.parse_duration, units.format_duration, MAX_DELAY_NS),
+        (units.parse_size, units.format_size, MAX_QUEUE_BYTES),
+    ):
         try:
             amount = parse(value)
         except ValueError:
             continue
         if not 0 < amount <= most:
             break
-        return f"{amount}{unit}"
+        return write(amount)
     raise ValueError(
         f"{shown(value)} is not a queue: a time such as 50ms or a size such as 100KiB, "
         f"over 0 and at most {units.format_duration(MAX_DELAY_NS)} or {units.format_size(MAX_QUEUE_BYTES)}"
@@ -153,11 +165,15 @@ LINK_SETTINGS: dict[str, LinkSetting] = {
         doc="bucket of the rate limiter",
         default="2ms at the rate, at least two frames",
     ),
-    "delay": LinkSetting(parse=_delay, suffix="_ns", kind="duration", doc="added to every packet, each way", default="0"),
+    "delay": LinkSetting(
+        parse=_delay, suffix="_ns", kind="duration", doc="added to every packet, each way", default="0"
+    ),
     "jitter": LinkSetting(
         parse=_delay, suffix="_ns", kind="duration", doc="variation of the delay, each way", default="0"
     ),
-    "loss": LinkSetting(parse=_loss, suffix="_ratio", kind="ratio", doc="packets dropped at random, each way", default="0"),
+    "loss": LinkSetting(
+        parse=_loss, suffix="_ratio", kind="ratio", doc="packets dropped at random, each way", default="0"
+    ),
     "offload": LinkSetting(
         parse=_flag,
         suffix="",

@@ -7,11 +7,14 @@ from typing import Any
 
 from ..model.mechanism import MechanismKind
 from ..model.path import Path
-from ..model.wording import shown
+from ..model.wording import listed, shown
 from .reader import Reader
 from .topology_file import NAME, NAME_RULE
 
 AA_SUFFIX = "-aa"
+
+PARTIAL_SUFFIX = ".partial"
+"""What a run directory calls a trial that is not yet written; the trials of a path carry its name at their end."""
 
 
 def read_paths(reader: Reader, value: Any, mechanisms: Mapping[str, MechanismKind]) -> list[Path]:
@@ -26,7 +29,8 @@ def read_paths(reader: Reader, value: Any, mechanisms: Mapping[str, MechanismKin
         place = ("paths", name)
         if not NAME.fullmatch(name):
             reader.problem(place, f"{shown(name)} cannot name a path: {NAME_RULE}")
-            continue
+        elif name.endswith(PARTIAL_SUFFIX):
+            reader.problem(place, f"{shown(name)} cannot name a path: files that end so are half-written ones")
         path = _read_path(reader, name, item, mechanisms)
         if path is not None:
             paths.append(path)
@@ -52,14 +56,16 @@ def aa_path(baseline: Path, taken: set[str]) -> Path:
 def _read_path(reader: Reader, name: str, item: Any, mechanisms: Mapping[str, MechanismKind]) -> Path | None:
     place = ("paths", name)
     options: dict[str, Any] = {}
+    mechanism = item
     if isinstance(item, dict) and "mechanism" in item:
         options = {key: value for key, value in item.items() if key != "mechanism"}
         mechanism = item["mechanism"]
-    elif isinstance(item, dict) and len(item) == 1:
+    elif isinstance(item, dict):
+        if len(item) != 1:
+            reader.problem(place, f"a path is one mechanism, such as {{6in4: [r1, r2]}}, not {len(item)} keys")
+            return None
         [(mechanism, arguments)] = item.items()
-        options = arguments if isinstance(arguments, dict) else {} if arguments is None else {"nodes": arguments}
-    else:
-        mechanism = item
+        options = dict(arguments) if isinstance(arguments, dict) else {} if arguments is None else {"nodes": arguments}
     if reader.one_of(place, mechanism, "mechanism", mechanisms) is None:
         return None
     kind = mechanisms[mechanism]
@@ -70,17 +76,19 @@ def _read_path(reader: Reader, name: str, item: Any, mechanisms: Mapping[str, Me
         wanted = "no nodes" if most == 0 else f"{least} nodes" if least == most else f"{least} to {most} nodes"
         reader.problem(place, f"{mechanism} is installed on {wanted}, not {len(nodes)}")
         return None
-    engine = options.pop("engine", None)
-    if engine is not None and reader.one_of(place, engine, f"engine of {mechanism}", kind.engines) is None:
-        return None
+    engine = None
+    if "engine" in options:
+        engine = reader.one_of(place, options.pop("engine"), f"engine of {mechanism}", kind.engines)
+        if engine is None:
+            return None
     if options and most == 0:
-        reader.problem(place, f"{mechanism} takes no options, but {', '.join(options)} is given")
+        reader.problem(place, f"{mechanism} takes no options; leave {listed(options)} out")
         return None
     return Path(
         name=name,
         mechanism=mechanism,
         family=kind.family,
-        nodes=tuple(str(node) for node in nodes),
+        nodes=tuple(node if isinstance(node, str) else shown(node) for node in nodes),
         engine=engine,
         options=options,
     )

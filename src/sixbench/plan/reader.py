@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import Any, TypeVar
@@ -14,6 +15,9 @@ _T = TypeVar("_T")
 
 MAX_PROBLEMS = 100
 """So many are told of one file; who has more has one mistake many times over."""
+
+
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class Reader:
@@ -60,8 +64,8 @@ class Reader:
         return value
 
     def word(self, path: KeyPath, value: Any, what: str) -> str | None:
-        """Plain text that is not empty."""
-        if not isinstance(value, str) or not value.strip():
+        """Text that is not empty, of characters that print."""
+        if not isinstance(value, str) or not value.strip() or _CONTROL.search(value):
             self.problem(path, f"{what} must be text, not {shown(value)}")
             return None
         return value

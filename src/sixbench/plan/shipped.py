@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from ..model.errors import UsageError
+from ..model.wording import listed, printable
 
 EXPERIMENT_FILE = "experiment.yaml"
 PUBLISHED_FILE = "published.yaml"
@@ -25,17 +27,18 @@ def shipped_names() -> list[str]:
 
 def find_experiment(name: str) -> Path:
     """The file of an experiment: a path, or the name of one that is shipped. Raises `UsageError`."""
-    path = Path(name)
-    if path.is_dir() and (path / EXPERIMENT_FILE).is_file():
-        return path / EXPERIMENT_FILE
-    if path.exists() or "/" in name or path.suffix in (".yaml", ".yml"):
-        if not path.is_file():
-            raise UsageError(f"there is no experiment file {name}")
+    path, shown = Path(name), printable(name)
+    if os.path.isdir(name):
+        inside = path / EXPERIMENT_FILE
+        if not os.path.exists(inside):
+            raise UsageError(f"{shown} is a directory without {EXPERIMENT_FILE}; name a file")
+        return inside
+    if os.path.exists(name):
         return path
-    shipped = shipped_directory() / name / EXPERIMENT_FILE
-    if not shipped.is_file():
+    if not name or "/" in name or path.suffix in (".yaml", ".yml"):
+        raise UsageError(f"there is no experiment file {shown or 'without a name'}")
+    if name not in shipped_names():
         raise UsageError(
-            f"there is no file {name} and no experiment of that name; "
-            f"shipped with sixbench: {', '.join(shipped_names()) or 'none'}"
+            f"there is no file {shown} and no experiment of that name; shipped with sixbench: {listed(shipped_names())}"
         )
-    return shipped
+    return shipped_directory() / name / EXPERIMENT_FILE

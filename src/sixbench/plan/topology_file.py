@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from ipaddress import IPv4Interface, IPv6Interface
 from typing import Any
 
-from ..model import units
 from ..model.topology import Interface, Link, Node, Topology
-from ..model.wording import listed, printable, shown
+from ..model.wording import printable, shown
 from .addressing import link_ipv4, link_ipv6
 from .factors import Assignment, Factors, Setting, Varying, resolve
 from .link_addresses import LinkPrefix, check_prefixes, read_addresses
-from .link_settings import DEFAULT_MTU_BYTES, LINK_SETTINGS, check_link
+from .link_settings import DEFAULT_MTU_BYTES, LINK_SETTINGS, check_link, queue_limit
 from .reader import Reader, suggest
 from .yaml_source import KeyPath
 
@@ -52,14 +51,14 @@ class LinkTemplate:
     def concrete(self, assignment: Assignment) -> Link:
         """The link at one combination of levels."""
         value = {key: resolve(setting, assignment) for key, setting in self.settings.items()}
-        queue = value.get("queue")
+        queue_bytes, queue_ns = queue_limit(value.get("queue"))
         return Link(
             name=self.name,
             ends=self.interfaces,
             mtu_bytes=value.get("mtu", DEFAULT_MTU_BYTES),
             rate_bps=value.get("rate"),
-            queue_bytes=units.parse_size(queue) if queue and queue.endswith("B") else None,
-            queue_ns=units.parse_duration(queue) if queue and queue.endswith("ns") else None,
+            queue_bytes=queue_bytes,
+            queue_ns=queue_ns,
             burst_bytes=value.get("burst"),
             delay_ns=value.get("delay", 0),
             jitter_ns=value.get("jitter", 0),
@@ -135,9 +134,13 @@ def _read_sysctl(reader: Reader, place: KeyPath, value: Any) -> dict[str, str]:
     for key, setting in reader.mapping(place, value, "sysctl").items():
         text = str(int(setting)) if isinstance(setting, bool) else str(setting)
         if not SYSCTL.fullmatch(key):
-            reader.problem((*place, key), "only settings of the network can be set in a node, such as net.ipv4.tcp_sack")
+            reader.problem(
+                (*place, key), "only settings of the network can be set in a node, such as net.ipv4.tcp_sack"
+            )
         elif setting is None or isinstance(setting, (dict, list)) or not text or printable(text) != text:
-            reader.problem((*place, key), f"a setting's value must be a number or text on one line, not {shown(setting)}")
+            reader.problem(
+                (*place, key), f"a setting's value must be a number or text on one line, not {shown(setting)}"
+            )
         else:
             sysctl[key] = text
     return sysctl
@@ -164,7 +167,8 @@ def _read_links(reader: Reader, factors: Factors, value: Any, nodes: dict[str, N
         if link.name in links:
             line = reader.source.line_of(links[link.name].path)
             reader.problem(
-                path, f'two links are named "{link.name}", the first in line {line}; give one a name of its own with name:'
+                path,
+                f'two links are named "{link.name}", the first in line {line}; give one a name of its own with name:',
             )
             continue
         links[link.name] = link

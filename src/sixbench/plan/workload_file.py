@@ -17,6 +17,12 @@ DEFAULT_DURATION_NS = 5 * 10**9
 DEFAULT_WARMUP_NS = 500 * 10**6
 """Long enough for slow start to end on links of this kind of bench; not counted."""
 
+DEFAULT_INTERVAL_NS = 100 * 10**6
+"""The agent's."""
+
+MAX_INTERVALS = 200_000
+"""So long is a series that fits into one line of the agent's protocol."""
+
 _IDENTIFYING = ("message", "datagram", "payload")
 """Parameters that say what is sent: always part of the levels when given."""
 
@@ -64,7 +70,15 @@ def check_workload(reader: Reader, template: WorkloadTemplate, params: Params, f
     """Notes what the workload itself finds wrong with a combination of levels."""
     wrong = template.kind.check(params, families)
     if wrong is not None:
-        reader.problem(_place_of(reader, template, wrong), wrong)
+        reader.problem(_place_of(reader, template, params, wrong), wrong)
+    duration_ns, interval_ns = params.get("duration_ns"), params.get("interval_ns", DEFAULT_INTERVAL_NS)
+    if template.kind.name != "ping" and isinstance(duration_ns, int) and isinstance(interval_ns, int):
+        entries = duration_ns // interval_ns
+        if entries > MAX_INTERVALS:
+            reader.problem(
+                template.path,
+                f"a series of {entries} intervals is too long: at most {MAX_INTERVALS}; give a longer interval",
+            )
 
 
 def constant_levels(templates: list[WorkloadTemplate]) -> list[dict[str, Scalar]]:
@@ -117,7 +131,10 @@ def _read_workload(reader: Reader, factors: Factors, path: KeyPath, item: Any) -
         parameter = known.get(key)
         if parameter is None:
             continue
-        parameter = _packet_rate(parameter, known, value)
+        parameter = _packet_rate(parameter, known, factors.first_level(value))
+        if parameter.column in settings:
+            reader.problem((*place, key), f"{parameter.name} is given twice, as {key} too; keep one")
+            continue
         own = ((*path, key), parameter.column)
         setting = factors.setting((*place, key), value, parameter.parse, _suffix(parameter), own)
         if setting is not None:
@@ -125,9 +142,8 @@ def _read_workload(reader: Reader, factors: Factors, path: KeyPath, item: Any) -
     return WorkloadTemplate(kind=kind, path=place, settings=settings)
 
 
-def _packet_rate(parameter: Parameter, known: dict[str, Parameter], value: Any) -> Parameter:
+def _packet_rate(parameter: Parameter, known: dict[str, Parameter], first: Any) -> Parameter:
     """`rate: 1000pps` means the packet rate."""
-    first = value[0] if isinstance(value, list) and value else value
     if parameter.kind == "rate" and "packet-rate" in known and isinstance(first, str) and first.endswith("pps"):
         return known["packet-rate"]
     return parameter
@@ -138,12 +154,11 @@ def _suffix(parameter: Parameter) -> str:
     return suffixes.get(parameter.kind, "")
 
 
-def _place_of(reader: Reader, template: WorkloadTemplate, message: str) -> KeyPath:
-    """The parameter that a message is about, so that its line can be given."""
-    if "fit in a UDP datagram" in message or "are too few" in message:
-        for name in _IDENTIFYING:
-            if (*template.path, name) in reader.source.lines:
-                return (*template.path, name)
+def _place_of(reader: Reader, template: WorkloadTemplate, params: Params, message: str) -> KeyPath:
+    """The parameter that a message is about, so that its line can be given: the one whose value it begins with."""
+    for parameter in template.kind.parameters:
+        if parameter.kind == "size" and message.startswith(f"{params.get(parameter.column)} bytes"):
+            return (*template.path, parameter.name)
     return template.path
 
 

@@ -96,8 +96,8 @@ def parse_yaml(text: str, file: str) -> Source:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         words = " ".join(part for part in (error.context, error.problem) if part)
-        line = min(mark.line + 1, text.rstrip().count("\n") + 1) if mark else None
-        raise _error(file, line, f"not YAML: {words}{_hint(text, mark, words)}") from error
+        near = min(mark.line + 1, text.rstrip().count("\n") + 1) if mark else None
+        raise _error(file, near, f"not YAML: {words}{_hint(text, mark, words)}") from error
     except yaml.YAMLError as error:
         raise _error(file, None, f"not YAML: {' '.join(str(error).split())}") from error
     if node is None:

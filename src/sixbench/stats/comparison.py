@@ -89,7 +89,11 @@ def compare_all(
     *Interval:* of the mean of the log ratios (differences), by the rule of `interval`.
 
     *p-value:* Student's t test of the log ratios (differences). If the two paths are the same, these are symmetric
-    whatever the noise, and then the test errs on the safe side even with heavy tails.
+    whatever the noise, and then the test errs on the safe side even with heavy tails. What misleads it is the order
+    within a block, where that matters more than the noise and the blocks are few, since their orders agree by chance.
+    With an effect of order twice the noise, 26 % of simulated runs of twenty equal comparisons have a false difference
+    at five blocks instead of 5 %, 10 % at ten, 5 % at twenty. With every other block in the reverse order of the one
+    before it, none has.
 
     Pairs that are all equal have p = 1. Where all differences (ratios) are equal but not zero, t would be infinite
     and p = 0, which so few trials cannot prove: values that come in steps, such as losses, meet so by chance. Two
@@ -187,8 +191,9 @@ def _p_values(samples: Array, resolution: Array) -> Array:
     """See `compare_all`. `resolution`: what counts as equal, one for each sample."""
     n = samples.shape[1]
     centre = samples.mean(axis=1)
-    constant = np.ptp(samples, axis=1) <= resolution
-    errors = np.where(constant, 1.0, samples.std(axis=1, ddof=1) / np.sqrt(n))
+    errors = samples.std(axis=1, ddof=1) / np.sqrt(n)
+    constant = (np.ptp(samples, axis=1) <= resolution) | (errors == 0)
+    errors[constant] = 1.0
     chance = np.where(np.abs(centre) <= resolution, 1.0, 4.0 ** (1 - n))
     p = np.where(constant, chance, student_two_sided(centre / errors, n - 1))
     return np.clip(p, LEAST_P, 1.0)

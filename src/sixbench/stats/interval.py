@@ -54,8 +54,8 @@ SEED = 6
 """The same numbers have the same interval in every report, unless one asks for another seed."""
 
 _PRODUCTS_AT_ONCE = 250_000
-"""Multiplications in one product of matrices: from 2**18 on OpenBLAS uses all cores, which takes up to ten times as long
-on a machine that is busy, and makes it busy where a measurement is running."""
+"""Multiplications in one product of matrices: from 2**18 on OpenBLAS uses all cores, which takes up to ten times as
+long on a machine that is busy, and makes it busy where a measurement is running."""
 
 
 def half_width(values: Sequence[float], confidence: float, seed: int = SEED) -> float | None:
@@ -141,7 +141,7 @@ def _squared_t(centred: Array, shares: Array) -> Array:
     variances = np.square(centred) @ shares
     np.square(means, out=means)
     variances -= means
-    # A resample of equal values has no variance but what rounding leaves, and is as good as infinitely far from the mean.
+    # A resample of equal values has no variance but what rounding leaves: as good as infinitely far from the mean.
     np.maximum(variances, 1e-30, out=variances)
     squared: Array = np.divide(means, variances, out=means)
     squared *= centred.shape[1] - 1

@@ -10,6 +10,10 @@ from ..workload import Measured, Parameter, Params, Result, Traffic, WorkloadKin
 from .common import BYTES, CONGESTION, DURATION, INTERVAL, MESSAGE, MSS, NODELAY, RCVBUF, SNDBUF, WARMUP, one_length
 
 
+STANDSTILL_SHARE = 0.95
+"""Reads that span less of the window than this mean that the flow stood still, not that a read fell short of the edge."""
+
+
 def _check(params: Params, families: frozenset[Family]) -> str | None:
     if "bytes" in params and params.get("warmup_ns"):
         return "a transfer of a number of bytes has no warm-up: leave warmup out"
@@ -34,8 +38,9 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
 def _receiver(measured: Measured, receiver: Any, column: str, direction: str) -> None:
     if not receiver:
         return
-    if receiver["measured_ns"] > 0 and receiver["measured_bytes"] > 0:
-        measured.metrics[column] = receiver["measured_bytes"] * 8e9 / receiver["measured_ns"]
+    goodput_bps = _goodput_bps(measured, receiver, direction)
+    if goodput_bps is not None:
+        measured.metrics[column] = goodput_bps
     else:
         measured.invalid.append(
             f"{direction}: {receiver.get('reads', 0)} reads in the window are too few for a rate; "
@@ -43,6 +48,20 @@ def _receiver(measured: Measured, receiver: Any, column: str, direction: str) ->
         )
     if receiver.get("series"):
         measured.series[f"{direction}_receiver"] = receiver["series"]
+
+
+def _goodput_bps(measured: Measured, receiver: Any, direction: str) -> float | None:
+    """Bytes between the first and the last read over the time between them; over the whole window where the flow stood
+    still at an edge of it, which the time between reads would hide. None where there are too few reads."""
+    measured_bytes, measured_ns = receiver.get("measured_bytes"), receiver.get("measured_ns")
+    if not measured_bytes or not measured_ns:
+        return None
+    window_ns = receiver["ended_ns"] - receiver["started_ns"]
+    if measured_ns < STANDSTILL_SHARE * window_ns:
+        still_ms = (window_ns - measured_ns) / 1e6
+        measured.notes.append(f"{direction}: the flow stood still for {still_ms:.0f} ms at an edge of the window")
+        return float(measured_bytes) * 8e9 / window_ns
+    return float(measured_bytes) * 8e9 / measured_ns
 
 
 def _sender(measured: Measured, sender: dict[str, Any], direction: str) -> None:

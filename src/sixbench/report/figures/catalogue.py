@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...model.finding import Analysis
 from ...model.workloads import WORKLOADS
 from ...store import Run
-from . import data, distribution, dots, forest, sweep, timeline
+from . import data, distribution, dots, forest, headers, network, published, sweep, timeline
 from .data import Context
 from .drawing import Drawing
 
@@ -13,13 +13,19 @@ from .drawing import Drawing
 def drawings(run: Run, analysis: Analysis) -> list[Drawing]:
     """All figures that the run has something for; none is drawn yet. Empty for a run with nothing to show."""
     context = Context.of(run.manifest.experiment)
-    found: list[Drawing] = []
+    found = network.drawings(context, run)
     items = data.measured(analysis)
-    later = [*forest.drawings(context, analysis), *distribution.drawings(context, run), *timeline.drawings(context, run)]
+    later = [
+        *forest.drawings(context, analysis),
+        *distribution.drawings(context, run),
+        *timeline.drawings(context, run),
+    ]
     for workload in dict.fromkeys(item.workload for item in items):
         own = [item for item in items if item.workload == workload]
         primary = WORKLOADS[workload].primary if workload in WORKLOADS else None
         found += sweep.drawings(context, [item for item in own if item.main is not None], primary)
         found += dots.drawings(context, [item for item in own if item.main is None])
         found += [drawing for drawing in later if drawing.workload == workload]
+    found += published.drawings(context, analysis.published)
+    found += headers.drawings(context, run)
     return found

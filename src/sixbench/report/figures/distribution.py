@@ -172,7 +172,7 @@ def _curves(axes: Axes, context: Context, panel: _Panel, width_in: float) -> Non
     axes.set_xlim(low, high)
     axes.set_ylim(0, 102)
     axes.yaxis.set_major_locator(FixedLocator([0, 25, 50, 75, 100]))
-    ticks = style.log_ticks(low, high, 5 if width_in > 3 else 4)
+    ticks = style.log_ticks(low, high, width_in)
     axes.xaxis.set_major_locator(FixedLocator(ticks))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: words.level("_ns", float(f"{value:.3g}"))))

@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import matplotlib as mpl
@@ -231,21 +232,23 @@ def factor_label(column: str, values: Sequence[float]) -> str:
     return f"{name[:1].upper()}{name[1:]}{' (log scale)' if spans_decades(values) else ''}"
 
 
-def log_ticks(low: float, high: float, most: int) -> list[float]:
-    """Round numbers between the ends of a logarithmic axis, at most so many and at least two if there are any."""
+def log_ticks(low: float, high: float, width_in: float, label_in: float = 0.52) -> list[float]:
+    """Round numbers on a logarithmic axis of that width, as many as have room for labels of that width."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for steps in ((1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0), (1.0, 2.0, 3.0, 5.0), (1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
-        first = math.floor(math.log10(low))
-        last = math.ceil(math.log10(high))
-        ticks = [step * 10.0**power for power in range(first, last + 1) for step in steps]
-        ticks = [tick for tick in ticks if low <= tick <= high]
-        if len(ticks) <= most:
-            return ticks
-    return ticks[:: math.ceil(len(ticks) / most)]
+        ticks = [tick for power in powers for step in steps if low <= (tick := step * 10.0**power) <= high]
+        places = [math.log(tick / low) / math.log(high / low) * width_in for tick in ticks]
+        if all(after - before >= label_in for before, after in pairwise(places)):
+            break
+    else:
+        return ticks[:: math.ceil(len(ticks) * label_in / width_in)]
+    return ticks
 
 
 def wrapped(text: str, width_in: float) -> str:
     """A panel's title on as many lines as it needs."""
-    return "\n".join(textwrap.wrap(text, max(12, int(width_in / 0.072))))
+    lines = textwrap.wrap(words.keep_together(text), max(12, int(width_in / 0.072)))
+    return "\n".join(lines).replace("\u00a0", " ")
 
 
 def change_limits(centres: Sequence[float], ends: Sequence[float], margin: float) -> tuple[float, float]:

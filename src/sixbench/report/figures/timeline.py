@@ -18,9 +18,9 @@ from .data import AsItem, Context, describe
 from .drawing import Drawing, Picture
 from .style import PathStyle
 
-MOST_PANELS = 12
-MOST_PAGES = 2
-"""Of a workload: what is beyond looks the same, and is in the run directory."""
+MOST_ROWS = 6
+"""Combinations of levels that are drawn: what is beyond looks much the same, and is in the run directory."""
+MOST_COLUMNS = 5
 MOST_TRIALS = 20
 """Lines of a panel: the first blocks."""
 
@@ -51,21 +51,21 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
         panels = _panels(context, run, combinations)
         if not any(_series(run, key, workload) for panel in panels[:1] for key in panel.keys):
             continue
-        pages = [panels[start : start + MOST_PANELS] for start in range(0, len(panels), MOST_PANELS)]
-        shown = min(len(pages), MOST_PAGES)
-        for number, page in enumerate(pages[:MOST_PAGES], start=1):
-            suffix = f" ({number} of {shown})" if shown > 1 else ""
-            title = f"{words.workload_title(workload)}: goodput over time{suffix}"
-            found.append(
-                Drawing(
-                    name=f"{workload}-time{f'-{number}' if shown > 1 else ''}",
-                    title=title,
-                    caption=_caption(len(panels) - shown * MOST_PANELS if number == shown else 0),
-                    section="workload",
-                    workload=workload,
-                    draw=lambda page=page, title=title, workload=workload: _draw(run, page, title, workload),  # type: ignore[misc]
-                )
+        columns = max(1, min(MOST_COLUMNS, len({panel.path.name for panel in panels})))
+        page = panels[: MOST_ROWS * columns]
+        title = f"{words.workload_title(workload)}: goodput over time"
+        found.append(
+            Drawing(
+                name=f"{workload}-time",
+                title=title,
+                caption=_caption(len(panels) - len(page)),
+                section="workload",
+                workload=workload,
+                draw=lambda page=page, title=title, workload=workload, columns=columns: _draw(  # type: ignore[misc]
+                    run, page, title, workload, columns
+                ),
             )
+        )
     return found
 
 
@@ -92,10 +92,9 @@ def _panels(context: Context, run: Run, combinations: Sequence[Combination]) -> 
     ]
 
 
-def _draw(run: Run, panels: Sequence[_Panel], title: str, workload: str) -> Picture:
+def _draw(run: Run, panels: Sequence[_Panel], title: str, workload: str, columns: int) -> Picture:
     with style.house_style():
         found = [[series for key in panel.keys if (series := _series(run, key, workload))] for panel in panels]
-        columns = max(1, min(3, len({panel.path.name for panel in panels})))
         count = math.ceil(len(panels) / columns)
         figure = style.figure(0.75 + 1.6 * count)
         grid = figure.add_gridspec(count, columns)
@@ -120,7 +119,9 @@ def _draw(run: Run, panels: Sequence[_Panel], title: str, workload: str) -> Pict
 
 def _panel(axes: Axes, panel: _Panel, of_panel: Sequence[_Series], divisor: float) -> None:
     for series in of_panel:
-        axes.plot(series.times_s, [v / divisor for v in series.values_bps], color=panel.path.colour, linewidth=0.5, alpha=0.35)
+        axes.plot(
+            series.times_s, [v / divisor for v in series.values_bps], color=panel.path.colour, linewidth=0.5, alpha=0.35
+        )
     by_time: dict[float, list[float]] = {}
     for series in of_panel:
         for time_s, value_bps in zip(series.times_s, series.values_bps, strict=True):

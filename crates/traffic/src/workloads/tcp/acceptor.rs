@@ -14,8 +14,9 @@ use super::preamble::PREAMBLE_BYTES;
 use super::{PATIENCE, Preamble, Stop, TcpOptions, io as tcp_io};
 use crate::{Endpoint, Error, Result, clock, socket};
 
-/// How long a connection may take to send its preamble.
-pub const PREAMBLE_TIMEOUT_NS: u64 = 1_000_000_000;
+/// How long a connection may take to send its preamble: a lost segment or two after a handshake that itself had losses.
+/// Whoever says nothing meanwhile holds up nobody.
+pub const PREAMBLE_TIMEOUT_NS: u64 = 5_000_000_000;
 /// How many connections may be waiting to prove themselves, where the session itself has no more. The longest waiting
 /// makes room for a new one, so that many silent ones do not keep the trial's own out.
 const MAX_PENDING: usize = 64;

@@ -1,5 +1,6 @@
 //! The receiving side of a direction. It keeps the time.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -22,7 +23,8 @@ pub struct Receivers {
     window: Arc<Window>,
     edges: Edges,
     cpu: CpuWatch,
-    workers: Vec<Worker<Received>>,
+    /// By the stream's index: on the serving side they need not come in order.
+    workers: BTreeMap<u16, Worker<Received>>,
 }
 
 /// What the receivers of a direction share. No lock: one atomic, which changes once.
@@ -50,7 +52,7 @@ impl Receivers {
             doing: format!("receiving from {}", endpoint.peer),
             first_byte_ns: AtomicU64::new(0),
         };
-        Ok(Self { window: Arc::new(window), edges, cpu, workers: Vec::new() })
+        Ok(Self { window: Arc::new(window), edges, cpu, workers: BTreeMap::new() })
     }
 
     /// Starts to receive on one more stream.
@@ -63,14 +65,14 @@ impl Receivers {
         let worker = starter
             .start("tcp-receive", move |stop| receiver.run(stream, stop))
             .map_err(|e| Error::system("starting to receive a stream", "clone", e))?;
-        self.workers.push(worker);
+        self.workers.insert(index, worker);
         Ok(())
     }
 
     /// The result of the direction, once all streams have ended.
     pub fn finish(self) -> Value {
         let Self { window, edges, cpu, workers } = self;
-        let streams: Vec<_> = workers.into_iter().filter_map(|worker| worker.join().ok().flatten()).collect();
+        let streams: Vec<_> = workers.into_values().filter_map(|worker| worker.join().ok().flatten()).collect();
         drop(edges);
         let params = &window.params;
         let tallies: Vec<_> = streams.iter().map(|stream| &stream.tally).collect();

@@ -1,0 +1,103 @@
+"""Workloads and networks that vary, to concrete combinations of levels."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import fields
+from math import prod
+
+from ..model.experiment import Combination
+from ..model.metric import COLUMNS
+from ..model.path import Path
+from ..model.topology import Family, Topology
+from ..model.trial import TrialRecord
+from ..model.workload import Scalar, Workload
+from .factors import Factors
+from .reader import Reader
+from .topology_file import TopologyTemplate
+from .workload_file import WorkloadTemplate, check_workload, constant_levels
+
+MAX_COMBINATIONS = 20_000
+
+_TAKEN_COLUMNS = COLUMNS.keys() | {field.name for field in fields(TrialRecord)}
+"""What tables of results have beside the levels."""
+
+
+def expand(
+    reader: Reader, factors: Factors, network: TopologyTemplate, workloads: list[WorkloadTemplate], paths: list[Path]
+) -> tuple[tuple[Topology, ...], tuple[Combination, ...]]:
+    """Every workload at every combination of the levels that it and its network depend on; and those networks."""
+    families: frozenset[Family] = frozenset(path.family for path in paths)
+    network_factors = network.factors()
+    topologies: dict[tuple[Scalar, ...], int] = {}
+    concrete: list[Topology] = []
+    combinations: list[Combination] = []
+    for template, constants in zip(workloads, constant_levels(workloads), strict=True):
+        keys = list(dict.fromkeys([*network_factors, *template.factors()]))
+        _check_number(reader, factors, template, keys, len(combinations))
+        _check_columns(reader, factors, template, keys, constants)
+        for assignment in factors.assignments(keys):
+            place = tuple(assignment[key] for key in network_factors)
+            if place not in topologies:
+                topologies[place] = len(concrete)
+                concrete.append(network.concrete(assignment))
+            params = template.params(assignment)
+            check_workload(reader, template, params, families)
+            combinations.append(
+                Combination(
+                    name=f"c{len(combinations) + 1:04d}",
+                    workload=Workload(kind=template.kind.name, params=params),
+                    levels={factors.by_key[key].column: assignment[key] for key in keys} | constants,
+                    topology=topologies[place],
+                )
+            )
+    _check_distinct(reader, workloads, combinations)
+    reader.finish()
+    return tuple(concrete), tuple(combinations)
+
+
+def _check_number(
+    reader: Reader, factors: Factors, template: WorkloadTemplate, keys: list[Hashable], before: int
+) -> None:
+    total = prod(len(factors.by_key[key].values) for key in keys)
+    if total + before > MAX_COMBINATIONS:
+        reader.problem(
+            template.path,
+            f"{total + before} combinations of levels are too many: at most {MAX_COMBINATIONS}; sweep less at once",
+        )
+        reader.finish()
+
+
+def _check_columns(
+    reader: Reader, factors: Factors, template: WorkloadTemplate, keys: list[Hashable], constants: dict[str, Scalar]
+) -> None:
+    columns = [factors.by_key[key].column for key in keys]
+    for column in columns:
+        if column in _TAKEN_COLUMNS:
+            reader.problem(
+                ("factors",),
+                f"a factor would be called {column} in the results, which has a meaning already; rename it",
+            )
+        elif columns.count(column) > 1 and column.startswith("link_"):
+            reader.problem(
+                ("topology", "links"),
+                f"links have different lists for {column}; declare them under factors and refer to them as $name",
+            )
+        elif columns.count(column) > 1 or column in constants:
+            reader.problem(
+                template.path, f"two factors would both be called {column} in the results; rename the one under factors"
+            )
+
+
+def _check_distinct(reader: Reader, workloads: list[WorkloadTemplate], combinations: list[Combination]) -> None:
+    for values in ("levels", "params"):
+        seen: set[tuple[object, ...]] = set()
+        for combination in combinations:
+            kind = combination.workload.kind
+            pairs = combination.levels if values == "levels" else combination.workload.params
+            key = (kind, combination.topology, tuple(sorted(pairs.items(), key=str)))
+            if key in seen:
+                last = [template for template in workloads if template.kind.name == kind][-1]
+                reader.problem(last.path, f"two entries of {kind} measure the same; leave one out")
+                return
+            seen.add(key)

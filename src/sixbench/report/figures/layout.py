@@ -1,0 +1,112 @@
+"""Where the nodes of a topology stand in its drawing: on a grid, the way between the end hosts first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ...model.topology import Topology
+
+Cell = tuple[int, int]
+"""Column and row of the grid; rows count downwards."""
+
+LONGEST_ROW = 8
+"""Nodes in a row; a longer way turns back below, as a text would."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Places of the nodes.
+
+    Attributes:
+        route: the nodes of the way between the end hosts, in order.
+        straight: whether the way is one row, so that something can be drawn along it.
+    """
+
+    cells: dict[str, Cell]
+    route: list[str]
+    straight: bool
+
+    @property
+    def columns(self) -> int:
+        """How many columns there are."""
+        return 1 + max((column for column, _ in self.cells.values()), default=0)
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return 1 + max((row for _, row in self.cells.values()), default=0)
+
+
+def layout(topology: Topology, between: tuple[str, str]) -> Layout:
+    """A place for every node: the way between the two hosts from left to right, every other node as near as there is room to one that
+    it is linked to, and nodes without any link at the end."""
+    route, connected = _route(topology, between)
+    cells: dict[str, Cell] = {}
+    for index, node in enumerate(route):
+        row, column = divmod(index, LONGEST_ROW)
+        cells[node] = (column if row % 2 == 0 else LONGEST_ROW - 1 - column, 2 * row)
+    waiting = list(cells)
+    while waiting:
+        node = waiting.pop(0)
+        for link in topology.links_of(node):
+            neighbour = link.other_end(node).node
+            if neighbour not in cells and neighbour in topology.nodes:
+                cells[neighbour] = _free(cells, cells[node])
+                waiting.append(neighbour)
+        if not waiting:
+            rest = [name for name in topology.nodes if name not in cells]
+            if rest:
+                cells[rest[0]] = (0, 1 + max(row for _, row in cells.values()))
+                waiting.append(rest[0])
+    left, top = min(column for column, _ in cells.values()), min(row for _, row in cells.values())
+    moved = {node: (column - left, row - top) for node, (column, row) in cells.items()}
+    used_rows = {row: index for index, row in enumerate(sorted({row for _, row in moved.values()}))}
+    return Layout(
+        cells={node: (column, used_rows[row]) for node, (column, row) in moved.items()},
+        route=route,
+        straight=connected and 1 < len(route) <= LONGEST_ROW,
+    )
+
+
+def is_blocked(cells: Sequence[Cell], a: Cell, b: Cell) -> bool:
+    """Whether a straight line between two cells runs through another of the cells, so that it must be bent."""
+    dx, dy = b[0] - a[0], b[1] - a[1]
+    for x, y in cells:
+        if (x, y) in (a, b):
+            continue
+        ex, ey = x - a[0], y - a[1]
+        if dx * ey == dy * ex and 0 < ex * dx + ey * dy < dx * dx + dy * dy:
+            return True
+    return False
+
+
+def _route(topology: Topology, between: tuple[str, str]) -> tuple[list[str], bool]:
+    """The nodes on the way, and whether there is one: else the two hosts alone."""
+    links = topology.route(*between) if all(node in topology.nodes for node in between) else None
+    if links is None:
+        return [node for node in dict.fromkeys(between) if node in topology.nodes] or list(topology.nodes)[:1], False
+    route = [between[0]]
+    for link in links:
+        route.append(link.other_end(route[-1]).node)
+    return route, True
+
+
+def _free(cells: dict[str, Cell], near: Cell) -> Cell:
+    taken = set(cells.values())
+    return next(cell for cell in _around(near) if cell not in taken)
+
+
+def _around(cell: Cell) -> Iterator[Cell]:
+    """Cells by distance: below, above, then to the sides, which the way needs for itself."""
+    column, row = cell
+    distance = 0
+    while True:
+        distance += 1
+        for dx in sorted(range(-distance, distance + 1), key=abs):
+            dy = distance - abs(dx)
+            if dy == 0 and distance < 3:
+                continue
+            yield column + dx, row + dy
+            if dy:
+                yield column + dx, row - dy

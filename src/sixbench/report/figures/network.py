@@ -1,0 +1,304 @@
+"""The network: nodes and links as they were, and along them the way that each path takes."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch
+
+from ...model.topology import Topology
+from ...store import Run
+from .. import words
+from . import style
+from .data import Context
+from .drawing import Drawing, Picture
+from .layout import Cell, Layout, is_blocked, layout
+
+MOST_LABELS = 10
+"""Links that are all labelled; of more, only those that are unlike most."""
+MOST_DRAWINGS = 4
+"""Networks that differ in their nodes or links; what they share in shape is one drawing."""
+
+At = Callable[[Cell], tuple[float, float]]
+"""From a cell to a place on the page, in inches."""
+
+_ROW_IN = 1.15
+_TRACK_IN = 0.3
+_RADIUS_IN = 0.17
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Shape:
+    """Networks with the same nodes and links, which differ in what the links are set to."""
+
+    topologies: list[Topology]
+
+    @property
+    def first(self) -> Topology:
+        """One of them, for what they share."""
+        return self.topologies[0]
+
+    def label(self, index: int) -> str:
+        """What the link is set to, over all the networks."""
+        links = [topology.links[index] for topology in self.topologies]
+        parts = [
+            _values([link.rate_bps for link in links], "_bps") or "no rate limit",
+            f"MTU {_values([link.mtu_bytes for link in links], '')}",
+            _marked("delay", _values([link.delay_ns or None for link in links], "_ns")),
+            _marked("jitter", _values([link.jitter_ns or None for link in links], "_ns")),
+            _marked("loss", _values([link.loss_ratio or None for link in links], "_ratio")),
+            _marked("queue", _values([link.queue_bytes for link in links], "_bytes")),
+            _marked("queue", _values([link.queue_ns for link in links], "_ns")),
+        ]
+        return "\n".join(part for part in parts if part)
+
+
+def drawings(context: Context, run: Run) -> list[Drawing]:
+    """One drawing for each shape of network that the experiment has."""
+    shapes: dict[object, list[Topology]] = {}
+    for topology in run.manifest.experiment.topologies:
+        ends = tuple((link.name, link.ends[0].node, link.ends[1].node) for link in topology.links)
+        shapes.setdefault((tuple(topology.nodes), ends), []).append(topology)
+    found = []
+    for number, topologies in enumerate(list(shapes.values())[:MOST_DRAWINGS], start=1):
+        shape = _Shape(topologies=topologies)
+        if not shape.first.nodes:
+            continue
+        found.append(
+            Drawing(
+                name="network" if len(shapes) == 1 else f"network-{number}",
+                title="Network and paths" if len(shapes) == 1 else f"Network {number} of {len(shapes)} and paths",
+                caption=_caption(shape),
+                section="network",
+                main=number == 1,
+                draw=lambda shape=shape: _draw(context, shape),  # type: ignore[misc]
+            )
+        )
+    return found
+
+
+def _caption(shape: _Shape) -> str:
+    text = "Squares are hosts, circles routers. Below: each path from end host to end host; thick where a mechanism carries it."
+    common = _common_label(shape)
+    if common is not None:
+        text += f" Links without a label: {', '.join(common.splitlines())}."
+    return text
+
+
+def _common_label(shape: _Shape) -> str | None:
+    """What most links are set to, where there are too many to label them all."""
+    labels = [shape.label(index) for index in range(len(shape.first.links))]
+    if len(labels) <= MOST_LABELS:
+        return None
+    return Counter(labels).most_common(1)[0][0]
+
+
+def _draw(context: Context, shape: _Shape) -> Picture:
+    with style.house_style():
+        places = layout(shape.first, context.experiment.between)
+        paths = list(context.experiment.paths) if places.straight else []
+        below_in = 0.2 + _TRACK_IN * len(paths) if paths else 0.15
+        left_in = 0.25 + (0.068 * max(len(path.name) for path in paths) if paths else 0.0)
+        width_in = style.WIDTH_IN
+        step_in = (width_in - left_in - 0.5) / max(1, places.columns - 1)
+        height_in = 1.25 + _ROW_IN * (places.rows - 1) + below_in
+        figure = style.figure(height_in)
+        figure.set_layout_engine("none")
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set_xlim(0, width_in)
+        axes.set_ylim(0, height_in)
+        axes.set_axis_off()
+        axes.text(
+            0.09,
+            height_in - 0.2,
+            "Network and paths" if paths else "Network",
+            fontsize=9.5,
+            fontweight="bold",
+            va="center",
+        )
+        radius_in = min(_RADIUS_IN, 0.3 * step_in)
+
+        def at(cell: Cell) -> tuple[float, float]:
+            x_in = left_in + 0.2 + cell[0] * step_in if places.columns > 1 else width_in / 2
+            return x_in, height_in - 0.85 - cell[1] * _ROW_IN
+
+        common = _common_label(shape)
+        labels = {link.name: shape.label(index) for index, link in enumerate(shape.first.links)}
+        shown = {name: "" if label == common else label for name, label in labels.items()}
+        _links(axes, places, shape.first, shown, at, step_in, radius_in)
+        for name, node in shape.first.nodes.items():
+            _node(axes, name, node.kind == "host", at(places.cells[name]), radius_in, step_in)
+        for index, path in enumerate(paths):
+            _track(axes, context, places, path.name, at, 0.2 + _TRACK_IN * (len(paths) - 1 - index), left_in)
+        return Picture(figure=figure)
+
+
+def _links(
+    axes: Axes, places: Layout, topology: Topology, labels: dict[str, str], at: At, step_in: float, radius_in: float
+) -> None:
+    """All links, and their labels where they do not cover one another: bent links first, since they have least choice."""
+    lines = []
+    cells = list(places.cells.values())
+    for link in topology.links:
+        a, b = places.cells[link.ends[0].node], places.cells[link.ends[1].node]
+        line = _Line(start=at(a), end=at(b), bend=0.3 if is_blocked(cells, a, b) else 0.0)
+        shape = f"arc3,rad={line.bend}"
+        axes.add_patch(
+            FancyArrowPatch(
+                line.start, line.end, arrowstyle="-", connectionstyle=shape, color=style.MUTED, linewidth=1.4, zorder=1
+            )
+        )
+        lines.append((line, labels.get(link.name, "")))
+    taken: list[_Box] = []
+    for line, label in sorted(lines, key=lambda item: (not item[0].bend, not item[0].level)):
+        if label:
+            taken.append(_label(axes, line, label, taken, step_in, radius_in))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Line:
+    """A link on the page, in inches. `bend` is its bow as a share of its length."""
+
+    start: tuple[float, float]
+    end: tuple[float, float]
+    bend: float
+
+    @property
+    def level(self) -> bool:
+        """Whether it is straight from left to right, so that its label stands over it."""
+        return self.start[1] == self.end[1] and not self.bend
+
+    def point(self, along: float) -> tuple[float, float]:
+        """The point so far along it (0 to 1)."""
+        (x1, y1), (x2, y2) = self.start, self.end
+        sag = 2 * along * (1 - along) * self.bend
+        return x1 + along * (x2 - x1) + sag * (y2 - y1), y1 + along * (y2 - y1) - sag * (x2 - x1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Box:
+    """Where a label stands, in inches."""
+
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+    def covers(self, other: _Box) -> bool:
+        """Whether the two have any place in common."""
+        apart = (
+            self.right <= other.left or other.right <= self.left or self.top <= other.bottom or other.top <= self.bottom
+        )
+        return not apart
+
+
+def _label(axes: Axes, line: _Line, label: str, taken: Sequence[_Box], step_in: float, radius_in: float) -> _Box:
+    """Writes a link's label at the first of several places that is free, and returns where it is."""
+    rows = label.splitlines()
+    longest = max(len(row) for row in rows)
+    room_in = (abs(line.end[0] - line.start[0]) or step_in) - 2 * radius_in - 0.08
+    size = max(4.0, min(7.0, 72 * room_in / (0.6 * longest)))
+    width, height = 0.6 * longest * size / 72, 1.3 * len(rows) * size / 72
+    candidates: list[tuple[_Box, float, float, str]] = []
+    for along in (0.5, 0.35, 0.65, 0.25, 0.75):
+        x, y = line.point(along)
+        if line.level:
+            candidates.append(
+                (
+                    _Box(left=x - width / 2, right=x + width / 2, bottom=y + 0.05, top=y + 0.05 + height),
+                    x,
+                    y + 0.05,
+                    "center",
+                )
+            )
+            continue
+        low, high = y - height / 2, y + height / 2
+        candidates.append((_Box(left=x + 0.06, right=x + 0.06 + width, bottom=low, top=high), x + 0.06, y, "left"))
+        candidates.append((_Box(left=x - 0.06 - width, right=x - 0.06, bottom=low, top=high), x - 0.06, y, "right"))
+    free = [candidate for candidate in candidates if not any(candidate[0].covers(box) for box in taken)]
+    box, x, y, side = (free or candidates)[0]
+    axes.text(
+        x,
+        y,
+        label,
+        ha=side,
+        va="bottom" if line.level else "center",
+        fontsize=size,
+        color=style.MUTED,
+        linespacing=1.25,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.3},
+    )
+    return box
+
+
+def _node(axes: Axes, name: str, is_host: bool, place: tuple[float, float], radius_in: float, step_in: float) -> None:
+    x, y = place
+    if is_host:
+        side = 1.8 * radius_in
+        axes.add_patch(
+            FancyBboxPatch(
+                (x - side / 2, y - side / 2), side, side, boxstyle=f"round,pad=0,rounding_size={0.2 * side}",
+                facecolor="#e3edf7", edgecolor=style.INK, linewidth=1.1, zorder=2,
+            )
+        )  # fmt: skip
+    else:
+        axes.add_patch(Circle((x, y), radius_in, facecolor="#f6f1e4", edgecolor=style.INK, linewidth=1.1, zorder=2))
+    inside = len(name) * 0.062 < 1.9 * radius_in
+    axes.text(
+        x,
+        y if inside else y - radius_in - 0.05,
+        name if len(name) * 0.062 < step_in else f"{name[: max(3, int(step_in / 0.062) - 1)]}…",
+        ha="center",
+        va="center_baseline" if inside else "top",
+        fontsize=7.5,
+        zorder=3,
+    )
+
+
+def _track(axes: Axes, context: Context, places: Layout, name: str, at: At, y_in: float, left_in: float) -> None:
+    """A path below the network: thin where packets go as they are, thick between the nodes of its mechanism."""
+    path, look = context.experiment.path(name), context.styles[name]
+    ends = [at(places.cells[node])[0] for node in (places.route[0], places.route[-1])]
+    axes.text(left_in, y_in, name, ha="right", va="center_baseline", fontsize=7.5)
+    axes.plot(
+        ends, [y_in, y_in], color=look.colour, linewidth=1.2, linestyle=look.line, solid_capstyle="butt", zorder=1
+    )
+    for end in ends:
+        axes.plot([end], [y_in], marker="o", markersize=3.5, color=look.colour, markerfacecolor=look.face, zorder=2)
+    on_route = [at(places.cells[node])[0] for node in path.nodes if node in places.route]
+    label = {"native4": "native IPv4", "native6": "native IPv6"}.get(path.mechanism, path.mechanism)
+    if len(on_route) >= 2:
+        axes.plot(
+            [min(on_route), max(on_route)],
+            [y_in, y_in],
+            color=look.colour,
+            linewidth=5,
+            solid_capstyle="butt",
+            zorder=2,
+        )
+    elif on_route:
+        axes.plot(on_route, [y_in], marker="D", markersize=6, color=look.colour, linestyle="none", zorder=2)
+    middle = sum(on_route) / len(on_route) if len(on_route) >= 2 else sum(ends) / 2
+    if path.engine and path.engine != "native":
+        label += f" ({path.engine})"
+    axes.text(
+        middle, y_in, label, ha="center", va="center_baseline", fontsize=7, color=look.colour, zorder=3,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.2},
+    )  # fmt: skip
+
+
+def _values(values: Sequence[float | None], column: str) -> str:
+    """What is set: one value, a few, or from the least to the greatest; empty where nothing is."""
+    known = sorted({value for value in values if value is not None and math.isfinite(value)})
+    texts = [words.level(column, value) for value in known]
+    if len(known) < len(set(values)) and known:
+        texts.append("none")
+    return " / ".join(texts) if len(texts) <= 3 else f"{texts[0]} to {texts[-1]} ({len(texts)})"
+
+
+def _marked(name: str, text: str) -> str:
+    return f"{name} {text}" if text else ""

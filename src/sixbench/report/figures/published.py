@@ -1,0 +1,146 @@
+"""A paper's numbers beside ours: two points a row, joined."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from ...model.finding import PublishedComparison
+from .. import words
+from . import style
+from .data import Context
+from .drawing import Drawing, Picture
+
+MOST_ROWS = 40
+_PUBLISHED = "#5f6b76"
+_OURS = "#0072B2"
+
+Group = tuple[tuple[str, str], list[PublishedComparison]]
+"""Source and unit, and the values that have them in common."""
+
+
+def drawings(context: Context, published: Sequence[PublishedComparison]) -> list[Drawing]:
+    """One figure, several where there are many values: a panel a table or figure of the paper."""
+    groups: dict[tuple[str, str], list[PublishedComparison]] = {}
+    for item in published:
+        if words.finite(item.published) is not None:
+            groups.setdefault((item.source, item.unit), []).append(item)
+    pages = _pages(groups)
+    return [
+        Drawing(
+            name=f"published{f'-{number}' if len(pages) > 1 else ''}",
+            title=f"Published values and ours{f' ({number} of {len(pages)})' if len(pages) > 1 else ''}",
+            caption=(
+                f"Diamonds: as the paper printed them. Dots: this run, with {context.confidence} confidence intervals. Papers were measured on the "
+                "hardware of their time: absolute values differ, so it is the order and the ratios that are compared."
+            ),
+            section="published",
+            main=number == 1,
+            draw=lambda page=page, number=number: _Published(page, number, len(pages)).draw(),  # type: ignore[misc]
+        )
+        for number, page in enumerate(pages, start=1)
+    ]
+
+
+def _pages(groups: dict[tuple[str, str], list[PublishedComparison]]) -> list[list[Group]]:
+    pages: list[list[Group]] = []
+    room = 0
+    for key, items in groups.items():
+        for start in range(0, len(items), MOST_ROWS):
+            part = items[start : start + MOST_ROWS]
+            if not pages or len(part) > room:
+                pages.append([])
+                room = MOST_ROWS
+            pages[-1].append((key, part))
+            room -= len(part) + 3
+    return pages
+
+
+@dataclass
+class _Published:
+    groups: list[Group]
+    number: int
+    of: int
+    tips: dict[str, list[str]] = field(default_factory=dict)
+
+    def draw(self) -> Picture:
+        """The figure."""
+        with style.house_style():
+            counts = [len(items) for _, items in self.groups]
+            figure = style.figure(0.75 + sum(0.65 + 0.19 * count for count in counts))
+            grid = figure.add_gridspec(len(counts), 1, height_ratios=[0.45 + 0.19 * count for count in counts])
+            for index, ((source, unit), items) in enumerate(self.groups):
+                self._panel(figure.add_subplot(grid[index, 0]), source, unit, items, index)
+            style.title(figure, f"Published values and ours{f' ({self.number} of {self.of})' if self.of > 1 else ''}")
+            style.legend(
+                figure,
+                [
+                    Line2D(
+                        [],
+                        [],
+                        color=_PUBLISHED,
+                        marker="D",
+                        markerfacecolor="white",
+                        linestyle="none",
+                        label="published",
+                    ),
+                    Line2D([], [], color=_OURS, marker="o", label="ours"),
+                ],
+            )
+            return Picture(figure=figure, tips=self.tips)
+
+    def _panel(self, axes: Axes, source: str, unit: str, items: list[PublishedComparison], index: int) -> None:
+        values = [v for item in items for v in (item.published, item.ours, item.ours_low, item.ours_high)]
+        known = [value for value in values if value is not None and words.finite(value) is not None]
+        divisor, name = words.common_scale(known, unit)
+        logarithmic = style.spans_decades(known)
+        for place, item in enumerate(items):
+            self._row(axes, place, item, divisor, f"p{index}-{place}")
+        axes.set_yticks(
+            range(len(items)), [item.what if len(item.what) <= 44 else f"{item.what[:43]}…" for item in items]
+        )
+        axes.set_ylim(len(items) - 0.4, -0.6)
+        axes.tick_params(axis="y", length=0)
+        if logarithmic:
+            low, high = min(known) / divisor, max(known) / divisor
+            pad = (high / low) ** 0.05
+            axes.set_xscale("log")
+            axes.set_xlim(low / pad, high * pad)
+            axes.xaxis.set_major_locator(FixedLocator(style.log_ticks(low / pad, high * pad, 4.5)))
+            axes.xaxis.set_minor_locator(NullLocator())
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        else:
+            low, high = min([0.0, *known]) / divisor, max([0.0, *known]) / divisor
+            axes.set_xlim(low * 1.06, high * 1.06 or 1.0)
+        axes.set_title(f"{source} ({name}{', log scale' if logarithmic else ''})")
+
+    def _row(self, axes: Axes, place: int, item: PublishedComparison, divisor: float, gid: str) -> None:
+        published, ours = item.published / divisor, words.finite(item.ours)
+        said = f"{item.what}\npublished: {words.quantity(item.published, item.unit)} ({item.source})"
+        if ours is not None:
+            axes.plot([published, ours / divisor], [place, place], color=style.FAINT, linewidth=2.2, zorder=1.5)
+            if words.finite(item.ours_low) is not None and words.finite(item.ours_high) is not None:
+                low, high = item.ours_low or 0.0, item.ours_high or 0.0
+                axes.plot([low / divisor, high / divisor], [place, place], color=_OURS, linewidth=1.3, zorder=2)
+            dot = axes.plot([ours / divisor], [place], marker="o", color=_OURS, linestyle="none", zorder=3)[0]
+            dot.set_gid(f"{gid}-ours")
+            said += f"\nours: {words.quantity(item.ours, item.unit)}"
+            self.tips[f"{gid}-ours"] = [said]
+        else:
+            said += "\nno such value in this run"
+        diamond = axes.plot(
+            [published],
+            [place],
+            marker="D",
+            color=_PUBLISHED,
+            markerfacecolor="white",
+            markersize=5,
+            linestyle="none",
+            zorder=4,
+        )[0]
+        diamond.set_gid(gid)
+        self.tips[gid] = [said]

@@ -1,0 +1,216 @@
+"""The report as one page that needs nothing else: figures, tables and text in a single file, which opens without a network.
+
+What the page says is put together here, as text; how it looks is in `templates`. Everything that comes from an experiment is escaped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..model.finding import Analysis, Finding
+from ..model.workloads import WORKLOADS
+from ..store import Run
+from . import answers, evidence, facts, rows, tables, validity, words
+from .figures import Drawing, drawings, svg
+from .figures.style import PathStyle, path_styles
+
+MOST_FIGURE_BYTES = 3_300_000
+"""Of all figures together, so that the page stays under 5 MB with its tables. Main figures come first."""
+
+MOST_ROWS = 3000
+"""Findings in the table; of more, only the headline ones are, and at most so many."""
+
+_ANSWERS_SHOWN = 12
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Shown:
+    """A figure in the page. `markup` is an `svg` element, safe as it is."""
+
+    drawing: Drawing
+    markup: Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Chapter:
+    """The figures of one workload."""
+
+    workload: str
+    title: str
+    doc: str
+    main: list[_Shown]
+    more: list[_Shown]
+
+
+def render(run: Run, analysis: Analysis) -> str:
+    """The page."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("sixbench.report", "templates"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    environment.filters["together"] = words.keep_together
+    return environment.get_template("report.html.j2").render(_page(run, analysis)) + "\n"
+
+
+def _page(run: Run, analysis: Analysis) -> dict[str, Any]:
+    experiment = run.manifest.experiment
+    statistics = experiment.statistics
+    trials = validity.trials(run)
+    shown, left_out = _figures(run, analysis)
+    said = answers.answers(analysis, confidence=statistics.confidence, margin=statistics.margin)
+    findings = _findings(analysis)
+    return {
+        "title": experiment.title or experiment.name,
+        "experiment": experiment,
+        "run": run.manifest,
+        "facts": facts.run_facts(run),
+        "warnings": facts.warnings(run, trials),
+        "notes": [*experiment.notes, *run.manifest.notes],
+        "answers": said[:_ANSWERS_SHOWN],
+        "more_answers": said[_ANSWERS_SHOWN:],
+        "paths": _paths(path_styles(experiment), run),
+        "network": [figure for figure in shown if figure.drawing.section == "network"],
+        "chapters": _chapters(shown),
+        "published_figures": [figure for figure in shown if figure.drawing.section == "published"],
+        "header_figures": [figure for figure in shown if figure.drawing.section == "evidence"],
+        "left_out": left_out,
+        "findings": [_row(finding) for finding in findings],
+        "findings_left_out": len(analysis.findings) - len(findings),
+        "filters": _filters(findings),
+        "confidence": f"{100 * statistics.confidence:g} %",
+        "margin": f"{100 * statistics.margin:g} %",
+        "claims": analysis.claims,
+        "published": tables.published_table(analysis.published, statistics.confidence) if analysis.published else None,
+        "trials": trials,
+        "noise": [
+            (words.workload_title(floor.workload), words.metric_label(floor.metric), floor)
+            for floor in validity.noise_floor(analysis)
+        ],
+        "verdicts": facts.VERDICTS,
+        "evidence": [_evidence(item) for item in evidence.by_path(run)],
+        "environment": facts.environment_facts(run),
+        "method": facts.method(run),
+        "command": facts.command(run),
+        "remarks": analysis.remarks,
+    }
+
+
+def _figures(run: Run, analysis: Analysis) -> tuple[list[_Shown], list[str]]:
+    """Figures in the order of the report, and the titles of those for which there is no room: what is not main goes first."""
+    from markupsafe import Markup
+
+    found = drawings(run, analysis)
+    room = MOST_FIGURE_BYTES
+    made: dict[str, _Shown] = {}
+    for drawing in sorted(found, key=lambda drawing: not drawing.main):
+        if room <= 0:
+            break
+        markup = svg(drawing)
+        room -= len(markup.encode())
+        if room > 0:
+            made[drawing.name] = _Shown(drawing=drawing, markup=Markup(markup))  # noqa: S704 - our own, escaped by `inline`
+    return (
+        [made[drawing.name] for drawing in found if drawing.name in made],
+        [drawing.title for drawing in found if drawing.name not in made],
+    )
+
+
+def _chapters(shown: list[_Shown]) -> list[_Chapter]:
+    by_workload: dict[str, list[_Shown]] = {}
+    for figure in shown:
+        if figure.drawing.section == "workload" and figure.drawing.workload is not None:
+            by_workload.setdefault(figure.drawing.workload, []).append(figure)
+    return [
+        _Chapter(
+            workload=workload,
+            title=words.workload_title(workload),
+            doc=WORKLOADS[workload].doc if workload in WORKLOADS else "",
+            main=[figure for figure in figures if figure.drawing.main],
+            more=[figure for figure in figures if not figure.drawing.main],
+        )
+        for workload, figures in by_workload.items()
+    ]
+
+
+def _findings(analysis: Analysis) -> list[Finding]:
+    """The findings of the table: headline ones first, then the others, then the A/A comparisons."""
+    ordered = sorted(analysis.findings, key=lambda finding: (finding.is_aa, not finding.headline))
+    if len(ordered) <= MOST_ROWS:
+        return ordered
+    return rows.headline(analysis)[:MOST_ROWS]
+
+
+def _row(finding: Finding) -> dict[str, Any]:
+    row = rows.row(finding)
+    return {
+        "finding": finding,
+        "metric": words.metric_label(finding.metric),
+        "text": row,
+        "headline": finding.headline and not finding.is_aa,
+        "change_value": _sortable(finding.difference if finding.ratio is None else finding.ratio),
+        "noise_interval": _noise_interval(finding),
+    }
+
+
+def _sortable(value: float | None) -> str:
+    value = words.finite(value)
+    return "" if value is None else repr(value)
+
+
+def _noise_interval(finding: Finding) -> str:
+    if finding.ratio is None or finding.noise_low is None or finding.noise_high is None:
+        return ""
+    low, high = words.as_percent(finding.noise_low), words.as_percent(finding.noise_high)
+    return f"A/A interval {words.signed(low, 2)} to {words.signed(high, 2)} %"
+
+
+def _filters(findings: list[Finding]) -> dict[str, list[str]]:
+    return {
+        "workload": list(dict.fromkeys(finding.workload for finding in findings)),
+        "path": list(dict.fromkeys(finding.path for finding in findings)),
+        "verdict": [verdict for verdict in facts.VERDICTS if any(f.verdict == verdict for f in findings)],
+    }
+
+
+def _paths(styles: dict[str, PathStyle], run: Run) -> list[dict[str, Any]]:
+    """Paths in words, with the colour that they have in all figures."""
+    found = []
+    for path in run.manifest.experiment.paths:
+        engines = list(dict.fromkeys(trial.engine for trial in run.trials if trial.path == path.name and trial.engine))
+        found.append(
+            {
+                "name": path.name,
+                "style": styles[path.name],
+                "mechanism": path.mechanism,
+                "family": f"IPv{path.family}",
+                "nodes": ", ".join(path.nodes),
+                "engine": ", ".join(engines) or path.engine or "",
+                "role": _role(path.name, path.aa_of, run),
+            }
+        )
+    return found
+
+
+def _role(name: str, aa_of: str | None, run: Run) -> str:
+    if name == run.manifest.experiment.baseline:
+        return "baseline"
+    return f"A/A: repeats {aa_of}" if aa_of else ""
+
+
+def _evidence(item: evidence.PathEvidence) -> dict[str, Any]:
+    return {
+        "path": item.path,
+        "mechanism": item.mechanism,
+        "engines": ", ".join(item.engines) or words.MISSING,
+        "trials": item.trials,
+        "links": ", ".join(item.links) or words.MISSING,
+        "families": ", ".join(f"{name}: {packets}" for name, packets in item.families.items()) or words.MISSING,
+        "max_ip_bytes": words.MISSING if item.max_ip_bytes is None else f"{item.max_ip_bytes} B",
+        "stacks": [f"{text} ({words.count(number, 'packet')})" for text, number in item.stacks.items()][:5],
+    }
