@@ -1,4 +1,5 @@
-"""A plain analysis for tests of reports: t intervals of log ratios, rounded to six digits so that it is the same everywhere.
+"""A plain analysis for tests of reports: t intervals of log ratios, rounded to six digits so that it is the same
+everywhere.
 
 Reports are tested against this, so that a change of the statistics does not change their golden files.
 """

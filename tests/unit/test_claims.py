@@ -246,6 +246,16 @@ def test_invalid_trials_do_not_count() -> None:
     assert result.verdict == "not testable here"
 
 
+def test_values_of_zero_have_no_ratio() -> None:
+    def idle(path: str, length: int) -> float:
+        return 0.0
+
+    cpu = replace(GOODPUT, metric="cpu_busy")
+    result = verdict(Direction(selector=cpu, expect="lower"), run_of(idle, noise=0, column="cpu_busy_cores"))
+    assert result.verdict == "not testable here"
+    assert "values of 0, which have no ratio" in result.reason
+
+
 def test_a_run_without_such_trials_says_so() -> None:
     other = replace(GOODPUT, workloads=("tcp-rr",), metric="rtt_mean")
     result = verdict(Direction(selector=other, expect="lower"), run_of(same))

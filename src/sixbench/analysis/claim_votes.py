@@ -120,7 +120,8 @@ def _finding_votes(
             where = place(combination, path, selector.metric)
             low, high = finding.ci_low, finding.ci_high
             if finding.n < MIN_BLOCKS or finding.ratio is None or low is None or high is None:
-                sentence = f"{where}: {finding.n} pairs of valid trials, too few"
+                why = "too few" if finding.n < MIN_BLOCKS else "with values of 0, which have no ratio"
+                sentence = f"{where}: {finding.n} pairs of valid trials, {why}"
                 votes.append(Vote(outcome="unknown", n=finding.n, sentence=sentence))
                 continue
             percents = [in_percent(formula, ratio) for ratio in (finding.ratio, low, high)]

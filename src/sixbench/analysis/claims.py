@@ -91,11 +91,8 @@ def _count(votes: list[Vote], quantifier: Quantifier, expected: str) -> tuple[Cl
         return "not testable here", "this run has no trial of what the claim is about", evidence
     if not known:
         most = max(vote.n for vote in votes)
-        return (
-            "not testable here",
-            f"too few valid trials: at most {most} in a comparison, and at least {MIN_BLOCKS} are needed",
-            evidence,
-        )
+        few = f"too few valid trials: at most {most} in a comparison, and at least {MIN_BLOCKS} are needed"
+        return "not testable here", few if most < MIN_BLOCKS else votes[0].sentence, evidence
     outcomes: Counter[Outcome] = Counter(vote.outcome for vote in known)
     reason = _reason(known, len(votes) - len(known), quantifier, expected, outcomes)
     return _verdict(outcomes, len(known), quantifier), reason, evidence
@@ -115,7 +112,7 @@ def _enough(count: int, total: int, quantifier: Quantifier) -> bool:
 
 
 def _reason(known: list[Vote], unknown: int, quantifier: Quantifier, expected: str, outcomes: Counter[Outcome]) -> str:
-    left = f"; {unknown} more with too few valid trials" if unknown else ""
+    left = f"; {unknown} more cannot be compared" if unknown else ""
     if len(known) == 1:
         [vote] = known
         return f"{vote.sentence}; claimed: {expected}{_SENSE[vote.outcome]}{left}"

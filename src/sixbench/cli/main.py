@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -50,6 +51,9 @@ doctor_command.register(app)
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line. Returns the exit code: 0 done; 1 a check failed; 2 usage or a bad experiment; 3 this
     machine cannot; 4 done in part; 130 interrupted."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal without µ still shows a report
     try:
         result = app(args=arguments, standalone_mode=False)
         return result if isinstance(result, int) else 0

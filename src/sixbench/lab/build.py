@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, Protocol
 
 from ..model.errors import AgentError, LabError
@@ -43,13 +44,14 @@ def build(topology: Topology, nodes: Mapping[str, NodeHandle]) -> None:
     _step("setting", ((name, nodes[name].set_sysctl(script.sysctl)) for name, script in scripts.items()))
     _batches(nodes, scripts, pids, "ip", lambda script: script.links)
     _batches(nodes, scripts, pids, "ip", lambda script: script.devices)
-    _commands(
-        [
-            (name, nodes[name].execute(["ethtool", *words]))
-            for name, script in scripts.items()
-            for words in script.ethtool
-        ]
-    )
+    for arguments in zip_longest(*(script.ethtool for script in scripts.values())):
+        _commands(
+            [
+                (name, nodes[name].execute(["ethtool", *words]))
+                for name, words in zip(scripts, arguments, strict=True)
+                if words is not None
+            ]
+        )
     _batches(nodes, scripts, pids, "tc", lambda script: script.queues)
     _batches(nodes, scripts, pids, "ip", lambda script: script.routes)
 

@@ -39,6 +39,10 @@ class LabRecord:
     user_namespace: bool
 
 
+_DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError)
+"""What reading a file raises that is not a lab's."""
+
+
 def start_ticks(pid: int) -> int | None:
     """When a process started; None where there is none (or only its exit code is left)."""
     try:
@@ -71,8 +75,8 @@ def save(record: LabRecord) -> Path:
     path = _path(record.name)
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if path.parent.stat().st_uid not in (os.getuid(), 0):
-            raise WriteError(f"{path.parent} belongs to someone else")
+        if not _is_ours(path.parent):
+            raise WriteError(f"writing {path}: {path.parent} belongs to someone else; remove it")
         partial = path.with_suffix(".partial")
         partial.write_text(json.dumps(asdict(record)), encoding="utf-8")
         partial.replace(path)
@@ -89,10 +93,10 @@ def remove(name: str) -> None:
 def all_labs() -> list[LabRecord]:
     """Every lab that has a file, up or not; damaged files are left out."""
     labs = []
-    for path in sorted(directory().glob("*.json")):
+    for path in _files("*.json"):
         try:
             labs.append(_read(path))
-        except (OSError, ValueError, KeyError, TypeError):
+        except _DAMAGED:
             continue
     return labs
 
@@ -114,10 +118,10 @@ def find(name: str | None) -> LabRecord:
 def clean() -> list[str]:
     """Removes what a crash left: files of labs whose holder is gone, and half-written ones. Returns their names."""
     removed = []
-    for path in sorted([*directory().glob("*.json"), *directory().glob("*.partial")]):
+    for path in _files("*.json") + _files("*.partial"):
         try:
             stale = path.suffix == ".partial" or not _read(path).holder.alive
-        except (OSError, ValueError, KeyError, TypeError):
+        except _DAMAGED:
             stale = True
         if stale:
             path.unlink(missing_ok=True)
@@ -129,12 +133,29 @@ def _path(name: str) -> Path:
     return directory() / f"{name}.json"
 
 
+def _files(pattern: str) -> list[Path]:
+    """Files of ours; none where the directory is someone else's, who could name processes that are not labs."""
+    place = directory()
+    return sorted(place.glob(pattern)) if _is_ours(place) else []
+
+
+def _is_ours(place: Path) -> bool:
+    try:
+        return place.stat().st_uid in (os.getuid(), 0)
+    except OSError:
+        return False
+
+
 def _read(path: Path) -> LabRecord:
     data = json.loads(path.read_text(encoding="utf-8"))
     return LabRecord(
         name=data["name"],
-        holder=ProcessId(**data["holder"]),
-        nodes={name: ProcessId(**node) for name, node in data["nodes"].items()},
+        holder=_process_id(data["holder"]),
+        nodes={name: _process_id(node) for name, node in data["nodes"].items()},
         links=data["links"],
         user_namespace=data["user_namespace"],
     )
+
+
+def _process_id(data: dict[str, int]) -> ProcessId:
+    return ProcessId(pid=int(data["pid"]), start_ticks=int(data["start_ticks"]))

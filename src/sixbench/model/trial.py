@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from functools import cache
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from .workload import Scalar
 
@@ -65,5 +66,17 @@ class TrialRecord:
         anything else."""
         if data.get("schema") != TRIAL_SCHEMA:
             raise ValueError(f"schema {data.get('schema')!r} is not {TRIAL_SCHEMA}")
+        for name, kind in _json_types().items():
+            if name in data and type(data[name]) is not kind:
+                raise TypeError(f"{name} is no {kind.__name__}: {data[name]!r}")
+        if data["status"] not in get_args(Status):
+            raise ValueError(f"status {data['status']!r} is not one of {', '.join(get_args(Status))}")
         known = {f.name for f in fields(cls)}
         return cls(**{name: value for name, value in data.items() if name in known})
+
+
+@cache
+def _json_types() -> dict[str, type]:
+    """What `trial.json` has for each field that is always there in one form."""
+    types = {name: get_origin(hint) or hint for name, hint in get_type_hints(TrialRecord).items()}
+    return {name: kind for name, kind in types.items() if kind in (str, int, list, dict)}

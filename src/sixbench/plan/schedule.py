@@ -11,17 +11,17 @@ from ..model.experiment import Experiment, PlannedTrial
 def block_order(experiment: Experiment, block: int) -> list[PlannedTrial]:
     """All trials of one block (from 1): combinations in random order, and at each the paths in random order.
 
-    Every second block runs the paths of a combination in the reverse of the block before it: then whatever depends on the
-    order of trials (a machine that warms up, say) cancels in the pairs, where random order alone would leave it in a
-    handful of blocks. By simulation of 20 A/A comparisons in 5 blocks with an order effect twice the noise, 26 % of runs show a false
-    difference in random order, none in mirrored order.
+    Every second block runs the paths of a combination in the reverse of the block before it: then whatever depends on
+    the order of trials (a machine that warms up, say) cancels in the pairs, where random order alone would leave it in
+    a handful of blocks. By simulation of 20 A/A comparisons in 5 blocks with an order effect twice the noise, 26 % of
+    runs show a false difference in random order, none in mirrored order.
 
     The order depends on the seed and the block only, so that a resumed run goes on in the same one.
     """
     order = random.Random(f"{experiment.seed}/{block}")
     combinations = [combination.name for combination in experiment.combinations]
     order.shuffle(combinations)
-    trials = []
+    trials: list[PlannedTrial] = []
     for combination in combinations:
         paths = _path_order(experiment, combination, block)
         trials.extend(PlannedTrial(block=block, combination=combination, path=path) for path in paths)

@@ -220,12 +220,12 @@ def _read_link(
         reader.problem((*path, "name"), f"{shown(name)} cannot name a link: {_LINK_NAME_RULE}")
         return None
     settings: dict[str, Setting] = {}
-    for key, setting in LINK_SETTINGS.items():
-        if key in data:
-            own = (("link", key), f"link_{key}{setting.suffix}")
-            read = factors.setting((*path, key), data[key], setting.parse, setting.suffix, own)
-            if read is not None:
-                settings[key] = read
+    for key in (key for key in data if key in LINK_SETTINGS):
+        setting = LINK_SETTINGS[key]
+        own = (("link", key), f"link_{key}{setting.suffix}")
+        read = factors.setting((*path, key), data[key], setting.parse, setting.suffix, own)
+        if read is not None:
+            settings[key] = read
     interfaces = _read_interfaces(reader, index, data, ends, next_interface)
     if interfaces is None or len(settings) < len(data.keys() & LINK_SETTINGS):
         return None

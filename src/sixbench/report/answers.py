@@ -56,7 +56,8 @@ class _Phrase:
                 if any(finding.n for finding in findings)
                 else "no valid trials"
             )
-            text = f"{_subject(findings[0])} cannot be compared with that over {findings[0].baseline} at any of {len(findings)} {places}: {why}."
+            where = f"at any of {len(findings)} {places}"
+            text = f"{_subject(findings[0])} cannot be compared with that over {findings[0].baseline} {where}: {why}."
             return Answer(text=_capital(text), tone="open")
         counts: dict[Verdict, int] = {}
         for finding in findings:
@@ -90,7 +91,8 @@ class _Phrase:
         than = f"than over {finding.baseline}"
         match finding.verdict:
             case "higher" | "lower":
-                return f"is {change.lstrip('+' + words.MINUS)} {_direction(finding, up=finding.verdict == 'higher')} {than}{ci}"
+                direction = _direction(finding, up=finding.verdict == "higher")
+                return f"is {change.lstrip('+' + words.MINUS)} {direction} {than}{ci}"
             case "equivalent":
                 return f"is equivalent to that over {finding.baseline} within {self._margin}: {change}{ci}"
         if finding.n < 2:
@@ -132,7 +134,9 @@ def _distance(finding: Finding) -> float:
 
 
 def _of(part: int, total: int, places: str) -> str:
-    return f"all {total} {places}" if part == total else f"{part} of {total} {places}"
+    if part < total:
+        return f"{part} of {total} {places}"
+    return f"both {places}" if total == 2 else f"all {total} {places}"
 
 
 def _capital(text: str) -> str:

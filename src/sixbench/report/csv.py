@@ -1,7 +1,8 @@
 """One row a finding, for spreadsheets and data frames: RFC 4180, UTF-8, a heading, lines ended by CR LF.
 
-The columns are those of the JSON report's findings, after `experiment` and `run`; levels have a column each, named `level_` and the
-level's own column (`level_message_bytes`). Missing values are empty. Truth values are `true` and `false`.
+The columns are those of the JSON report's findings, after `experiment` and `run`; levels have a column each, named
+`level_` and the level's own column (`level_message_bytes`). Missing values are empty. Truth values are `true` and
+`false`.
 """
 
 from __future__ import annotations

@@ -37,13 +37,10 @@ def warnings(run: Run, trials: Trials) -> list[str]:
     if not trials.total:
         found.append("The run has no trials yet, so there is nothing to report.")
     elif not trials.ok:
-        found.append(
-            f"None of {words.count(trials.total, 'trial')} is valid, so there are no findings; the reasons are listed below."
-        )
+        number = words.count(trials.total, "trial")
+        found.append(f"None of {number} is valid, so there are no findings; the reasons are listed below.")
     elif len({trial.block for trial in run.trials if trial.status == "ok"}) == 1:
-        found.append(
-            "There is one block only: values have no confidence interval, and nothing can be concluded from differences."
-        )
+        found.append("There is one block only: there are no confidence intervals, and differences prove nothing.")
     return found
 
 
@@ -77,7 +74,7 @@ def environment_facts(run: Run) -> list[tuple[str, str]]:
         ("Distribution", environment.distribution),
         ("Machine", environment.machine),
         ("CPU", f"{environment.cpu}, {words.count(environment.cores, 'core')}"),
-        ("Memory", words.quantity(environment.memory_bytes, "B")),
+        ("Memory", f"{environment.memory_bytes / 2**30:.3g} GiB"),
         ("Privileges", environment.privileges),
         *((f"Version of {name}", version) for name, version in environment.versions.items()),
         *((name, " ".join(value.split())) for name, value in environment.sysctls.items()),
@@ -95,13 +92,15 @@ def method(run: Run) -> str:
     )
     confidence, margin = f"{100 * statistics.confidence:g} %", f"{100 * statistics.margin:g} %"
     return (
-        "The trial is the statistical unit. Trials run in blocks; a block is one pass over all paths in random order, so that a drift of "
-        "the machine meets all paths alike. A path is compared with its baseline by the ratio of the two trials of each block: a "
-        f"change is the geometric mean of these ratios, with its {confidence} confidence interval over blocks (Student's t of the log "
-        "ratios; from ten blocks on the symmetric studentised bootstrap). Quantities for which zero is ordinary, such as loss, are "
-        "compared by their difference. Two paths count as equivalent only where two one-sided tests show the difference to be within "
-        f"the margin of {margin}; differences are tested with Holm's adjustment over all findings of one metric. A value of one "
-        f"path by itself is the mean of its valid trials.{trim} Invalid and failed trials are listed, and never enter a value."
+        "The trial is the statistical unit. Trials run in blocks; a block is one pass over all paths in random "
+        "order, so that a drift of the machine meets all paths alike. A path is compared with its baseline by the "
+        "ratio of the two trials of each block: a change is the geometric mean of these ratios, with its "
+        f"{confidence} confidence interval over blocks (Student's t of the log ratios; from ten blocks on the "
+        "symmetric studentised bootstrap). Quantities for which zero is ordinary, such as loss, are compared by "
+        "their difference. Two paths count as equivalent only where two one-sided tests show the difference to be "
+        f"within the margin of {margin}; differences are tested with Holm's adjustment over all findings of one "
+        f"metric. A value of one path by itself is the mean of its valid trials.{trim} Invalid and failed trials "
+        "are listed, and never enter a value."
     )
 
 

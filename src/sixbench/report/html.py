@@ -1,6 +1,8 @@
-"""The report as one page that needs nothing else: figures, tables and text in a single file, which opens without a network.
+"""The report as one page that needs nothing else: figures, tables and text in a single file, which opens without a
+network.
 
-What the page says is put together here, as text; how it looks is in `templates`. Everything that comes from an experiment is escaped.
+What the page says is put together here, as text; how it looks is in `templates`. Everything that comes from an
+experiment is escaped.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ MOST_ROWS = 3000
 """Findings in the table; of more, only the headline ones are, and at most so many."""
 
 _ANSWERS_SHOWN = 12
+_FAMILIES = {"ipv4": "IPv4", "ipv6": "IPv6"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +95,7 @@ def _page(run: Run, analysis: Analysis) -> dict[str, Any]:
             (words.workload_title(floor.workload), words.metric_label(floor.metric), floor)
             for floor in validity.noise_floor(analysis)
         ],
+        "aa": [f"{path.name} repeats {path.aa_of}" for path in experiment.paths if path.aa_of is not None],
         "verdicts": facts.VERDICTS,
         "evidence": [_evidence(item) for item in evidence.by_path(run)],
         "environment": facts.environment_facts(run),
@@ -102,19 +106,20 @@ def _page(run: Run, analysis: Analysis) -> dict[str, Any]:
 
 
 def _figures(run: Run, analysis: Analysis) -> tuple[list[_Shown], list[str]]:
-    """Figures in the order of the report, and the titles of those for which there is no room: what is not main goes first."""
+    """Figures in the order of the report, and the titles of those for which there is no room: by rank."""
     from markupsafe import Markup
 
     found = drawings(run, analysis)
     room = MOST_FIGURE_BYTES
     made: dict[str, _Shown] = {}
-    for drawing in sorted(found, key=lambda drawing: not drawing.main):
+    for drawing in sorted(found, key=lambda drawing: drawing.rank):
         if room <= 0:
             break
         markup = svg(drawing)
         room -= len(markup.encode())
         if room > 0:
-            made[drawing.name] = _Shown(drawing=drawing, markup=Markup(markup))  # noqa: S704 - our own, escaped by `inline`
+            # Safe: matplotlib and `inline` escape what a figure says.
+            made[drawing.name] = _Shown(drawing=drawing, markup=Markup(markup))
     return (
         [made[drawing.name] for drawing in found if drawing.name in made],
         [drawing.title for drawing in found if drawing.name not in made],
@@ -131,19 +136,20 @@ def _chapters(shown: list[_Shown]) -> list[_Chapter]:
             workload=workload,
             title=words.workload_title(workload),
             doc=WORKLOADS[workload].doc if workload in WORKLOADS else "",
-            main=[figure for figure in figures if figure.drawing.main],
-            more=[figure for figure in figures if not figure.drawing.main],
+            main=[figure for figure in figures if figure.drawing.rank == 0],
+            more=[figure for figure in figures if figure.drawing.rank > 0],
         )
         for workload, figures in by_workload.items()
     ]
 
 
 def _findings(analysis: Analysis) -> list[Finding]:
-    """The findings of the table: headline ones first, then the others, then the A/A comparisons."""
-    ordered = sorted(analysis.findings, key=lambda finding: (finding.is_aa, not finding.headline))
-    if len(ordered) <= MOST_ROWS:
-        return ordered
-    return rows.headline(analysis)[:MOST_ROWS]
+    """The findings of the table, by workload and metric, the A/A comparisons at the end."""
+    chosen = analysis.findings
+    if len(chosen) > MOST_ROWS:
+        chosen = rows.headline(analysis)[:MOST_ROWS]
+    ordered = [row.finding for group in rows.grouped(chosen) for row in group.rows]
+    return sorted(ordered, key=lambda finding: finding.is_aa)
 
 
 def _row(finding: Finding) -> dict[str, Any]:
@@ -153,14 +159,19 @@ def _row(finding: Finding) -> dict[str, Any]:
         "metric": words.metric_label(finding.metric),
         "text": row,
         "headline": finding.headline and not finding.is_aa,
-        "change_value": _sortable(finding.difference if finding.ratio is None else finding.ratio),
+        "change_value": _sortable(finding),
         "noise_interval": _noise_interval(finding),
     }
 
 
-def _sortable(value: float | None) -> str:
-    value = words.finite(value)
-    return "" if value is None else repr(value)
+def _sortable(finding: Finding) -> str:
+    """The change as a number to sort by: percent, and percentage points beside it."""
+    ratio, difference = words.finite(finding.ratio), words.finite(finding.difference)
+    if ratio is not None:
+        return repr(words.as_percent(ratio))
+    if difference is None:
+        return ""
+    return repr(100 * difference if finding.unit == "1" else difference)
 
 
 def _noise_interval(finding: Finding) -> str:
@@ -210,7 +221,8 @@ def _evidence(item: evidence.PathEvidence) -> dict[str, Any]:
         "engines": ", ".join(item.engines) or words.MISSING,
         "trials": item.trials,
         "links": ", ".join(item.links) or words.MISSING,
-        "families": ", ".join(f"{name}: {packets}" for name, packets in item.families.items()) or words.MISSING,
+        "families": ", ".join(f"{packets} {_FAMILIES.get(name, name)}" for name, packets in item.families.items())
+        or words.MISSING,
         "max_ip_bytes": words.MISSING if item.max_ip_bytes is None else f"{item.max_ip_bytes} B",
         "stacks": [f"{text} ({words.count(number, 'packet')})" for text, number in item.stacks.items()][:5],
     }

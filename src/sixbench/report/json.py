@@ -2,20 +2,18 @@
 
 ::
 
-    schema          `sixbench.findings/1`; fields are only ever added under the same number
-    experiment      its name
-    run             name of the run
-    title, state, paper, quick, baseline, confidence, margin, seed, started_realtime_ns
-    findings        one object a comparison; see `FINDING_KEYS`
-    estimates       one object a path's own value: workload, metric, unit, levels, combination, path, n, value, ci_low, ci_high, theory
-    claims          claim, text, source, verdict, reason, evidence
-    published       source, what, published, unit, ours, ours_low, ours_high, note
-    trials          planned, total, ok, invalid, failed, reasons (status, reason, count, paths, workloads, keys)
-    remarks         sentences
+    schema          `sixbench.findings/1`; fields are only ever added under the same number experiment      its name
+    run             name of the run title, state, paper, quick, baseline, confidence, margin, seed,
+    started_realtime_ns findings        one object a comparison; see `FINDING_KEYS` estimates       one object a
+    path's own value: workload, metric, unit, levels, combination, path, n, value, ci_low, ci_high, theory claims
+    claim, text, source, verdict, reason, evidence published       source, what, published, unit, ours, ours_low,
+    ours_high, note trials          planned, total, ok, invalid, failed, reasons (status, reason, count, paths,
+    workloads, keys) remarks         sentences
 
-Every key is always there. What is not known is null, never 0 and never absent: a `ratio` of null means that path and baseline
-are compared by `difference`, and then `ci_low` and `ci_high` are of the difference; both null where nothing was compared.
-Values are in the base unit that `unit` names (bit/s, ns, 1/s, cores, and 1 for shares). `levels` are by column, with the unit in its name.
+Every key is always there. What is not known is null, never 0 and never absent: a `ratio` of null means that path and
+baseline are compared by `difference`, and then `ci_low` and `ci_high` are of the difference; both null where nothing
+was compared. Values are in the base unit that `unit` names (bit/s, ns, 1/s, cores, and 1 for shares). `levels` are by
+column, with the unit in its name.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 r"""The report as LaTeX tables in the booktabs style, to `\input` into a paper.
 
-They compile with pdfLaTeX, XeLaTeX and LuaLaTeX, from TeX Live 2020 on. Characters of scripts that Latin fonts lack are written as
-their code point, since pdfLaTeX would stop at them.
+They compile with pdfLaTeX, XeLaTeX and LuaLaTeX, from TeX Live 2020 on. Characters of scripts that Latin fonts lack
+are written as their code point, since pdfLaTeX would stop at them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from . import facts, tables, validity
 
 LONG = 40
 """Rows that fit on a page at this size; longer tables are split over pages."""
+
+_WIDE = 9
+"""Columns that fit on a page in a footnote's size."""
 
 _ESCAPES = {
     "\\": r"\textbackslash{}",
@@ -106,7 +109,7 @@ def _floating(table: tables.Table, index: int) -> str:
     return "\n".join(
         [
             r"\begin{table}",
-            r"  \centering\footnotesize\setlength{\tabcolsep}{4pt}",
+            rf"  \centering{_size(table)}\setlength{{\tabcolsep}}{{4pt}}",
             rf"  \caption{{{escape(table.title)}}}\label{{tab:sixbench-{index}}}",
             rf"  \begin{{tabular}}{{{_columns(table)}}}",
             r"    \toprule",
@@ -124,7 +127,7 @@ def _long(table: tables.Table, index: int) -> str:
     heading = _row([column.name for column in table.columns])
     return "\n".join(
         [
-            r"{\footnotesize\setlength{\tabcolsep}{4pt}",
+            rf"{{{_size(table)}\setlength{{\tabcolsep}}{{4pt}}",
             rf"\begin{{longtable}}{{{_columns(table)}}}",
             rf"  \caption{{{escape(table.title)}}}\label{{tab:sixbench-{index}}}\\",
             rf"  \toprule {heading} \midrule \endfirsthead",
@@ -136,10 +139,14 @@ def _long(table: tables.Table, index: int) -> str:
     )
 
 
+def _size(table: tables.Table) -> str:
+    return r"\scriptsize" if len(table.columns) > _WIDE else r"\footnotesize"
+
+
 def _columns(table: tables.Table) -> str:
     """Column types; columns of sentences share what is left of the line."""
     prose = [column.name for column in table.columns if column.name in _PROSE]
-    width = f"{0.75 / max(1, len(prose)):.2f}"
+    width = f"{max(0.12, (0.97 - 0.14 * (len(table.columns) - len(prose))) / max(1, len(prose))):.2f}"
     return "@{}" + "".join(_column(column, width) for column in table.columns) + "@{}"
 
 

@@ -34,7 +34,8 @@ def render(run: Run, analysis: Analysis) -> str:
 
 
 def escape(text: str) -> str:
-    """Text without any meaning as Markdown or HTML, on one line. Hyphens, dots and such mean something at the start of a line only."""
+    """Text without any meaning as Markdown or HTML, on one line. Hyphens, dots and such mean something at the start
+    of a line only."""
     return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
 
 

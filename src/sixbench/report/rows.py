@@ -14,7 +14,8 @@ from ..model.workloads import WORKLOADS
 from . import words
 
 Tone = Literal["better", "worse", "changed", "same", "open"]
-"""What a verdict means for the user: `changed` where neither direction is better, `open` where nothing could be concluded."""
+"""What a verdict means for the user: `changed` where neither direction is better, `open` where nothing could be
+concluded."""
 
 
 class HasLevels(Protocol):
@@ -77,7 +78,8 @@ class Group:
 
 
 def headline(analysis: Analysis) -> list[Finding]:
-    """The findings that are shown first: those of headline metrics without the A/A comparison; all of these if none is marked."""
+    """The findings that are shown first: those of headline metrics without the A/A comparison; all of these if none
+    is marked."""
     real = [finding for finding in analysis.findings if not finding.is_aa]
     return [finding for finding in real if finding.headline] or real
 
@@ -88,7 +90,8 @@ def primary(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def grouped(findings: Iterable[Finding]) -> list[Group]:
-    """Rows by workload, in the order of the findings, and in each by metric, in the order of the workload's headline metrics."""
+    """Rows by workload, in the order of the findings, and in each by metric, in the order of the workload's headline
+    metrics."""
     groups: list[Group] = []
     for workload, of_workload in by_workload(findings).items():
         columns = varying(of_workload)

@@ -59,15 +59,15 @@ def render(
     _write(console, run, analysis, everything=everything)
     if report_path is not None:
         console.print()
-        console.print(f"Report: {report_path}", soft_wrap=True)
+        console.print(f"Report: {words.one_line(report_path)}", soft_wrap=True)
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
 
 
 def _write(console: Console, run: Run, analysis: Analysis, *, everything: bool) -> None:
     experiment = run.manifest.experiment
     trials = validity.trials(run)
-    console.print(experiment.title or experiment.name, style="bold")
-    console.print(f"{experiment.name}, run {run.manifest.run} ({run.manifest.state}): {trials.summary}")
+    _paragraph(console, experiment.title or experiment.name, "bold")
+    _paragraph(console, f"{experiment.name}, run {run.manifest.run} ({run.manifest.state}): {trials.summary}", "")
     for warning in facts.warnings(run, trials):
         _paragraph(console, f"! {warning}", "yellow")
     statistics = experiment.statistics
@@ -107,14 +107,19 @@ def _chosen(analysis: Analysis, *, everything: bool) -> tuple[list[Finding], int
     return shown, len(headline) - len(shown)
 
 
-def _paragraph(console: Console, text: str, style: str) -> None:
+def _paragraph(console: Console, text: str, style: str, indent: str = "") -> None:
     """Text that never ends a line between a number and its unit."""
     import textwrap
 
     from rich.text import Text
 
     lines = textwrap.fill(
-        words.keep_together(text), console.width, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False
+        words.keep_together(words.one_line(text)),
+        console.width,
+        initial_indent=indent,
+        subsequent_indent=f"{indent}  ",
+        break_on_hyphens=False,
+        break_long_words=False,
     )
     console.print(Text(lines.replace("\u00a0", " "), style=style), soft_wrap=True)
 
@@ -126,8 +131,8 @@ def _findings(console: Console, findings: list[Finding], confidence: float) -> N
     paths = list(dict.fromkeys(finding.path for finding in findings))
     against = list(dict.fromkeys(finding.baseline for finding in findings))
     at = words.levels(rows.constant(findings))
-    title = f"{words.workload_title(findings[0].workload)}: {paths[0] if len(paths) == 1 else 'paths'} against {words.listing(against)}"
-    console.print(f"{title}{f', {at}' if at else ''}", style="bold")
+    title = f"{words.workload_title(findings[0].workload)}: {paths[0] if len(paths) == 1 else 'paths'}"
+    _paragraph(console, f"{title} against {words.listing(against)}{f', {at}' if at else ''}", "bold")
 
     names = [*(words.factor(column) for column in level_columns), "path", *tables.HEADINGS]
     names[names.index("interval")] = f"{100 * confidence:g} % CI"
@@ -137,7 +142,7 @@ def _findings(console: Console, findings: list[Finding], confidence: float) -> N
         names=names,
         labels=len(level_columns) + 1,
         label=_main_factor(findings, level_columns),
-        left_out={"path"} if len(paths) == 1 else set(),
+        one_path=len(paths) == 1,
         rows=[row for cells in made for row in cells.rows],
         width=console.width,
     )
@@ -150,7 +155,7 @@ def _findings(console: Console, findings: list[Finding], confidence: float) -> N
         styles = [_VERDICT_STYLES[row.tone] for row in cells.group.rows]
         for heading, indices in layout.sections(cells.rows).items():
             if heading:
-                _paragraph(console, f"  {heading}", "")
+                _paragraph(console, heading, "", indent="  ")
             console.print(layout.table([cells.rows[i] for i in indices], [styles[i] for i in indices], header=False))
 
 
@@ -171,33 +176,39 @@ def _main_factor(findings: list[Finding], level_columns: list[str]) -> int | Non
 class _Layout:
     """Columns of the same widths in several tables.
 
-    Where the columns of all levels and of the path fit, each has one. Else only the main factor has, and the others stand in headings
-    over the rows that have them in common. Columns without any content are left out, and where it has to be, that of invalid trials.
+    Where the columns of all levels and of the path fit, each has one. Else only the main factor has, and the others
+    stand in headings over the rows that have them in common. Columns without any content are left out, and where it
+    has to be, that of invalid trials.
     """
 
     def __init__(
-        self, *, names: list[str], labels: int, label: int | None, left_out: set[str], rows: list[list[str]], width: int
+        self, *, names: list[str], labels: int, label: int | None, one_path: bool, rows: list[list[str]], width: int
     ) -> None:
-        self.names = names
+        self.names = [words.one_line(name) for name in names]
         self.labels = labels
+        self.verdict = labels + tables.HEADINGS.index("verdict")
         used = [i for i in range(len(names)) if any(row[i] not in ("", words.MISSING) for row in rows)]
-        self.kept = [i for i in used if names[i] not in left_out]
+        self.kept = [i for i in used if not (one_path and i == labels - 1)]
         self.heading: list[int] = []
         self.widths = {i: max(len(names[i]), *(len(row[i]) for row in rows)) for i in self.kept}
         if not self._fits(width):
             self.heading = [i for i in self.kept if i < labels and i != label]
             self.kept = [i for i in self.kept if i not in self.heading]
         if not self._fits(width):
-            self.kept = [i for i in self.kept if names[i] != "invalid"]
+            self.kept = [i for i in self.kept if i != labels + tables.HEADINGS.index("invalid")]
+
+    @property
+    def _indent(self) -> int:
+        return _INDENT + 2 if self.heading else _INDENT
 
     def _fits(self, width: int) -> bool:
-        return _INDENT + sum(self.widths[i] + 1 for i in self.kept) - 1 <= width
+        return self._indent + sum(self.widths[i] + 1 for i in self.kept) - 1 <= width
 
     def sections(self, rows: list[list[str]]) -> dict[str, list[int]]:
         """Indices of rows by the heading that they come under."""
         found: dict[str, list[int]] = {}
         for index, row in enumerate(rows):
-            said = [row[i] if self.names[i] == "path" else f"{self.names[i]} {row[i]}" for i in reversed(self.heading)]
+            said = [row[i] if i == self.labels - 1 else f"{self.names[i]} {row[i]}" for i in reversed(self.heading)]
             found.setdefault(", ".join(said), []).append(index)
         return found
 
@@ -206,15 +217,16 @@ class _Layout:
         from rich.table import Table
         from rich.text import Text
 
-        indent = _INDENT + 2 if self.heading else _INDENT
         table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, show_header=header, header_style="dim")
-        table.add_column("", width=indent - 1)
+        table.add_column("", width=self._indent - 1)
         for index in self.kept:
-            numeric = index >= self.labels and self.names[index] != "verdict"
+            numeric = index >= self.labels and index != self.verdict
             justify: Literal["right", "left"] = "right" if numeric else "left"
             table.add_column(self.names[index], justify=justify, width=self.widths[index], overflow="fold")
         for row, style in zip(rows, styles, strict=True):
-            table.add_row("", *(Text(row[i], style=style if self.names[i] == "verdict" else "") for i in self.kept))
+            cells = [words.one_line(row[i]) for i in self.kept]
+            styles_here = [style if i == self.verdict else "" for i in self.kept]
+            table.add_row("", *(Text(cell, style=own) for cell, own in zip(cells, styles_here, strict=True)))
         return table
 
 
@@ -231,5 +243,5 @@ def _table(console: Console, table: tables.Table) -> None:
     for column in table.columns:
         made.add_column(column.name, justify=column.align, overflow="fold")
     for row in table.rows:
-        made.add_row(*(Text(cell, style=_CLAIM_STYLES.get(cell, "")) for cell in row))
+        made.add_row(*(Text(words.one_line(cell), style=_CLAIM_STYLES.get(cell, "")) for cell in row))
     console.print(made)

@@ -15,7 +15,8 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 @dataclass(frozen=True, kw_only=True)
 class Reason:
-    """Why trials are not `ok`: reasons that differ in their numbers only count as one, and the first of them is `text`."""
+    """Why trials are not `ok`: reasons that differ in their numbers only count as one, and the first of them is
+    `text`."""
 
     status: Status
     text: str

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 
 from ..model.metric import METRICS
@@ -81,7 +82,7 @@ def common_scale(values: Iterable[float | None], unit: str) -> tuple[float, str]
 def signed(value: float, decimals: int) -> str:
     """`+1.40`, `−0.20`, and `0.00` without a sign. What is over a million is said to be so, and no more."""
     if abs(value) >= _SENSELESS:
-        return f"{'+' if value > 0 else MINUS}>{_SENSELESS:.0f}"
+        return f">+{_SENSELESS:.0f}" if value > 0 else f"<{MINUS}{_SENSELESS:.0f}"
     text = f"{abs(value):.{decimals}f}"
     if float(text) == 0:
         return text
@@ -174,6 +175,12 @@ def listing(items: Iterable[str]) -> str:
 def keep_together(text: str) -> str:
     """The text with no-break spaces between numbers and their units, so that no line ends between them."""
     return _NUMBER_AND_UNIT.sub(lambda match: f"{match[1] or ''}\u00a0", text)
+
+
+def one_line(text: str) -> str:
+    """The text without line ends and without characters that command a terminal or turn the direction of writing:
+    what comes from an experiment may be anything."""
+    return " ".join("".join(" " if unicodedata.category(c).startswith("C") else c for c in text).split(" ")).strip()
 
 
 def duration(duration_ns: float) -> str:

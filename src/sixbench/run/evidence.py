@@ -22,6 +22,10 @@ address resolution."""
 
 IP_LAYERS = ("ipv4", "ipv6")
 
+LINK_ICMPV6_TYPES = frozenset({*range(130, 138), 143})
+"""Multicast listener discovery (RFC 2710, RFC 3810), neighbour discovery (RFC 4861 section 4). The kernel sends them
+when its timers say so: for a neighbour of an earlier trial in the midst of a later one."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Viewpoint:
@@ -82,7 +86,7 @@ def judge(
     largest = 0
     for packet in packets:
         layers = [layer for layer in packet["layers"] if layer["kind"] in IP_LAYERS]
-        if layers:
+        if layers and not _keeps_the_link_going(packet["layers"]):
             stack = " in ".join(layer["kind"] for layer in reversed(layers))
             stacks[stack] = stacks.get(stack, 0) + 1
             largest = max(largest, int(layers[0].get("total_bytes") or 0))
@@ -123,6 +127,13 @@ def judge(
     )
 
 
+def _keeps_the_link_going(layers: list[Mapping[str, Any]]) -> bool:
+    """Whether a packet is neighbour or multicast listener discovery, which says nothing of the trial's path."""
+    outermost = [layer for layer in layers if layer["kind"] != "ethernet"][:2]
+    kinds = [layer["kind"] for layer in outermost]
+    return kinds == ["ipv6", "icmpv6"] and outermost[1].get("type") in LINK_ICMPV6_TYPES
+
+
 def to_pcap(packets: list[Mapping[str, Any]]) -> bytes:
     """The captured headers as a pcap file (nanoseconds, Ethernet), which tcpdump and tshark read."""
     content = bytearray(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 1))
@@ -136,10 +147,14 @@ def to_pcap(packets: list[Mapping[str, Any]]) -> bytes:
     return bytes(content)
 
 
-def link_packets(view: Viewpoint, before: Mapping[str, Any], after: Mapping[str, Any]) -> int | None:
-    """Packets that crossed the middle link, both ways."""
+def link_traffic(view: Viewpoint, before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Packets and bytes that crossed the middle link, both ways; None where they are not known."""
+    if view.end.node not in before or view.end.node not in after:
+        return None
     delta = _delta(before[view.end.node], after[view.end.node])["interfaces"].get(view.end.name)
-    return None if delta is None else int(delta["rx_packets"] + delta["tx_packets"])
+    if delta is None:
+        return None
+    return int(delta["rx_packets"] + delta["tx_packets"]), int(delta["rx_bytes"] + delta["tx_bytes"])
 
 
 def _count_checks(view: Viewpoint, mechanism: MechanismKind, deltas: Mapping[str, Any], traffic: Traffic) -> list[str]:

@@ -33,12 +33,13 @@ class AgentNode:
         done: Future[Completed] = Future()
 
         def finished(answer: Future[dict[str, Any]]) -> None:
-            error = answer.exception()
-            if error is not None:
-                done.set_exception(error)
-            else:
+            try:
                 ok = answer.result()
                 done.set_result(Completed(argv=argv, exit=ok["exit"], stdout=ok["stdout"], stderr=ok["stderr"]))
+            except AgentError as error:
+                done.set_exception(error)
+            except KeyError as error:
+                done.set_exception(AgentError("agent-broken", f"{self.agent.name}: exec was answered without {error}"))
 
         self.agent.submit("exec", argv=argv, stdin=stdin).add_done_callback(finished)
         return done

@@ -26,7 +26,7 @@ from .evidence import (
     Judgement,
     Viewpoint,
     judge,
-    link_packets,
+    link_traffic,
     to_pcap,
     viewpoint,
 )
@@ -284,21 +284,16 @@ def _assess(
     try:
         measured = kind.summarise(params, observed.client, observed.server)
         traffic = kind.traffic(params, observed.client, observed.server)
-    except (KeyError, TypeError, ValueError) as error:
-        return (
-            Measured(),
-            Judgement(evidence={}),
-            "failed",
-            [f"the agents' results are not of the expected form: {error!r}"],
-        )
-    judgement = judge(view, MECHANISMS[path.mechanism], observed.capture, observed.before, observed.after, traffic)
+        judgement = judge(view, MECHANISMS[path.mechanism], observed.capture, observed.before, observed.after, traffic)
+        _add_cpu(measured, view, observed)
+        steps_ns = [clock_step_ns(span) for span in map(find_span, (observed.client, observed.server)) if span]
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        words = f"the agents' results are not of the expected form: {error!r}"
+        return Measured(), Judgement(evidence={}), "failed", [words]
     reasons = [*measured.invalid, *judgement.invalid]
-    _add_cpu(measured, view, observed)
-    for result in (observed.client, observed.server):
-        span = find_span(result)
-        if span is not None and abs(clock_step_ns(span)) > MAX_CLOCK_STEP_NS:
-            reasons.append(f"the realtime clock was stepped by {clock_step_ns(span) / 1e6:.1f} ms during the trial")
-            break
+    step_ns = max(steps_ns, key=abs, default=0)
+    if abs(step_ns) > MAX_CLOCK_STEP_NS:
+        reasons.append(f"the realtime clock was stepped by {step_ns / 1e6:.1f} ms during the trial")
     return measured, judgement, "invalid" if reasons else "ok", reasons
 
 
@@ -315,19 +310,10 @@ def _add_cpu(measured: Measured, view: Viewpoint, observed: _Observed) -> None:
     if not (observed.cpu_before and observed.cpu_after and observed.before and observed.after):
         return
     spent_ns = busy_ns({"from": observed.cpu_before, "to": observed.cpu_after})
-    packets = link_packets(view, observed.before, observed.after)
-    carried = _link_bytes(view, observed)
-    if spent_ns is not None and packets:
+    packets, carried_bytes = link_traffic(view, observed.before, observed.after) or (0, 0)
+    if spent_ns is not None and packets and carried_bytes:
         measured.metrics["cpu_per_packet_ns"] = spent_ns / packets
-    if spent_ns is not None and carried:
-        measured.metrics["cpu_per_byte_ns"] = spent_ns / carried
-
-
-def _link_bytes(view: Viewpoint, observed: _Observed) -> int:
-    before, after = (
-        counters[view.end.node]["interfaces"][view.end.name] for counters in (observed.before, observed.after)
-    )
-    return int(sum(after[key] - before[key] for key in ("rx_bytes", "tx_bytes")))
+        measured.metrics["cpu_per_byte_ns"] = spent_ns / carried_bytes
 
 
 def _limited_by(measured: Measured, expected: Mapping[str, float], observed: _Observed) -> str | None:

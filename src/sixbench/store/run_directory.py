@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -91,14 +92,14 @@ class RunWriter:
 
 def create_run(directory: Path, manifest: Manifest) -> RunWriter:
     """Makes a new run directory. Raises `UsageError` where one is already, `WriteError` where it cannot be made."""
-    if (directory / MANIFEST).exists():
-        raise UsageError(
-            f"{directory} already holds a run; give another --out, or continue it with: sixbench resume {directory}"
-        )
-    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise UsageError(f"{directory} exists and is not an empty directory; give another --out")
-    existed = directory.exists()
     try:
+        existed = directory.exists()
+        if (directory / MANIFEST).exists():
+            raise UsageError(
+                f"{directory} already holds a run; give another --out, or continue it with: sixbench resume {directory}"
+            )
+        if existed and (not directory.is_dir() or any(directory.iterdir())):
+            raise UsageError(f"{directory} exists and is not an empty directory; give another --out")
         (directory / TRIALS).mkdir(parents=True)
     except OSError as error:
         raise WriteError(
@@ -129,7 +130,7 @@ def open_run(directory: Path) -> tuple[RunWriter, Run]:
 def read_run(directory: Path) -> Run:
     """Reads a run directory. Raises `StoreError` saying what is missing or damaged."""
     path = directory / MANIFEST
-    if not path.is_file():
+    if not os.path.exists(path):
         raise StoreError(f"{directory} is not a run directory: it has no {MANIFEST}")
     manifest = manifest_from_json(_read_json(path), str(path))
     trials = []
@@ -144,12 +145,16 @@ def read_run(directory: Path) -> Run:
     return Run(directory=directory, manifest=manifest, trials=trials)
 
 
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no number")
+
+
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
     except OSError as error:
         raise StoreError(f"reading {path}: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise StoreError(f"{path}: not JSON: {error}") from error
     if not isinstance(data, dict):
         raise StoreError(f"{path}: not a JSON object")

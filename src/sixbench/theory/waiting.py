@@ -1,7 +1,8 @@
 """The least time that messages take through links in a row, each node storing a packet before it forwards it.
 
-This is a property of wires. A token bucket, which is what the lab's links are, lets a short burst pass at once: a round
-trip measured there may be shorter than this (docs/theory.md). So it is for information, and no trial is held to it.
+This is a property of wires. A token bucket, which is what the lab's links are, lets a short burst pass at once: a
+round trip measured there may be shorter than this (docs/theory.md). So it is for information, and no trial is held to
+it.
 """
 
 from __future__ import annotations

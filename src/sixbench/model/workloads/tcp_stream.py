@@ -9,9 +9,8 @@ from ..topology import Family
 from ..workload import Measured, Parameter, Params, Result, Traffic, WorkloadKind
 from .common import BYTES, CONGESTION, DURATION, INTERVAL, MESSAGE, MSS, NODELAY, RCVBUF, SNDBUF, WARMUP, one_length
 
-
 STANDSTILL_SHARE = 0.95
-"""Reads that span less of the window than this mean that the flow stood still, not that a read fell short of the edge."""
+"""Reads that span less of the window mean that the flow stood still, not that a read fell short of the edge."""
 
 
 def _check(params: Params, families: frozenset[Family]) -> str | None:
@@ -22,6 +21,9 @@ def _check(params: Params, families: frozenset[Family]) -> str | None:
 
 def _summarise(params: Params, client: Result, server: Result) -> Measured:
     measured = Measured()
+    for side, receiver in (("forward", server.get("forward_receiver")), ("reverse", client.get("reverse_receiver"))):
+        if not receiver and params.get("direction", "forward") in (side, "both"):
+            measured.invalid.append(f"{side}: the receiver does not tell what it received")
     _receiver(measured, server.get("forward_receiver"), "goodput_bps", "forward")
     _receiver(
         measured,
@@ -56,12 +58,12 @@ def _goodput_bps(measured: Measured, receiver: Any, direction: str) -> float | N
     measured_bytes, measured_ns = receiver.get("measured_bytes"), receiver.get("measured_ns")
     if not measured_bytes or not measured_ns:
         return None
-    window_ns = receiver["ended_ns"] - receiver["started_ns"]
+    window_ns = int(receiver["ended_ns"] - receiver["started_ns"])
     if measured_ns < STANDSTILL_SHARE * window_ns:
         still_ms = (window_ns - measured_ns) / 1e6
         measured.notes.append(f"{direction}: the flow stood still for {still_ms:.0f} ms at an edge of the window")
         return float(measured_bytes) * 8e9 / window_ns
-    return float(measured_bytes) * 8e9 / measured_ns
+    return float(measured_bytes) * 8e9 / float(measured_ns)
 
 
 def _sender(measured: Measured, sender: dict[str, Any], direction: str) -> None:

@@ -1,7 +1,7 @@
 """The figures: what is drawn, each kind in a file of its own, all in one style.
 
-`drawings` says which figures a run has without drawing any; `save.write_figures` writes them to files, and `inline.svg` gives one for a
-page. No figure decides by itself how paths, axes and bands look: `style` does.
+`drawings` says which figures a run has without drawing any; `save.write_figures` writes them to files, and
+`inline.svg` gives one for a page. No figure decides by itself how paths, axes and bands look: `style` does.
 """
 
 from __future__ import annotations

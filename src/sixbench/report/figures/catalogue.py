@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...model.finding import Analysis
 from ...model.workloads import WORKLOADS
 from ...store import Run
 from . import data, distribution, dots, forest, headers, network, published, sweep, timeline
 from .data import Context
-from .drawing import Drawing
+from .drawing import Drawing, slug
 
 
 def drawings(run: Run, analysis: Analysis) -> list[Drawing]:
@@ -28,4 +30,4 @@ def drawings(run: Run, analysis: Analysis) -> list[Drawing]:
         found += [drawing for drawing in later if drawing.workload == workload]
     found += published.drawings(context, analysis.published)
     found += headers.drawings(context, run)
-    return found
+    return [replace(drawing, name=slug(drawing.name)) for drawing in found]

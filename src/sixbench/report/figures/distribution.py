@@ -19,10 +19,12 @@ from .data import Context
 from .drawing import Drawing, Picture
 
 MOST_PANELS = 9
+MOST_PAGES = 3
+"""Of a workload; what is beyond is in the trials' records."""
 LAST = 0.9999
 """Quantile at which curves end: one packet that waited for a second would else take the room of all others."""
 
-_STEP = 1 / 500
+_STEP = 1 / 300
 """Least rise from one point of a curve to the next: less cannot be seen."""
 
 NAMES = {
@@ -68,7 +70,8 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
 
 
 def merge(path: str, histograms: Sequence[dict[str, Any]]) -> Curve | None:
-    """The curve of several histograms together; None where they hold nothing. Buckets are `[value, count]`, as the agent writes them."""
+    """The curve of several histograms together; None where they hold nothing. Buckets are `[value, count]`, as the
+    agent writes them."""
     counts: dict[float, int] = {}
     for histogram in histograms:
         for value, count in histogram.get("buckets") or []:
@@ -112,7 +115,7 @@ def _panels(
 def _of_histogram(context: Context, workload: str, name: str, label: str, panels: list[_Panel]) -> list[Drawing]:
     pages = [panels[start : start + MOST_PANELS] for start in range(0, len(panels), MOST_PANELS)]
     made = []
-    for number, page in enumerate(pages, start=1):
+    for number, page in enumerate(pages[:MOST_PAGES], start=1):
         suffix = f" ({number} of {len(pages)})" if len(pages) > 1 else ""
         title = f"{words.workload_title(workload)}: distribution of the {label[:1].lower()}{label[1:]}{suffix}"
         made.append(
@@ -120,12 +123,13 @@ def _of_histogram(context: Context, workload: str, name: str, label: str, panels
                 name=f"{workload}-{name.replace('_', '-')}-distribution{f'-{number}' if len(pages) > 1 else ''}",
                 title=title,
                 caption=(
-                    "Share of all values of the valid trials together that are at most so long, on a logarithmic axis, up to "
-                    f"{100 * LAST:g} %. Values of one trial depend on one another: how certain a difference is, only the intervals "
-                    "over trials say."
+                    "Share of all values of the valid trials together that are at most so long, on a logarithmic axis, "
+                    f"up to {100 * LAST:g} %. Values of one trial depend on one another: how certain a difference is, "
+                    "only the intervals over trials say."
                 ),
                 section="workload",
                 workload=workload,
+                rank=number,
                 draw=lambda page=page, title=title, label=label: _draw(context, page, title, label),  # type: ignore[misc]
             )
         )

@@ -45,12 +45,12 @@ def drawings(context: Context, items: Sequence[Measured]) -> list[Drawing]:
                 title=title + suffix,
                 caption=(
                     f"Left: means of valid trials with their {context.confidence} confidence intervals, from zero. "
-                    f"Right: change against {context.experiment.baseline}, paired by block; the grey band is the margin of "
-                    f"±{100 * context.margin:g} % within which paths count as equivalent."
+                    f"Right: change against {context.experiment.baseline}, paired by block; the grey band is the "
+                    f"margin of ±{100 * context.margin:g} % within which paths count as equivalent."
                 ),
                 section="workload",
                 workload=workload,
-                main=number == 1,
+                rank=0 if number == 1 else number,
                 draw=lambda page=page, suffix=suffix: _Dots(context, page, title + suffix).draw(),  # type: ignore[misc]
             )
         )
@@ -119,6 +119,8 @@ class _Dots:
             markerfacecolor=path.face,
             linestyle="none",
             elinewidth=1.2,
+            clip_on=False,
+            zorder=3,
         )
         bars.lines[0].set_gid(gid)
         self.tips[gid] = [data.tip(path, estimate, None, finding)]
@@ -169,9 +171,8 @@ class _Dots:
             )
             gid = f"x{index}-{place}"
             bars.lines[0].set_gid(gid)
-            self.tips[gid] = [
-                f"{finding.path}\n{rows.row(finding).change_with_interval} against {finding.baseline}: {finding.verdict}"
-            ]
+            change = rows.row(finding).change_with_interval
+            self.tips[gid] = [f"{finding.path}\n{change} against {finding.baseline}: {finding.verdict}"]
             expected = rows.expected_ratio(finding)
             if by_ratio and expected is not None:
                 axes.plot(

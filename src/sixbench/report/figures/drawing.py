@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+_UNSAFE = re.compile(r"[^a-z0-9]+")
 
 Section = Literal["network", "overview", "workload", "published", "evidence"]
 
@@ -34,7 +37,8 @@ class Drawing:
         title: what is shown, for headings and as the text for those who cannot see it.
         caption: how to read it.
         section: where in a report it belongs; with `workload` where that is `workload`.
-        main: whether it is among the first to be shown where space is short.
+        rank: what goes first where space is short: 0 is shown at once, 1 on demand, 2 and up are later pages of the
+            same.
         draw: makes it. Drawings cost memory, so each is drawn when it is wanted and then dropped.
     """
 
@@ -43,5 +47,10 @@ class Drawing:
     caption: str
     section: Section
     workload: str | None = None
-    main: bool = False
+    rank: int = 1
     draw: Callable[[], Picture]
+
+
+def slug(text: str) -> str:
+    """A name that is safe as a file's and as an id: what comes from a run directory may be anything."""
+    return _UNSAFE.sub("-", text.lower()).strip("-")

@@ -23,7 +23,8 @@ MOST_PAGES = 4
 
 
 def drawings(context: Context, analysis: Analysis) -> list[Drawing]:
-    """One figure a workload, several where it has many findings. Findings that are differences rather than ratios are left out."""
+    """One figure a workload, several where it has many findings. Findings that are differences rather than ratios are
+    left out."""
     found = []
     shown = [finding for finding in rows.headline(analysis) if words.finite(finding.ratio) is not None]
     for workload, findings in rows.by_workload(shown).items():
@@ -42,6 +43,7 @@ def drawings(context: Context, analysis: Analysis) -> list[Drawing]:
                     caption=_caption(context, left_out if number == min(len(pages), MOST_PAGES) else 0),
                     section="workload",
                     workload=workload,
+                    rank=number,
                     draw=lambda page=page, suffix=suffix, title=title, varying=varying: _Forest(  # type: ignore[misc]
                         context, page, varying, title + suffix
                     ).draw(),
@@ -52,9 +54,10 @@ def drawings(context: Context, analysis: Analysis) -> list[Drawing]:
 
 def _caption(context: Context, left_out: int) -> str:
     text = (
-        f"Each row is one comparison: the change of the path against its baseline, paired by block, with its {context.confidence} "
-        f"confidence interval; colour and marker are the verdict. The grey band is the margin of ±{100 * context.margin:g} %, the "
-        "yellow bar the interval of the A/A comparison at the same levels. Each panel has a scale of its own."
+        "Each row is one comparison: the change of the path against its baseline, paired by block, with its "
+        f"{context.confidence} confidence interval; colour and marker are the verdict. The grey band is the margin of "
+        f"±{100 * context.margin:g} %, the yellow bar the interval of the A/A comparison at the same levels. Each "
+        "panel has a scale of its own."
     )
     return text + (f" {words.count(left_out, 'more finding')} in the table only." if left_out else "")
 
@@ -140,10 +143,9 @@ class _Forest:
             zorder=3,
         )[0]
         marker.set_gid(gid)
-        self.tips[gid] = [
-            f"{finding.path}{f', {row.levels}' if row.levels else ''}\n{row.change_with_interval} against {finding.baseline}: "
-            f"{finding.verdict}\n{words.count(finding.n, 'pair')} of trials"
-        ]
+        place_of = f"{finding.path}, {row.levels}" if row.levels else finding.path
+        compared = f"{row.change_with_interval} against {finding.baseline}: {finding.verdict}"
+        self.tips[gid] = [f"{place_of}\n{compared}\n{words.count(finding.n, 'pair')} of trials"]
         said = row.change if row.interval == words.MISSING else f"{row.change.removesuffix(' %')} ({row.interval})"
         axes.text(1.012, place, said, transform=axes.get_yaxis_transform(), va="center", fontsize=7, color=style.INK)
 

@@ -41,10 +41,11 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
             name="headers",
             title="Headers of the largest packet captured on each path",
             caption=(
-                f"As seen on {', '.join(links) or 'the middle link'}, outermost header at the left, with sizes in bytes. "
-                "Headers are to scale, payloads are not."
+                f"As seen on {', '.join(links) or 'the middle link'}, outermost header at the left, with sizes in "
+                "bytes. Headers are to scale, payloads are not."
             ),
             section="evidence",
+            rank=0,
             draw=lambda: _draw(context, found),
         )
     ]

@@ -16,8 +16,9 @@ _STYLE = "stroke-linejoin:round;stroke-linecap:butt"
 def svg(drawing: Drawing) -> str:
     """The figure as an `svg` element.
 
-    Text is text, without a font family: the page gives one (of about the width of DejaVu Sans, for which the figure is laid out, or
-    narrower). Markers have what they say in `data-tip`, lines separated by newlines. The element has no size but its `viewBox`.
+    Text is text, without a font family: the page gives one (of about the width of DejaVu Sans, for which the figure
+    is laid out, or narrower). Markers have what they say in `data-tip`, lines separated by newlines. The element has
+    no size but its `viewBox`.
     """
     picture = drawing.draw()
     text = render(picture, "svg").decode()

@@ -39,8 +39,8 @@ class Layout:
 
 
 def layout(topology: Topology, between: tuple[str, str]) -> Layout:
-    """A place for every node: the way between the two hosts from left to right, every other node as near as there is room to one that
-    it is linked to, and nodes without any link at the end."""
+    """A place for every node: the way between the two hosts from left to right, every other node as near as there is
+    room to one that it is linked to, and nodes without any link at the end."""
     route, connected = _route(topology, between)
     cells: dict[str, Cell] = {}
     for index, node in enumerate(route):

@@ -74,7 +74,7 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
                 title="Network and paths" if len(shapes) == 1 else f"Network {number} of {len(shapes)} and paths",
                 caption=_caption(shape),
                 section="network",
-                main=number == 1,
+                rank=0 if number == 1 else number,
                 draw=lambda shape=shape: _draw(context, shape),  # type: ignore[misc]
             )
         )
@@ -82,7 +82,10 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
 
 
 def _caption(shape: _Shape) -> str:
-    text = "Squares are hosts, circles routers. Below: each path from end host to end host; thick where a mechanism carries it."
+    text = (
+        "Squares are hosts, circles routers. Below: each path from end host to end host; thick where a mechanism "
+        "carries it."
+    )
     common = _common_label(shape)
     if common is not None:
         text += f" Links without a label: {', '.join(common.splitlines())}."
@@ -140,7 +143,8 @@ def _draw(context: Context, shape: _Shape) -> Picture:
 def _links(
     axes: Axes, places: Layout, topology: Topology, labels: dict[str, str], at: At, step_in: float, radius_in: float
 ) -> None:
-    """All links, and their labels where they do not cover one another: bent links first, since they have least choice."""
+    """All links, and their labels where they do not cover one another: bent links first, since they have least
+    choice."""
     lines = []
     cells = list(places.cells.values())
     for link in topology.links:

@@ -35,11 +35,12 @@ def drawings(context: Context, published: Sequence[PublishedComparison]) -> list
             name=f"published{f'-{number}' if len(pages) > 1 else ''}",
             title=f"Published values and ours{f' ({number} of {len(pages)})' if len(pages) > 1 else ''}",
             caption=(
-                f"Diamonds: as the paper printed them. Dots: this run, with {context.confidence} confidence intervals. Papers were measured on the "
-                "hardware of their time: absolute values differ, so it is the order and the ratios that are compared."
+                f"Diamonds: as the paper printed them. Dots: this run, with {context.confidence} confidence intervals. "
+                "Papers were measured on the hardware of their time: absolute values differ, so it is the order and "
+                "the ratios that are compared."
             ),
             section="published",
-            main=number == 1,
+            rank=0 if number == 1 else number,
             draw=lambda page=page, number=number: _Published(page, number, len(pages)).draw(),  # type: ignore[misc]
         )
         for number, page in enumerate(pages, start=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 from ...model.errors import WriteError
@@ -10,6 +11,8 @@ from ...model.finding import Analysis
 from ...store import Run
 from .drawing import Picture
 from .style import house_style
+
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 KINDS = ("svg", "pdf", "png")
 
@@ -47,4 +50,5 @@ def render(picture: Picture, kind: str) -> bytes:
     content = io.BytesIO()
     with house_style():
         picture.figure.savefig(content, format=kind, metadata=metadata[kind])
-    return content.getvalue()
+    # XML has no way to write these, and matplotlib writes what it is given.
+    return _CONTROL.sub(b"", content.getvalue()) if kind == "svg" else content.getvalue()

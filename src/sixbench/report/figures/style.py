@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 import textwrap
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -29,6 +30,8 @@ WIDTH_IN = 7.2
 
 INK, MUTED, FAINT, BAND, NOISE = "#1f2933", "#5f6b76", "#d5dadf", "#e9edf0", "#fae8bf"
 
+LineStyle = Literal["-", ":"] | tuple[float, Sequence[float]]
+_LINES: tuple[LineStyle, ...] = ("-", (0, (6, 1.5)), (0, (6, 1.5, 1, 1.5)), (0, (2, 1)))
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
@@ -36,7 +39,7 @@ VERDICT_COLOURS = {"higher": "#332288", "lower": "#882255", "equivalent": "#2f8f
 """From Paul Tol's muted palette: not the colours of paths."""
 VERDICT_MARKERS = {"higher": ">", "lower": "<", "equivalent": "s", "inconclusive": "o"}
 
-_RC: dict[str, Any] = {
+_RC: dict[Any, Any] = {
     "font.family": ["DejaVu Sans"],
     "font.size": 8,
     "axes.titlesize": 8.5,
@@ -74,6 +77,7 @@ _RC: dict[str, Any] = {
     "figure.dpi": 100,
     "savefig.dpi": 200,
     "savefig.facecolor": "white",
+    "text.parse_math": False,  # a dollar in a name is a dollar
     "svg.fonttype": "none",
     "svg.hashsalt": "sixbench",
     "pdf.fonttype": 42,
@@ -87,10 +91,12 @@ _RC: dict[str, Any] = {
 @contextmanager
 def house_style() -> Iterator[None]:
     """Figures are made and saved in here, whatever the user's own matplotlib settings are."""
-    with mpl.rc_context():
+    with mpl.rc_context(), warnings.catch_warnings():
+        # Names in scripts that the font lacks are drawn as boxes in PNG and PDF; in pages the reader's fonts have them.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         mpl.rcdefaults()
-        mpl.rcParams.update(_RC)
-        yield
+        with mpl.rc_context(_RC):
+            yield
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +106,7 @@ class PathStyle:
     name: str
     colour: str
     marker: str
-    line: str
+    line: LineStyle
     hollow: bool
 
     @property
@@ -110,7 +116,8 @@ class PathStyle:
 
 
 def path_styles(experiment: Experiment) -> dict[str, PathStyle]:
-    """Styles by path, in the order of the experiment. From the eighth path on colours come again with other lines and markers."""
+    """Styles by path, in the order of the experiment. From the eighth path on colours come again with other lines and
+    markers."""
     styles: dict[str, PathStyle] = {}
     real = [path for path in experiment.paths if path.aa_of is None]
     for index, path in enumerate(real):
@@ -119,7 +126,7 @@ def path_styles(experiment: Experiment) -> dict[str, PathStyle]:
             name=path.name,
             colour=_COLOURS[index % len(_COLOURS)],
             marker=_MARKERS[(index + again) % len(_MARKERS)],
-            line=("-", "-.", (0, (5, 1)), (0, (3, 1, 1, 1)))[again % 4] if again else "-",  # type: ignore[arg-type]
+            line=_LINES[again % len(_LINES)],
             hollow=False,
         )
     for path in experiment.paths:
@@ -216,7 +223,8 @@ def _fraction(value: float, low: float, high: float, *, logarithmic: bool) -> fl
 
 
 def _sparse(places: Sequence[float], widths: Sequence[float]) -> list[int]:
-    """Indices of labels that do not touch one another: the last one first, since it is the one that readers look for."""
+    """Indices of labels that do not touch one another: the last one first, since it is the one that readers look
+    for."""
     kept: list[int] = []
     left_edge = float("inf")
     for index in reversed(range(len(places))):
@@ -235,14 +243,13 @@ def factor_label(column: str, values: Sequence[float]) -> str:
 def log_ticks(low: float, high: float, width_in: float, label_in: float = 0.52) -> list[float]:
     """Round numbers on a logarithmic axis of that width, as many as have room for labels of that width."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks: list[float] = []
     for steps in ((1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0), (1.0, 2.0, 3.0, 5.0), (1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
         ticks = [tick for power in powers for step in steps if low <= (tick := step * 10.0**power) <= high]
         places = [math.log(tick / low) / math.log(high / low) * width_in for tick in ticks]
         if all(after - before >= label_in for before, after in pairwise(places)):
-            break
-    else:
-        return ticks[:: math.ceil(len(ticks) * label_in / width_in)]
-    return ticks
+            return ticks
+    return ticks[:: math.ceil(len(ticks) * label_in / width_in)]
 
 
 def wrapped(text: str, width_in: float) -> str:
@@ -252,8 +259,8 @@ def wrapped(text: str, width_in: float) -> str:
 
 
 def change_limits(centres: Sequence[float], ends: Sequence[float], margin: float) -> tuple[float, float]:
-    """Ends of an axis of changes: holds no difference, the margin, all changes, and their intervals unless these are so wide that nothing
-    else could be told apart; such run off the edge."""
+    """Ends of an axis of changes: holds no difference, the margin, all changes, and their intervals unless these are
+    so wide that nothing else could be told apart; such run off the edge."""
     low, high = min([-margin, 0.0, *centres]), max([margin, 0.0, *centres])
     reach = 1.5 * (high - low) or max([abs(end) for end in ends], default=0.0) or 1.0
     low = min([low, *(max(end, low - reach) for end in ends)])

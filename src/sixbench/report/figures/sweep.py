@@ -1,4 +1,5 @@
-"""Values against a swept factor: absolute above, the change against the baseline below, one panel a combination of the other factors."""
+"""Values against a swept factor: absolute above, the change against the baseline below, one panel a combination of
+the other factors."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ _LABEL_IN = 0.47
 
 
 def drawings(context: Context, items: Sequence[Measured], primary: str | None) -> list[Drawing]:
-    """One figure a metric (several where it has many panels) for the metrics of a workload of which a numeric factor varies."""
+    """One figure a metric (several where it has many panels) for the metrics of a workload of which a numeric factor
+    varies."""
     found = []
     for item in items:
         pages = [item.panels[start : start + MOST_PANELS] for start in range(0, len(item.panels), MOST_PANELS)]
@@ -41,7 +43,7 @@ def drawings(context: Context, items: Sequence[Measured], primary: str | None) -
                     caption=_caption(context, item, panels),
                     section="workload",
                     workload=item.workload,
-                    main=item.metric == primary and number == 1,
+                    rank=0 if item.metric == primary and number == 1 else number,
                     draw=lambda item=item, panels=panels, page=page: _Sweep(context, item, panels, page).draw(),  # type: ignore[misc]
                 )
             )
@@ -61,8 +63,9 @@ def _caption(context: Context, item: Measured, panels: list[Panel]) -> str:
         )
     if compared:
         text += (
-            f" Below: change against {context.experiment.baseline}, paired by block, with its {context.confidence} interval;"
-            f" the grey band is the margin of ±{100 * context.margin:g} % within which paths count as equivalent."
+            f" Below: change against {context.experiment.baseline}, paired by block, with its {context.confidence} "
+            f"interval; the grey band is the margin of ±{100 * context.margin:g} % within which paths count as "
+            "equivalent."
         )
     if theory:
         text += " Dashed: theory."
@@ -130,7 +133,8 @@ class _Sweep:
         axes.yaxis.set_label_coords(-_LABEL_IN / self.width_in, 0.5)
 
     def _shared_top(self) -> float | None:
-        """The top of all value axes, where panels are of one order of magnitude; None: each has its own scale and unit."""
+        """The top of all value axes, where panels are of one order of magnitude; None: each has its own scale and
+        unit."""
         tops = [max((e.value for e in panel.estimates), default=0.0) for panel in self.panels]
         if _is_logarithmic(self.item) or min(tops) <= 0 or max(tops) > 5 * min(tops):
             return None
@@ -251,7 +255,8 @@ class _Sweep:
         gid: str,
         dodge_points: float = 0.0,
     ) -> None:
-        """A line with error bars. Where paths coincide, later ones are smaller and on top; `dodge_points` moves them apart."""
+        """A line with error bars. Where paths coincide, later ones are smaller and on top; `dodge_points` moves them
+        apart."""
         if not points:
             return
         shift = (order - (of - 1) / 2) * dodge_points / 72

@@ -70,7 +70,7 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
 
 
 def _caption(left_out: int) -> str:
-    text = "Thin: valid trials, the first of each path; thick: their median. Time is since the start of the measured window."
+    text = "Thin: valid trials, the first of each path; thick: their median. Time is since the measured window opened."
     return f"{text} {words.count(left_out, 'more panel')} not shown." if left_out > 0 else text
 
 

@@ -11,11 +11,9 @@ use crate::histogram::Times;
 use crate::ledger::MAX_SEQUENCES;
 use crate::params::SECOND_NS;
 
-/// Datagrams to be sent in one go at most when several are due.
-const MOST_DUE_AT_ONCE: u64 = 64;
-/// Datagrams to be sent in one go where there is no schedule. They leave one after the other, so that more would make the
-/// send time in the last of them a lie.
-const UNPACED_AT_ONCE: u64 = 32;
+/// Datagrams to be sent by one system call at most. They leave one after the other, some 4 us each, while all carry the
+/// time before the call: with 32 the median delay on an idle veth was 59 us, with 4 it was 7 us, at the same rate.
+const MOST_AT_ONCE: u64 = 4;
 /// With a schedule and a duration: how long after the end what was due before it may still be sent.
 const GRACE_NS: u64 = SECOND_NS;
 
@@ -67,14 +65,14 @@ impl Flow {
         if left == 0 || self.duration_ns.is_some_and(|duration_ns| since_start_ns >= duration_ns + grace_ns) {
             return Next::End;
         }
-        let Some(schedule) = self.schedule else { return Next::Send(left.min(UNPACED_AT_ONCE)) };
+        let Some(schedule) = self.schedule else { return Next::Send(left.min(MOST_AT_ONCE)) };
         let slots = self.slots(schedule);
         if self.slots_used >= slots {
             return Next::End;
         }
         match schedule.due_by(since_start_ns).min(slots).saturating_sub(self.slots_used) {
             0 => Next::WaitUntil(self.start_ns.saturating_add(schedule.due_ns(self.slots_used))),
-            due => Next::Send(due.min(left).min(MOST_DUE_AT_ONCE)),
+            due => Next::Send(due.min(left).min(MOST_AT_ONCE)),
         }
     }
 
@@ -130,9 +128,7 @@ impl Flow {
         if let Some((first_ns, last_ns)) = self.first_and_last_ns {
             result.insert("started_ns".into(), first_ns.into());
             result.insert("ended_ns".into(), last_ns.into());
-            if self.sent > 1 {
-                result.insert("measured_ns".into(), (last_ns - first_ns).into());
-            }
+            result.insert("measured_ns".into(), (last_ns - first_ns).into());
         }
         if let Some(schedule) = self.schedule {
             result.insert("lateness".into(), self.lateness.to_json());
@@ -170,13 +166,13 @@ mod tests {
     #[test]
     fn what_is_overdue_is_sent_in_batches_until_the_grace_is_over() {
         let mut flow = every_ms(None, Some(1000 * MS));
-        assert_eq!(flow.next(1500 * MS), Next::Send(64));
-        flow.note_sent(&[1500 * MS; 64]);
-        assert_eq!(flow.next(2999 * MS), Next::Send(64));
+        assert_eq!(flow.next(1500 * MS), Next::Send(4));
+        flow.note_sent(&[1500 * MS; 4]);
+        assert_eq!(flow.next(2999 * MS), Next::Send(4));
         assert_eq!(flow.next(3000 * MS), Next::End);
         let mut result = Map::new();
         flow.write_to(&mut result);
-        assert_eq!((&result["sent"], &result["unsent"]), (&64.into(), &936.into()));
+        assert_eq!((&result["sent"], &result["unsent"]), (&4.into(), &996.into()));
     }
 
     #[test]
@@ -191,14 +187,14 @@ mod tests {
 
     #[test]
     fn without_a_rate_it_ends_on_time_or_at_the_count() {
-        let mut flow = Flow::new(None, Some(40), None);
-        assert_eq!(flow.next(0), Next::Send(32));
-        flow.note_sent(&[1; 32]);
-        assert_eq!(flow.next(5), Next::Send(8));
-        flow.note_sent(&[2; 8]);
+        let mut flow = Flow::new(None, Some(6), None);
+        assert_eq!(flow.next(0), Next::Send(4));
+        flow.note_sent(&[1; 4]);
+        assert_eq!(flow.next(5), Next::Send(2));
+        flow.note_sent(&[2; 2]);
         assert_eq!(flow.next(5), Next::End);
         let flow = Flow::new(None, None, Some(MS));
-        assert_eq!(flow.next(MS - 1), Next::Send(32));
+        assert_eq!(flow.next(MS - 1), Next::Send(4));
         assert_eq!(flow.next(MS), Next::End);
     }
 }

@@ -131,8 +131,8 @@ impl Account {
         }
         put("unique_bytes", (ledger.unique() * datagram_bytes).into());
         let measured_ns = self.window.map_or(0, |window| window.last_ns - window.first_ns);
-        if ledger.unique() > 1 {
-            put("measured_bytes", ((ledger.unique() - 1) * datagram_bytes).into());
+        if self.window.is_some() {
+            put("measured_bytes", (ledger.unique().saturating_sub(1) * datagram_bytes).into());
             put("measured_ns", measured_ns.into());
         }
         put("user_timestamps", self.user_timestamps.into());

@@ -15,9 +15,11 @@ use crate::workloads::server_span::{QUIET, ServerSpan};
 use crate::workloads::thread_server::{Control, Order, ThreadServer};
 use crate::{Error, Result, clock};
 
-/// The receive buffer where none is asked for: a burst of a few thousand small datagrams while this thread waits for a
-/// core is no loss on the path.
-const DEFAULT_RCVBUF_BYTES: usize = 4 << 20;
+/// The receive buffer where none is asked for, at least: what comes while this thread waits for a core is no loss on the
+/// path.
+const MIN_DEFAULT_RCVBUF_BYTES: usize = 4 << 20;
+/// As many datagrams as it has room for, at least.
+const DEFAULT_RCVBUF_DATAGRAMS: usize = 512;
 /// Datagrams taken by one system call.
 const AT_ONCE: usize = 32;
 /// `finish` takes so long a silence for the end ...
@@ -26,7 +28,8 @@ const SILENCE_NS: u64 = 250_000_000;
 const FIRST_SILENCE_NS: u64 = 2_000_000_000;
 
 pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result<Box<dyn Server>> {
-    let rcvbuf_bytes = settings.buffers.rcvbuf_bytes.or(Some(DEFAULT_RCVBUF_BYTES));
+    let default_bytes = MIN_DEFAULT_RCVBUF_BYTES.max(DEFAULT_RCVBUF_DATAGRAMS * settings.datagram_bytes);
+    let rcvbuf_bytes = settings.buffers.rcvbuf_bytes.or(Some(default_bytes));
     let socket = datagram_socket::udp(endpoint.address, Buffers { rcvbuf_bytes, ..settings.buffers })?;
     datagram_socket::note_receive_times(&socket)?;
     datagram_socket::note_drops(&socket)?;

@@ -1,0 +1,78 @@
+"""What tests share: hypothesis without deadlines (a busy machine is no bug), experiments from text, the command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from sixbench.cli.main import main
+from sixbench.lab.mechanisms import MECHANISMS
+from sixbench.model.errors import ExperimentError
+from sixbench.model.experiment import Experiment
+from sixbench.plan.experiment_file import read_experiment
+from sixbench.plan.yaml_source import parse_yaml
+
+settings.register_profile("sixbench", deadline=None)
+settings.load_profile("sixbench")
+
+SMALL = """\
+experiment: small
+topology:
+  nodes: {h1: host, r1: router, h2: host}
+  links:
+    - {endpoints: [h1, r1]}
+    - {endpoints: [r1, h2]}
+paths: {ipv4: native4, ipv6: native6}
+workloads: [tcp-rr]
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Done:
+    """A command that ran in this process."""
+
+    exit: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture(scope="session")
+def small() -> str:
+    """The text of an experiment with two hosts, a router and one workload."""
+    return SMALL
+
+
+@pytest.fixture(scope="session")
+def read() -> Callable[[str], Experiment]:
+    """Reads an experiment from text."""
+    return lambda text: read_experiment(parse_yaml(text, "test.yaml"), MECHANISMS)
+
+
+@pytest.fixture(scope="session")
+def problems() -> Callable[[str], list[str]]:
+    """What is wrong with an experiment, one line a problem; empty if nothing is."""
+
+    def find(text: str) -> list[str]:
+        try:
+            read_experiment(parse_yaml(text, "test.yaml"), MECHANISMS)
+        except ExperimentError as error:
+            return str(error).splitlines()
+        return []
+
+    return find
+
+
+@pytest.fixture
+def sixbench(capfd: pytest.CaptureFixture[str]) -> Callable[..., Done]:
+    """Runs `sixbench` with these arguments in this process."""
+
+    def run(*arguments: str | Path) -> Done:
+        code = main([str(argument) for argument in arguments])
+        captured = capfd.readouterr()
+        return Done(exit=code, stdout=captured.out, stderr=captured.err)
+
+    return run

@@ -1,0 +1,120 @@
+"""Automatic addresses: predictable, from the benchmarking prefixes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from ipaddress import IPv4Interface, IPv4Network, IPv6Interface, IPv6Network
+
+import pytest
+
+from sixbench.model.experiment import Experiment
+from sixbench.plan.addressing import MAX_LINKS, link_ipv4, link_ipv6
+
+
+def test_the_first_links() -> None:
+    assert link_ipv4(0) == (IPv4Interface("198.18.0.1/24"), IPv4Interface("198.18.0.2/24"))
+    assert link_ipv4(256) == (IPv4Interface("198.19.0.1/24"), IPv4Interface("198.19.0.2/24"))
+    assert link_ipv6(0) == (IPv6Interface("2001:2::1/64"), IPv6Interface("2001:2::2/64"))
+    assert link_ipv6(16) == (IPv6Interface("2001:2:0:10::1/64"), IPv6Interface("2001:2:0:10::2/64"))
+
+
+def test_every_link_has_a_prefix_of_its_own_in_the_benchmarking_pools() -> None:
+    networks = [link_ipv4(index)[0].network for index in range(MAX_LINKS)]
+    assert len(set(networks)) == MAX_LINKS == 512
+    assert all(network.subnet_of(IPv4Network("198.18.0.0/15")) for network in networks)
+    networks6 = [link_ipv6(index)[1].network for index in range(MAX_LINKS)]
+    assert len(set(networks6)) == MAX_LINKS
+    assert all(network.subnet_of(IPv6Network("2001:2::/48")) for network in networks6)
+
+
+def test_the_pool_has_an_end() -> None:
+    with pytest.raises(ValueError, match="512 prefixes of /24; give the addresses of further links by hand"):
+        link_ipv4(MAX_LINKS)
+
+
+def test_more_links_need_addresses_by_hand(problems: Callable[[str], list[str]]) -> None:
+    nodes = ", ".join(f"r{i}: router" for i in range(514))
+    links = ", ".join(
+        f"{{endpoints: [r{i}, r{i + 1}]HAND}}" if i == 512 else f"{{endpoints: [r{i}, r{i + 1}]}}" for i in range(513)
+    )
+    text = f"topology:\n  nodes: {{h1: host, h2: host, {nodes}}}\n  links: [{links}]\n"
+    rest = "paths: {a: native4}\nworkloads: [ping]\n"
+    assert problems(text.replace("HAND", "") + rest) == [
+        "test.yaml:3: topology.links.512: the pool 198.18.0.0/15 has 512 prefixes of /24; "
+        "give the addresses of further links by hand"
+    ]
+    [found] = problems(text.replace("HAND", ", ipv4: [10.0.0.1/24, 10.0.0.2/24]") + rest)
+    assert "no way leads from" in found
+
+
+HAND = """
+topology:
+  nodes: {{h1: host, r1: router, h2: host}}
+  links:
+    - {{endpoints: [h1, r1], {first}}}
+    - {{endpoints: [r1, h2], {second}}}
+paths: {{a: native4}}
+workloads: [ping]
+"""
+
+
+def test_addresses_by_hand(read: Callable[[str], Experiment]) -> None:
+    topology = read(
+        HAND.format(first="ipv4: [10.0.0.1/31, 10.0.0.0/31]", second='ipv6: ["fd00::1/64", "fd00::2/64"]')
+    ).topologies[0]
+    assert [str(end.ipv4) for link in topology.links for end in link.ends] == [
+        *("10.0.0.1/31", "10.0.0.0/31", "198.18.1.1/24", "198.18.1.2/24"),
+    ]
+    assert [str(end.ipv6) for link in topology.links for end in link.ends] == [
+        *("2001:2::1/64", "2001:2::2/64", "fd00::1/64", "fd00::2/64"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("addresses", "message"),
+    [
+        ("ipv4: [10.0.0.1/24, 10.0.0.1/24]", "ipv4: both ends have the address 10.0.0.1; give them two"),
+        ("ipv4: [10.0.0.1/24, 10.0.1.1/24]", "ipv4: 10.0.0.1/24 and 10.0.1.1/24 are not in one prefix"),
+        ("ipv4: [10.0.0.1/24, 10.0.0.2/25]", "are not in one prefix"),
+        ("ipv4: [10.0.0.1, 10.0.0.2/24]", 'ipv4.0: "10.0.0.1" has no prefix length; write it as 10.0.0.1/24'),
+        ("ipv4: [10.0.0.1/255.255.255.0, 10.0.0.2/24]", "no prefix length but a mask; write it as 10.0.0.1/24"),
+        ("ipv4: [10.0.0.1/0.0.0.255, 10.0.0.2/24]", "no prefix length but a mask; write it as 10.0.0.1/24"),
+        ("ipv4: [10.0.0.1/33, 10.0.0.2/33]", 'ipv4.0: "10.0.0.1/33" is not an address with a prefix length: '),
+        ("ipv4: [10.0.0.1/0, 10.0.0.2/0]", "ipv4.0: a prefix length of 0 cannot be that of a link: from 8 to 31"),
+        ("ipv4: [10.0.0.1/32, 10.0.0.2/32]", "a prefix length of 32 cannot be that of a link"),
+        ("ipv4: [10.0.0.0/24, 10.0.0.2/24]", "ipv4.0: 10.0.0.0 cannot be the address of one end of a link"),
+        ("ipv4: [10.0.0.255/24, 10.0.0.2/24]", "10.0.0.255 cannot be"),
+        ("ipv4: [224.0.0.1/24, 224.0.0.2/24]", "224.0.0.1 cannot be"),
+        ("ipv4: [127.0.0.1/8, 127.0.0.2/8]", "127.0.0.1 cannot be"),
+        ("ipv4: [0.0.0.1/8, 0.0.0.2/8]", "0.0.0.1 cannot be"),
+        ("ipv4: [10.0.0.1/24]", "ipv4: two addresses with prefix lengths, in the order of endpoints, such as"),
+        ("ipv4: 10.0.0.1/24", "ipv4: two addresses with prefix lengths, in the order of endpoints, such as"),
+        ("ipv4: ", "not nothing"),
+        ("ipv4: [1, 2]", "ipv4.0: 1 is not an address with a prefix length"),
+        ("ipv4: [[], null]", "ipv4.0: a list is not an address with a prefix length"),
+        ('ipv4: ["fd00::1/64", "fd00::2/64"]', 'ipv4.0: "fd00::1/64" is not an address with a prefix length: '),
+        ("ipv6: [10.0.0.1/24, 10.0.0.2/24]", "ipv6.0: "),
+        ('ipv6: ["fd00::1", "fd00::2"]', "write it as fd00::1/64"),
+        ('ipv6: ["fe80::1/64", "fe80::2/64"]', "ipv6.0: fe80::1 cannot be the address of one end of a link"),
+        ('ipv6: ["fe80::1%eth0/64", "fe80::2/64"]', "ipv6.0: "),
+        ('ipv6: ["ff02::1/64", "ff02::2/64"]', "ff02::1 cannot be"),
+        ('ipv6: ["::1/64", "::2/64"]', "::1 cannot be"),
+        ('ipv6: ["::ffff:1.2.3.4/96", "::ffff:1.2.3.5/96"]', "cannot be the address of one end"),
+        ('ipv6: ["fd00::/64", "fd00::2/64"]', "fd00:: cannot be"),
+        ("ipv4: [198.18.1.5/24, 198.18.1.6/24]", 'the prefix 198.18.1.0/24 overlaps 198.18.1.0/24 of the link "r1-h2"'),
+        ("ipv4: [198.18.9.5/15, 198.18.1.6/15]", 'the prefix 198.18.0.0/15 overlaps 198.18.1.0/24 of the link "r1-h2"'),
+        ('ipv6: ["2001:2:0:1::8/80", "2001:2:0:1::9/80"]', "overlaps 2001:2:0:1::/64 of the link"),
+    ],
+)
+def test_addresses_that_cannot_be(problems: Callable[[str], list[str]], addresses: str, message: str) -> None:
+    found = problems(HAND.format(first=addresses, second="mtu: 1500"))
+    assert 1 <= len(found) <= 2, "one for each address at most"
+    assert all(line.startswith("test.yaml:5: topology.links.0.ip") for line in found)
+    assert message in found[0]
+
+
+def test_of_two_that_overlap_the_later_is_told(problems: Callable[[str], list[str]]) -> None:
+    [found] = problems(HAND.format(first="ipv4: [10.1.0.1/24, 10.1.0.2/24]", second="ipv4: [10.0.0.1/8, 10.0.0.2/8]"))
+    assert found.startswith(
+        "test.yaml:6: topology.links.1.ipv4: the prefix 10.0.0.0/8 overlaps 10.1.0.0/24 of the link"
+    )
