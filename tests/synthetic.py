@@ -91,7 +91,7 @@ def standard(blocks: int = 6) -> Synthetic:
 
 
 def small(blocks: int = 4) -> Synthetic:
-    """A bulk transfer at two message sizes and an echo, with one invalid and one failed trial: little enough to read in full."""
+    """A bulk transfer at two message sizes and an echo, one trial invalid and one failed: little enough to read."""
     workloads: list[tuple[str, dict[str, list[Scalar]]]] = [
         ("tcp-stream", {"message_bytes": [64, 65536]}),
         ("ping", {}),

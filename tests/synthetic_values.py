@@ -130,11 +130,18 @@ def evidence(path: NetworkPath, link_used: Link) -> dict[str, Any]:
     layers.append(
         {"kind": "tcp", "bytes": 32, "source_port": 40000, "destination_port": 5001, "payload_bytes": payload_bytes}
     )
-    ipv4_on_wire = path.mechanism != "native6"
+    claimed = {"native4": "ipv4", "native6": "ipv6"}.get(path.mechanism, "ipv6 in ipv4")
+    outermost = claimed.split()[-1]
     return {
         "link": link_used.name,
-        "families": {"ipv4": 214 if ipv4_on_wire else 0, "ipv6": 0 if ipv4_on_wire else 214},
+        "node": link_used.ends[0].node,
+        "interface": link_used.ends[0].name,
+        "claimed": claimed,
+        "stacks": {claimed: 64},
+        "families": {kind: 64 if kind == outermost else 0 for kind in ("ipv4", "ipv6")},
+        "captured_packets": 64,
+        "capture_dropped": 0,
         "max_ip_bytes": link_used.mtu_bytes,
-        "interfaces": {"r1.eth1": {"tx_packets": 41_000, "tx_bytes": 61_500_000}},
-        "packets": [layers],
+        "packets": [{"wire_bytes": link_used.mtu_bytes + 14, "layers": layers}],
+        "counters": {link_used.ends[0].node: {"Ip.ForwDatagrams": 41_000}},
     }

@@ -128,9 +128,9 @@ class Agent:
         except (ValueError, RecursionError):
             message = None
         match message:
-            case {"id": int(request_id), "ok": dict(result)} if "error" not in message:
+            case {"id": int(request_id), "ok": dict(result)} if type(request_id) is int and "error" not in message:
                 self._settle(request_id, result)
-            case {"id": int(request_id), "error": dict(error)} if "ok" not in message:
+            case {"id": int(request_id), "error": dict(error)} if type(request_id) is int and "ok" not in message:
                 words = f"{self.name}: {error.get('message', 'no reason given')}"
                 self._settle(request_id, AgentError(str(error.get("code", "internal")), words))
             case _:
@@ -229,6 +229,7 @@ class AgentHub:
     def stop(self, agents: list[Agent]) -> None:
         """Ends agents, and waits until they are gone with their namespaces."""
         for agent in agents:
+            agent._end("agent-died", "was ended")
             with contextlib.suppress(OSError):
                 assert agent._process.stdin is not None
                 agent._process.stdin.close()
@@ -239,7 +240,6 @@ class AgentHub:
             except subprocess.TimeoutExpired:
                 agent._process.kill()
                 agent._process.wait()
-            agent._end("agent-died", "was ended")
             self._agents.pop(agent.pid, None)
 
     def close(self) -> None:

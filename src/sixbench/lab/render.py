@@ -49,6 +49,9 @@ BASE_SYSCTL = {
 """Of every node. Metrics are not saved so that a trial does not start with what the one before it learned; ports are
 reused so that connection rates can be measured for minutes."""
 
+FIRST_INTERFACE = 10
+"""Number of the first interface; lower ones are the namespace's own."""
+
 ROUTER_SYSCTL = {"net.ipv4.ip_forward": "1", "net.ipv6.conf.all.forwarding": "1"}
 
 
@@ -80,8 +83,8 @@ def render(topology: Topology) -> dict[str, NodeScript]:
     for index, link in enumerate(topology.links):
         first, second = link.ends
         links[first.node].append(
-            f"link add name {first.name} address {_mac(index, 1)} type veth "
-            f"peer name {second.name} address {_mac(index, 2)} netns {{pid:{second.node}}}"
+            f"link add name {first.name} index {_number(index, 0)} address {_mac(index, 1)} type veth "
+            f"peer name {second.name} index {_number(index, 1)} address {_mac(index, 2)} netns {{pid:{second.node}}}"
         )
     return {
         name: NodeScript(
@@ -142,6 +145,12 @@ def fill_pids(text: str, pids: Mapping[str, str]) -> str:
     for name, pid in pids.items():
         text = text.replace(f"{{pid:{name}}}", pid)
     return text
+
+
+def _number(link: int, end: int) -> int:
+    """Interface numbers that differ at the two ends: where they are the same, Linux takes the veth for no stacked device and
+    may wait up to a second (linkwatch) before its carrier counts, and IPv6 does nothing until then."""
+    return FIRST_INTERFACE + 2 * link + end
 
 
 def _mac(link: int, end: int) -> str:

@@ -74,10 +74,9 @@ def _check_columns(
     columns = [factors.by_key[key].column for key in keys]
     for column in columns:
         if column in _TAKEN_COLUMNS:
-            reader.problem(
-                ("factors",),
-                f"a factor would be called {column} in the results, which has a meaning already; rename it",
-            )
+            name = factors.name_of(column)
+            words = f"${name} would be called {column} in the results, where that means something else"
+            reader.problem(("factors", name), f"{words}; give it another name, such as swept-{name}")
         elif columns.count(column) > 1 and column.startswith("link_"):
             reader.problem(
                 ("topology", "links"),

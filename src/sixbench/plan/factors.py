@@ -92,6 +92,11 @@ class Factors:
             value = self.declared.get(value[1:])
         return (value[0] if value else None) if isinstance(value, list) else value
 
+    def name_of(self, column: str) -> str:
+        """The name of the shared factor of that column; the column itself where it is none's."""
+        named = ((name, self.by_key.get(("$", name))) for name in self.declared)
+        return next((name for name, factor in named if factor is not None and factor.column == column), column)
+
     def unused(self) -> list[str]:
         """Declared factors that nothing refers to."""
         return [name for name in self.declared if name not in self.used]

@@ -47,7 +47,7 @@ class _Phrase:
         )
 
     def several(self, findings: list[Finding]) -> Answer:
-        """How often each verdict, and the largest difference in full."""
+        """How often each verdict, and the largest difference of those that are decided."""
         swept = rows.varying(findings)
         places = f"levels of {words.factor(swept[0])}" if len(swept) == 1 else "combinations of levels"
         if all(finding.n < 2 for finding in findings):
@@ -67,14 +67,15 @@ class _Phrase:
             "higher": f"{_direction(findings[0], up=True)} than over {findings[0].baseline}",
             "lower": f"{_direction(findings[0], up=False)} than over {findings[0].baseline}",
             "equivalent": f"equivalent to that over {findings[0].baseline} within {self._margin}",
-            "inconclusive": "not decided",
+            "inconclusive": "undecided",
         }
-        order = sorted(counts, key=lambda verdict: -counts[verdict])
+        order = sorted(counts, key=lambda verdict: (verdict == "inconclusive", -counts[verdict]))
         parts = [f"{said[verdict]} at {_of(counts[verdict], total, places)}" for verdict in order[:1]]
         parts += [f"{said[verdict]} at {counts[verdict]}" for verdict in order[1:]]
         text = f"{_subject(findings[0])} is {words.listing(parts)}"
-        extreme = max(findings, key=_distance)
-        if _distance(extreme) > 0:
+        decided = [finding for finding in findings if finding.verdict != "inconclusive"]
+        extreme = max(decided, key=_distance, default=None)
+        if extreme is not None and _distance(extreme) > 0:
             at = words.levels(extreme.levels, swept)
             text += (
                 f"; the difference is largest at {at}: {rows.row(extreme).change}{self._ci(extreme)}{_theory(extreme)}"
@@ -97,6 +98,9 @@ class _Phrase:
                 return f"is equivalent to that over {finding.baseline} within {self._margin}: {change}{ci}"
         if finding.n < 2:
             return f"cannot be compared with that over {finding.baseline}: {_too_few(finding)}"
+        if _excludes_none(finding):
+            doubt = "which is not certain among so many comparisons"
+            return f"may differ from that over {finding.baseline}: {change}{ci}, {doubt}"
         return f"may or may not differ from that over {finding.baseline}: {change}{ci} excludes neither"
 
     def _ci(self, finding: Finding) -> str:
@@ -115,6 +119,13 @@ def _subject(finding: Finding) -> str:
 def _direction(finding: Finding, *, up: bool) -> str:
     longer, shorter = _ADJECTIVES.get(finding.unit, ("higher", "lower"))
     return longer if up else shorter
+
+
+def _excludes_none(finding: Finding) -> bool:
+    """Whether the interval by itself leaves no difference out: only the adjustment made the verdict inconclusive."""
+    low, high = words.finite(finding.ci_low), words.finite(finding.ci_high)
+    none = 0.0 if finding.ratio is None else 1.0
+    return low is not None and high is not None and (low > none or high < none)
 
 
 def _theory(finding: Finding) -> str:

@@ -52,6 +52,8 @@ class PathEvidence:
     Attributes:
         trials: how many carry evidence.
         links: where it was looked for.
+        claimed: what the mechanism puts on the wire, such as `ipv6 in ipv4`.
+        seen: packets by their IP headers, added up over trials, named as in `claimed`.
         families: packets by family, such as `{"ipv4": 214}`, added up over trials; families with none are left out.
         max_ip_bytes: the largest IP packet seen.
         stacks: packets captured by their headers, most frequent first.
@@ -63,6 +65,8 @@ class PathEvidence:
     engines: list[str]
     trials: int = 0
     links: list[str] = field(default_factory=list)
+    claimed: list[str] = field(default_factory=list)
+    seen: dict[str, int] = field(default_factory=dict)
     families: dict[str, int] = field(default_factory=dict)
     max_ip_bytes: int | None = None
     stacks: dict[str, int] = field(default_factory=dict)
@@ -80,7 +84,9 @@ def by_path(run: Run) -> list[PathEvidence]:
 
 def _summary(path: str, mechanism: str, trials: list[TrialRecord]) -> PathEvidence:
     links: dict[str, None] = {}
+    claimed: dict[str, None] = {}
     families: dict[str, int] = {}
+    seen: dict[str, int] = {}
     sizes: list[int] = []
     stacks: dict[str, int] = {}
     largest: Stack | None = None
@@ -88,9 +94,10 @@ def _summary(path: str, mechanism: str, trials: list[TrialRecord]) -> PathEviden
     for evidence in carrying:
         if isinstance(evidence.get("link"), str):
             links.setdefault(evidence["link"])
-        for family, packets in _mapping(evidence.get("families")).items():
-            if isinstance(packets, int) and packets > 0:
-                families[family] = families.get(family, 0) + packets
+        if isinstance(evidence.get("claimed"), str):
+            claimed.setdefault(evidence["claimed"])
+        _add(families, evidence.get("families"))
+        _add(seen, evidence.get("stacks"))
         if isinstance(evidence.get("max_ip_bytes"), int):
             sizes.append(evidence["max_ip_bytes"])
         for stack in _stacks(evidence):
@@ -103,6 +110,8 @@ def _summary(path: str, mechanism: str, trials: list[TrialRecord]) -> PathEviden
         engines=list(dict.fromkeys(trial.engine for trial in trials if trial.engine)),
         trials=len(carrying),
         links=list(links),
+        claimed=list(claimed),
+        seen=seen,
         families=families,
         max_ip_bytes=max(sizes, default=None),
         stacks=dict(sorted(stacks.items(), key=lambda item: -item[1])),
@@ -134,8 +143,11 @@ def _whole(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+def _add(total: dict[str, int], counts: Any) -> None:
+    """Adds counts of packets, if that is what they are."""
+    for name, packets in counts.items() if isinstance(counts, Mapping) else ():
+        if isinstance(packets, int) and packets > 0:
+            total[name] = total.get(name, 0) + packets
 
 
 def _size(stack: Stack) -> int:

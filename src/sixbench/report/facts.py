@@ -38,7 +38,7 @@ def warnings(run: Run, trials: Trials) -> list[str]:
         found.append("The run has no trials yet, so there is nothing to report.")
     elif not trials.ok:
         number = words.count(trials.total, "trial")
-        found.append(f"None of {number} is valid, so there are no findings; the reasons are listed below.")
+        found.append(f"None of {number} is valid, so nothing can be compared; the reasons are listed below.")
     elif len({trial.block for trial in run.trials if trial.status == "ok"}) == 1:
         found.append("There is one block only: there are no confidence intervals, and differences prove nothing.")
     return found

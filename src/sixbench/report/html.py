@@ -24,7 +24,6 @@ MOST_ROWS = 3000
 """Findings in the table; of more, only the headline ones are, and at most so many."""
 
 _ANSWERS_SHOWN = 12
-_FAMILIES = {"ipv4": "IPv4", "ipv6": "IPv6"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,8 +220,13 @@ def _evidence(item: evidence.PathEvidence) -> dict[str, Any]:
         "engines": ", ".join(item.engines) or words.MISSING,
         "trials": item.trials,
         "links": ", ".join(item.links) or words.MISSING,
-        "families": ", ".join(f"{packets} {_FAMILIES.get(name, name)}" for name, packets in item.families.items())
+        "claimed": _protocols(", ".join(item.claimed)) or words.MISSING,
+        "seen": _protocols(", ".join(f"{n} {name}" for name, n in (item.seen or item.families).items()))
         or words.MISSING,
         "max_ip_bytes": words.MISSING if item.max_ip_bytes is None else f"{item.max_ip_bytes} B",
-        "stacks": [f"{text} ({words.count(number, 'packet')})" for text, number in item.stacks.items()][:5],
+        "stacks": list(item.stacks)[:5],
     }
+
+
+def _protocols(text: str) -> str:
+    return text.replace("ipv4", "IPv4").replace("ipv6", "IPv6")

@@ -218,8 +218,15 @@ def _noise(finding: Finding) -> str:
     if low is None or high is None:
         return words.MISSING
     if finding.ratio is not None:
-        return f"±{max(abs(words.as_percent(low)), abs(words.as_percent(high))):.2f} %"
-    largest = max(abs(low), abs(high))
+        return deviation(max(abs(low - 1), abs(high - 1)), finding)
+    return deviation(max(abs(low), abs(high)), finding)
+
+
+def deviation(largest: float, finding: Finding) -> str:
+    """How far a comparison may be off, as `±0.05 %`: `largest` is of the ratio, or of the difference where there is none."""
+    if finding.ratio is not None:
+        percent = 100 * largest
+        return f"±{words.signed(percent, words.percent_decimals(percent)).lstrip('+')} %"
     if finding.unit == "1":
         return f"±{100 * largest:.3f} pp"
     scaled, name = scale(largest, finding.unit)
@@ -228,7 +235,7 @@ def _noise(finding: Finding) -> str:
 
 def _theory(finding: Finding) -> str:
     ratio = expected_ratio(finding)
-    if ratio is not None and finding.ratio is not None:
+    if ratio is not None:
         change = words.as_percent(ratio)
         return f"{words.signed(change, words.percent_decimals(change))} %"
     return words.quantity(finding.theory, finding.unit)

@@ -184,6 +184,8 @@ def all_tables(analysis: Analysis, trials: Trials, confidence: float) -> list[Ta
 
 def _values(values: list[float | None], unit: str) -> tuple[str, list[str]]:
     known = [abs(value) for value in values if value is not None and words.finite(value)]
+    if not any(words.finite(value) is not None for value in values):
+        return "", [words.MISSING] * len(values)
     if unit != "1" and known and max(known) > _WIDE * min(known):
         return "", [words.quantity(value, unit) for value in values]
     divisor, name = words.common_scale(values, unit)

@@ -208,7 +208,8 @@ class _Layout:
         """Indices of rows by the heading that they come under."""
         found: dict[str, list[int]] = {}
         for index, row in enumerate(rows):
-            said = [row[i] if i == self.labels - 1 else f"{self.names[i]} {row[i]}" for i in reversed(self.heading)]
+            given = [i for i in reversed(self.heading) if row[i] != words.MISSING]
+            said = [row[i] if i == self.labels - 1 else f"{self.names[i]} {row[i]}" for i in given]
             found.setdefault(", ".join(said), []).append(index)
         return found
 

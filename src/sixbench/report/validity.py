@@ -115,7 +115,7 @@ def noise_floor(analysis: Analysis) -> list[NoiseFloor]:
                     baseline=widest.baseline,
                     comparisons=len(known),
                     different=sum(finding.verdict in ("higher", "lower") for finding in known),
-                    largest=_largest(widest),
+                    largest=rows.deviation(_deviation(widest), widest),
                 )
             )
     return floors
@@ -124,13 +124,6 @@ def noise_floor(analysis: Analysis) -> list[NoiseFloor]:
 def _deviation(finding: Finding) -> float:
     none = 0.0 if finding.ratio is None else 1.0
     return max(abs((words.finite(end) or none) - none) for end in (finding.ci_low, finding.ci_high))
-
-
-def _largest(finding: Finding) -> str:
-    largest = _deviation(finding)
-    if finding.ratio is not None:
-        return f"±{100 * largest:.2f} %"
-    return f"±{100 * largest:.3f} pp" if finding.unit == "1" else f"±{words.quantity(largest, finding.unit)}"
 
 
 def _with(items: list[str], item: str) -> list[str]:

@@ -84,7 +84,7 @@ class Laboratory:
                     peer=destination,
                     port=0,
                     token="00" * 16,
-                    params={"count": 3, "interval_ns": 1_000_000, "timeout_ns": 2_000_000_000},
+                    params={"count": 3, "interval_ns": 1_000_000, "timeout_ns": 5_000_000_000},
                 )
             except AgentError as error:
                 raise LabError(f"checking that {client} reaches {server} over IPv{family}: {error}") from error

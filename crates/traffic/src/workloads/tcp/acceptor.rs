@@ -3,6 +3,7 @@
 use std::io::{self, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
@@ -37,6 +38,8 @@ pub trait Admit: Send + 'static {
 pub struct Acceptor<A> {
     port: u16,
     strays: Arc<AtomicU64>,
+    /// Dropping it wakes the thread, so that a stop need not wait for its next look.
+    waker: UnixStream,
     thread: JoinHandle<A>,
 }
 
@@ -45,8 +48,11 @@ impl<A: Admit> Acceptor<A> {
     pub fn start(endpoint: &Endpoint, options: &TcpOptions, expected: usize, admit: A, stop: Stop) -> Result<Self> {
         let (listener, port) = listen(endpoint, options)?;
         let strays = Arc::new(AtomicU64::new(0));
+        let (waker, woken) =
+            UnixStream::pair().map_err(|e| Error::system("starting to accept connections", "socketpair", e))?;
         let accepting = Accepting {
             listener,
+            woken,
             endpoint: endpoint.clone(),
             max_pending: MAX_PENDING.max(expected),
             pending: Vec::new(),
@@ -58,7 +64,7 @@ impl<A: Admit> Acceptor<A> {
             .name("tcp-accept".into())
             .spawn(move || accepting.run())
             .map_err(|e| Error::system("starting to accept connections", "clone", e))?;
-        Ok(Self { port, strays, thread })
+        Ok(Self { port, strays, waker, thread })
     }
 
     /// The port listened on.
@@ -68,6 +74,7 @@ impl<A: Admit> Acceptor<A> {
 
     /// Waits for the thread's end, after a stop; gives back what admitted, and the number of strays.
     pub fn join(self) -> (A, u64) {
+        drop(self.waker);
         let admit = self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         (admit, self.strays.load(Ordering::Relaxed))
     }
@@ -106,6 +113,7 @@ pub fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
 
 struct Accepting<A> {
     listener: TcpListener,
+    woken: UnixStream,
     endpoint: Endpoint,
     max_pending: usize,
     pending: Vec<Pending>,
@@ -135,7 +143,10 @@ impl<A: Admit> Accepting<A> {
     }
 
     fn wait(&self) {
-        let mut fds = vec![PollFd::new(self.listener.as_fd(), PollFlags::POLLIN)];
+        let mut fds = vec![
+            PollFd::new(self.listener.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.woken.as_fd(), PollFlags::POLLIN),
+        ];
         fds.extend(self.pending.iter().map(|pending| PollFd::new(pending.stream.as_fd(), PollFlags::POLLIN)));
         // An interrupted or failed wait only leads to looking at all of them.
         let _ = poll(&mut fds, PollTimeout::from(PATIENCE.as_millis() as u16));

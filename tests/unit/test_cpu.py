@@ -1,0 +1,75 @@
+"""CPU samples to metrics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sixbench.run.cpu import agent_cores, busy_ns, clock_step_ns, core_shares, find_span, machine_cores
+
+Sample = dict[str, Any]
+KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+
+
+def sample(clock_ns: int, *cores: tuple[int, ...], realtime_ns: int | None = None, agent_ns: int = 0) -> Sample:
+    return {
+        "clock_ns": clock_ns,
+        "realtime_ns": 10**18 + clock_ns if realtime_ns is None else realtime_ns,
+        "tick_ns": 10_000_000,
+        "cores": [dict(zip(KINDS, core, strict=True)) for core in cores],
+        "agent_user_ns": agent_ns,
+        "agent_system_ns": 2 * agent_ns,
+    }
+
+
+NOTHING = (0,) * 8
+SPAN = {
+    "from": sample(0, NOTHING, NOTHING),
+    "to": sample(10**9, (10, 5, 20, 40, 5, 2, 8, 10), (100, 0, 0, 0, 0, 0, 0, 0), agent_ns=10**8),
+}
+
+
+def test_time_is_told_in_cores() -> None:
+    assert machine_cores(SPAN) == pytest.approx({"busy": 1.55, "user": 1.15, "system": 0.2, "softirq": 0.1})
+    assert busy_ns(SPAN) == 1_550_000_000
+    assert agent_cores(SPAN) == pytest.approx(0.3)
+
+
+def test_how_busy_each_core_was() -> None:
+    assert core_shares(SPAN) == pytest.approx([0.55, 1.0])
+
+
+def test_what_cannot_be_known_is_absent() -> None:
+    no_time = {"from": sample(5, NOTHING), "to": sample(5, NOTHING)}
+    assert machine_cores(no_time) == {}
+    assert core_shares(no_time) == []
+    assert agent_cores(no_time) is None
+    hotplug = {"from": sample(0, NOTHING), "to": sample(10**9, NOTHING, NOTHING)}
+    assert machine_cores(hotplug) == {}
+    assert busy_ns(hotplug) is None
+    without = {"from": sample(0), "to": sample(10**9)}
+    assert machine_cores(without) == {}
+    assert busy_ns(without) is None
+
+
+@pytest.mark.parametrize(("moved_ns", "step_ns"), [(0, 0), (3_600_000_000_000, 3_600_000_000_000), (-5, -5)])
+def test_a_step_of_the_clock(moved_ns: int, step_ns: int) -> None:
+    end = sample(10**9, NOTHING, realtime_ns=10**18 + 10**9 + moved_ns)
+    assert clock_step_ns({"from": sample(0, NOTHING), "to": end}) == step_ns
+
+
+@pytest.mark.parametrize(
+    ("result", "found"),
+    [
+        ({"cpu": SPAN}, True),
+        ({"forward_receiver": {"cpu": SPAN}}, True),
+        ({"a": 1, "b": {"cpu": 5}, "c": {"cpu": SPAN}}, True),
+        ({}, False),
+        ({"cpu": None, "strays": {"connections": 0}}, False),
+        ({"deep": {"er": {"cpu": SPAN}}}, False),
+    ],
+)
+def test_where_a_result_has_its_span(result: dict[str, Any], found: bool) -> None:
+    assert (find_span(result) is SPAN) is found
+    assert found or find_span(result) is None

@@ -1,0 +1,256 @@
+"""Figures: which there are, their files, their colours, the drawing of networks, distributions."""
+
+from __future__ import annotations
+
+import math
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sixbench.model.errors import WriteError
+from sixbench.model.finding import Analysis
+from sixbench.model.path import Path as NetworkPath
+from sixbench.model.topology import Node, Topology
+from sixbench.report import write_figures
+from sixbench.report.figures import drawings, save, svg
+from sixbench.report.figures.distribution import merge
+from sixbench.report.figures.inline import _with_own_ids
+from sixbench.report.figures.layout import is_blocked, layout
+from sixbench.report.figures.style import change_limits, log_ticks, path_styles
+from sixbench.store import Run
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import synthetic
+from synthetic_analysis import plain_analysis
+
+NOTHING = Analysis(estimates=[], findings=[])
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return synthetic.small().write(tmp_path_factory.mktemp("figures") / "run")
+
+
+def test_every_workload_and_headline_metric_has_a_figure() -> None:
+    run = synthetic.standard(blocks=2).in_memory()
+    names = {drawing.name for drawing in drawings(run, plain_analysis(run))}
+    swept = {"goodput", "tcp-rtt-mean", "cpu-busy", "cpu-per-byte"}
+    assert {f"tcp-stream-{metric}" for metric in swept} <= names
+    assert {"tcp-rr-rtt-p50", "tcp-rr-rtt-p99", "tcp-rr-transactions-rate", "tcp-rr-cpu-busy"} <= names
+    assert {f"{workload}-values" for workload in ("tcp-connect", "tcp-crr", "udp-stream", "ping")} <= names
+    assert {f"{workload}-changes" for workload in ("tcp-stream", "tcp-rr", "ping", "udp-stream")} <= names
+    assert {"tcp-rr-rtt-distribution", "tcp-connect-connect-distribution", "ping-rtt-distribution"} <= names
+    assert {"network", "headers", "udp-stream-one-way-delay-distribution"} <= names
+
+
+@pytest.mark.parametrize("name", ["no_trials", "no_valid_trial"])
+def test_a_run_without_values_has_the_network_only(name: str) -> None:
+    run: Run = getattr(synthetic, name)().in_memory()
+    found = {drawing.name for drawing in drawings(run, plain_analysis(run))}
+    assert found <= {"network", "headers"}
+    assert "network" in found
+
+
+def test_names_are_unique_and_safe_as_files() -> None:
+    run = synthetic.many_levels(blocks=1).in_memory()
+    names = [drawing.name for drawing in drawings(run, plain_analysis(run))]
+    assert len(names) == len(set(names))
+    assert all(re.fullmatch(r"[a-z0-9-]+", name) for name in names)
+
+
+def test_figures_are_written_in_three_kinds_and_always_the_same(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    analysis = plain_analysis(run)
+    chosen = [drawing for drawing in drawings(run, analysis) if drawing.name in ("network", "tcp-stream-goodput")]
+    monkeypatch.setattr("sixbench.report.figures.catalogue.drawings", lambda run, analysis: chosen)
+    files = write_figures(run, analysis, tmp_path / "first" / "figures")
+    again = write_figures(run, analysis, tmp_path / "second")
+    assert [path.name for path in files] == [f"{d.name}.{kind}" for d in chosen for kind in ("svg", "pdf", "png")]
+    assert [path.read_bytes() for path in files] == [path.read_bytes() for path in again]
+    for path in files:
+        head = path.read_bytes()[:8]
+        assert head.startswith({".svg": b"<?xml", ".pdf": b"%PDF-", ".png": b"\x89PNG"}[path.suffix])
+    ElementTree.parse(files[0])
+
+
+def test_a_directory_that_cannot_be_written_is_an_error_that_says_so(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a directory")
+    with pytest.raises(WriteError, match=r"writing figures to .*file/figures: .*; give another directory"):
+        write_figures(run, NOTHING, tmp_path / "file" / "figures")
+
+
+def test_user_settings_of_matplotlib_change_nothing(run: Run) -> None:
+    import matplotlib as mpl
+
+    [drawing] = [d for d in drawings(run, plain_analysis(run)) if d.name == "ping-changes"]
+    before = svg(drawing)
+    with mpl.rc_context({"font.size": 30, "lines.linewidth": 9, "axes.facecolor": "black"}):
+        assert svg(drawing) == before
+
+
+def test_names_are_not_formulas_and_unknown_letters_are_no_error() -> None:
+    run = synthetic.small(blocks=2)
+    experiment = run.manifest.experiment
+    paths = tuple(replace(path, name="中文 $\\frac$") if path.name == "ipv6" else path for path in experiment.paths)
+    trials = [replace(trial, path="中文 $\\frac$") if trial.path == "ipv6" else trial for trial in run.trials]
+    renamed = synthetic.replace_run(run, experiment=replace(experiment, paths=paths)).in_memory()
+    renamed = replace(renamed, trials=trials)
+    found = [d for d in drawings(renamed, plain_analysis(renamed)) if d.name in ("network", "ping-values")]
+    assert all("中文 $\\frac$" in svg(drawing) for drawing in found)
+    assert save.render(found[0].draw(), "png").startswith(b"\x89PNG")
+
+
+def test_importing_reports_does_not_import_slow_libraries() -> None:
+    code = "import sys, sixbench.report; print(sorted({'matplotlib', 'jinja2', 'rich', 'pyarrow'} & set(sys.modules)))"
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert made.stdout.strip() == "[]"
+
+
+# --- style --------------------------------------------------------------------------------------------------------
+
+
+def test_a_path_has_one_colour_in_all_figures(run: Run) -> None:
+    found = {drawing.name: svg(drawing) for drawing in drawings(run, plain_analysis(run))}
+    for name in ("network", "tcp-stream-goodput", "ping-values", "ping-rtt-distribution", "tcp-stream-time"):
+        assert "#0072b2" in found[name], name
+        assert "#d55e00" in found[name], name
+
+
+def test_an_aa_path_looks_like_the_path_it_repeats() -> None:
+    styles = path_styles(synthetic.standard(blocks=1).manifest.experiment)
+    assert styles["ipv4-again"].colour == styles["ipv4"].colour != styles["ipv6"].colour
+    assert (styles["ipv4"].hollow, styles["ipv4-again"].hollow) == (False, True)
+    assert styles["ipv4-again"].line == ":"
+
+
+def test_more_paths_than_colours_can_still_be_told_apart() -> None:
+    experiment = synthetic.small(blocks=1).manifest.experiment
+    paths = tuple(NetworkPath(name=f"p{index}", mechanism="native4", family=4) for index in range(20))
+    styles = path_styles(replace(experiment, paths=paths)).values()
+    assert len({(style.colour, style.marker, style.line) for style in styles}) == 20
+
+
+@given(
+    st.floats(1, 1e12), st.floats(1.05, 1e9), st.sampled_from([1.5, 2.1, 6.4]), st.sampled_from([0.4, 0.52])
+)  # fmt: skip
+def test_labels_of_logarithmic_axes_do_not_touch(low: float, ratio: float, width_in: float, label_in: float) -> None:
+    ticks = log_ticks(low, low * ratio, width_in, label_in)
+    places = [math.log(tick / low) / math.log(ratio) * width_in for tick in ticks]
+    assert all(low <= tick <= low * ratio for tick in ticks)
+    assert all(after - before >= 0.9 * label_in for before, after in pairwise(places))
+
+
+@given(
+    st.lists(st.floats(-1e4, 1e4), min_size=1, max_size=8), st.lists(st.floats(-1e300, 1e300)), st.floats(0.1, 10)
+)  # fmt: skip
+def test_axes_of_changes_hold_all_changes_and_no_difference(
+    centres: list[float], ends: list[float], margin: float
+) -> None:
+    low, high = change_limits(centres, ends, margin)
+    assert low < min([0, -margin, *centres])
+    assert high > max([0, margin, *centres])
+    assert high - low < 1e6
+
+
+# --- networks -----------------------------------------------------------------------------------------------------
+
+
+def topology(hosts: str, routers: str, links: str) -> Topology:
+    """`h1 h2`, `r1`, `h1-r1 r1-h2`."""
+    nodes = {name: Node(name=name, kind="host") for name in hosts.split()}
+    nodes |= {name: Node(name=name, kind="router") for name in routers.split()}
+    ends = [pair.split("-") for pair in links.split()]
+    return Topology(nodes=nodes, links=tuple(synthetic.link(a, b, index) for index, (a, b) in enumerate(ends)))
+
+
+NETWORKS = {
+    "direct": topology("h1 h2", "", "h1-h2"),
+    "chain": synthetic.chain(),
+    "long": synthetic.chain(names=("h1", *(f"r{index}" for index in range(30)), "h2")),
+    "ring": topology("h1 h2", "a b c d", "h1-a a-b b-c c-d d-a c-h2"),
+    "star": topology("h1 h2 h3 h4 h5 h6 h7", "hub", "h1-hub h2-hub h3-hub h4-hub h5-hub h6-hub h7-hub"),
+    "mesh": topology("h1 h2", "a b c d", "h1-a a-b a-c a-d b-c b-d c-d d-h2"),
+    "apart": topology("h1 h2", "x lonely", "h1-x"),
+}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_every_node_has_a_place_of_its_own(name: str) -> None:
+    places = layout(NETWORKS[name], ("h1", "h2"))
+    assert places.cells.keys() == NETWORKS[name].nodes.keys()
+    assert len(set(places.cells.values())) == len(places.cells)
+
+
+@pytest.mark.parametrize("name", ["direct", "chain", "ring", "star", "mesh"])
+def test_the_way_between_the_hosts_is_one_row_from_left_to_right(name: str) -> None:
+    places = layout(NETWORKS[name], ("h1", "h2"))
+    way = [places.cells[node] for node in places.route]
+    assert places.straight
+    assert (places.route[0], places.route[-1]) == ("h1", "h2")
+    assert [column for column, _ in way] == sorted(column for column, _ in way)
+    assert len({row for _, row in way}) == 1
+
+
+def test_no_way_is_drawn_where_there_is_none() -> None:
+    assert not layout(NETWORKS["apart"], ("h1", "h2")).straight
+
+
+def test_links_that_would_run_through_a_node_are_bent() -> None:
+    assert is_blocked([(0, 0), (1, 0), (2, 0)], (0, 0), (2, 0))
+    assert not is_blocked([(0, 0), (1, 1), (2, 0)], (0, 0), (2, 0))
+    assert not is_blocked([(0, 0), (3, 0), (2, 0)], (0, 0), (2, 0))
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_any_network_can_be_drawn(name: str) -> None:
+    run = synthetic.no_trials()
+    experiment = replace(run.manifest.experiment, topologies=(NETWORKS[name],), between=("h1", "h2"))
+    [drawing] = drawings(synthetic.replace_run(run, experiment=experiment).in_memory(), NOTHING)
+    text = svg(drawing)
+    if name != "long":
+        assert all(f">{node}<" in text for node in NETWORKS[name].nodes)
+
+
+def test_links_that_differ_between_networks_say_so() -> None:
+    run = synthetic.many_levels(blocks=1).in_memory()
+    [drawing] = [d for d in drawings(run, NOTHING) if d.section == "network"]
+    text = svg(drawing)
+    assert "MTU 1500 / 9000" in text
+    assert "10 Mbit/s to 10 Gbit/s (4)" in text
+
+
+# --- distributions and markup -------------------------------------------------------------------------------------
+
+
+def test_histograms_of_several_trials_become_one_curve() -> None:
+    curve = merge("ipv4", [{"buckets": [[100.0, 1], [200.0, 1]]}, {"buckets": [[200.0, 1], [400.0, 1]]}])
+    assert curve is not None
+    assert (curve.count, curve.times_ns, curve.shares) == (4, [100.0, 200.0, 400.0], [0.25, 0.75, 1.0])
+
+
+@pytest.mark.parametrize("histogram", [{}, {"buckets": None}, {"buckets": []}, {"count": 0, "buckets": [[0, 5]]}])
+def test_histograms_that_hold_nothing_have_no_curve(histogram: dict[str, object]) -> None:
+    assert merge("ipv4", [histogram]) is None
+
+
+def test_curves_end_before_the_last_ten_thousandth() -> None:
+    curve = merge("ipv4", [{"buckets": [[100.0, 99_999], [1e9, 1]]}])
+    assert curve is not None
+    assert curve.times_ns == [100.0]
+
+
+def test_two_figures_of_a_page_share_no_id(run: Run) -> None:
+    made = [svg(drawing) for drawing in drawings(run, plain_analysis(run))[:4]]
+    ids = [set(re.findall(r' id="([^"]+)"', text)) for text in made]
+    assert all(not ids[a] & ids[b] for a in range(len(ids)) for b in range(a))
+    assert _with_own_ids('<a id="x"/><a id="y"/><use xlink:href="#x"/>', "n").count(" id=") == 1

@@ -1,0 +1,287 @@
+"""The text formats: golden files of a small run, and what holds for every run.
+
+`SIXBENCH_UPDATE_GOLDEN=1 pytest tests/unit/test_report_formats.py` writes the golden files anew: read the difference
+before committing it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sixbench.model.finding import Analysis, Finding
+from sixbench.report import FORMATS
+from sixbench.report.terminal import render as render_terminal
+from sixbench.store import Run
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import synthetic
+from synthetic_analysis import plain_analysis
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "report"
+TEXT_FORMATS = ["terminal", "json", "csv", "md", "latex"]
+RUNS = ["small", "one_block", "no_valid_trial", "no_trials", "transition"]
+
+NAMES = {
+    "workload", "metric", "unit", "levels", "path", "baseline", "n", "estimate", "baseline_estimate", "ratio",
+    "ci_low", "ci_high", "verdict", "theory", "invalid",
+}  # fmt: skip
+"""Keys of a finding that the design promises."""
+
+
+def run_of(name: str) -> Run:
+    run: Run = getattr(synthetic, name)().in_memory()
+    return run
+
+
+@pytest.mark.parametrize("form", TEXT_FORMATS)
+def test_report_of_a_small_run_is_as_in_the_golden_file(form: str) -> None:
+    run = run_of("small")
+    text = FORMATS[form].render(run, plain_analysis(run, paper=True))
+    path = GOLDEN / f"small{FORMATS[form].suffix}"
+    if os.environ.get("SIXBENCH_UPDATE_GOLDEN") == "1":
+        path.write_bytes(text.encode())
+    assert text.encode() == path.read_bytes()
+
+
+@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("form", TEXT_FORMATS)
+def test_every_run_has_a_report_and_always_the_same(name: str, form: str) -> None:
+    run = run_of(name)
+    analysis = plain_analysis(run)
+    text = FORMATS[form].render(run, analysis)
+    assert text.endswith("\n")
+    assert text == FORMATS[form].render(run, analysis)
+
+
+def test_formats_know_their_names_and_suffixes() -> None:
+    assert all(form.name == name and form.suffix.startswith(".") and form.doc for name, form in FORMATS.items())
+    assert set(FORMATS) == {*TEXT_FORMATS, "html"}
+
+
+# --- terminal -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_terminal_report_fits_80_columns_and_has_no_escapes(name: str) -> None:
+    run = run_of(name)
+    text = FORMATS["terminal"].render(run, plain_analysis(run))
+    assert max(len(line) for line in text.splitlines()) <= 80
+    assert "\x1b" not in text
+
+
+@pytest.mark.parametrize("width", [80, 100, 160])
+def test_terminal_report_cuts_no_number(width: int) -> None:
+    run = run_of("transition")
+    text = render_terminal(run, plain_analysis(run), width=width)
+    assert "−1.50 to −1.39" in text
+    assert text.count(" inconclusive ") == 14
+
+
+def test_terminal_report_ends_with_the_path_of_the_full_report() -> None:
+    run = run_of("small")
+    long = "/a/rather/long/directory/that/goes/beyond/the/eighty/columns/of/the/terminal/report.html"
+    text = render_terminal(run, plain_analysis(run), report_path=long)
+    assert text.splitlines()[-1] == f"Report: {long}"
+
+
+def test_terminal_report_says_why_trials_do_not_count() -> None:
+    run = run_of("small")
+    text = FORMATS["terminal"].render(run, plain_analysis(run))
+    assert "36 trials: 34 ok, 1 invalid, 1 failed" in text
+    assert "peer-lost" in text
+    assert "the tester was the limit" in " ".join(text.split())
+
+
+def test_terminal_report_has_colours_only_where_asked() -> None:
+    run = run_of("small")
+    assert "\x1b[" in render_terminal(run, plain_analysis(run), colour=True)
+
+
+def test_terminal_report_shows_headline_findings_unless_all_are_asked_for() -> None:
+    run = run_of("small")
+    analysis = plain_analysis(run)
+    assert "Retransmitted segments" not in render_terminal(run, analysis)
+    assert "Retransmitted segments" in render_terminal(run, analysis, everything=True)
+
+
+def test_terminal_report_of_very_many_findings_is_short_and_says_what_it_leaves_out() -> None:
+    run = synthetic.many_levels(blocks=2).in_memory()
+    text = render_terminal(run, plain_analysis(run))
+    assert len(text.splitlines()) < 200
+    assert re.search(r"\d+ more headline findings: sixbench report", text)
+
+
+def test_terminal_report_lets_no_control_characters_through() -> None:
+    run = synthetic.small()
+    hostile = replace(run.manifest.experiment, title="red \x1b[31malert\x07 \u202eesrever")
+    text = FORMATS["terminal"].render(
+        synthetic.replace_run(run, experiment=hostile).in_memory(), plain_analysis(run.in_memory())
+    )
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f\u202a-\u202e]", text)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("no_trials", "no trials yet"),
+        ("no_valid_trial", "None of 84 trials is valid"),
+        ("one_block", "one block only"),
+    ],
+)
+def test_reports_say_what_a_run_lacks(name: str, words: str) -> None:
+    run = run_of(name)
+    for form in ("terminal", "md", "latex"):
+        assert words in " ".join(FORMATS[form].render(run, plain_analysis(run)).split())
+
+
+# --- JSON and CSV -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_json_report_has_what_the_design_promises(name: str) -> None:
+    run = run_of(name)
+    analysis = plain_analysis(run)
+    document = json.loads(FORMATS["json"].render(run, analysis))
+    assert document["schema"] == "sixbench.findings/1"
+    assert document["experiment"] == run.manifest.experiment.name
+    assert document["run"] == run.manifest.run
+    assert len(document["findings"]) == len(analysis.findings)
+    assert all(finding.keys() >= NAMES for finding in document["findings"])
+    assert document["trials"]["total"] == len(run.trials)
+
+
+def test_json_report_counts_trials_by_reason() -> None:
+    run = run_of("small")
+    trials = json.loads(FORMATS["json"].render(run, plain_analysis(run)))["trials"]
+    assert (trials["ok"], trials["invalid"], trials["failed"]) == (34, 1, 1)
+    assert [(reason["status"], reason["count"], reason["paths"]) for reason in trials["reasons"]] == [
+        ("failed", 1, ["ipv4"]),
+        ("invalid", 1, ["ipv6"]),
+    ]
+
+
+def test_missing_values_are_null_in_json_and_empty_in_csv_and_never_nan() -> None:
+    run = run_of("small")
+    analysis = plain_analysis(run)
+    broken = replace(analysis.findings[0], ratio=float("nan"), ci_low=float("-inf"), ci_high=None, estimate=None)
+    analysis = replace(analysis, findings=[broken])
+
+    def refuse(constant: str) -> float:
+        raise AssertionError(f"{constant} is not JSON")
+
+    [finding] = json.loads(FORMATS["json"].render(run, analysis), parse_constant=refuse)["findings"]
+    assert [finding[key] for key in ("ratio", "ci_low", "ci_high", "estimate")] == [None] * 4
+    [row] = csv.DictReader(io.StringIO(FORMATS["csv"].render(run, analysis), newline=""))
+    assert [row[key] for key in ("ratio", "ci_low", "ci_high", "estimate")] == [""] * 4
+
+
+def test_csv_report_reads_back_with_one_row_a_finding() -> None:
+    run = run_of("small")
+    analysis = plain_analysis(run)
+    text = FORMATS["csv"].render(run, analysis)
+    assert text.count("\r\n") == text.count("\n") == len(analysis.findings) + 1
+    found = list(csv.DictReader(io.StringIO(text, newline="")))
+    for row, finding in zip(found, analysis.findings, strict=True):
+        assert (row["path"], row["metric"], row["verdict"]) == (finding.path, finding.metric, finding.verdict)
+        assert row["level_message_bytes"] == str(finding.levels.get("message_bytes", ""))
+        assert finding.ratio is None or float(row["ratio"]) == finding.ratio
+
+
+def test_csv_report_quotes_what_needs_it() -> None:
+    run = synthetic.small()
+    odd = 'a "quoted", name\nof two lines'
+    renamed = synthetic.replace_run(run, run=odd).in_memory()
+    rows = list(
+        csv.DictReader(io.StringIO(FORMATS["csv"].render(renamed, plain_analysis(run.in_memory())), newline=""))
+    )
+    assert all(row["run"] == odd for row in rows)
+
+
+# --- Markdown and LaTeX -------------------------------------------------------------------------------------------
+
+
+def hostile_analysis() -> tuple[Run, Analysis]:
+    """Names that mean something in every format."""
+    name = r"a|b_c*`d`<e> & 50% \frac{x}{y} #1 ~^ $z$ [f](g) 中"
+    run = synthetic.small()
+    finding = Finding(
+        workload="tcp-stream",
+        metric="goodput",
+        unit="bit/s",
+        levels={"congestion": name},
+        combination="c0001",
+        path=name,
+        baseline="ipv4",
+        n=3,
+        verdict="higher",
+        estimate=2e6,
+        baseline_estimate=1e6,
+        ratio=2.0,
+        ci_low=1.9,
+        ci_high=2.1,
+        headline=True,
+    )
+    experiment = replace(run.manifest.experiment, title=name, description=name, text=name)
+    return synthetic.replace_run(run, experiment=experiment).in_memory(), Analysis(estimates=[], findings=[finding])
+
+
+@pytest.mark.parametrize("hostile", [False, True])
+def test_markdown_tables_have_equally_many_cells_in_every_row(hostile: bool) -> None:
+    run = run_of("transition")
+    run, analysis = hostile_analysis() if hostile else (run, plain_analysis(run, paper=True))
+    for block in FORMATS["md"].render(run, analysis).split("\n\n"):
+        lines = block.splitlines()
+        if lines[0].startswith("| "):
+            cells = {len(re.findall(r"(?<!\\)\|", line)) for line in lines}
+            assert len(cells) == 1
+            assert re.fullmatch(r"\|( -{3}:? \|)+", lines[1])
+
+
+def test_markdown_report_has_no_markup_of_the_experiment() -> None:
+    run, analysis = hostile_analysis()
+    text = FORMATS["md"].render(run, analysis)
+    assert not re.search(r"(?<!\\)<e", text)
+    assert not re.search(r"(?<!\\)\[f(?<!\\)\]\(g\)", text)
+
+
+@pytest.mark.parametrize("hostile", [False, True])
+def test_latex_report_is_balanced_and_escaped(hostile: bool) -> None:
+    run = run_of("transition")
+    run, analysis = hostile_analysis() if hostile else (run, plain_analysis(run, paper=True))
+    text = FORMATS["latex"].render(run, analysis)
+    body = "\n".join(line for line in text.splitlines() if not line.startswith("%"))
+    plain = re.sub(r"\\[{}\\$&%#_]", "", body)
+    assert plain.count("{") == plain.count("}")
+    assert not re.search(r"[#%_~^]", plain.replace("\\label{tab:sixbench-1}", ""))
+    assert all(math in ("$-$", "$\\pm$") for math in re.findall(r"\$[^$]*\$", plain))
+    for environment in ("table", "tabular", "longtable"):
+        assert body.count(rf"\begin{{{environment}}}") == body.count(rf"\end{{{environment}}}")
+    assert body.count(r"\begin{tabular}") >= 1
+    assert text.isascii() or all(ord(character) < 0x180 for character in body)
+
+
+def test_latex_rows_have_a_cell_for_every_column() -> None:
+    run = run_of("transition")
+    text = FORMATS["latex"].render(run, plain_analysis(run, paper=True))
+    tables = re.findall(r"\\begin\{tabular\}\{@\{\}(.*?)@\{\}\}\n(.*?)\\end\{tabular\}", text, re.DOTALL)
+    assert len(tables) > 5
+    for columns, rows in tables:
+        count = len(re.sub(r"p\{[^}]*\}", "p", re.sub(r">\{[^}]*\}", "", columns)))
+        for line in rows.splitlines():
+            if line.strip().endswith(r"\\"):
+                assert len(re.findall(r"(?<!\\)&", line)) == count - 1
+
+
+def test_latex_splits_long_tables_over_pages() -> None:
+    run = synthetic.many_levels(blocks=2).in_memory()
+    assert r"\begin{longtable}" in FORMATS["latex"].render(run, plain_analysis(run))

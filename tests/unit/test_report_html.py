@@ -1,0 +1,215 @@
+"""The page: whole, self-contained, escaped, and right for every kind of run."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass, field, replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from sixbench.model.finding import Analysis
+from sixbench.report import FORMATS, html
+from sixbench.store import Run
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import synthetic
+from synthetic_analysis import plain_analysis
+
+VOID = {"meta", "link", "br", "input", "img", "hr", "use", "path", "rect", "circle"}
+LOADS = {"src", "href", "xlink:href", "data", "action", "poster", "srcset", "formaction"}
+
+
+@dataclass
+class Page(HTMLParser):
+    """What a browser would see: elements, the text, and what is not closed."""
+
+    elements: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    text: list[str] = field(default_factory=list)
+    open: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {name: value or "" for name, value in attrs}))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {name: value or "" for name, value in attrs}))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in VOID:
+            return
+        if not self.open or self.open.pop() != tag:
+            self.problems.append(f"</{tag}> in {self.getpos()}")
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+    def all(self, tag: str) -> list[dict[str, str]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+def parse(text: str) -> Page:
+    page = Page()
+    page.feed(text)
+    page.close()
+    return page
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return synthetic.small().write(tmp_path_factory.mktemp("report") / "run")
+
+
+@pytest.fixture(scope="module")
+def analysis(run: Run) -> Analysis:
+    return plain_analysis(run, paper=True)
+
+
+@pytest.fixture(scope="module")
+def text(run: Run, analysis: Analysis) -> str:
+    return FORMATS["html"].render(run, analysis)
+
+
+@pytest.fixture
+def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For what is not about figures, which take most of the time."""
+    monkeypatch.setattr(html, "drawings", lambda run, analysis: [])
+
+
+def test_page_is_well_formed(text: str) -> None:
+    page = parse(text)
+    assert page.problems == []
+    assert page.open == []
+    ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+
+
+def test_page_loads_nothing(text: str) -> None:
+    for tag, attributes in parse(text).elements:
+        for name in LOADS & attributes.keys():
+            assert attributes[name].startswith("#"), f"<{tag} {name}={attributes[name]!r}>"
+    assert not re.search(r"url\((?!#)", text)
+    assert "@import" not in text
+    assert "default-src 'none'" in text
+
+
+def test_links_and_references_of_figures_lead_somewhere(text: str) -> None:
+    ids = {attributes["id"] for _, attributes in parse(text).elements if "id" in attributes}
+    targets = set(re.findall(r'href="#([^"]+)"', text)) | set(re.findall(r"url\(#([^)]+)\)", text))
+    assert targets <= ids
+
+
+def test_page_has_every_finding(text: str, analysis: Analysis) -> None:
+    rows = [row for row in parse(text).all("tr") if "data-verdict" in row]
+    assert len(rows) == len(analysis.findings)
+    shown = sorted((row["data-workload"], row["data-path"], row["data-verdict"]) for row in rows)
+    assert shown == sorted((f.workload, f.path, f.verdict) for f in analysis.findings)
+
+
+def test_page_has_figures_that_say_what_they_show(text: str) -> None:
+    figures = parse(text).all("svg")
+    titles = {figure["aria-label"] for figure in figures}
+    assert {"Network and paths", "TCP bulk transfer: Goodput", "ICMP echo: value of each path, and change"} <= titles
+    assert {"TCP bulk transfer: goodput over time", "ICMP echo: distribution of the round-trip time"} <= titles
+    assert {"Published values and ours", "Headers of the largest packet captured on each path"} <= titles
+    assert all(figure["role"] == "img" and "viewbox" in figure for figure in figures)
+
+
+def test_markers_of_figures_say_their_value(text: str) -> None:
+    tips = [attributes["data-tip"] for _, attributes in parse(text).elements if "data-tip" in attributes]
+    assert any(re.match(r"ipv6, message 64 B\n91\.89 Mbit/s \(.*\)\n3 trials\n−1\.43 %", tip) for tip in tips)
+
+
+def test_page_answers_first(text: str) -> None:
+    said = "".join(parse(text).text)
+    assert "Median round-trip time of ICMP echo over ipv6 is 6.01\u00a0% longer than over ipv4" in said
+    assert said.index("Answers") < said.index("Median round-trip time of ICMP echo")
+
+
+def test_page_tells_what_a_reader_needs_to_believe_it(text: str) -> None:
+    said = " ".join("".join(parse(text).text).split())
+    for phrase in (
+        "36 trials: 34 ok, 1 invalid, 1 failed",
+        "agent h2: peer-lost: the peer fell silent for 5 s",
+        "ipv4-again repeats ipv4",
+        "Ethernet / IPv6 / TCP",
+        "6.18.0",
+        "net.ipv4.tcp_congestion_control",
+        "sixbench run small.yaml --seed 1 --out 'runs/a run'",
+        "The trial is the statistical unit",
+        "A host-to-host tunnel doubles the connection time.",
+        "not testable here",
+    ):
+        assert phrase in said, phrase
+
+
+def test_tables_have_headers_for_readers_of_screens(text: str) -> None:
+    page = parse(text)
+    assert all("scope" in header for header in page.all("th"))
+    assert page.all("html") == [{"lang": "en"}]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("no_trials", "The run has no trials yet"),
+        ("no_valid_trial", "None of 84 trials is valid"),
+        ("one_block", "There is one block only"),
+    ],
+)
+def test_runs_that_lack_something_have_a_page_that_says_so(name: str, words: str, no_figures: None) -> None:
+    run: Run = getattr(synthetic, name)().in_memory()
+    page = parse(FORMATS["html"].render(run, plain_analysis(run)))
+    assert page.problems == []
+    assert words in " ".join("".join(page.text).split())
+
+
+def test_page_escapes_what_the_experiment_says(no_figures: None) -> None:
+    hostile = "<script>alert(1)</script><img src=x onerror=alert(2)>\" ' {{ 7 * 7 }}"
+    run = synthetic.small()
+    analysis = plain_analysis(run.in_memory())
+    experiment = replace(
+        run.manifest.experiment, title=hostile, description=hostile, text=hostile, file=hostile, notes=(hostile,)
+    )
+    analysis = replace(
+        analysis,
+        remarks=[hostile],
+        findings=[replace(analysis.findings[0], path=hostile, levels={"congestion": hostile})],
+    )
+    hostile_run = synthetic.replace_run(run, experiment=experiment, run=hostile, command=[hostile]).in_memory()
+    page = parse(FORMATS["html"].render(hostile_run, analysis))
+    assert len(page.all("script")) == 1
+    assert page.all("img") == []
+    assert page.problems == []
+    assert not any("onerror" in attributes for _, attributes in page.elements)
+    assert "49" not in "".join(page.all("title")[0].values())
+
+
+def test_page_of_very_many_findings_stays_under_5_megabytes(no_figures: None) -> None:
+    run = synthetic.many_levels(blocks=1).in_memory()
+    text = FORMATS["html"].render(run, plain_analysis(run))
+    assert text.count("data-verdict=") == 2080
+    assert len(text.encode()) + html.MOST_FIGURE_BYTES < 5_000_000
+
+
+def test_figures_beyond_the_limit_are_named_and_left_out(
+    run: Run, analysis: Analysis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(html, "MOST_FIGURE_BYTES", 60_000)
+    text = FORMATS["html"].render(run, analysis)
+    page = parse(text)
+    assert sum(len(svg) for svg in re.findall(r"<svg.*?</svg>", text, re.DOTALL)) <= 60_000
+    assert "Left out so that this page stays small" in " ".join(page.text)
+    assert "TCP bulk transfer: Goodput" in {figure["aria-label"] for figure in page.all("svg")}
+
+
+def test_page_is_the_same_every_time(run: Run, analysis: Analysis, text: str) -> None:
+    assert FORMATS["html"].render(run, analysis) == text

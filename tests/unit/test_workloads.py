@@ -1,0 +1,377 @@
+"""Workloads: what is wrong with their parameters, what the agents' results mean, what must have crossed the wire."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import pytest
+
+from sixbench.model.metric import COLUMNS, METRICS
+from sixbench.model.workload import Measured, Params, Traffic, WorkloadKind
+from sixbench.model.workloads import WORKLOADS
+
+Result = dict[str, Any]
+
+HISTOGRAM = {
+    "unit": "ns",
+    "count": 3,
+    "min": 10,
+    "max": 30,
+    "mean": 20.5,
+    "stdev": 8.2,
+    "p50": 20,
+    "p90": 30,
+    "p99": 30,
+    "p999": 30,
+    "buckets": [[10, 1], [20, 1], [30, 1]],
+}
+EMPTY = {"unit": "ns", "count": 0, "buckets": []}
+
+
+def summarise(kind: str, params: Params, client: Result, server: Result | None = None) -> Measured:
+    return WORKLOADS[kind].summarise(params, client, server or {})
+
+
+def traffic(kind: str, params: Params, client: Result, server: Result | None = None) -> Traffic:
+    return WORKLOADS[kind].traffic(params, client, server or {})
+
+
+@pytest.mark.parametrize("kind", WORKLOADS.values(), ids=str)
+def test_every_metric_of_a_workload_is_declared(kind: WorkloadKind) -> None:
+    assert {*kind.metrics, *kind.headline, kind.primary} <= METRICS.keys()
+    assert kind.primary in kind.metrics
+    assert len({parameter.name for parameter in kind.parameters}) == len(kind.parameters)
+
+
+STREAM_RECEIVER = {
+    "received_bytes": 1100,
+    "measured_bytes": 1000,
+    "measured_ns": 8_000,
+    "started_ns": 0,
+    "ended_ns": 8_100,
+    "reads": 5,
+    "series": {"t_ns": [1], "bytes": [1000]},
+}
+STREAM_SENDER = {
+    "sent_bytes": 1200,
+    "tcp_info": {"retransmits": 2, "segments_out": 100},
+    "series": {"t_ns": [1, 2, 3], "rtt_ns": [100, None, 130]},
+}
+
+
+def test_a_stream_forward() -> None:
+    client, server = {"forward_sender": STREAM_SENDER, "connect_ns": [1]}, {"forward_receiver": STREAM_RECEIVER}
+    measured = summarise("tcp-stream", {}, client, server)
+    assert measured.metrics == {
+        "goodput_bps": 1e9,
+        "tcp_rtt_mean_ns": 115,
+        "tcp_jitter_mean_ns": 30,
+        "retransmits_ratio": 0.02,
+    }
+    assert measured.invalid == []
+    assert measured.series.keys() == {"forward_receiver", "forward_sender"}
+    assert traffic("tcp-stream", {}, client, server) == Traffic(forward_payload_bytes=1100)
+
+
+def test_a_stream_in_reverse() -> None:
+    client, server = {"reverse_receiver": STREAM_RECEIVER}, {"reverse_sender": STREAM_SENDER}
+    measured = summarise("tcp-stream", {"direction": "reverse"}, client, server)
+    assert measured.metrics["goodput_bps"] == 1e9
+    assert "goodput_reverse_bps" not in measured.metrics
+    assert measured.invalid == []
+    assert traffic("tcp-stream", {}, client, server) == Traffic(reverse_payload_bytes=1100)
+
+
+def test_a_stream_both_ways() -> None:
+    client = {"forward_sender": STREAM_SENDER, "reverse_receiver": {**STREAM_RECEIVER, "measured_bytes": 500}}
+    server = {"forward_receiver": STREAM_RECEIVER, "reverse_sender": {**STREAM_SENDER, "series": {}}}
+    measured = summarise("tcp-stream", {"direction": "both"}, client, server)
+    assert (measured.metrics["goodput_bps"], measured.metrics["goodput_reverse_bps"]) == (1e9, 5e8)
+    assert measured.metrics["tcp_rtt_mean_ns"] == 115
+    assert traffic("tcp-stream", {}, client, server) == Traffic(forward_payload_bytes=1100, reverse_payload_bytes=1100)
+
+
+def test_a_transfer_of_a_number_of_bytes() -> None:
+    client = {"forward_sender": {"sent_bytes": 5, "transfer_ns": 12345}}
+    measured = summarise("tcp-stream", {"bytes": 5}, client, {"forward_receiver": STREAM_RECEIVER})
+    assert measured.metrics["transfer_time_ns"] == 12345
+    assert "tcp_rtt_mean_ns" not in measured.metrics
+
+
+@pytest.mark.parametrize(
+    "receiver", [{}, {"measured_bytes": 0, "measured_ns": 5}, {"measured_bytes": 5, "measured_ns": 0}]
+)
+def test_a_stream_with_too_few_reads_is_invalid(receiver: Result) -> None:
+    base = {"received_bytes": 1, "started_ns": 0, "ended_ns": 10, "reads": 1}
+    measured = summarise("tcp-stream", {}, {}, {"forward_receiver": base | receiver})
+    assert measured.metrics == {}
+    assert measured.invalid == [
+        "forward: 1 reads in the window are too few for a rate; measure for longer or send more"
+    ]
+
+
+@pytest.mark.parametrize(("direction", "count"), [("forward", 1), ("reverse", 1), ("both", 2)])
+def test_a_stream_of_which_no_receiver_tells_is_invalid(direction: str, count: int) -> None:
+    measured = summarise("tcp-stream", {"direction": direction}, {}, {})
+    assert measured.metrics == {}
+    assert len(measured.invalid) == count
+    assert all("the receiver does not tell what it received" in words for words in measured.invalid)
+
+
+def test_a_stream_that_stood_still_is_not_made_faster_by_that() -> None:
+    receiver = STREAM_RECEIVER | {"measured_ns": 4_000, "ended_ns": 8_000}
+    measured = summarise("tcp-stream", {}, {}, {"forward_receiver": receiver})
+    assert measured.metrics["goodput_bps"] == 1e9
+    assert "stood still" in measured.notes[0]
+
+
+UDP_CLIENT = {"sent": 100, "sent_bytes": 10_000, "measured_ns": 99_000, "lateness": HISTOGRAM}
+UDP_SERVER = {
+    "received": 98,
+    "unique": 97,
+    "duplicates": 1,
+    "reordered": 2,
+    "lost_middle": 2,
+    "lost_tail": 1,
+    "unique_bytes": 9700,
+    "measured_bytes": 9600,
+    "measured_ns": 96_000,
+    "one_way_delay": HISTOGRAM,
+    "ipdv": HISTOGRAM,
+    "pdv": EMPTY,
+    "jitter_rfc3550_ns": 7,
+    "socket_drops": 1,
+}
+DATAGRAMS = {"datagram_bytes": 100}
+
+
+def test_a_flow_of_datagrams() -> None:
+    measured = summarise("udp-stream", DATAGRAMS, UDP_CLIENT, UDP_SERVER)
+    assert measured.invalid == []
+    assert measured.metrics["loss_ratio"] == 0.03
+    assert measured.metrics["duplicates_ratio"] == 0.01
+    assert measured.metrics["reordered_ratio"] == 0.02
+    assert measured.metrics["goodput_bps"] == pytest.approx(8e8)
+    assert measured.metrics["packets_rate_pps"] == pytest.approx(1e6)
+    assert measured.metrics["jitter_rfc3550_ns"] == 7.0
+    assert measured.metrics["one_way_delay_p50_ns"] == 20
+    assert not any(column.startswith("pdv") for column in measured.metrics)
+    assert measured.histograms.keys() == {"one_way_delay", "ipdv", "send_lateness"}
+    assert measured.notes == ["1 datagrams were dropped at the receiver's socket buffer"]
+    assert traffic("udp-stream", DATAGRAMS, UDP_CLIENT, UDP_SERVER) == Traffic(
+        forward_payload_bytes=9700, forward_datagrams=98
+    )
+
+
+@pytest.mark.parametrize(
+    ("client", "server", "message"),
+    [
+        ({"sent": 0}, {}, "the sender sent nothing in the measured time"),
+        (
+            {},
+            {"lost_tail": 0},
+            "the loss ledger does not add up: sent 100 is not received once 97 + lost in the middle 2",
+        ),
+        ({}, {"unique": 0, "lost_middle": 0, "lost_tail": 100, "received": 0}, "none of 100 datagrams arrived"),
+    ],
+)
+def test_a_flow_whose_ledger_is_wrong_is_invalid(client: Result, server: Result, message: str) -> None:
+    measured = summarise("udp-stream", DATAGRAMS, UDP_CLIENT | client, UDP_SERVER | server)
+    assert [words for words in measured.invalid if message in words]
+
+
+@pytest.mark.parametrize(
+    ("rate", "limited"),
+    [
+        ({"rate_pps": 1_000_000}, False),
+        ({"rate_pps": 1_100_000}, True),
+        ({"rate_bps": 10**9}, True),
+        ({"rate_bps": 8 * 10**8}, False),
+    ],
+)
+def test_a_sender_that_cannot_keep_its_rate_measures_itself(rate: Params, limited: bool) -> None:
+    measured = summarise("udp-stream", {**DATAGRAMS, **rate}, UDP_CLIENT, UDP_SERVER)
+    assert bool([words for words in measured.invalid if words.startswith("tester-limited: sent 1000000 ")]) is limited
+
+
+def test_one_datagram_has_a_loss_but_no_rate() -> None:
+    client = UDP_CLIENT | {"sent": 1, "measured_ns": 0}
+    server = UDP_SERVER | {
+        "received": 1,
+        "unique": 1,
+        "lost_middle": 0,
+        "lost_tail": 0,
+        "measured_bytes": 0,
+        "measured_ns": 0,
+    }
+    measured = summarise("udp-stream", DATAGRAMS | {"rate_pps": 10}, client, server)
+    assert measured.invalid == []
+    assert measured.metrics["loss_ratio"] == 0
+    assert "goodput_bps" not in measured.metrics
+
+
+RR_CLIENT = {"transactions": 1000, "lost": 0, "measured_ns": 2_000_000_000, "rtt": HISTOGRAM, "rtt_jitter": HISTOGRAM}
+
+
+@pytest.mark.parametrize("kind", ["tcp-rr", "udp-rr"])
+def test_requests_and_responses(kind: str) -> None:
+    measured = summarise(kind, {"message_bytes": 10, "response_bytes": 20}, RR_CLIENT)
+    assert measured.metrics["transactions_rate_per_s"] == 500
+    assert (measured.metrics["rtt_p50_ns"], measured.metrics["rtt_mean_ns"]) == (20, 20.5)
+    assert measured.metrics["rtt_jitter_p99_ns"] == 30
+    assert measured.invalid == []
+    expected = Traffic(forward_payload_bytes=10_000, reverse_payload_bytes=20_000)
+    assert traffic(kind, {"message_bytes": 10, "response_bytes": 20}, RR_CLIENT) == expected
+    same = Traffic(forward_payload_bytes=10_000, reverse_payload_bytes=10_000)
+    assert traffic(kind, {"message_bytes": 10}, RR_CLIENT) == same
+    assert traffic(kind, {}, RR_CLIENT) == Traffic(forward_payload_bytes=64_000, reverse_payload_bytes=64_000)
+
+
+@pytest.mark.parametrize("kind", ["tcp-rr", "udp-rr", "tcp-connect", "tcp-crr"])
+@pytest.mark.parametrize("client", [{"transactions": 0, "measured_ns": 5}, {"transactions": 1, "measured_ns": 0}])
+def test_no_transaction_is_invalid_and_no_zero(kind: str, client: Result) -> None:
+    measured = summarise(kind, {}, client | {"rtt": EMPTY, "connect": EMPTY})
+    assert len(measured.invalid) == 1
+    assert "was completed" in measured.invalid[0]
+    assert not measured.metrics.keys() - {"loss_ratio"}
+
+
+def test_a_request_that_is_not_answered_is_lost() -> None:
+    assert summarise("udp-rr", {}, RR_CLIENT | {"lost": 250}).metrics["loss_ratio"] == 0.2
+    assert "loss_ratio" not in summarise("tcp-rr", {}, RR_CLIENT | {"lost": 250}).metrics
+    nothing = summarise("udp-rr", {}, {"transactions": 0, "lost": 0, "measured_ns": 0})
+    assert "loss_ratio" not in nothing.metrics
+
+
+CONNECTIONS = {"transactions": 10, "measured_ns": 10**9, "connect": HISTOGRAM, "failed": {"timeout": 2, "refused": 0}}
+
+
+def test_connections() -> None:
+    measured = summarise("tcp-connect", {}, CONNECTIONS)
+    assert measured.metrics["transactions_rate_per_s"] == 10
+    assert measured.metrics["connect_p99_ns"] == 30
+    assert measured.notes == ["connections that failed: 2 timeout"]
+    assert traffic("tcp-connect", {}, CONNECTIONS) == Traffic()
+    measured = summarise("tcp-crr", {}, CONNECTIONS | {"transaction": HISTOGRAM, "failed": None})
+    assert measured.metrics["transaction_p50_ns"] == 20
+    assert measured.notes == []
+    assert traffic("tcp-crr", {}, CONNECTIONS) == Traffic(forward_payload_bytes=10, reverse_payload_bytes=10)
+
+
+PING = {"sent": 10, "received": 8, "lost": 2, "rtt": HISTOGRAM, "rtt_jitter": EMPTY}
+
+
+def test_echo() -> None:
+    measured = summarise("ping", {}, PING)
+    assert measured.metrics["loss_ratio"] == 0.2
+    assert measured.metrics["rtt_min_ns"] == 10
+    assert "rtt_jitter_mean_ns" not in measured.metrics
+    assert traffic("ping", {}, PING) == Traffic(forward_payload_bytes=8 * 56, reverse_payload_bytes=8 * 56)
+    assert traffic("ping", {"payload_bytes": 100}, PING).forward_payload_bytes == 800
+
+
+def test_echo_without_an_answer_is_invalid() -> None:
+    measured = summarise("ping", {}, PING | {"received": 0, "lost": 10, "rtt": EMPTY})
+    assert measured.metrics == {"loss_ratio": 1.0}
+    assert measured.invalid == ["none of 10 echo requests was answered"]
+    assert summarise("ping", {}, {"sent": 0, "received": 0, "lost": 0}).invalid == ["no echo request was sent"]
+
+
+GOOD: dict[str, tuple[Params, Result, Result]] = {
+    "tcp-stream": ({}, {"forward_sender": STREAM_SENDER}, {"forward_receiver": STREAM_RECEIVER}),
+    "udp-stream": (DATAGRAMS, UDP_CLIENT, UDP_SERVER),
+    "tcp-rr": ({}, RR_CLIENT, {}),
+    "udp-rr": ({}, RR_CLIENT, {}),
+    "tcp-connect": ({}, CONNECTIONS, {}),
+    "tcp-crr": ({}, CONNECTIONS | {"transaction": HISTOGRAM}, {}),
+    "ping": ({}, PING, {}),
+}
+
+
+@pytest.mark.parametrize("kind", WORKLOADS)
+def test_a_missing_part_of_a_result_is_noticed_or_absent_and_never_a_number(kind: str) -> None:
+    """Any one key of the agents' results left out: an error, fewer metrics, or the trial is invalid."""
+    params, client, server = GOOD[kind]
+    whole = summarise(kind, params, client, server)
+    assert whole.invalid == []
+    assert whole.metrics.keys() <= {METRICS[name].column for name in WORKLOADS[kind].metrics}
+    for side in ("client", "server"):
+        results = {"client": client, "server": server}
+        for missing in results[side]:
+            less = results | {side: {key: value for key, value in results[side].items() if key != missing}}
+            try:
+                measured = summarise(kind, params, less["client"], less["server"])
+                traffic(kind, params, less["client"], less["server"])
+            except KeyError:
+                continue
+            assert measured.invalid or measured.metrics.items() <= whole.metrics.items(), missing
+            assert all(math.isfinite(value) for value in measured.metrics.values())
+            assert measured.metrics.keys() <= COLUMNS.keys()
+
+
+FOUR_SIX = frozenset({4, 6})
+
+
+@pytest.mark.parametrize(
+    ("kind", "params", "message"),
+    [
+        ("tcp-stream", {"duration_ns": 1}, None),
+        ("tcp-stream", {"bytes": 1}, None),
+        ("tcp-stream", {}, "give one of duration or bytes"),
+        ("tcp-stream", {"duration_ns": 1, "bytes": 1}, "give one of duration or bytes, not 2"),
+        ("tcp-stream", {"bytes": 1, "warmup_ns": 1}, "a transfer of a number of bytes has no warm-up"),
+        ("tcp-stream", {"bytes": 1, "warmup_ns": 0}, None),
+        ("udp-stream", {"duration_ns": 1}, "datagram is missing: the size of the UDP payload, such as 1400B"),
+        (
+            "udp-stream",
+            {**DATAGRAMS, "duration_ns": 1, "rate_bps": 1, "rate_pps": 1},
+            "give rate or packet-rate, not both",
+        ),
+        ("udp-stream", {**DATAGRAMS, "count": 1, "bytes": 1}, "give one of duration or bytes or count, not 2"),
+        (
+            "udp-stream",
+            {"datagram_bytes": 65508, "count": 1},
+            "65508 bytes do not fit in a UDP datagram: at most 65507 over IPv4",
+        ),
+        ("udp-stream", {"datagram_bytes": 31, "count": 1}, "31 bytes are too few"),
+        ("udp-rr", {"response_bytes": 65508, "count": 1}, "at most 65507 over IPv4"),
+        ("udp-rr", {"message_bytes": 64, "response_bytes": 64, "count": 1}, None),
+        ("tcp-rr", {"count": 1, "duration_ns": 1}, "give one of duration or count, not 2"),
+        ("tcp-crr", {"count": 1}, None),
+        ("ping", {"count": 1, "duration_ns": 1}, "give one of duration or count, not 2"),
+    ],
+)
+def test_parameters_that_do_not_go_together(kind: str, params: Params, message: str | None) -> None:
+    found = WORKLOADS[kind].check(params, FOUR_SIX)
+    assert (found is None) is (message is None)
+    assert found is None or message is None or message in found
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameter", "value", "message"),
+    [
+        ("tcp-rr", "message", "0B", '"0B" is too small: at least 1B'),
+        ("tcp-rr", "message", "2GiB", '"2GiB" is too large: at most 1GiB'),
+        ("tcp-rr", "duration", "999us", '"999us" is too small: at least 1ms'),
+        ("tcp-rr", "count", "5", '"5" is not a whole number, such as 1'),
+        ("tcp-rr", "count", 0, "0 is too small: at least 1"),
+        ("tcp-rr", "count", True, "true is not a whole number"),
+        ("tcp-rr", "count", 2.5, "2.5 is not a whole number"),
+        ("tcp-rr", "nodelay", "yes", '"yes" is neither true nor false'),
+        ("tcp-rr", "nodelay", 1, "1 is neither true nor false"),
+        ("tcp-rr", "congestion", "", '"" is not a word'),
+        ("tcp-rr", "congestion", "cubic; reboot", "is not a word: 1 to 15 letters"),
+        ("tcp-rr", "congestion", None, "nothing is not a word"),
+        ("tcp-stream", "direction", "sideways", '"sideways" is not one of forward, reverse, both'),
+        ("tcp-stream", "direction", ["forward"], "a list is not one of"),
+        ("tcp-stream", "streams", 10**30, "is too large: at most 1024"),
+        ("udp-stream", "packet-rate", "0pps", "is too small: at least 1pps"),
+    ],
+)
+def test_a_parameter_says_what_would_be_right(kind: str, parameter: str, value: object, message: str) -> None:
+    found = WORKLOADS[kind].parameter(parameter)
+    assert found is not None
+    with pytest.raises(ValueError, match=re.escape(message)):
+        found.parse(value)
