@@ -28,7 +28,7 @@ def take():
 
 GREET = """
 hello = take()
-answer(id=hello["id"], ok={"protocol": hello["protocol"], "name": sys.argv[3]})
+answer(id=hello["id"], ok={"protocol": hello["protocol"], "version": hello["version"], "pid": os.getpid(), "name": sys.argv[3]})
 """
 
 ECHO = (
@@ -70,17 +70,39 @@ def start(script: Callable[[str], Path]) -> Iterator[Start]:
 
 def test_requests_and_answers(start: Start) -> None:
     agent = start(ECHO)
-    assert agent.hello == {"protocol": 1, "name": "h1"}
-    assert agent.call("exec", argv=["ip", "é"], stdin=None) == {"id": 2, "op": "exec", "argv": ["ip", "é"]}
-    futures = [agent.submit("counters", number=number) for number in range(50)]
-    assert [agent.wait(future, "counters", 10)["number"] for future in futures] == list(range(50))
+    assert agent.hello["protocol"] == 1
+    assert agent.hello["name"] == "h1"
+    assert agent.call("finish", session="é", sent=None, timeout_ns=1) == {
+        "id": 2,
+        "op": "finish",
+        "session": "é",
+        "timeout_ns": 1,
+    }
+    futures = [agent.submit("cancel", session=str(number)) for number in range(50)]
+    assert [agent.wait(future, "cancel", 10)["session"] for future in futures] == [str(number) for number in range(50)]
     assert agent.alive
+
+
+def test_a_request_has_its_own_fields_only(start: Start) -> None:
+    agent = start(ECHO)
+    with pytest.raises(TypeError, match="port"):
+        agent.call("cancel", session="x", port=1)
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"), [("{}", "exec was answered without exit"), ("{'exit': '0'}", "exit of type str")]
+)
+def test_an_answer_that_lacks_a_field_is_noticed(start: Start, answer: str, words: str) -> None:
+    agent = start(GREET + f"r = take()\nanswer(id=r['id'], ok={answer})\ntake()")
+    with pytest.raises(AgentError, match=words) as caught:
+        agent.call("exec", argv=["true"])
+    assert caught.value.code == "agent-broken"
 
 
 def test_answers_come_in_any_order(start: Start) -> None:
     agent = start(GREET + "first, second = take(), take()\nfor r in (second, first): answer(id=r['id'], ok=r)\ntake()")
-    first, second = agent.submit("run"), agent.submit("cancel")
-    assert agent.wait(first, "run", 10)["op"] == "run"
+    first, second = agent.submit("finish", session="x", timeout_ns=1), agent.submit("cancel", session="x")
+    assert agent.wait(first, "finish", 10)["op"] == "finish"
     assert agent.wait(second, "cancel", 10)["op"] == "cancel"
 
 
@@ -89,7 +111,7 @@ def test_a_refusal(start: Start) -> None:
         GREET + "r = take()\nanswer(id=r['id'], error={'code': 'no-session', 'message': 'no session x'})\ntake()"
     )
     with pytest.raises(AgentError, match="h1: no session x") as caught:
-        agent.call("finish", session="x")
+        agent.call("finish", session="x", timeout_ns=1)
     assert caught.value.code == "no-session"
     assert agent.alive, "a refusal is not the end"
 
@@ -98,7 +120,7 @@ def test_answers_to_unknown_requests_are_dropped(start: Start) -> None:
     agent = start(
         GREET + "r = take()\nanswer(id=999, ok={})\nanswer(id=r['id'], ok={'a': 1})\nanswer(id=r['id'], ok={})\ntake()"
     )
-    assert agent.call("cpu") == {"a": 1}
+    assert agent.call("cancel", session="x") == {"a": 1}
     assert agent.alive
 
 
@@ -115,7 +137,7 @@ def test_an_agent_that_dies_fails_what_it_was_asked_and_what_follows(start: Star
     agent = start(body)
     for _ in range(2):
         with pytest.raises(AgentError) as caught:
-            agent.call("run")
+            agent.call("cancel", session="x")
         assert caught.value.code == "agent-died"
         assert str(caught.value).startswith(f"the agent of h1 (process {agent.pid}) ")
         assert str(caught.value).endswith(how)
@@ -149,7 +171,7 @@ def test_an_agent_that_dies_fails_what_it_was_asked_and_what_follows(start: Star
 def test_an_agent_that_talks_nonsense_is_given_up(start: Start, said: str) -> None:
     agent = start(GREET + f"take()\nos.write(1, {said.encode('latin-1')!r} + bytes([10]))\ntake()")
     with pytest.raises(AgentError, match="answered with what is no response") as caught:
-        agent.call("run")
+        agent.call("cancel", session="x")
     assert caught.value.code == "agent-broken"
     assert len(str(caught.value)) < 300
     assert str(caught.value).isprintable()
@@ -161,13 +183,13 @@ def test_an_endless_line_is_not_kept(start: Start, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(client, "MAX_LINE_BYTES", 100_000)
     agent = start(GREET + "while True: sys.stdout.write('x' * 65536)")
     with pytest.raises(AgentError, match="answered with a line of more than 100000 bytes"):
-        agent.call("run")
+        agent.call("cancel", session="x")
 
 
 def test_an_agent_that_never_answers(start: Start) -> None:
     agent = start(GREET + "for line in lines: pass")
-    with pytest.raises(AgentError, match=r"has not answered cpu after 0\.05 s") as caught:
-        agent.call("cpu", timeout_s=0.05)
+    with pytest.raises(AgentError, match=r"has not answered cancel after 0\.05 s") as caught:
+        agent.call("cancel", session="x", timeout_s=0.05)
     assert caught.value.code == "agent-silent"
 
 
@@ -200,17 +222,19 @@ def test_an_agent_that_cannot_be_started_leaves_none(
 
 def test_a_request_that_is_too_long_is_refused_here(start: Start) -> None:
     agent = start(ECHO)
-    with pytest.raises(AgentError, match=r"h1: the request exec of 1048\d\d\d bytes is larger than 1048576") as caught:
-        agent.call("exec", argv=["ip"], stdin="x" * 2**20)
+    with pytest.raises(
+        AgentError, match=r"h1: the request cancel of 1048\d\d\d bytes is larger than 1048576"
+    ) as caught:
+        agent.call("cancel", session="x" * 2**20)
     assert caught.value.code == "line-too-long"
-    assert agent.call("cpu")["op"] == "cpu"
+    assert agent.call("cancel", session="x")["op"] == "cancel"
 
 
 def test_an_agent_that_does_not_read_is_given_up(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "SEND_TIMEOUT_S", 0.05)
     agent = start(GREET + "signal.pause()")
     with pytest.raises(AgentError, match=r"has not read its requests for 0\.05 s") as caught:
-        agent.call("exec", stdin="x" * 1_000_000)
+        agent.call("cancel", session="x" * 1_000_000)
     assert caught.value.code == "agent-silent"
     assert not agent.alive
 
@@ -221,8 +245,8 @@ def test_a_large_request_and_a_large_answer_cross(start: Start) -> None:
         GREET
         + "r = take()\nanswer(id=r['id'], ok={'said': 'y' * 3_000_000})\nr = take()\nanswer(id=r['id'], ok={})\ntake()"
     )
-    first = agent.submit("exec")
-    second = agent.submit("exec", stdin="x" * 1_000_000)
+    first = agent.submit("cancel", session="x")
+    second = agent.submit("cancel", session="x" * 1_000_000)
     assert len(agent.wait(first, "exec", 20)["said"]) == 3_000_000
     assert agent.wait(second, "exec", 20) == {}
 
@@ -233,9 +257,9 @@ def test_several_threads_ask_at_once(start: Start) -> None:
 
     def ask(number: int) -> None:
         for turn in range(20):
-            answer = agent.call("exec", stdin=f"{number}/{turn}" * 5_000)
-            if answer["stdin"] != f"{number}/{turn}" * 5_000:
-                wrong.append(answer["stdin"][:10])
+            answer = agent.call("cancel", session=f"{number}/{turn}" * 5_000)
+            if answer["session"] != f"{number}/{turn}" * 5_000:
+                wrong.append(answer["session"][:10])
 
     threads = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
     for thread in threads:
@@ -253,11 +277,11 @@ def test_leaving_a_hub_ends_all_agents(script: Callable[[str], Path]) -> None:
         hub.stop([agents["r1"]])
         assert len(children()) == 2
         with pytest.raises(AgentError, match="was ended"):
-            agents["r1"].call("cpu")
-        assert agents["h1"].call("cpu")["op"] == "cpu"
+            agents["r1"].call("cancel", session="x")
+        assert agents["h1"].call("cancel", session="x")["op"] == "cancel"
     assert children() == []
     with pytest.raises(AgentError, match=r"the agent of h1 \(process \d+\) was ended"):
-        agents["h1"].call("cpu")
+        agents["h1"].call("cancel", session="x")
     hub.close()
 
 
@@ -272,7 +296,7 @@ def test_an_agent_that_closes_its_output_is_given_up(start: Start, monkeypatch: 
     monkeypatch.setattr(client, "STOP_TIMEOUT_S", 0.05)
     agent = start(GREET + "take()\nos.close(1)\nwhile True: signal.pause()")
     with pytest.raises(AgentError, match="closed its output"):
-        agent.call("run")
+        agent.call("cancel", session="x")
 
 
 @pytest.mark.parametrize(("content", "reason"), [(None, "No such file"), ("no script", "Exec format error")])

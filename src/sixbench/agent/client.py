@@ -21,6 +21,7 @@ from typing import Any
 
 from .. import __version__
 from ..model.errors import AgentError, CapabilityError
+from .messages import REQUESTS, Request
 
 PROTOCOL = 1
 MAX_REQUEST_BYTES = 2**20
@@ -45,13 +46,15 @@ class Agent:
         self._lock = threading.Lock()
         self._sending = threading.Lock()
         self._next_id = 1
-        self._pending: dict[int, Future[dict[str, Any]]] = {}
+        self._pending: dict[int, tuple[Request, Future[dict[str, Any]]]] = {}
         self._buffer = bytearray()
         self._stderr = bytearray()
         self._ended: AgentError | None = None
 
     def submit(self, op: str, **fields: Any) -> Future[dict[str, Any]]:
-        """Sends a request; the future gives its `ok` object or raises `AgentError`."""
+        """Sends a request (`messages.REQUESTS[op]` with these fields); the future gives its `ok` object, of that request's form, or raises
+        `AgentError`."""
+        request = REQUESTS[op](**fields)
         future: Future[dict[str, Any]] = Future()
         with self._lock:
             if self._ended is not None:
@@ -59,9 +62,8 @@ class Agent:
                 return future
             request_id = self._next_id
             self._next_id += 1
-            self._pending[request_id] = future
-        request = {"id": request_id, "op": op} | {name: value for name, value in fields.items() if value is not None}
-        line = json.dumps(request).encode()
+            self._pending[request_id] = request, future
+        line = json.dumps(request.to_json(request_id)).encode()
         if len(line) > MAX_REQUEST_BYTES:
             words = f"{self.name}: the request {op} of {len(line)} bytes is larger than {MAX_REQUEST_BYTES}"
             self._settle(request_id, AgentError("line-too-long", words))
@@ -139,12 +141,15 @@ class Agent:
     def _settle(self, request_id: int, outcome: dict[str, Any] | AgentError) -> None:
         """Gives a request its outcome; that of an unknown one is dropped."""
         with self._lock:
-            future = self._pending.pop(request_id, None)
-        if future is not None:
+            request, future = self._pending.pop(request_id, (None, None))
+        if request is None or future is None:
+            return
+        try:
             if isinstance(outcome, AgentError):
-                future.set_exception(outcome)
-            else:
-                future.set_result(outcome)
+                raise outcome
+            future.set_result(request.check(outcome))
+        except AgentError as error:
+            future.set_exception(error)
 
     def _break(self, code: str, what: str) -> None:
         """Gives up an agent that can no longer be talked to."""
@@ -161,7 +166,7 @@ class Agent:
                 self._ended = error
             pending = list(self._pending.values())
             self._pending.clear()
-        for future in pending:
+        for _, future in pending:
             future.set_exception(self._ended)
 
     def _gone(self) -> None:

@@ -27,7 +27,7 @@ RATIO = {"%": Decimal("0.01")}
 
 def _parse(value: object, what: str, units: dict[str, int] | dict[str, Decimal], example: str) -> Decimal:
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-        raise ValueError(f"{shown(value)} is not {what}; write {example}")
+        raise ValueError(f"{shown(value)} is not {what}; write a number and a unit, such as {example}")
     if isinstance(value, (int, float)) and value == 0:
         return Decimal(0)
     text = str(value).strip()

@@ -51,6 +51,7 @@ def expand(
                     topology=topologies[place],
                 )
             )
+    reader.finish()
     _check_distinct(reader, workloads, combinations)
     reader.finish()
     return tuple(concrete), tuple(combinations)

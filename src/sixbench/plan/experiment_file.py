@@ -17,7 +17,7 @@ from .combinations import expand
 from .factors import Factors
 from .overrides import apply_quick
 from .paths_file import aa_path, read_paths
-from .reader import Reader, suggest
+from .reader import Reader, as_name, suggest
 from .topology_file import NAME, NAME_RULE, TopologyTemplate, read_topology
 from .workload_file import read_workloads
 from .yaml_source import Source
@@ -41,15 +41,18 @@ def read_experiment(source: Source, mechanisms: Mapping[str, MechanismKind]) -> 
     data = reader.mapping((), source.data, "an experiment", KEYS)
     if not isinstance(source.data, dict):
         reader.finish()
-    for key in REQUIRED:
-        if key not in data:
-            reader.problem((), f"{key} is missing; an experiment has {listed(REQUIRED)}")
+    missing = [key for key in REQUIRED if key not in data]
+    if missing:
+        words = f"the key {missing[0]} is" if len(missing) == 1 else f"the keys {listed(missing)} are"
+        reader.problem((), f"{words} missing; an experiment has {listed(REQUIRED)}")
     header = _read_header(reader, data)
     blocks, statistics = read_blocks(reader, data), read_statistics(reader, data)
     factors = Factors(reader, data)
     paths = read_paths(reader, data["paths"], mechanisms) if "paths" in data else []
     carried = {family for path in paths for family in mechanisms[path.mechanism].carriers}
-    network = read_topology(reader, factors, data.get("topology", {}), 6 in carried)
+    network = TopologyTemplate(nodes={}, links=())
+    if "topology" in data:
+        network = read_topology(reader, factors, data["topology"], 6 in carried)
     workloads = read_workloads(reader, factors, data["workloads"]) if "workloads" in data else []
     baseline = _read_baseline(reader, data, paths)
     is_aa = _read_flag(reader, data, "aa")
@@ -115,7 +118,7 @@ class _Header(TypedDict):
 
 
 def _read_header(reader: Reader, data: dict[str, Any]) -> _Header:
-    name = data.get("experiment", DEFAULT_NAME)
+    name = as_name(data.get("experiment", DEFAULT_NAME))
     if not isinstance(name, str) or not NAME.fullmatch(name):
         reader.problem(("experiment",), f"{shown(name)} cannot name an experiment: {NAME_RULE}")
         name = DEFAULT_NAME
@@ -139,7 +142,7 @@ def _read_baseline(reader: Reader, data: dict[str, Any], paths: list[Path]) -> s
     names = [path.name for path in paths]
     if not names:
         return ""
-    return reader.one_of(("baseline",), data.get("baseline", names[0]), "path", names) or names[0]
+    return reader.one_of(("baseline",), as_name(data.get("baseline", names[0])), "path", names) or names[0]
 
 
 def _read_flag(reader: Reader, data: dict[str, Any], key: str) -> bool:
@@ -156,7 +159,7 @@ def _read_between(reader: Reader, data: dict[str, Any], network: TopologyTemplat
             reader.problem((), f"between is missing: the two hosts that exchange traffic, of {listed(hosts)}")
             reader.finish()
         return hosts[0], hosts[1]
-    ends = data["between"]
+    ends = list(map(as_name, data["between"])) if isinstance(data["between"], list) else data["between"]
     if not isinstance(ends, list) or len(ends) != 2:
         what = f"{len(ends)} of them" if isinstance(ends, list) else shown(ends)
         reader.problem(("between",), f"between must be a list of two hosts, the client and the server, not {what}")

@@ -8,7 +8,7 @@ from typing import Any
 from ..model.mechanism import MechanismKind
 from ..model.path import Path
 from ..model.wording import listed, shown
-from .reader import Reader
+from .reader import Reader, as_name
 from .topology_file import NAME, NAME_RULE
 
 AA_SUFFIX = "-aa"
@@ -88,7 +88,7 @@ def _read_path(reader: Reader, name: str, item: Any, mechanisms: Mapping[str, Me
         name=name,
         mechanism=mechanism,
         family=kind.family,
-        nodes=tuple(node if isinstance(node, str) else shown(node) for node in nodes),
+        nodes=tuple(name if isinstance(name, str) else shown(name) for name in map(as_name, nodes)),
         engine=engine,
         options=options,
     )

@@ -66,7 +66,8 @@ class Reader:
     def word(self, path: KeyPath, value: Any, what: str) -> str | None:
         """Text that is not empty, of characters that print."""
         if not isinstance(value, str) or not value.strip() or _CONTROL.search(value):
-            self.problem(path, f"{what} must be text, not {shown(value)}")
+            hint = "; put it in quotes" if isinstance(value, (bool, int, float)) else ""
+            self.problem(path, f"{what} must be text, not {shown(value)}{hint}")
             return None
         return value
 
@@ -96,6 +97,11 @@ class Reader:
             self.problem(path, f"{what} must be from {minimum} to {maximum}, not {value}")
             return None
         return value
+
+
+def as_name(value: Any) -> Any:
+    """A whole number as the text that it is where it names something; anything else as it is."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def suggest(word: str, known: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from .addressing import link_ipv4, link_ipv6
 from .factors import Assignment, Factors, Setting, Varying, resolve
 from .link_addresses import LinkPrefix, check_prefixes, read_addresses
 from .link_settings import DEFAULT_MTU_BYTES, LINK_SETTINGS, check_link, queue_limit
-from .reader import Reader, suggest
+from .reader import Reader, as_name, suggest
 from .yaml_source import KeyPath
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
@@ -106,6 +106,8 @@ def _read_nodes(reader: Reader, value: Any) -> dict[str, Node]:
     """The nodes, wrong ones too: so that links to them are not wrong for that reason."""
     place = ("topology", "nodes")
     items = reader.mapping(place, value, "nodes")
+    if not items and isinstance(value, dict):
+        reader.problem(place, "no node is given; a network has at least two hosts, such as {h1: host, h2: host}")
     if len(items) > MAX_NODES:
         reader.problem(place, f"{len(items)} nodes are more than {MAX_NODES}; leave some out")
         return {}
@@ -186,7 +188,7 @@ def _read_endpoints(
     if "endpoints" not in data:
         reader.problem(path, "endpoints are missing: the two nodes that it joins, such as [h1, r1]")
         return None
-    ends = data["endpoints"]
+    ends = list(map(as_name, data["endpoints"])) if isinstance(data["endpoints"], list) else data["endpoints"]
     if not isinstance(ends, list) or len(ends) != 2:
         what = f"{len(ends)} of them" if isinstance(ends, list) else shown(ends)
         reader.problem(place, f"endpoints must be a list of two nodes, such as [h1, r1], not {what}")
@@ -215,7 +217,7 @@ def _read_link(
     next_interface: dict[str, int],
 ) -> LinkTemplate | None:
     path: KeyPath = ("topology", "links", index)
-    name = data.get("name", f"{ends[0]}-{ends[1]}")
+    name = as_name(data.get("name", f"{ends[0]}-{ends[1]}"))
     if not isinstance(name, str) or not _LINK_NAME.fullmatch(name):
         reader.problem((*path, "name"), f"{shown(name)} cannot name a link: {_LINK_NAME_RULE}")
         return None

@@ -133,7 +133,7 @@ def _read_workload(reader: Reader, factors: Factors, path: KeyPath, item: Any) -
             continue
         parameter = _packet_rate(parameter, known, factors.first_level(value))
         if parameter.column in settings:
-            reader.problem((*place, key), f"{parameter.name} is given twice, as {key} too; keep one")
+            reader.problem((*place, key), f"there is a {parameter.name} already, by another key; keep one")
             continue
         own = ((*path, key), parameter.column)
         setting = factors.setting((*place, key), value, parameter.parse, _suffix(parameter), own)

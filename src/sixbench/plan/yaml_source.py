@@ -129,9 +129,19 @@ def _hint(text: str, mark: yaml.error.Mark | None, words: str) -> str:
         return "; indent with spaces, not tabs"
     if following and following in "@`%":
         return f"; put text that begins with {following} in quotes"
-    if "mapping values are not allowed" in words:
-        return "; put text that holds a colon in quotes"
-    return "; look for a bracket, a quote or an indent that is missing here or just before"
+    for symptom, hint in _HINTS.items():
+        if symptom in words:
+            return f"; {hint}"
+    return ""
+
+
+_HINTS = {
+    "mapping values are not allowed": "put text that holds a colon in quotes",
+    "undefined alias": "an alias (*name) needs an anchor (&name) before it",
+    "a single document": "keep one of them",
+    "expected": "look for a bracket, a quote or an indent that is missing here or just before",
+}
+"""By what the parser says, the most telling first."""
 
 
 def _error(file: str, line: int | None, message: str) -> ExperimentError:
@@ -166,7 +176,7 @@ class _Builder:
         for key_node, value_node in node.value:
             line = key_node.start_mark.line + 1
             if not isinstance(key_node, yaml.ScalarNode):
-                raise _error(self.file, line, "a key must be plain text")
+                raise _error(self.file, line, "a key must be plain text, neither a list nor a mapping")
             key = key_node.value
             if key in data:
                 raise _error(

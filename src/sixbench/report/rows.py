@@ -223,7 +223,7 @@ def _noise(finding: Finding) -> str:
 
 
 def deviation(largest: float, finding: Finding) -> str:
-    """How far a comparison may be off, as `±0.05 %`: `largest` is of the ratio, or of the difference where there is none."""
+    """How far a comparison may be off, as `±0.05 %`; `largest` is of the ratio, or of the difference without one."""
     if finding.ratio is not None:
         percent = 100 * largest
         return f"±{words.signed(percent, words.percent_decimals(percent)).lstrip('+')} %"

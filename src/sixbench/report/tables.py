@@ -129,31 +129,42 @@ def claims_table(claims: list[ClaimResult]) -> Table:
 
 def published_table(published: list[PublishedComparison], confidence: float) -> Table:
     """A paper's numbers beside ours."""
-    made = []
-    for item in published:
-        ours, base = words.finite(item.ours), words.finite(item.published)
-        change = words.as_percent(ours / base) if ours is not None and base else None
-        made.append(
-            [
-                item.what,
-                words.quantity(item.published, item.unit),
-                words.quantity(item.ours, item.unit),
-                _range(item.ours_low, item.ours_high, item.unit),
-                words.MISSING if change is None else f"{words.signed(change, words.percent_decimals(change))} %",
-                item.source,
-                item.note,
-            ]
-        )
+    made = [
+        [
+            item.what,
+            words.quantity(item.published, item.unit),
+            words.quantity(item.ours, item.unit),
+            _range(item.ours_low, item.ours_high, item.unit),
+            against_published(item),
+            item.source,
+            item.note,
+        ]
+        for item in published
+    ]
     columns = [
         Column(name="what"),
         Column(name="published", align="right"),
         Column(name="ours", align="right"),
         Column(name=f"{100 * confidence:g} % CI", align="right"),
-        Column(name="ours to published", align="right"),
+        Column(name="ours vs published", align="right"),
         Column(name="source"),
         Column(name="note"),
     ]
     return _without_empty(Table(title="Published values beside ours", columns=columns, rows=made))
+
+
+def against_published(item: PublishedComparison) -> str:
+    """How far our value is from the paper's: in percent of it, or in percentage points where both are shares."""
+    ours, base = words.finite(item.ours), words.finite(item.published)
+    if ours is None or base is None:
+        return words.MISSING
+    if item.unit == "1":
+        points = 100 * (ours - base)
+        return f"{words.signed(points, words.percent_decimals(points))} pp"
+    if base == 0:
+        return words.MISSING
+    change = words.as_percent(ours / base)
+    return f"{words.signed(change, words.percent_decimals(change))} %"
 
 
 def reasons_table(trials: Trials) -> Table:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Literal
+import textwrap
+from collections import Counter
+from typing import Literal
 
-from ..model.finding import Analysis, Finding
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ..model.finding import Analysis, ClaimResult, Finding, PublishedComparison
 from ..store import Run
 from . import answers, facts, rows, tables, validity, words
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table as RichTable
 
 MOST_ROWS = 60
 """Findings that a screenful or two can hold; of more, those of primary metrics come first."""
@@ -41,8 +43,6 @@ def render(
         everything: all findings rather than the headline ones.
         report_path: where the full report is, named in the last line.
     """
-    from rich.console import Console
-
     text = io.StringIO()
     console = Console(
         file=text,
@@ -89,9 +89,9 @@ def _write(console: Console, run: Run, analysis: Analysis, *, everything: bool) 
         )
     for remark in analysis.remarks:
         _paragraph(console, f"Note: {remark}", "")
-    _table(console, tables.reasons_table(trials))
-    _table(console, tables.claims_table(analysis.claims))
-    _table(console, tables.published_table(analysis.published, statistics.confidence))
+    _reasons(console, trials)
+    _claims(console, analysis.claims)
+    _published(console, analysis.published)
 
 
 def _chosen(analysis: Analysis, *, everything: bool) -> tuple[list[Finding], int]:
@@ -109,10 +109,6 @@ def _chosen(analysis: Analysis, *, everything: bool) -> tuple[list[Finding], int
 
 def _paragraph(console: Console, text: str, style: str, indent: str = "") -> None:
     """Text that never ends a line between a number and its unit."""
-    import textwrap
-
-    from rich.text import Text
-
     lines = textwrap.fill(
         words.keep_together(words.one_line(text)),
         console.width,
@@ -213,11 +209,8 @@ class _Layout:
             found.setdefault(", ".join(said), []).append(index)
         return found
 
-    def table(self, rows: list[list[str]], styles: list[str], *, header: bool) -> RichTable:
+    def table(self, rows: list[list[str]], styles: list[str], *, header: bool) -> Table:
         """A table of these columns; `styles` are of the verdicts."""
-        from rich.table import Table
-        from rich.text import Text
-
         table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, show_header=header, header_style="dim")
         table.add_column("", width=self._indent - 1)
         for index in self.kept:
@@ -231,18 +224,54 @@ class _Layout:
         return table
 
 
-def _table(console: Console, table: tables.Table) -> None:
-    """A table of texts, which may fold; nothing where it is empty."""
-    if not table.rows:
+def _claims(console: Console, claims: list[ClaimResult]) -> None:
+    """The paper's claims: the verdict, and beside it what was claimed, where, and why the verdict."""
+    if not claims:
         return
-    from rich.table import Table
-    from rich.text import Text
-
+    counts = Counter[str](claim.verdict for claim in claims)
+    total = ", ".join(f"{counts[verdict]} {verdict}" for verdict in _CLAIM_STYLES if counts[verdict])
     console.print()
-    console.print(table.title, style="bold")
-    made = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
-    for column in table.columns:
-        made.add_column(column.name, justify=column.align, overflow="fold")
-    for row in table.rows:
-        made.add_row(*(Text(words.one_line(cell), style=_CLAIM_STYLES.get(cell, "")) for cell in row))
-    console.print(made)
+    _paragraph(console, f"Claims of the paper: {total}", "bold")
+    table = _two_columns(max(len(claim.verdict) for claim in claims))
+    for claim in claims:
+        verdict = Text(claim.verdict, style=_CLAIM_STYLES[claim.verdict])
+        table.add_row(verdict, Text(words.one_line(f"{claim.text} ({claim.source})")))
+        table.add_row("", Text(words.one_line(claim.reason), style="dim"))
+    console.print(table)
+
+
+def _published(console: Console, published: list[PublishedComparison]) -> None:
+    """The paper's numbers and ours in columns, and beside them what they are of."""
+    if not published:
+        return
+    console.print()
+    _paragraph(console, "Published values beside ours", "bold")
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    for name in ("published", "ours", "vs"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("what", overflow="fold")
+    for item in published:
+        what = words.one_line(f"{item.what} ({item.source})")
+        values = (words.quantity(item.published, item.unit), words.quantity(item.ours, item.unit))
+        table.add_row(*values, tables.against_published(item), Text(what))
+    console.print(table)
+
+
+def _reasons(console: Console, trials: validity.Trials) -> None:
+    """Why trials do not count."""
+    if not trials.reasons:
+        return
+    console.print()
+    _paragraph(console, "Trials that do not count", "bold")
+    table = _two_columns(max(len(f"{reason.count} {reason.status}") for reason in trials.reasons))
+    for reason in trials.reasons:
+        said = words.one_line(f"{reason.text} ({', '.join(reason.paths)}; {', '.join(reason.workloads)})")
+        table.add_row(f"{reason.count} {reason.status}", Text(said))
+    console.print(table)
+
+
+def _two_columns(first: int) -> Table:
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column("", width=first, no_wrap=True)
+    table.add_column("", overflow="fold")
+    return table

@@ -119,10 +119,10 @@ class _Dots:
             markerfacecolor=path.face,
             linestyle="none",
             elinewidth=1.2,
-            clip_on=False,
             zorder=3,
         )
         bars.lines[0].set_gid(gid)
+        bars.lines[0].set_clip_on(False)  # a marker at zero is whole; its bar ends at the axis
         self.tips[gid] = [data.tip(path, estimate, None, finding)]
         if estimate.theory is not None:
             axes.plot(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -15,7 +16,11 @@ from . import style
 from .data import Context
 from .drawing import Drawing, Picture
 
-MOST_ROWS = 40
+MOST_LINES = 46
+"""Lines of labels on a page."""
+LABEL = 46
+"""Characters of a label's line, of which there are at most three."""
+_LINE_IN = 0.125
 _PUBLISHED = "#5f6b76"
 _OURS = "#0072B2"
 
@@ -51,14 +56,27 @@ def _pages(groups: dict[tuple[str, str], list[PublishedComparison]]) -> list[lis
     pages: list[list[Group]] = []
     room = 0
     for key, items in groups.items():
-        for start in range(0, len(items), MOST_ROWS):
-            part = items[start : start + MOST_ROWS]
-            if not pages or len(part) > room:
+        part: list[PublishedComparison] = []
+        for item in items:
+            size = _lines(item) + (0 if part else 4)
+            if not pages or size > room:
+                part = []
                 pages.append([])
-                room = MOST_ROWS
-            pages[-1].append((key, part))
-            room -= len(part) + 3
+                room = MOST_LINES
+            if not part:
+                pages[-1].append((key, part))
+            part.append(item)
+            room -= size
     return pages
+
+
+def _label(item: PublishedComparison) -> str:
+    lines = textwrap.wrap(words.keep_together(words.one_line(item.what)), LABEL)
+    return "\n".join(lines[:3]).replace("\u00a0", " ") + ("…" if len(lines) > 3 else "")
+
+
+def _lines(item: PublishedComparison) -> int:
+    return _label(item).count("\n") + 1
 
 
 @dataclass
@@ -71,9 +89,9 @@ class _Published:
     def draw(self) -> Picture:
         """The figure."""
         with style.house_style():
-            counts = [len(items) for _, items in self.groups]
-            figure = style.figure(0.75 + sum(0.65 + 0.19 * count for count in counts))
-            grid = figure.add_gridspec(len(counts), 1, height_ratios=[0.45 + 0.19 * count for count in counts])
+            heights_in = [len(items) * (0.07 + _LINE_IN * max(map(_lines, items))) for _, items in self.groups]
+            figure = style.figure(0.75 + sum(0.65 + height_in for height_in in heights_in))
+            grid = figure.add_gridspec(len(heights_in), 1, height_ratios=[0.4 + height for height in heights_in])
             for index, ((source, unit), items) in enumerate(self.groups):
                 self._panel(figure.add_subplot(grid[index, 0]), source, unit, items, index)
             style.title(figure, f"Published values and ours{f' ({self.number} of {self.of})' if self.of > 1 else ''}")
@@ -101,9 +119,7 @@ class _Published:
         logarithmic = style.spans_decades(known)
         for place, item in enumerate(items):
             self._row(axes, place, item, divisor, f"p{index}-{place}")
-        axes.set_yticks(
-            range(len(items)), [item.what if len(item.what) <= 44 else f"{item.what[:43]}…" for item in items]
-        )
+        axes.set_yticks(range(len(items)), [_label(item) for item in items], fontsize=7, linespacing=1.05)
         axes.set_ylim(len(items) - 0.4, -0.6)
         axes.tick_params(axis="y", length=0)
         if logarithmic:
@@ -116,7 +132,8 @@ class _Published:
             axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         else:
             low, high = min([0.0, *known]) / divisor, max([0.0, *known]) / divisor
-            axes.set_xlim(low * 1.06, high * 1.06 or 1.0)
+            pad = 0.05 * (high - low) or 1.0
+            axes.set_xlim(low - pad if low < 0 else 0, high + pad)
         axes.set_title(f"{source} ({name}{', log scale' if logarithmic else ''})")
 
     def _row(self, axes: Axes, place: int, item: PublishedComparison, divisor: float, gid: str) -> None:
@@ -129,6 +146,7 @@ class _Published:
                 axes.plot([low / divisor, high / divisor], [place, place], color=_OURS, linewidth=1.3, zorder=2)
             dot = axes.plot([ours / divisor], [place], marker="o", color=_OURS, linestyle="none", zorder=3)[0]
             dot.set_gid(f"{gid}-ours")
+            dot.set_clip_on(False)
             said += f"\nours: {words.quantity(item.ours, item.unit)}"
             self.tips[f"{gid}-ours"] = [said]
         else:
@@ -144,4 +162,5 @@ class _Published:
             zorder=4,
         )[0]
         diamond.set_gid(gid)
+        diamond.set_clip_on(False)
         self.tips[gid] = [said]

@@ -158,7 +158,9 @@ class _Sweep:
             )
             points = [(float(e.levels[column]), e.value, e.ci_low, e.ci_high) for e in own]
             gid = f"v{index}-{order}"
-            self._line(axes, path, points, self.divisor, order, len(present), gid)
+            # Not where both axes are logarithmic: lines moved sideways would look like other values.
+            dodge = 0.0 if _is_logarithmic(self.item) else _DODGE_POINTS
+            self._line(axes, path, points, self.divisor, order, len(present), gid, dodge)
             by_place = {f.combination: f for f in panel.findings if f.path == path.name}
             self.tips[gid] = [data.tip(path, e, column, by_place.get(e.combination)) for e in own]
             theory = [(float(e.levels[column]), e.theory / self.divisor) for e in own if e.theory is not None]

@@ -1,0 +1,156 @@
+"""The protocol's messages, typed. See docs/protocol.md for what they mean.
+
+A request cannot be sent with a field that it does not have, and an answer that lacks a field is noticed where it
+arrives, not where it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar
+
+from ..model.errors import AgentError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A request. `answer` names the fields that its `ok` object must have, with their types."""
+
+    op: ClassVar[str]
+    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {}
+
+    def to_json(self, request_id: int) -> dict[str, Any]:
+        """The object that is one line; fields that are None are left out."""
+        given = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {"id": request_id, "op": self.op} | {name: value for name, value in given.items() if value is not None}
+
+    def check(self, answer: object) -> dict[str, Any]:
+        """The `ok` object, once it is found to be of the right form. Raises `AgentError` of code `agent-broken`."""
+        if not isinstance(answer, dict):
+            raise AgentError("agent-broken", f"{self.op} was answered with what is no object")
+        for name, kind in self.answer.items():
+            if name not in answer:
+                raise AgentError("agent-broken", f"{self.op} was answered without {name}")
+            if not isinstance(answer[name], kind):
+                raise AgentError(
+                    "agent-broken", f"{self.op} was answered with {name} of type {type(answer[name]).__name__}"
+                )
+        return answer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hello(Request):
+    """The first request: the versions must agree."""
+
+    op: ClassVar[str] = "hello"
+    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {"protocol": int, "version": str, "pid": int}
+    protocol: int
+    version: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exec(Request):
+    """A command in the node."""
+
+    op: ClassVar[str] = "exec"
+    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {"exit": int, "stdout": str, "stderr": str}
+    argv: list[str]
+    stdin: str | None = None
+    timeout_ns: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sysctl(Request):
+    """Settings of the node, written and read."""
+
+    op: ClassVar[str] = "sysctl"
+    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {"values": dict}
+    set: Mapping[str, str] | None = None
+    get: list[str] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counters(Request):
+    """Counters of interfaces and protocols."""
+
+    op: ClassVar[str] = "counters"
+    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {"interfaces": dict, "snmp": dict}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cpu(Request):
+    """A CPU sample."""
+
+    op: ClassVar[str] = "cpu"
+    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {"clock_ns": int, "realtime_ns": int, "cores": list}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptureStart(Request):
+    """Headers of packets on an interface."""
+
+    op: ClassVar[str] = "capture-start"
+    capture: str
+    interface: str
+    addresses: list[str]
+    after_ns: int
+    max_packets: int
+    max_ns: int
+    snaplen_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptureStop(Request):
+    """What was captured."""
+
+    op: ClassVar[str] = "capture-stop"
+    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {"packets": list, "matched": int}
+    capture: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Serve(Request):
+    """The serving side of a trial."""
+
+    op: ClassVar[str] = "serve"
+    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {"port": int}
+    session: str
+    workload: str
+    address: str
+    peer: str
+    token: str = field(repr=False)
+    params: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run(Serve):
+    """The client's side of a trial; answered with its result when it is over."""
+
+    op: ClassVar[str] = "run"
+    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {}
+    port: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finish(Request):
+    """The end of a serving side; answered with its result."""
+
+    op: ClassVar[str] = "finish"
+    session: str
+    sent: int | None = None
+    timeout_ns: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cancel(Request):
+    """The early end of a session."""
+
+    op: ClassVar[str] = "cancel"
+    session: str
+
+
+REQUESTS: dict[str, type[Request]] = {
+    request.op: request
+    for request in (Hello, Exec, Sysctl, Counters, Cpu, CaptureStart, CaptureStop, Serve, Run, Finish, Cancel)
+}
