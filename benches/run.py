@@ -1,11 +1,12 @@
 """`make bench`: what sixbench costs, and how its generators compare with their peers, as ratios and per-unit figures.
 
-Machines are noisy: peers alternate with ours within one run, and what is printed is the median of the ratios with the least and the greatest.
-Nothing here is asserted.
+Machines are noisy: peers alternate with ours within one run, and what is printed is the median of the ratios with the
+least and the greatest. Nothing here is asserted.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
@@ -15,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from sixbench.agent import Agent, AgentHub, find_agent
@@ -30,7 +32,12 @@ ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
 SECONDS = float(os.environ.get("BENCH_SECONDS", "2"))
 
 BACK_TO_BACK = "nodes: {h1: host, h2: host}\nlinks: [{endpoints: [h1, h2]}]\n"
-ONE_ROUTER = "nodes: {h1: host, r1: router, h2: host}\nlinks:\n- {endpoints: [h1, r1], rate: 100Mbit}\n- {endpoints: [r1, h2], rate: 100Mbit}\n"
+ONE_ROUTER = """
+nodes: {h1: host, r1: router, h2: host}
+links:
+  - {endpoints: [h1, r1], rate: 100Mbit}
+  - {endpoints: [r1, h2], rate: 100Mbit}
+"""
 EXPERIMENT = """
 topology:
   nodes: {h1: host, r1: router, h2: host}
@@ -41,8 +48,8 @@ SHORT_TRIALS = (
     EXPERIMENT
     + "workloads: [{tcp-rr: {duration: 100ms, warmup: 0s}}, {tcp-stream: {duration: 100ms, warmup: 0s}}]\nblocks: 5\n"
 )
-LARGE_PLAN = EXPERIMENT + "workloads: [{tcp-rr: {message: [%s]}}]\nblocks: 100\n" % ", ".join(
-    f"{2 + i}B" for i in range(50)
+LARGE_PLAN = EXPERIMENT + "workloads: [{{tcp-rr: {{message: [{}]}}}}]\nblocks: 100\n".format(
+    ", ".join(f"{2 + i}B" for i in range(50))
 )
 
 
@@ -121,7 +128,7 @@ def bench_overhead() -> None:
         started_ns.sort(key=lambda trial: trial["sequence"])
         between = [
             (after["started_realtime_ns"] - before["started_realtime_ns"]) / 1e6 - 100
-            for before, after in zip(started_ns, started_ns[1:])
+            for before, after in itertools.pairwise(started_ns)
         ]
     show_figures("outside the measuring, ms a trial", between, "< 150")
 
@@ -134,9 +141,9 @@ def bench_peers(hub: AgentHub) -> None:
             client, server = end_addresses(laboratory.topology, "h1", "h2", family)
             ends = laboratory.agents["h1"], laboratory.agents["h2"], client, server
             if shutil.which("iperf3"):
-                compare(f"tcp-stream / iperf3, IPv{family}", lambda: our_stream(*ends), lambda: iperf3(*ends), ">= 1")
+                compare(f"tcp-stream / iperf3, IPv{family}", partial(our_stream, *ends), partial(iperf3, *ends), ">= 1")
             if shutil.which("sockperf") and family == 4:  # Debian's sockperf has no IPv6
-                compare(f"tcp-rr / sockperf, IPv{family}", lambda: our_rr(*ends), lambda: sockperf(*ends), ">= 1")
+                compare(f"tcp-rr / sockperf, IPv{family}", partial(our_rr, *ends), partial(sockperf, *ends), ">= 1")
     finally:
         laboratory.close()
     for peer in ("iperf3", "sockperf"):

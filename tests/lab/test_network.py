@@ -93,7 +93,8 @@ def test_a_network_that_cannot_be_built_says_which_command_failed_and_leaves_not
     with pytest.raises((LabError, AgentError), match="no_such_setting"):
         laboratory(
             hub,
-            "nodes: {h1: {kind: host, sysctl: {net.ipv4.no_such_setting: 1}}, h2: host}\nlinks: [{endpoints: [h1, h2]}]",
+            "nodes: {h1: {kind: host, sysctl: {net.ipv4.no_such_setting: 1}}, h2: host}\n"
+            "links: [{endpoints: [h1, h2]}]",
         )
     left = [path for path in set(Path("/proc").glob("[0-9]*")) - before if _is_agent(path)]
     assert left == []

@@ -28,7 +28,7 @@ def take():
 
 GREET = """
 hello = take()
-answer(id=hello["id"], ok={"protocol": hello["protocol"], "version": hello["version"], "pid": os.getpid(), "name": sys.argv[3]})
+answer(id=hello["id"], ok=hello | {"pid": os.getpid(), "name": sys.argv[3]})
 """
 
 ECHO = (

@@ -12,8 +12,10 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+import synthetic
 from hypothesis import given
 from hypothesis import strategies as st
+from synthetic_analysis import plain_analysis
 
 from sixbench.model.errors import WriteError
 from sixbench.model.finding import Analysis
@@ -26,11 +28,6 @@ from sixbench.report.figures.inline import _with_own_ids
 from sixbench.report.figures.layout import is_blocked, layout
 from sixbench.report.figures.style import change_limits, log_ticks, path_styles
 from sixbench.store import Run
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-import synthetic
-from synthetic_analysis import plain_analysis
 
 NOTHING = Analysis(estimates=[], findings=[])
 
@@ -243,7 +240,7 @@ def test_histograms_that_hold_nothing_have_no_curve(histogram: dict[str, object]
     assert merge("ipv4", [histogram]) is None
 
 
-def test_curves_end_before_the_last_ten_thousandth() -> None:
+def test_curves_end_before_the_last_thousandth() -> None:
     curve = merge("ipv4", [{"buckets": [[100.0, 99_999], [1e9, 1]]}])
     assert curve is not None
     assert curve.times_ns == [100.0]

@@ -11,21 +11,17 @@ import io
 import json
 import os
 import re
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import synthetic
+from synthetic_analysis import plain_analysis
 
 from sixbench.model.finding import Analysis, Finding
 from sixbench.report import FORMATS
 from sixbench.report.terminal import render as render_terminal
 from sixbench.store import Run
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-import synthetic
-from synthetic_analysis import plain_analysis
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "report"
 TEXT_FORMATS = ["terminal", "json", "csv", "md", "latex"]

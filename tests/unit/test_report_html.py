@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
+import synthetic
+from synthetic_analysis import plain_analysis
 
 from sixbench.model.finding import Analysis
 from sixbench.report import FORMATS, html
 from sixbench.store import Run
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-import synthetic
-from synthetic_analysis import plain_analysis
 
 VOID = {"meta", "link", "br", "input", "img", "hr", "use", "path", "rect", "circle"}
 LOADS = {"src", "href", "xlink:href", "data", "action", "poster", "srcset", "formaction"}

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
+import synthetic
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sixbench.model.finding import Analysis, Finding
 from sixbench.report import evidence, rows, validity, words
 from sixbench.report.answers import answers
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-import synthetic
 
 
 def finding(**changes: Any) -> Finding:

@@ -52,8 +52,8 @@ class Agent:
         self._ended: AgentError | None = None
 
     def submit(self, op: str, **fields: Any) -> Future[dict[str, Any]]:
-        """Sends a request (`messages.REQUESTS[op]` with these fields); the future gives its `ok` object, of that request's form, or raises
-        `AgentError`."""
+        """Sends a request (`messages.REQUESTS[op]` with these fields). The future gives its `ok` object, of that
+        request's form, or raises `AgentError`."""
         request = REQUESTS[op](**fields)
         future: Future[dict[str, Any]] = Future()
         with self._lock:
@@ -85,6 +85,11 @@ class Agent:
                 "agent-silent",
                 f"the agent of {self.name} (process {self.pid}) has not answered {op} after {timeout_s:g} s",
             ) from None
+
+    @property
+    def ended(self) -> AgentError | None:
+        """How it ended; None while it runs, as far as is known."""
+        return self._ended
 
     @property
     def alive(self) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 
 from .common import load_paper, note
+from .run_command import terminal_report
 
 
 def register(app: typer.Typer) -> None:
@@ -35,7 +36,7 @@ def report(
         raise UsageError(f"--format {name}: there are {', '.join(FORMATS)}")
     run = read_run(directory)
     analysis = analyse(run, load_paper(run.manifest.paper))
-    text = FORMATS[name].render(run, analysis)
+    text = terminal_report(run, analysis) if name == "terminal" and out is None else FORMATS[name].render(run, analysis)
     if out is None:
         typer.echo(text, nl=not text.endswith("\n"))
     else:

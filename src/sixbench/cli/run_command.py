@@ -15,8 +15,9 @@ from .progress import Progress
 if TYPE_CHECKING:
     from ..agent import AgentHub
     from ..model.experiment import Experiment
+    from ..model.finding import Analysis
     from ..model.trial import TrialRecord
-    from ..store import RunWriter
+    from ..store import Run, RunWriter
 
 
 def register(app: typer.Typer) -> None:
@@ -135,5 +136,21 @@ def present(directory: Path, json: bool) -> None:
     if json:
         typer.echo(as_json, nl=not as_json.endswith("\n"))
     else:
-        typer.echo(FORMATS["terminal"].render(finished, analysis), nl=False)
-        typer.echo(f"\nreport: {written['report.html']}")
+        typer.echo(terminal_report(finished, analysis, written["report.html"]), nl=False)
+
+
+def terminal_report(run: Run, analysis: Analysis, report_path: Path | None = None) -> str:
+    """The report for a terminal: as wide as it is and in colour where there is one, else 80 columns of plain text."""
+    import shutil
+
+    from ..report import terminal
+
+    colour = sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns if colour else 80
+    return terminal.render(
+        run,
+        analysis,
+        width=max(60, min(width, 160)),
+        colour=colour,
+        report_path=None if report_path is None else str(report_path),
+    )

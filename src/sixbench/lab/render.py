@@ -26,8 +26,9 @@ link is slower than its rate."""
 MIN_BURST_FRAMES = 2
 
 ONE_SEGMENT = 1
-"""TCP builds super-packets even where ethtool says `gso off` (they are cut behind the queue), and tbf would count the wire's overhead once for each of them: 0.5 % to
-2 % too fast, measured. A device that takes one segment at a time gets none."""
+"""TCP builds super-packets even where ethtool says `gso off` (they are cut behind the queue), and tbf would count the
+wire's overhead once for each of them: 0.5 % to 2 % too fast, measured. A device that takes one segment at a time gets
+none."""
 
 DEFAULT_QUEUE_NS = 50_000_000
 MIN_QUEUE_BYTES = 128 * 1024
@@ -148,8 +149,8 @@ def fill_pids(text: str, pids: Mapping[str, str]) -> str:
 
 
 def _number(link: int, end: int) -> int:
-    """Interface numbers that differ at the two ends: where they are the same, Linux takes the veth for no stacked device and
-    may wait up to a second (linkwatch) before its carrier counts, and IPv6 does nothing until then."""
+    """Interface numbers that differ at the two ends: where they are the same, Linux takes the veth for no stacked device
+    and may wait up to a second (linkwatch) before its carrier counts, and IPv6 does nothing until then."""
     return FIRST_INTERFACE + 2 * link + end
 
 

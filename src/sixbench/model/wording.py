@@ -37,7 +37,7 @@ def printable(text: str) -> str:
 
 def listed(names: Iterable[str]) -> str:
     """Names with commas, the first few of many; `none` where there are none."""
-    all_names = list(names)
+    all_names = list(map(visible, names))
     if len(all_names) > _MAX_NAMES:
         return f"{', '.join(all_names[:_MAX_NAMES])} and {len(all_names) - _MAX_NAMES} more"
     return ", ".join(all_names) or "none"

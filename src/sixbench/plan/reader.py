@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from ..model.errors import ExperimentError, Problem
-from ..model.wording import listed, shown
+from ..model.wording import listed, shown, visible
 from .yaml_source import KeyPath, Source
 
 _T = TypeVar("_T")
@@ -108,4 +108,4 @@ def suggest(word: str, known: Iterable[str]) -> str:
     """The name that was probably meant, or the names that there are."""
     names = list(known)
     close = get_close_matches(word[:100], names, n=1)
-    return f'did you mean "{close[0]}"?' if close else f"known here: {listed(names)}"
+    return f'did you mean "{visible(close[0])}"?' if close else f"known here: {listed(names)}"

@@ -93,7 +93,7 @@ def run_trial(
     try:
         _perform(experiment, kind, params, path, planned.key, laboratory, view, observed)
     except (AgentError, LabError) as error:
-        failure = str(error)
+        failure = _with_the_dead(error, laboratory)
     expected = theory(kind.name, params, path, laboratory.topology, experiment.between)
     measured, judgement, status, reasons = _assess(kind, params, path, view, observed, failure)
     limited_by = _limited_by(measured, expected, observed)
@@ -247,6 +247,12 @@ def _with_the_servers_view(error: BaseException, server_name: str, observed: _Ob
     if isinstance(error, AgentError) and observed.client:
         return AgentError(error.code, f"after the client had finished, {error}")
     return error
+
+
+def _with_the_dead(error: Exception, laboratory: Laboratory) -> str:
+    """What went wrong, and first which agents have died: the others only notice that a peer is gone."""
+    dead = [str(agent.ended) for agent in laboratory.agents.values() if agent.ended is not None]
+    return "; ".join(dict.fromkeys([*dead, str(error)]))
 
 
 def _counters(watched: dict[str, Agent], observer: Agent) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -21,7 +21,7 @@ from .drawing import Drawing, Picture
 MOST_PANELS = 9
 MOST_PAGES = 3
 """Of a workload; what is beyond is in the trials' records."""
-LAST = 0.9999
+LAST = 0.999
 """Quantile at which curves end: one packet that waited for a second would else take the room of all others."""
 
 _STEP = 1 / 300
