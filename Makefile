@@ -63,7 +63,7 @@ $(STAMPS)/agent: $(AGENT_SOURCES) $(STAMPS)/packages | system
 # --- use ----------------------------------------------------------------------------------------------------------
 
 .PHONY: demo
-demo: install ## build a network, measure IPv4, IPv6 and a tunnel, and write the report (OUT=DIR)
+demo: install ## build a network, compare IPv4 with IPv6, and write the report (OUT=DIR)
 	$(BIN)/sixbench run quickstart --out $(OUT)
 
 # --- check --------------------------------------------------------------------------------------------------------

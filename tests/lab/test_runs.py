@@ -187,6 +187,18 @@ def test_an_agent_that_dies_fails_its_trial_and_the_run_goes_on(tmp_path: Path) 
     assert "Traceback" not in stderr
 
 
+def test_an_agent_that_hangs_fails_its_trial_in_time_and_the_run_goes_on(tmp_path: Path) -> None:
+    with started_run(tmp_path, LONGER) as (process, run):
+        os.kill(agents_of(process.pid)[-1], signal.SIGSTOP)
+        _, stderr = process.communicate(timeout=90)
+    assert process.returncode == 4, stderr
+    trials = records(run)
+    assert len(trials) == 18
+    failed = [record for record in trials if record["status"] == "failed"]
+    assert 1 <= len(failed) <= 2
+    assert "Traceback" not in stderr
+
+
 def test_a_trial_whose_peer_cannot_be_reached_fails_and_says_so(sixbench: Any, tmp_path: Path) -> None:
     text = LONGER.replace("r1: router", "r1: {kind: router, sysctl: {net.ipv6.conf.all.forwarding: 0}}")
     done = sixbench("run", write(tmp_path, text), "--out", tmp_path / "run", "--quiet")

@@ -77,14 +77,16 @@ class Agent:
         return self.wait(future, op, timeout_s)
 
     def wait(self, future: Future[dict[str, Any]], op: str, timeout_s: float) -> dict[str, Any]:
-        """Waits for a request sent before."""
+        """Waits for a request sent before. An agent that is silent is given up and killed, but for the length of a
+        `run`, which its caller may cancel."""
         try:
             return future.result(timeout=timeout_s)
         except FutureTimeoutError:
-            raise AgentError(
-                "agent-silent",
-                f"the agent of {self.name} (process {self.pid}) has not answered {op} after {timeout_s:g} s",
-            ) from None
+            pass
+        what = f"has not answered {op} after {timeout_s:g} s"
+        if op != "run":
+            self._break("agent-silent", what)
+        raise AgentError("agent-silent", f"the agent of {self.name} (process {self.pid}) {what}")
 
     @property
     def ended(self) -> AgentError | None:

@@ -149,8 +149,8 @@ def fill_pids(text: str, pids: Mapping[str, str]) -> str:
 
 
 def _number(link: int, end: int) -> int:
-    """Interface numbers that differ at the two ends: where they are the same, Linux takes the veth for no stacked device
-    and may wait up to a second (linkwatch) before its carrier counts, and IPv6 does nothing until then."""
+    """Interface numbers that differ at the two ends. Where they are the same, Linux takes the veth for no stacked
+    device and may wait up to a second (linkwatch) before its carrier counts, and IPv6 does nothing until then."""
     return FIRST_INTERFACE + 2 * link + end
 
 

@@ -40,6 +40,9 @@ UNTIMED_LIMIT_NS = 600 * 10**9
 
 FINISH_TIMEOUT_NS = 5 * 10**9
 
+ANSWER_TIMEOUT_S = 10.0
+"""How long an agent may take to answer what takes no time."""
+
 MAX_CLOCK_STEP_NS = 10 * 10**6
 """NTP may slew by 500 ppm, 2.5 ms in 5 s; a larger difference between the clocks is a step."""
 
@@ -179,19 +182,16 @@ def _perform(
     timed_ns = expected_ns(params)
     limit_ns = UNTIMED_LIMIT_NS if timed_ns is None else timed_ns + GRACE_NS
 
-    port = server.call(
-        "serve",
-        session=key,
-        workload=kind.name,
-        address=server_address,
-        peer=client_address,
-        token=token,
-        params=params,
-    )["port"]
+    common = {"session": key, "workload": kind.name, "token": token, "params": params}
+
+    port = server.call("serve", timeout_s=ANSWER_TIMEOUT_S, address=server_address, peer=client_address, **common)[
+        "port"
+    ]
     try:
         observed.before, observed.cpu_before = _counters(watched, observer)
         observer.call(
             "capture-start",
+            timeout_s=ANSWER_TIMEOUT_S,
             capture=key,
             interface=view.end.name,
             addresses=_all_addresses(laboratory.topology, client_name, server_name),
@@ -200,28 +200,26 @@ def _perform(
             max_ns=limit_ns,
             snaplen_bytes=CAPTURE_SNAPLEN_BYTES,
         )
-        running = client.submit(
-            "run",
-            session=key,
-            workload=kind.name,
-            address=client_address,
-            peer=server_address,
-            port=port,
-            token=token,
-            params=params,
-        )
+        running = client.submit("run", address=client_address, peer=server_address, port=port, **common)
         observed.client = _wait(client, running, key, limit_ns)
-        observed.server = server.call(
-            "finish", session=key, sent=observed.client.get("sent"), timeout_ns=FINISH_TIMEOUT_NS
-        )
-    except BaseException as error:
+        observed.server = _finish(server, key, observed.client)
+    except BaseException:
         _cancel(server, key)
-        raise _with_the_servers_view(error, server_name, observed) from error
+        raise
     finally:
         with contextlib.suppress(AgentError):
-            observed.capture = observer.call("capture-stop", capture=key)
+            observed.capture = observer.call("capture-stop", timeout_s=ANSWER_TIMEOUT_S, capture=key)
         with contextlib.suppress(AgentError):
             observed.after, observed.cpu_after = _counters(watched, observer)
+
+
+def _finish(server: Agent, key: str, client_result: Mapping[str, Any]) -> dict[str, Any]:
+    timeout_s = FINISH_TIMEOUT_NS / 1e9 + ANSWER_TIMEOUT_S
+    sent = client_result.get("sent")
+    try:
+        return server.call("finish", timeout_s=timeout_s, session=key, sent=sent, timeout_ns=FINISH_TIMEOUT_NS)
+    except AgentError as error:
+        raise AgentError(error.code, f"after the client had finished, {error}") from error
 
 
 def _wait(client: Agent, running: Future[dict[str, Any]], key: str, limit_ns: int) -> dict[str, Any]:
@@ -242,13 +240,6 @@ def _cancel(agent: Agent, key: str) -> None:
         agent.call("cancel", session=key, timeout_s=5)
 
 
-def _with_the_servers_view(error: BaseException, server_name: str, observed: _Observed) -> BaseException:
-    """A failure of `finish` is the server's, and says so."""
-    if isinstance(error, AgentError) and observed.client:
-        return AgentError(error.code, f"after the client had finished, {error}")
-    return error
-
-
 def _with_the_dead(error: Exception, laboratory: Laboratory) -> str:
     """What went wrong, and first which agents have died: the others only notice that a peer is gone."""
     dead = [str(agent.ended) for agent in laboratory.agents.values() if agent.ended is not None]
@@ -258,9 +249,9 @@ def _with_the_dead(error: Exception, laboratory: Laboratory) -> str:
 def _counters(watched: dict[str, Agent], observer: Agent) -> tuple[dict[str, Any], dict[str, Any]]:
     futures = {name: agent.submit("counters") for name, agent in watched.items()}
     cpu = observer.submit("cpu")
-    return {name: watched[name].wait(future, "counters", 10) for name, future in futures.items()}, observer.wait(
-        cpu, "cpu", 10
-    )
+    return {
+        name: watched[name].wait(future, "counters", ANSWER_TIMEOUT_S) for name, future in futures.items()
+    }, observer.wait(cpu, "cpu", ANSWER_TIMEOUT_S)
 
 
 def _nodes_on_the_way(laboratory: Laboratory, client: str, server: str) -> dict[str, Agent]:
