@@ -32,13 +32,15 @@ help: ## list the targets
 .PHONY: install
 install: $(STAMPS)/sixbench $(STAMPS)/agent ## install everything into .venv: quick when nothing changed
 
-.PHONY: system system-test system-bench
+.PHONY: system system-test system-bench system-peers
 system:
 	@tools/system-packages
 system-test:
 	@tools/system-packages test
 system-bench:
 	@tools/system-packages bench
+system-peers:
+	@tools/system-packages peers
 
 # The stamp's name carries the version, so that another version makes another stamp.
 $(UV_STAMP): | system
@@ -68,14 +70,17 @@ demo: install ## build a network, compare IPv4 with IPv6, and write the report (
 
 # --- check --------------------------------------------------------------------------------------------------------
 
-.PHONY: test test-rust test-python
-test: test-rust test-python ## run all tests
+.PHONY: test test-rust test-python test-peers
+test: test-rust test-python ## run all tests but those of test-peers
 
 test-rust: | system
 	cargo test --workspace --locked
 
 test-python: install system-test
-	$(strip $(BIN)/pytest $(PYTEST_ARGS))
+	$(strip $(BIN)/pytest --ignore=tests/peers $(PYTEST_ARGS))
+
+test-peers: install system-peers ## run the tests of tunnels against Linux's own, in user-mode Linux (docs/peers.md)
+	SIXBENCH_EXPECT_PEERS=1 $(strip $(BIN)/pytest tests/peers $(PYTEST_ARGS))
 
 .PHONY: lint lint-python lint-rust lint-c
 lint: lint-python lint-rust lint-c ## check style, types and layers; `make -k lint` does not stop at the first finding

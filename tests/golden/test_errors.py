@@ -110,7 +110,7 @@ def test_a_file_that_may_not_be_read(sixbench: Command, tmp_path: Path) -> None:
         ("nowhere.yaml", "there is no experiment file nowhere.yaml"),
         ("./nowhere", "there is no experiment file ./nowhere"),
         ("", "there is no experiment file without a name"),
-        ("nowhere", "there is no file nowhere and no experiment of that name; shipped with sixbench: quickstart"),
+        ("nowhere", "there is no file nowhere and no experiment of that name; shipped with sixbench:"),
         ("x" * 300, "there is no file xxx"),
         ("a\x1b[31m", "there is no file a\\x1b[31m and no"),
         ("/dev/null", "/dev/null: empty: an experiment has at least"),

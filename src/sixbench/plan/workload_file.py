@@ -83,20 +83,34 @@ def check_workload(reader: Reader, template: WorkloadTemplate, params: Params, f
 
 def constant_levels(templates: list[WorkloadTemplate]) -> list[dict[str, Scalar]]:
     """For each template, the parameters that do not vary and yet belong to its levels: what is sent, and what sets it
-    apart from other entries of the same kind."""
-    found = []
-    for template in templates:
-        own = _constants(template)
-        others = [_constants(other) for other in templates if other is not template and other.kind is template.kind]
-        found.append(
-            {
-                column: value
-                for column, value in own.items()
-                if _parameter(template, column).name in _IDENTIFYING
-                or any(other.get(column) != value for other in others)
-            }
+    apart from other entries of the same kind. How long a trial is does so only where nothing else does."""
+    return [
+        _setting_apart(
+            template, [other for other in templates if other is not template and other.kind is template.kind]
         )
-    return found
+        for template in templates
+    ]
+
+
+def _setting_apart(template: WorkloadTemplate, others: list[WorkloadTemplate]) -> dict[str, Scalar]:
+    own = _constants(template)
+    differing = {
+        column: value
+        for column, value in own.items()
+        if any(_constants(other).get(column) != value for other in others)
+    }
+    levels = {
+        column: value
+        for column, value in own.items()
+        if _parameter(template, column).name in _IDENTIFYING
+        or (column in differing and not _parameter(template, column).length)
+    }
+    twins = [other for other in others if _kept(_constants(other), other) == _kept(own, template)]
+    return levels | (differing if twins else {})
+
+
+def _kept(constants: dict[str, Scalar], template: WorkloadTemplate) -> dict[str, Scalar]:
+    return {column: value for column, value in constants.items() if not _parameter(template, column).length}
 
 
 def _constants(template: WorkloadTemplate) -> dict[str, Scalar]:
