@@ -62,6 +62,16 @@ impl From<sixbench_traffic::Error> for Failure {
     }
 }
 
+impl From<sixbench_plane::Error> for Failure {
+    fn from(error: sixbench_plane::Error) -> Self {
+        let failure = Self::new(error.code(), error.to_string());
+        match &error {
+            sixbench_plane::Error::System { call, source, .. } => failure.with_call(call, source),
+            _ => failure,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

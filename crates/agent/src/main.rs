@@ -2,7 +2,7 @@
 //!
 //! What lives here: a node's network namespace, the conversation on standard input and output that `docs/protocol.md`
 //! describes, and what a node does but traffic: commands, sysctls, counters, captures. What may not: how traffic is sent and
-//! timed (`sixbench-traffic`), and what packets look like (`sixbench-wire`).
+//! timed (`sixbench-traffic`), how tunnels carry packets (`sixbench-plane`), and what packets look like (`sixbench-wire`).
 //!
 //! [`node`] reads requests and hands them out, one module an operation; [`protocol`] says what a request may look like.
 //! `unsafe` only in [`sys`].
@@ -21,6 +21,7 @@ mod sessions;
 mod startup;
 mod sys;
 mod sysctl;
+mod tunnels;
 
 use std::process::ExitCode;
 

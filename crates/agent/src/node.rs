@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::thread;
 
 use serde_json::{Value, json};
+use sixbench_plane::Tunnels;
 use sixbench_traffic::cpu;
 
 use crate::answers::Answers;
@@ -18,7 +19,7 @@ use crate::job::{Job, shielded};
 use crate::lines::{Line, Lines};
 use crate::protocol::{self, Hello, MAX_REQUEST_BYTES, Request};
 use crate::sessions::Sessions;
-use crate::{counters, sys, sysctl};
+use crate::{counters, sys, sysctl, tunnels};
 
 /// Answers requests from standard input until it closes.
 pub fn serve(name: String) -> ExitCode {
@@ -28,7 +29,12 @@ pub fn serve(name: String) -> ExitCode {
     };
     let node =
         Arc::new(Node { name, answers, commands: Arc::default(), sessions: Sessions::new(sixbench_traffic::find) });
-    let mut conversation = Conversation { node: Arc::clone(&node), is_greeted: false, captures: Captures::default() };
+    let mut conversation = Conversation {
+        node: Arc::clone(&node),
+        is_greeted: false,
+        captures: Captures::default(),
+        tunnels: Tunnels::default(),
+    };
     let mut lines = Lines::new(io::stdin().lock(), MAX_REQUEST_BYTES);
     loop {
         match lines.next() {
@@ -55,6 +61,7 @@ struct Conversation {
     node: Arc<Node>,
     is_greeted: bool,
     captures: Captures,
+    tunnels: Tunnels,
 }
 
 /// When a request is answered.
@@ -89,7 +96,7 @@ impl Conversation {
     }
 
     fn reply(&mut self, request: Request) -> Result<Reply, Failure> {
-        let Self { node, captures, .. } = self;
+        let Self { node, captures, tunnels, .. } = self;
         let value = match request {
             Request::Hello(hello) => self.greet(&hello)?,
             _ if !self.is_greeted => {
@@ -109,6 +116,9 @@ impl Conversation {
                 Some(job) => return Ok(Reply::Later(job)),
                 None => json!({}),
             },
+            Request::TunnelAdd(spec) => tunnels::add(tunnels, &spec)?,
+            Request::TunnelRemove { device } => tunnels::remove(tunnels, &device)?,
+            Request::TunnelCounters(request) => tunnels::counters(tunnels, &request)?,
         };
         Ok(Reply::Now(value))
     }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::{capture, exec, sessions, sysctl};
+use crate::{capture, exec, sessions, sysctl, tunnels};
 
 /// The version of the protocol that this agent speaks.
 pub const VERSION: u32 = 1;
@@ -36,6 +36,9 @@ pub enum Request {
     Run(sessions::Run),
     Finish(sessions::Finish),
     Cancel { session: String },
+    TunnelAdd(Box<sixbench_plane::Spec>),
+    TunnelRemove { device: String },
+    TunnelCounters(tunnels::Counters),
 }
 
 impl Request {
@@ -53,6 +56,9 @@ impl Request {
             Request::Run(_) => "run",
             Request::Finish(_) => "finish",
             Request::Cancel { .. } => "cancel",
+            Request::TunnelAdd(_) => "tunnel-add",
+            Request::TunnelRemove { .. } => "tunnel-remove",
+            Request::TunnelCounters(_) => "tunnel-counters",
         }
     }
 }

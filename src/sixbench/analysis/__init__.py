@@ -34,11 +34,11 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
     """
     from .estimates import estimates
     from .findings import findings
-    from .noise import noise_remarks
+    from .noise import load_remarks, noise_remarks
 
     measured = estimates(run)
     found = findings(run, measured)
-    remarks = noise_remarks(found, run.manifest.experiment)
+    remarks = [*load_remarks(run.trials), *noise_remarks(found, run.manifest.experiment)]
     if paper is None:
         return Analysis(estimates=measured, findings=found, remarks=remarks)
     from .claims import judge

@@ -1,4 +1,4 @@
-"""The noise floor: what the baseline differs from itself, where the experiment carries an A/A path."""
+"""Noise: what the baseline differs from itself, where there is an A/A path; and what else the machine did."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ..model.experiment import Experiment
 from ..model.finding import Finding
+from ..model.trial import TrialRecord
 
 
 def with_noise(findings: Sequence[Finding], experiment: Experiment) -> list[Finding]:
@@ -57,6 +58,25 @@ def noise_remarks(findings: Sequence[Finding], experiment: Experiment) -> list[s
             "They lie within the A/A intervals, which more blocks would narrow."
         )
     return remarks
+
+
+BUSY_ELSEWHERE_CORES = 0.5
+"""More than this, used by other programs during a trial, is told: it is enough to make timers and senders late."""
+
+_OTHER = "cpu_other_cores"
+
+
+def load_remarks(trials: Sequence[TrialRecord]) -> list[str]:
+    """What other programs took of the machine's CPU during trials, as sentences; none where it was little."""
+    told = [trial.metrics[_OTHER] for trial in trials if trial.status == "ok" and _OTHER in trial.metrics]
+    busy = [cores for cores in told if cores > BUSY_ELSEWHERE_CORES]
+    if not busy:
+        return []
+    return [
+        f"During {len(busy)} of {len(told)} trials other programs of this machine used more than "
+        f"{BUSY_ELSEWHERE_CORES:g} cores (at most {max(busy):.1f}): rates may be low, times long and intervals wide for "
+        "that reason. Run it on a quiet machine."
+    ]
 
 
 def _is_within_noise(finding: Finding) -> bool:

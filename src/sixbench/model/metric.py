@@ -198,6 +198,14 @@ _ALL = [
         reference="getrusage(2)",
     ),
     Metric(
+        name="cpu_other",
+        suffix="cores",
+        unit="cores",
+        better="lower",
+        label="CPU of programs that are none of the bench's",
+        reference="/proc/stat, getrusage(2)",
+    ),
+    Metric(
         name="cpu_per_byte", suffix="ns", unit="ns", better="lower", label="CPU time per byte", reference="/proc/stat"
     ),
     Metric(
@@ -220,6 +228,7 @@ CPU_METRICS = (
     "cpu_softirq",
     "cpu_client",
     "cpu_server",
+    "cpu_other",
     "cpu_per_byte",
     "cpu_per_packet",
 )

@@ -298,8 +298,14 @@ def _add_cpu(measured: Measured, view: Viewpoint, observed: _Observed) -> None:
     server_span, client_span = find_span(observed.server), find_span(observed.client)
     span = server_span if "forward_receiver" in observed.server or "unique" in observed.server else client_span
     if span is not None:
-        for name, cores in machine_cores(span).items():
+        machine = machine_cores(span)
+        for name, cores in machine.items():
             measured.metrics[f"cpu_{name}_cores"] = cores
+        own_both = [agent_cores(own) for own in (client_span, server_span) if own is not None]
+        if machine and None not in own_both:
+            # Soft interrupts are the network's; what is left of user and system time is other programs'.
+            ours = sum(cores for cores in own_both if cores is not None)
+            measured.metrics["cpu_other_cores"] = max(0.0, machine["user"] + machine["system"] - ours)
     for side, own in (("client", client_span), ("server", server_span)):
         own_cores = None if own is None else agent_cores(own)
         if own_cores is not None:

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Writing outer headers. */
+#ifndef SIXBENCH_OUTER_H
+#define SIXBENCH_OUTER_H
+
+#include "maps.h"
+#include "packet.h"
+
+/* What the outer header will say. */
+struct outer {
+	struct address destination;
+	__u32 bytes;	  /* of the outer packet, before it is cut into segments */
+	__u32 wire_bytes; /* of the longest packet that it will be on the wire */
+	__u32 packets;	  /* that it will be on the wire */
+	__u8 tos;
+	__u8 ttl;
+	__u8 dont_fragment;
+};
+
+struct gre {
+	__be16 flags;
+	__be16 type;
+	__be32 key;
+};
+
+struct ipv4_outer {
+	struct iphdr ip;
+	struct gre gre;
+};
+
+struct ipv6_outer {
+	struct ipv6hdr ip;
+	struct gre gre;
+};
+ASSERT_SIZE(struct ipv4_outer, IPV4_HEADER_BYTES + GRE_HEADER_BYTES + GRE_KEY_BYTES);
+ASSERT_SIZE(struct ipv6_outer, IPV6_HEADER_BYTES + GRE_HEADER_BYTES + GRE_KEY_BYTES);
+
+/* RFC 791 section 3.1, for a header without options whose checksum is zero. */
+static __always_inline __sum16 ipv4_checksum(const struct iphdr *header)
+{
+	const __u16 *words = (const void *)header;
+	__u32 sum = 0;
+
+#pragma unroll
+	for (int i = 0; i < IPV4_HEADER_BYTES / 2; i++)
+		sum += words[i];
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return ~sum;
+}
+
+static __always_inline __u8 outer_protocol(void)
+{
+	if (TUNNEL.payload == PAYLOAD_GRE)
+		return IPPROTO_GRE;
+	return TUNNEL.payload == PAYLOAD_IPV6 ? IPPROTO_IPV6 : IPPROTO_IPIP;
+}
+
+static __always_inline void make_gre(struct gre *gre, const struct inner *inner)
+{
+	gre->flags = TUNNEL.has_gre_key ? bpf_htons(GRE_KEY) : 0;
+	gre->type = inner->version == 6 ? bpf_htons(ETH_P_IPV6) : bpf_htons(ETH_P_IP);
+	gre->key = TUNNEL.gre_key;
+}
+
+/* Every packet that may be fragmented has an identification of its own: RFC 6864 section 4.2. Segments take the
+ * following ones. */
+static __always_inline __be16 next_identification(const struct outer *outer)
+{
+	struct state *shared = state();
+
+	if (outer->dont_fragment || !shared)
+		return 0;
+	return bpf_htons(__sync_fetch_and_add(&shared->identification, outer->packets));
+}
+
+static __always_inline int write_ipv4(struct __sk_buff *skb, const struct inner *inner, const struct outer *outer)
+{
+	struct ipv4_outer headers = {
+		.ip =
+			{
+				.version = 4,
+				.ihl = 5,
+				.tos = outer->tos,
+				/* 0 where a segment is too long to say: Linux's BIG TCP for IPv4 (6.3). */
+				.tot_len = outer->bytes > 0xffff ? 0 : bpf_htons(outer->bytes),
+				.id = next_identification(outer),
+				.frag_off = outer->dont_fragment ? bpf_htons(IPV4_DONT_FRAGMENT) : 0,
+				.ttl = outer->ttl,
+				.protocol = outer_protocol(),
+				.saddr = TUNNEL.local.word[0],
+				.daddr = outer->destination.word[0],
+			},
+	};
+
+	headers.ip.check = ipv4_checksum(&headers.ip);
+	make_gre(&headers.gre, inner);
+	return bpf_skb_store_bytes(skb, ETH_HLEN, &headers, TUNNEL.overhead_bytes, 0);
+}
+
+static __always_inline int write_ipv6(struct __sk_buff *skb, const struct inner *inner, const struct outer *outer)
+{
+	struct ipv6_outer headers = {
+		.ip =
+			{
+				.version = 6,
+				.priority = outer->tos >> 4,
+				.flow_lbl = {outer->tos << 4, 0, 0},
+				.payload_len = bpf_htons(outer->bytes - IPV6_HEADER_BYTES),
+				.nexthdr = outer_protocol(),
+				.hop_limit = outer->ttl,
+			},
+	};
+
+	copy_address(&headers.ip.saddr, &TUNNEL.local);
+	copy_address(&headers.ip.daddr, &outer->destination);
+	make_gre(&headers.gre, inner);
+	return bpf_skb_store_bytes(skb, ETH_HLEN, &headers, TUNNEL.overhead_bytes, 0);
+}
+
+/* Makes room before the inner packet and writes the outer headers there. Returns why it could not, or 0. */
+static __always_inline int write_outer(struct __sk_buff *skb, const struct inner *inner, const struct outer *outer)
+{
+	/* The inner packet fits the device's MTU, so its segments have the right size already. */
+	__u64 flags = BPF_F_ADJ_ROOM_FIXED_GSO;
+	int wrong;
+
+	flags |= TUNNEL.outer == 4 ? BPF_F_ADJ_ROOM_ENCAP_L3_IPV4 : BPF_F_ADJ_ROOM_ENCAP_L3_IPV6;
+	if (TUNNEL.payload == PAYLOAD_GRE)
+		flags |= BPF_F_ADJ_ROOM_ENCAP_L4_GRE;
+	/*
+	 * Refused: a packet that is encapsulated already (the kernel has two levels of headers for segmentation, and
+	 * remembers the second one after decapsulation too), or a kind of segment that the helper does not know.
+	 */
+	if (bpf_skb_adjust_room(skb, TUNNEL.overhead_bytes, BPF_ADJ_ROOM_MAC, flags))
+		return OUTCOME_KERNEL_REFUSED;
+	wrong = TUNNEL.outer == 4 ? write_ipv4(skb, inner, outer) : write_ipv6(skb, inner, outer);
+	return wrong ? OUTCOME_NO_ROOM : 0;
+}
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Where outer packets leave the node. */
+#ifndef SIXBENCH_ROUTE_H
+#define SIXBENCH_ROUTE_H
+
+#include "maps.h"
+#include "outer.h"
+
+struct route {
+	__u32 ifindex;
+	struct bpf_redir_neigh next_hop;
+};
+
+/* Looks the outer destination up in the node's routing tables. Returns why the packet cannot go there, or 0. */
+static __always_inline int find_route(struct __sk_buff *skb, const struct outer *outer, struct route *route)
+{
+	/* With a length, the path MTU that the kernel has learned is looked at too. */
+	struct bpf_fib_lookup lookup = {.ifindex = TUNNEL.far_ifindex, .tot_len = outer->wire_bytes};
+	int result;
+
+	if (TUNNEL.outer == 4) {
+		lookup.family = AF_INET;
+		lookup.tos = outer->tos;
+		lookup.ipv4_src = TUNNEL.local.word[0];
+		lookup.ipv4_dst = outer->destination.word[0];
+	} else {
+		lookup.family = AF_INET6;
+		lookup.flowinfo = bpf_htonl(outer->tos << 20);
+		copy_address(lookup.ipv6_src, &TUNNEL.local);
+		copy_address(lookup.ipv6_dst, &outer->destination);
+	}
+	result = bpf_fib_lookup(skb, &lookup, sizeof(lookup), BPF_FIB_LOOKUP_SKIP_NEIGH);
+	if (result == BPF_FIB_LKUP_RET_FRAG_NEEDED)
+		return OUTCOME_OUTER_TOO_BIG;
+	if (result != BPF_FIB_LKUP_RET_SUCCESS)
+		return OUTCOME_NO_ROUTE;
+	if (lookup.ifindex == TUNNEL.near_ifindex)
+		return OUTCOME_ROUTING_LOOP;
+	route->ifindex = lookup.ifindex;
+	route->next_hop.nh_family = lookup.family;
+	if (lookup.family == AF_INET)
+		route->next_hop.ipv4_nh = lookup.ipv4_dst;
+	else
+		__builtin_memcpy(route->next_hop.ipv6_nh, lookup.ipv6_dst, sizeof(lookup.ipv6_dst));
+	return 0;
+}
+
+#endif

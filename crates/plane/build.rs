@@ -1,0 +1,71 @@
+//! Compiles `bpf/` for the kernel, and takes the list of outcomes from there.
+
+use std::env;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn main() {
+    let sources = PathBuf::from(variable("CARGO_MANIFEST_DIR")).join("../../bpf");
+    let output = PathBuf::from(variable("OUT_DIR"));
+    println!("cargo::rerun-if-changed={}", sources.display());
+    println!("cargo::rerun-if-env-changed=CLANG");
+    let result = compile(&sources.join("tunnel.bpf.c"), &output.join("tunnel.bpf.o"))
+        .and_then(|()| write_outcomes(&sources.join("outcomes.h"), &output.join("outcomes.rs")));
+    if let Err(reason) = result {
+        println!("cargo::error={reason}");
+    }
+}
+
+fn compile(source: &Path, object: &Path) -> Result<(), String> {
+    let clang = env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
+    let mut command = Command::new(&clang);
+    // Version 3 of the instruction set has atomic additions that return the old value (Linux 5.12).
+    command.args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-c", "-o"]);
+    command.arg(object).arg(source);
+    // Debian keeps <asm/types.h> in a folder an architecture, where clang does not look when it compiles for BPF.
+    let headers = format!("/usr/include/{}-linux-gnu", variable("CARGO_CFG_TARGET_ARCH"));
+    if Path::new(&headers).is_dir() {
+        command.arg(format!("-I{headers}"));
+    }
+    let finished = command.output().map_err(|error| {
+        format!("compiling {} needs clang, and starting {clang} failed: {error}; install the Debian package clang, or set CLANG", source.display())
+    })?;
+    if finished.status.success() {
+        return Ok(());
+    }
+    let words = String::from_utf8_lossy(&finished.stderr).trim_end().to_owned();
+    let remedy = if words.contains("bpf/bpf_helpers.h") {
+        "; install the Debian package libbpf-dev"
+    } else if words.contains("linux/") || words.contains("asm/") {
+        "; install the Debian package linux-libc-dev"
+    } else {
+        ""
+    };
+    Err(format!("{clang} cannot compile {}{remedy}: {}", source.display(), words.replace('\n', " | ")))
+}
+
+/// The lines `OUTCOME(name, "reason", verdict)` become `pub const OUTCOMES: [Outcome; n]`.
+fn write_outcomes(header: &Path, output: &Path) -> Result<(), String> {
+    let text = fs::read_to_string(header).map_err(|error| format!("reading {}: {error}", header.display()))?;
+    let mut entries = String::new();
+    let mut count = 0;
+    for line in text.lines().filter_map(|line| line.trim().strip_prefix("OUTCOME(")) {
+        let fields: Vec<&str> = line.split(')').next().unwrap_or_default().split(',').map(str::trim).collect();
+        let [name, reason, verdict] = fields[..] else {
+            return Err(format!("{}: not an outcome: {line}", header.display()));
+        };
+        let mut verdict = verdict.to_ascii_lowercase();
+        verdict[..1].make_ascii_uppercase();
+        let _ = writeln!(entries, "    Outcome {{ reason: {reason}, verdict: Verdict::{verdict} }}, // {name}");
+        count += 1;
+    }
+    let code =
+        format!("/// In the order of `bpf/outcomes.h`.\npub const OUTCOMES: [Outcome; {count}] = [\n{entries}];\n");
+    fs::write(output, code).map_err(|error| format!("writing {}: {error}", output.display()))
+}
+
+fn variable(name: &str) -> String {
+    env::var(name).unwrap_or_else(|_| panic!("cargo sets {name}"))
+}

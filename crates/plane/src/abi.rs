@@ -1,0 +1,152 @@
+//! What the programs read and write: `bpf/structs.h`, with the same assertions.
+
+use std::mem::{offset_of, size_of};
+use std::net::{IpAddr, Ipv4Addr};
+
+/// How many ISATAP routers a tunnel may have.
+pub const MAX_ROUTERS: usize = 8;
+
+/// An IPv6 address, or an IPv4 address and zeros; in the order of the wire.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(C, align(4))]
+pub struct Address(pub [u8; 16]);
+
+/// An IPv4 address in the order of the wire.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(C, align(4))]
+pub struct Address4(pub [u8; 4]);
+
+impl From<IpAddr> for Address {
+    fn from(address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(address) => address.into(),
+            IpAddr::V6(address) => Self(address.octets()),
+        }
+    }
+}
+
+impl From<Ipv4Addr> for Address {
+    fn from(address: Ipv4Addr) -> Self {
+        let mut octets = [0; 16];
+        octets[..4].copy_from_slice(&address.octets());
+        Self(octets)
+    }
+}
+
+/// `enum payload`.
+pub mod payload {
+    #![allow(missing_docs)]
+    pub const IPV6: u8 = 0;
+    pub const IPV4: u8 = 1;
+    pub const GRE: u8 = 2;
+}
+
+/// `enum mapping`.
+pub mod mapping {
+    #![allow(missing_docs)]
+    pub const FIXED: u8 = 0;
+    pub const SIX_TO_FOUR: u8 = 1;
+    pub const SIX_RD: u8 = 2;
+    pub const ISATAP: u8 = 3;
+    pub const SIX_OVER_FOUR: u8 = 4;
+    pub const SOFTWIRES: u8 = 5;
+}
+
+/// `enum dont_fragment`.
+pub mod dont_fragment {
+    #![allow(missing_docs)]
+    pub const CLEAR: u8 = 0;
+    pub const SET: u8 = 1;
+    pub const INHERIT: u8 = 2;
+}
+
+/// `struct tunnel`. Its fields are explained there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct Tunnel {
+    pub near_ifindex: u32,
+    pub far_ifindex: u32,
+    pub overhead_bytes: u32,
+    pub gre_key: Address4,
+    pub local: Address,
+    pub remote: Address,
+    pub prefix: Address,
+    pub routers: [Address4; MAX_ROUTERS],
+    pub near_mac: [u8; 6],
+    pub outer: u8,
+    pub payload: u8,
+    pub mapping: u8,
+    pub ttl: u8,
+    pub tos: u8,
+    pub inherits_tos: u8,
+    pub copies_ecn: u8,
+    pub dont_fragment: u8,
+    pub has_gre_key: u8,
+    pub allows_private: u8,
+    pub is_border_relay: u8,
+    pub prefix_bits: u8,
+    pub ipv4_mask_bits: u8,
+    pub router_count: u8,
+    pub padding: [u8; 4],
+}
+
+const _: () = {
+    assert!(size_of::<Address>() == 16);
+    assert!(offset_of!(Tunnel, local) == 16);
+    assert!(offset_of!(Tunnel, routers) == 64);
+    assert!(offset_of!(Tunnel, near_mac) == 96);
+    assert!(offset_of!(Tunnel, router_count) == 115);
+    assert!(size_of::<Tunnel>() == 120);
+    assert!(size_of::<Count>() == 16);
+    assert!(size_of::<State>() == 8);
+};
+
+/// `struct count`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Count {
+    /// As on the wire: a segment counts as what it will be cut into.
+    pub packets: u64,
+    /// Of the inner packets.
+    pub bytes: u64,
+}
+
+/// `struct state`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct State {
+    /// Whether other tunnels of this node have the same local address and payload.
+    pub is_shared: u32,
+    /// Of the next outer IPv4 packet that may be fragmented.
+    pub identification: u32,
+}
+
+/// What a program does with a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Not for this tunnel.
+    Pass,
+    /// Carried by the fast path.
+    Done,
+    /// Given to the slow path.
+    Slow,
+    /// Dropped.
+    Drop,
+}
+
+/// What can become of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outcome {
+    /// Its name in counters.
+    pub reason: &'static str,
+    /// What the program does then.
+    pub verdict: Verdict,
+}
+
+include!(concat!(env!("OUT_DIR"), "/outcomes.rs"));
+
+/// The index of the outcome of that name.
+pub fn outcome(reason: &str) -> Option<u32> {
+    OUTCOMES.iter().position(|outcome| outcome.reason == reason).and_then(|index| u32::try_from(index).ok())
+}

@@ -1,0 +1,55 @@
+//! What became of a tunnel's packets.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::abi::{Count, OUTCOMES, Verdict};
+
+/// A tunnel's counters, by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Counters {
+    /// Sent by the fast path.
+    pub encapsulated: Traffic,
+    /// Received by the fast path.
+    pub decapsulated: Traffic,
+    /// Given to the slow path, by reason.
+    pub slow: BTreeMap<&'static str, Traffic>,
+    /// Dropped, by reason.
+    pub drops: BTreeMap<&'static str, Traffic>,
+}
+
+/// Packets as on the wire, and bytes of the inner packets.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[allow(missing_docs)]
+pub struct Traffic {
+    pub packets: u64,
+    pub bytes: u64,
+}
+
+impl From<Count> for Traffic {
+    fn from(count: Count) -> Self {
+        Self { packets: count.packets, bytes: count.bytes }
+    }
+}
+
+impl Counters {
+    /// Names counts that are in the order of [`OUTCOMES`]. Reasons that never occurred are absent.
+    pub fn name(counts: &[Count]) -> Self {
+        let mut counters = Self::default();
+        for (outcome, &count) in OUTCOMES.iter().zip(counts) {
+            match outcome.verdict {
+                Verdict::Done if outcome.reason == "encapsulated" => counters.encapsulated = count.into(),
+                Verdict::Done => counters.decapsulated = count.into(),
+                Verdict::Slow if count.packets > 0 => {
+                    counters.slow.insert(outcome.reason, count.into());
+                }
+                Verdict::Drop if count.packets > 0 => {
+                    counters.drops.insert(outcome.reason, count.into());
+                }
+                _ => {}
+            }
+        }
+        counters
+    }
+}

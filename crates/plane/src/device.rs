@@ -1,0 +1,108 @@
+//! The tunnel's device: a veth pair, and how it is made.
+
+use std::fs;
+use std::io::{self, Write};
+use std::process::{Command, Stdio};
+
+use nix::net::if_::if_nametoindex;
+
+use crate::spec::Spec;
+use crate::{Error, Result};
+
+/// A pair that was made. It goes with this value.
+#[derive(Debug)]
+pub struct Device {
+    name: String,
+    /// Of the near end: the tunnel's device.
+    pub near_ifindex: u32,
+    /// Of the far end: where packets come out that the fast path leaves to the slow path.
+    pub far_ifindex: u32,
+}
+
+/// The far end's name.
+pub fn far_name(near: &str) -> String {
+    format!("{near}.far")
+}
+
+/// The commands that make the pair, for `ip -batch`. They are carried out one after the other.
+pub fn commands(spec: &Spec) -> String {
+    let (near, far, mtu_bytes) = (&spec.device, far_name(&spec.device), spec.mtu_bytes);
+    let mac = spec.near_mac().map(|octet| format!("{octet:02x}")).join(":");
+    let mut lines = vec![
+        format!("link add {near} mtu {mtu_bytes} address {mac} type veth peer name {far} mtu {mtu_bytes}"),
+        // No neighbours to be found: every packet goes into the tunnel.
+        format!("link set {near} arp off addrgenmode none"),
+        format!("link set {far} arp off addrgenmode none up"),
+        format!("link set {near} up"),
+    ];
+    if let Some(address) = spec.link_local() {
+        lines.push(format!("address add {address}/64 dev {near} scope link nodad"));
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+/// Settings of the far end, in order. Outer packets are routed as if they came from there, so it forwards; it has no addresses, so that
+/// nothing is sent to it and it says nothing.
+pub fn settings(spec: &Spec) -> Vec<(String, &'static str)> {
+    let far = far_name(&spec.device);
+    vec![
+        (format!("/proc/sys/net/ipv6/conf/{far}/disable_ipv6"), "1"),
+        (format!("/proc/sys/net/ipv6/conf/{far}/forwarding"), "1"),
+        (format!("/proc/sys/net/ipv4/conf/{far}/forwarding"), "1"),
+    ]
+}
+
+impl Device {
+    /// Makes the pair in the namespace of this thread.
+    pub fn make(spec: &Spec) -> Result<Self> {
+        let name = spec.device.clone();
+        if if_nametoindex(name.as_str()).is_ok() {
+            return Err(Error::Exists(name));
+        }
+        let doing = format!("making the tunnel device {name}");
+        let made = ip(&commands(spec)).map_err(|error| Error::system(&doing, "ip -batch", error));
+        let device = Self { name, near_ifindex: 0, far_ifindex: 0 };
+        made?;
+        for (file, value) in settings(spec) {
+            if file.contains("/ipv6/") && !fs::exists(&file).unwrap_or(false) {
+                continue; // A kernel without IPv6.
+            }
+            fs::write(&file, value)
+                .map_err(|error| Error::system(format!("{doing}: setting {file}"), "write", error))?;
+        }
+        device.find_indices(&doing)
+    }
+
+    fn find_indices(mut self, doing: &str) -> Result<Self> {
+        let index = |name: &str| if_nametoindex(name).map_err(|errno| Error::system(doing, "if_nametoindex", errno));
+        self.near_ifindex = index(&self.name)?;
+        self.far_ifindex = index(&far_name(&self.name))?;
+        Ok(self)
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        // It may be gone already, with a namespace or by hand.
+        let _ = ip(&format!("link delete {}\n", self.name));
+    }
+}
+
+/// Gives `ip -batch` its lines.
+fn ip(lines: &str) -> io::Result<()> {
+    let mut child = Command::new("ip")
+        .args(["-batch", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| io::Error::new(error.kind(), format!("{error}; install the Debian package iproute2")))?;
+    let written = child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(lines.as_bytes()));
+    let finished = child.wait_with_output()?;
+    if finished.status.success() {
+        return written;
+    }
+    let words = String::from_utf8_lossy(&finished.stderr);
+    Err(io::Error::other(words.trim().replace('\n', "; ")))
+}

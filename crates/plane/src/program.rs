@@ -1,0 +1,155 @@
+//! The tunnel's programs in the kernel.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use aya::maps::{Array, PerCpuArray};
+use aya::programs::{ProgramInfo, SchedClassifier, TcAttachType, tc};
+use aya::util::KernelVersion;
+use aya::{Ebpf, EbpfLoader, include_bytes_aligned};
+
+use crate::abi::{self, Count, OUTCOMES, State};
+use crate::error::chain;
+use crate::{Error, Result};
+
+static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/tunnel.bpf.o"));
+
+/// The program on the tunnel device's egress.
+pub const ENCAPSULATE: &str = "encapsulate";
+/// The program on the ingress of the devices below.
+pub const DECAPSULATE: &str = "decapsulate";
+
+/// TCX links (Linux 6.6) go with the process that holds them; before that, programs hang on a qdisc.
+const TCX_SINCE: (u8, u8) = (6, 6);
+
+/// A tunnel's programs, loaded. With this value they go, and so do their links.
+pub struct Programs {
+    ebpf: Ebpf,
+    device: String,
+}
+
+/// How long a program ran, since statistics were switched on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunTime {
+    /// Runs.
+    pub runs: u64,
+    /// Time of all runs.
+    pub run_time_ns: u64,
+}
+
+impl Programs {
+    /// Loads the programs of a tunnel. Nothing runs yet.
+    pub fn load(device: &str, tunnel: &abi::Tunnel) -> Result<Self> {
+        let doing = || format!("loading the programs of tunnel {device}");
+        let mut ebpf = EbpfLoader::new()
+            .set_global("TUNNEL", tunnel, true)
+            .load(OBJECT)
+            .map_err(|error| Error::Programs { doing: doing(), reason: with_remedy(chain(&error)) })?;
+        for name in [ENCAPSULATE, DECAPSULATE] {
+            classifier(&mut ebpf, name)
+                .and_then(|program| program.load().map_err(|error| chain(&error)))
+                .map_err(|reason| Error::Programs { doing: doing(), reason: with_remedy(reason) })?;
+        }
+        Ok(Self { ebpf, device: device.to_owned() })
+    }
+
+    /// Attaches `encapsulate` to the tunnel's device.
+    pub fn attach_egress(&mut self) -> Result<()> {
+        let interface = self.device.clone();
+        self.attach(ENCAPSULATE, &interface, TcAttachType::Egress)
+    }
+
+    /// Attaches `decapsulate` to a device below.
+    pub fn attach_ingress(&mut self, interface: &str) -> Result<()> {
+        self.attach(DECAPSULATE, interface, TcAttachType::Ingress)
+    }
+
+    fn attach(&mut self, name: &str, interface: &str, direction: TcAttachType) -> Result<()> {
+        let doing = format!("tunnel {}: attaching {name} to {interface}", self.device);
+        if KernelVersion::current().is_ok_and(|version| version < KernelVersion::new(TCX_SINCE.0, TCX_SINCE.1, 0)) {
+            match tc::qdisc_add_clsact(interface) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                    return Err(Error::system(doing, "adding a clsact qdisc", error));
+                }
+                _ => {}
+            }
+        }
+        classifier(&mut self.ebpf, name)
+            .and_then(|program| program.attach(interface, direction).map_err(|error| chain(&error)))
+            .map(|_| ())
+            .map_err(|reason| Error::Programs { doing, reason: with_remedy(reason) })
+    }
+
+    /// What became of packets so far, in the order of [`OUTCOMES`].
+    pub fn counts(&self) -> Result<Vec<Count>> {
+        let failed = |reason: String| Error::Programs {
+            doing: format!("reading the counters of tunnel {}", self.device),
+            reason,
+        };
+        let map = self.ebpf.map("COUNTS").ok_or_else(|| failed("the object has no such map".to_owned()))?;
+        let map = PerCpuArray::<_, Count>::try_from(map).map_err(|error| failed(chain(&error)))?;
+        let sum = |index| -> Result<Count> {
+            let values = map.get(&index, 0).map_err(|error| failed(chain(&error)))?;
+            Ok(values.iter().fold(Count::default(), |sum, count| Count {
+                packets: sum.packets + count.packets,
+                bytes: sum.bytes + count.bytes,
+            }))
+        };
+        (0..OUTCOMES.len() as u32).map(sum).collect()
+    }
+
+    /// Says whether other tunnels of the node have the same local address and payload.
+    pub fn set_shared(&mut self, is_shared: bool) -> Result<()> {
+        let doing = format!("writing the state of tunnel {}", self.device);
+        let failed = |reason: String| Error::Programs { doing: doing.clone(), reason };
+        let map = self.ebpf.map_mut("STATE").ok_or_else(|| failed("the object has no such map".to_owned()))?;
+        let mut map = Array::<_, State>::try_from(map).map_err(|error| failed(chain(&error)))?;
+        let state = map.get(&0, 0).map_err(|error| failed(chain(&error)))?;
+        map.set(0, State { is_shared: is_shared.into(), ..state }, 0).map_err(|error| failed(chain(&error)))
+    }
+
+    /// How long `name` ran.
+    pub fn run_time(&self, name: &str) -> Result<RunTime> {
+        let info = self.info(name)?;
+        Ok(RunTime { runs: info.run_count(), run_time_ns: info.run_time().as_nanos() as u64 })
+    }
+
+    /// A descriptor of `name`, for test runs.
+    pub fn descriptor(&self, name: &str) -> Result<OwnedFd> {
+        let failed =
+            |reason: String| Error::Programs { doing: format!("tunnel {}: opening {name}", self.device), reason };
+        let fd = self.info(name)?.fd().map_err(|error| failed(chain(&error)))?;
+        fd.as_fd().try_clone_to_owned().map_err(|error| failed(error.to_string()))
+    }
+
+    fn info(&self, name: &str) -> Result<ProgramInfo> {
+        let failed =
+            |reason: String| Error::Programs { doing: format!("tunnel {}: asking about {name}", self.device), reason };
+        let program = self.ebpf.program(name).ok_or_else(|| failed("the object has no such program".to_owned()))?;
+        program.info().map_err(|error| failed(chain(&error)))
+    }
+}
+
+fn classifier<'a>(ebpf: &'a mut Ebpf, name: &str) -> std::result::Result<&'a mut SchedClassifier, String> {
+    let program = ebpf.program_mut(name).ok_or_else(|| format!("the object has no program {name}"))?;
+    program.try_into().map_err(|error| chain(&error))
+}
+
+/// Adds what would help.
+fn with_remedy(reason: String) -> String {
+    let is_refused = reason.contains("Operation not permitted") || reason.contains("Permission denied");
+    match has_capabilities() {
+        Some(false) if is_refused => format!("{reason}; it needs CAP_BPF and CAP_NET_ADMIN, or root"),
+        _ => reason,
+    }
+}
+
+/// Whether this process has CAP_BPF (39) and CAP_NET_ADMIN (12), or CAP_SYS_ADMIN (21).
+fn has_capabilities() -> Option<bool> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
+    let effective = u64::from_str_radix(line.trim(), 16).ok()?;
+    let has = |capability: u32| effective >> capability & 1 == 1;
+    Some(has(12) && (has(39) || has(21)))
+}

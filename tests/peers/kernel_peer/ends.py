@@ -1,0 +1,159 @@
+"""The two sides of a tunnel across a router. Another engine is one more class of the form of `TunnelEnd`, and a line
+in `ENGINES`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from ipaddress import (
+    IPv4Address,
+    IPv4Interface,
+    IPv4Network,
+    IPv6Address,
+    IPv6Interface,
+    IPv6Network,
+)
+from typing import Literal, Protocol
+
+from .process import Result
+from .uml import RUN_TIMEOUT_S, Job, UmlPeer
+
+Side = Literal["a", "b"]
+SIDES: tuple[Side, Side] = ("a", "b")
+
+CARRIER: dict[Side, dict[int, IPv4Interface | IPv6Interface]] = {
+    "a": {4: IPv4Interface("198.18.1.2/24"), 6: IPv6Interface("2001:2:0:1::2/64")},
+    "b": {4: IPv4Interface("198.18.2.2/24"), 6: IPv6Interface("2001:2:0:2::2/64")},
+}
+"""The outer addresses. The router is the first host of each network."""
+
+DEVICE = "tunnel"
+TTL = 61
+"""The outer TTL or hop limit that ends are told to send: no system's default."""
+
+
+def router_address(side: Side, version: int) -> IPv4Interface | IPv6Interface:
+    """The router's address towards a side."""
+    network = CARRIER[side][version].network
+    return type(CARRIER[side][version])(f"{network[1]}/{network.prefixlen}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tunnel:
+    """What one end is told."""
+
+    mechanism: str
+    local: IPv4Address | IPv6Address
+    remote: IPv4Address | IPv6Address | None = None
+    """None where the outer destination follows from the inner one."""
+    addresses: tuple[IPv4Interface | IPv6Interface, ...]
+    """On the tunnel, with the prefix that is reached through it."""
+    prefix: IPv6Network | None = None
+    """6rd: the prefix of the domain."""
+    common: IPv4Network | None = None
+    """6rd: what all IPv4 addresses of the domain have in common, and is left out."""
+    members: tuple[tuple[IPv6Network, IPv4Address], ...] = ()
+    """6rd: the delegated prefixes of others with their IPv4 addresses, for an engine that cannot derive them."""
+    routers: tuple[IPv4Address, ...] = ()
+    """ISATAP: the potential router list."""
+
+
+class TunnelEnd(Protocol):
+    """A host of one address of each family, behind the router, that can have a tunnel."""
+
+    link: str
+    """The router's interface towards it."""
+
+    def wait_ready(self) -> None:
+        """Waits until it has its carrier addresses and its default routes."""
+
+    def install(self, tunnel: Tunnel, mtu_bytes: int) -> None:
+        """Makes the tunnel as `DEVICE`."""
+
+    def run(self, command: str, *, timeout_s: float = RUN_TIMEOUT_S, check: bool = True) -> Result:
+        """Runs a shell command there, which finds busybox and Debian's ping and tracepath."""
+
+    def start(self, command: str) -> Job:
+        """Starts one that runs beside others."""
+
+    def counters(self, device: str) -> dict[str, int]:
+        """The statistics of a device."""
+
+    def close(self) -> None:
+        """Ends it."""
+
+
+class UmlEnd:
+    """Linux's own tunnels, in user-mode Linux behind a TAP device."""
+
+    MODULES = ("sit", "ip6_tunnel", "ip_gre", "ip6_gre")
+
+    def __init__(self, router_pid: int, side: Side) -> None:
+        """Starts it behind the router that this process holds; `wait_ready` has to follow."""
+        self.link = f"tap-{side}"
+        self.side: Side = side
+        self.peer = UmlPeer(router_pid, [self.link], name=f"kernel {side}")
+
+    def wait_ready(self) -> None:
+        self.peer.wait_booted(self.MODULES)
+        four, six = (CARRIER[self.side][version] for version in (4, 6))
+        self.peer.run(
+            f"ip address add {four} dev vec0 && ip address add {six} dev vec0 nodad && ip link set vec0 up && "
+            f"ip route add default via {router_address(self.side, 4).ip} && "
+            f"ip route add default via {router_address(self.side, 6).ip}"
+        )
+
+    def install(self, tunnel: Tunnel, mtu_bytes: int) -> None:
+        lines = _tunnel_commands(tunnel)
+        if all(address.version == 4 for address in tunnel.addresses):
+            # Else it sends its own neighbour discovery into a tunnel that refuses it, and counts errors.
+            lines.append(f"echo 1 >/proc/sys/net/ipv6/conf/{DEVICE}/disable_ipv6")
+        lines.append(f"ip link set {DEVICE} up mtu {mtu_bytes}")
+        lines += [f"ip address add {address} dev {DEVICE}" for address in tunnel.addresses]
+        # An IPv4-compatible next hop names the outer destination (net/ipv6/sit.c, ipip6_tunnel_xmit).
+        lines += [f"ip route add {network} via ::{address} dev {DEVICE}" for network, address in tunnel.members]
+        self.peer.run(" && ".join(lines))
+
+    def run(self, command: str, *, timeout_s: float = RUN_TIMEOUT_S, check: bool = True) -> Result:
+        return self.peer.run(command, timeout_s=timeout_s, check=check)
+
+    def start(self, command: str) -> Job:
+        return self.peer.start(command)
+
+    def counters(self, device: str) -> dict[str, int]:
+        return self.peer.counters(device)
+
+    def close(self) -> None:
+        self.peer.close()
+
+
+ENGINES: dict[str, Callable[[int, Side], TunnelEnd]] = {"kernel": UmlEnd}
+"""By name, what makes an end behind the router that a process holds."""
+
+PAIRS = [("kernel", "kernel")]
+"""The engines of A and B that are tried with each other."""
+
+
+def _tunnel_commands(tunnel: Tunnel) -> list[str]:
+    """As ip-tunnel(8) has them."""
+    ends = f"local {tunnel.local} remote {tunnel.remote or 'any'}"
+    four = f"ip tunnel add {DEVICE} {ends} ttl {TTL} mode"
+    six = f"ip -6 tunnel add {DEVICE} {ends} hoplimit {TTL} encaplimit none mode"
+    match tunnel.mechanism:
+        case "6in4" | "6to4":
+            return [f"{four} sit"]
+        case "6rd":
+            return [f"{four} sit"]  # this kernel is built without CONFIG_IPV6_SIT_6RD: the mapping is in the routes
+        case "isatap":
+            add = f"ip tunnel add {DEVICE} local {tunnel.local} ttl {TTL} mode isatap"
+            return [add, *(f"ip tunnel prl dev {DEVICE} prl-default {router}" for router in tunnel.routers)]
+        case "4in6":
+            return [f"{six} ipip6"]
+        case "6in6":
+            return [f"{six} ip6ip6"]
+        case "gre":
+            return [f"{four} gre"]
+        case "gre6":
+            return [f"{six} ip6gre"]
+        case other:
+            raise ValueError(f"the kernel has no tunnel {other}")
