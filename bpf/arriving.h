@@ -25,6 +25,13 @@ static __always_inline int stranger(void)
 	return shared && shared->is_shared ? OUTCOME_NOT_OURS : OUTCOME_SOURCE_NOT_PEER;
 }
 
+static __always_inline bool is_for_us(__be32 destination)
+{
+	if (TUNNEL.mapping == MAPPING_6OVER4 && is_6over4_multicast(destination))
+		return true;
+	return destination == TUNNEL.local.word[0];
+}
+
 static __always_inline int read_outer_ipv4(struct __sk_buff *skb, struct arriving *arriving)
 {
 	__u32 available = skb->len - ETH_HLEN;
@@ -33,7 +40,7 @@ static __always_inline int read_outer_ipv4(struct __sk_buff *skb, struct arrivin
 
 	if (bpf_skb_load_bytes(skb, ETH_HLEN, &header, sizeof(header)))
 		return OUTCOME_NOT_OURS;
-	if (header.daddr != TUNNEL.local.word[0] || header.protocol != outer_protocol() || header.version != 4)
+	if (!is_for_us(header.daddr) || header.protocol != outer_protocol() || header.version != 4)
 		return OUTCOME_NOT_OURS;
 	arriving->source.word[0] = header.saddr;
 	if (!is_peer(&arriving->source))

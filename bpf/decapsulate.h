@@ -3,13 +3,16 @@
 #ifndef SIXBENCH_DECAPSULATE_H
 #define SIXBENCH_DECAPSULATE_H
 
+#include <linux/if_packet.h>
+
 #include "arriving.h"
 #include "counters.h"
 #include "ecn.h"
 #include "mapping.h"
 
 /* Takes the outer headers off and writes the Ethernet header that the tunnel device takes the packet with. */
-static __always_inline int unwrap(struct __sk_buff *skb, const struct arriving *arriving, __be16 ethertype)
+static __always_inline int unwrap(struct __sk_buff *skb, const struct arriving *arriving, const struct inner *inner,
+				  __be16 ethertype)
 {
 	__u64 flags = BPF_F_ADJ_ROOM_FIXED_GSO;
 	struct ethhdr ethernet = {.h_proto = ethertype};
@@ -20,6 +23,13 @@ static __always_inline int unwrap(struct __sk_buff *skb, const struct arriving *
 #pragma unroll
 	for (int i = 0; i < ETH_ALEN; i++)
 		ethernet.h_dest[i] = TUNNEL.near_mac[i];
+	if (TUNNEL.mapping == MAPPING_6OVER4) {
+		__builtin_memcpy(ethernet.h_source + 2, &arriving->source, 4);
+		if (is_ipv6_multicast(&inner->destination)) {
+			ethernet.h_dest[0] = ethernet.h_dest[1] = 0x33;
+			__builtin_memcpy(ethernet.h_dest + 2, &inner->destination.word[3], 4);
+		}
+	}
 	return bpf_skb_store_bytes(skb, 0, &ethernet, sizeof(ethernet), 0) ? OUTCOME_NO_ROOM : 0;
 }
 
@@ -31,7 +41,8 @@ static __always_inline int decapsulation(struct __sk_buff *skb, struct count *co
 	__u8 ecn;
 	int wrong;
 
-	if (skb->pkt_type != 0 /* PACKET_HOST */ ||
+	if ((skb->pkt_type != PACKET_HOST &&
+	     !(TUNNEL.mapping == MAPPING_6OVER4 && skb->pkt_type == PACKET_MULTICAST)) ||
 	    skb->protocol != bpf_htons(TUNNEL.outer == 4 ? ETH_P_IP : ETH_P_IPV6))
 		return OUTCOME_NOT_OURS;
 	count->bytes = skb->len - ETH_HLEN;
@@ -51,7 +62,7 @@ static __always_inline int decapsulation(struct __sk_buff *skb, struct count *co
 	ecn = decapsulated_ecn(inner.tos, arriving.tos);
 	if (TUNNEL.copies_ecn && ecn == ECN_DROP)
 		return OUTCOME_ECN_INVALID;
-	wrong = unwrap(skb, &arriving, ethertype);
+	wrong = unwrap(skb, &arriving, &inner, ethertype);
 	if (wrong)
 		return wrong;
 	if (TUNNEL.copies_ecn && ecn != (inner.tos & ECN_MASK) && write_ecn(skb, &inner, ETH_HLEN, ecn))

@@ -48,7 +48,7 @@ static __always_inline int encapsulation(struct __sk_buff *skb, struct count *co
 	if (wrong)
 		return wrong;
 	*count = wire_count(skb, &inner);
-	wrong = outer_destination(&inner, &outer.destination);
+	wrong = outer_destination(skb, &inner, &outer.destination);
 	if (wrong)
 		return wrong;
 	if (is_nested_too_deep(skb, &inner))

@@ -3,13 +3,15 @@
 #ifndef SIXBENCH_MAPPING_H
 #define SIXBENCH_MAPPING_H
 
+#include "mapping_6over4.h"
 #include "mapping_6rd.h"
 #include "mapping_6to4.h"
 #include "mapping_isatap.h"
 #include "maps.h"
 
 /* Where a packet is to be sent. Returns why it is not, or 0. */
-static __always_inline int outer_destination(const struct inner *inner, struct address *destination)
+static __always_inline int outer_destination(struct __sk_buff *skb, const struct inner *inner,
+					     struct address *destination)
 {
 	switch (TUNNEL.mapping) {
 	case MAPPING_FIXED:
@@ -21,6 +23,8 @@ static __always_inline int outer_destination(const struct inner *inner, struct a
 		return destination_6rd(inner, &destination->word[0]);
 	case MAPPING_ISATAP:
 		return destination_isatap(inner, &destination->word[0]);
+	case MAPPING_6OVER4:
+		return destination_6over4(skb, &destination->word[0]);
 	}
 	return OUTCOME_NO_MAPPING;
 }
@@ -45,6 +49,8 @@ static __always_inline int check_addresses(const struct inner *inner, const stru
 		return check_6rd(inner, outer_source->word[0]);
 	case MAPPING_ISATAP:
 		return check_isatap(inner, outer_source->word[0]);
+	case MAPPING_6OVER4:
+		return check_6over4(outer_source->word[0]);
 	}
 	return 0;
 }

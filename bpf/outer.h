@@ -123,6 +123,7 @@ static __always_inline int write_outer(struct __sk_buff *skb, const struct inner
 {
 	/* The inner packet fits the device's MTU, so its segments have the right size already. */
 	__u64 flags = BPF_F_ADJ_ROOM_FIXED_GSO;
+	__u8 no_mac[ETH_ALEN] = {};
 	int wrong;
 
 	flags |= TUNNEL.outer == 4 ? BPF_F_ADJ_ROOM_ENCAP_L3_IPV4 : BPF_F_ADJ_ROOM_ENCAP_L3_IPV6;
@@ -134,6 +135,9 @@ static __always_inline int write_outer(struct __sk_buff *skb, const struct inner
 	 */
 	if (bpf_skb_adjust_room(skb, TUNNEL.overhead_bytes, BPF_ADJ_ROOM_MAC, flags))
 		return OUTCOME_KERNEL_REFUSED;
+	/* bpf_redirect_neigh takes no packet for an Ethernet group, and writes an address of its own. */
+	if (TUNNEL.mapping == MAPPING_6OVER4 && bpf_skb_store_bytes(skb, 0, no_mac, sizeof(no_mac), 0))
+		return OUTCOME_NO_ROOM;
 	wrong = TUNNEL.outer == 4 ? write_ipv4(skb, inner, outer) : write_ipv6(skb, inner, outer);
 	return wrong ? OUTCOME_NO_ROOM : 0;
 }

@@ -3,6 +3,7 @@
 #ifndef SIXBENCH_ROUTE_H
 #define SIXBENCH_ROUTE_H
 
+#include "mapping_6over4.h"
 #include "maps.h"
 #include "outer.h"
 
@@ -38,10 +39,15 @@ static __always_inline int find_route(struct __sk_buff *skb, const struct outer 
 		return OUTCOME_ROUTING_LOOP;
 	route->ifindex = lookup.ifindex;
 	route->next_hop.nh_family = lookup.family;
-	if (lookup.family == AF_INET)
+	if (TUNNEL.mapping == MAPPING_6OVER4 && is_6over4_multicast(outer->destination.word[0])) {
+		/* To the group itself, whatever gateway the route has. */
+		route->next_hop.nh_family = AF_INET;
+		route->next_hop.ipv4_nh = outer->destination.word[0];
+	} else if (lookup.family == AF_INET) {
 		route->next_hop.ipv4_nh = lookup.ipv4_dst;
-	else
+	} else {
 		__builtin_memcpy(route->next_hop.ipv6_nh, lookup.ipv6_dst, sizeof(lookup.ipv6_dst));
+	}
 	return 0;
 }
 

@@ -12,6 +12,7 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from json_schema import complaints
 
 from sixbench.lab.mechanisms import MECHANISMS
 from sixbench.lab.render import render
@@ -24,8 +25,9 @@ from sixbench.plan.addressing import link_ipv4, link_ipv6
 from sixbench.plan.experiment_file import KEYS, read_experiment, read_topology_only
 from sixbench.plan.overrides import apply_quick, apply_set
 from sixbench.plan.schedule import all_trials, block_order
+from sixbench.plan.schema import experiment_schema
 from sixbench.plan.topology_file import LINK_KEYS
-from sixbench.plan.yaml_source import Source, parse_yaml
+from sixbench.plan.yaml_source import parse_yaml
 
 whole = st.integers(min_value=0, max_value=10**18)
 
@@ -104,6 +106,9 @@ WORDS = (*KEYS, *LINK_KEYS, *WORKLOADS, "nodes", "links", "host", "router", "h1"
 yaml_words = st.sampled_from([*SYNTAX, *WORDS])
 
 
+SCHEMA = experiment_schema(MECHANISMS)
+
+
 def refused_properly(refusal: ExperimentError | UsageError) -> bool:
     """Whether every line says where, and can be printed."""
     lines = str(refusal).splitlines()
@@ -114,8 +119,9 @@ def outcome(text: str) -> Experiment | None:
     """The experiment, or None where it is refused properly."""
     try:
         source = parse_yaml(text, "x.yaml")
-        assert isinstance(source, Source)
-        return read_experiment(source, MECHANISMS)
+        experiment = read_experiment(source, MECHANISMS)
+        assert complaints(SCHEMA, source.data) == [], "what is accepted is right by the JSON Schema too"
+        return experiment
     except ExperimentError as refusal:
         if not refused_properly(refusal) or not str(refusal).startswith("x.yaml"):
             raise AssertionError(f"refused with {refusal!r}") from refusal

@@ -259,6 +259,23 @@ fn isatap_hosts_reach_the_world_behind_their_router() {
 }
 
 #[test]
+fn neighbours_find_each_other_over_ipv4_multicast() {
+    let Some(mut chain) = Chain::build() else { return };
+    chain.number_hosts(["2001:db8:1::", "2001:db8:2::"]);
+    for (router, from, to) in [(ROUTER_1, 1, 2), (ROUTER_2, 2, 1)] {
+        chain.shell(router, "ip route add 239.192.0.0/16 dev e1");
+        chain.add(router, tunnel("sb0", &format!("10.0.0.{from}"), &json!({"kind": "6over4"})));
+        chain.shell(router, &format!("ip address add 2001:db8:5::{from}/64 dev sb0 nodad"));
+        chain.shell(router, &format!("ip route add 2001:db8:{to}::/64 via fe80::a00:{to} dev sb0"));
+    }
+    chain.shell(ROUTER_1, "ping -c 1 -W 5 fe80::a00:2%sb0");
+    chain.proves_itself(HOST_1, HOST_2, "2001:db8:2::2", 1480);
+    let neighbours = chain.shell(ROUTER_1, "ip -6 neighbour show dev sb0");
+    assert!(neighbours.contains("fe80::a00:2 lladdr 00:00:0a:00:00:02"), "{neighbours}");
+    chain.agrees("sb0");
+}
+
+#[test]
 fn strangers_are_dropped_and_counted() {
     let Some(mut chain) = Chain::build() else { return };
     chain.number_hosts(["2001:db8:1::", "2001:db8:2::"]);
@@ -278,7 +295,7 @@ fn strangers_are_dropped_and_counted() {
 #[test]
 fn tunnels_are_refused_with_reasons() {
     let Some(mut agent) = Agent::in_own_namespace() else { return };
-    agent.exec(&["ip", "link", "set", "lo", "up"]);
+    agent.exec(&["sh", "-c", "ip link set lo up; ip address add 192.0.2.1/32 dev lo"]);
     let good = || {
         let mut tunnel = tunnel("sb0", "192.0.2.1", &json!({"kind": "fixed", "remote": "192.0.2.2"}));
         tunnel["underlay"] = json!(["lo"]);
@@ -304,4 +321,65 @@ fn tunnels_are_refused_with_reasons() {
     assert_eq!(agent.error("tunnel-add", good())["code"], "tunnel-exists");
     let counters = agent.ok("tunnel-counters", json!({"run_time": true}));
     assert!(counters["tunnels"]["sb0"]["programs"]["encapsulate"]["runs"].is_u64(), "{counters}");
+}
+
+/// A configured tunnel between the routers, over a link that is narrower than it.
+fn over_a_narrow_link(pmtu: &str) -> Option<Chain> {
+    let mut chain = Chain::build()?;
+    chain.number_hosts(["2001:db8:1::", "2001:db8:2::"]);
+    for (router, from, to) in [(ROUTER_1, 1, 2), (ROUTER_2, 2, 1)] {
+        let ends = [format!("10.0.0.{from}"), format!("10.0.0.{to}")];
+        let mut tunnel = fixed("sb0", [&ends[0], &ends[1]], "ipv6", 1480);
+        tunnel["pmtu"] = json!(pmtu);
+        chain.add(router, tunnel);
+        chain.shell(router, &format!("ip route add 2001:db8:{to}::/64 dev sb0; ip link set e1 mtu 1400"));
+    }
+    Some(chain)
+}
+
+#[test]
+fn outer_packets_are_fragmented_and_reassembled_where_df_is_clear() {
+    let Some(mut chain) = over_a_narrow_link("static") else { return };
+    chain.proves_itself(HOST_1, HOST_2, "2001:db8:2::2", 1480);
+    let (one, other) = (chain.counters(ROUTER_1, "sb0"), chain.counters(ROUTER_2, "sb0"));
+    for (sender, receiver) in [(&one, &other), (&other, &one)] {
+        let slow = sender["slow_encapsulated"]["packets"].as_u64();
+        assert!(slow > Some(1000), "{sender}");
+        assert_eq!(sender["slow"]["outer-too-big"]["packets"].as_u64(), slow);
+        // The last ones may be under way.
+        let missing =
+            slow.zip(receiver["slow_decapsulated"]["packets"].as_u64()).map(|(sent, received)| sent.abs_diff(received));
+        assert!(missing < Some(8), "{sender} {receiver}");
+        assert_eq!(sender["drops"], json!({}));
+    }
+}
+
+#[test]
+fn sources_are_told_of_the_path_mtu_where_df_is_set() {
+    let Some(mut chain) = over_a_narrow_link("dynamic") else { return };
+    // 1400 less the outer header: the tunnel's own MTU would be 1480.
+    chain.proves_itself(HOST_1, HOST_2, "2001:db8:2::2", 1380);
+    let counters = chain.counters(ROUTER_1, "sb0");
+    assert!(counters["drops"]["outer-too-big"]["packets"].as_u64() > Some(0), "{counters}");
+    assert_eq!(counters["slow_encapsulated"]["packets"], 0, "{counters}");
+}
+
+#[test]
+fn a_tunnel_may_follow_a_tunnel() {
+    let Some(mut chain) = Chain::build() else { return };
+    chain.number_hosts(["2001:db8:1::", "2001:db8:2::"]);
+    let mut first =
+        [fixed("sb1", ["10.1.0.2", "10.1.0.1"], "ipv6", 1480), fixed("sb1", ["10.1.0.1", "10.1.0.2"], "ipv6", 1480)];
+    first.iter_mut().for_each(|tunnel| tunnel["underlay"] = json!(["e0"]));
+    let [at_host, at_router] = first;
+    chain.add(HOST_1, at_host);
+    chain.add(ROUTER_1, at_router);
+    chain.add(ROUTER_1, fixed("sb0", ["10.0.0.1", "10.0.0.2"], "ipv6", 1480));
+    chain.add(ROUTER_2, fixed("sb0", ["10.0.0.2", "10.0.0.1"], "ipv6", 1480));
+    chain.shell(HOST_1, "ip address add 2001:db8:9::2/64 dev sb1; ip -6 route replace default dev sb1");
+    chain.shell(ROUTER_1, "ip route add 2001:db8:9::/64 dev sb1; ip route add 2001:db8:2::/64 dev sb0");
+    chain.shell(ROUTER_2, "ip route add 2001:db8:9::/64 dev sb0");
+    chain.proves_itself(HOST_1, HOST_2, "2001:db8:2::2", 1480);
+    let counters = chain.counters(ROUTER_1, "sb0");
+    assert!(counters["slow_encapsulated"]["packets"].as_u64() > Some(0), "{counters}");
 }

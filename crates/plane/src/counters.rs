@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::abi::{Count, OUTCOMES, Verdict};
+use crate::slow::SlowCounts;
 
 /// A tunnel's counters, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -13,9 +14,13 @@ pub struct Counters {
     pub encapsulated: Traffic,
     /// Received by the fast path.
     pub decapsulated: Traffic,
+    /// Sent by the slow path.
+    pub slow_encapsulated: Traffic,
+    /// Received by the slow path.
+    pub slow_decapsulated: Traffic,
     /// Given to the slow path, by reason.
     pub slow: BTreeMap<&'static str, Traffic>,
-    /// Dropped, by reason.
+    /// Dropped by either path, by reason.
     pub drops: BTreeMap<&'static str, Traffic>,
 }
 
@@ -35,8 +40,12 @@ impl From<Count> for Traffic {
 
 impl Counters {
     /// Names counts that are in the order of [`OUTCOMES`]. Reasons that never occurred are absent.
-    pub fn name(counts: &[Count]) -> Self {
-        let mut counters = Self::default();
+    pub fn name(counts: &[Count], slow: &SlowCounts) -> Self {
+        let mut counters = Self {
+            slow_encapsulated: slow.encapsulated.into(),
+            slow_decapsulated: slow.decapsulated.into(),
+            ..Self::default()
+        };
         for (outcome, &count) in OUTCOMES.iter().zip(counts) {
             match outcome.verdict {
                 Verdict::Done if outcome.reason == "encapsulated" => counters.encapsulated = count.into(),
@@ -49,6 +58,11 @@ impl Counters {
                 }
                 _ => {}
             }
+        }
+        for (reason, &count) in &slow.drops {
+            let drops = counters.drops.entry(reason).or_default();
+            drops.packets += count.packets;
+            drops.bytes += count.bytes;
         }
         counters
     }

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use nix::net::if_::if_nametoindex;
 
-use crate::spec::Spec;
+use crate::spec::{Mapping, Spec};
 use crate::{Error, Result};
 
 /// A pair that was made. It goes with this value.
@@ -28,10 +28,11 @@ pub fn far_name(near: &str) -> String {
 pub fn commands(spec: &Spec) -> String {
     let (near, far, mtu_bytes) = (&spec.device, far_name(&spec.device), spec.mtu_bytes);
     let mac = spec.near_mac().map(|octet| format!("{octet:02x}")).join(":");
+    let has_neighbours = matches!(spec.mapping, Mapping::SixOverFour {});
     let mut lines = vec![
         format!("link add {near} mtu {mtu_bytes} address {mac} type veth peer name {far} mtu {mtu_bytes}"),
-        // No neighbours to be found: every packet goes into the tunnel.
-        format!("link set {near} arp off addrgenmode none"),
+        // No neighbours to be found: every packet goes into the tunnel. In 6over4 they are found by IPv4 multicast.
+        format!("link set {near} arp {} addrgenmode none", if has_neighbours { "on" } else { "off" }),
         format!("link set {far} arp off addrgenmode none up"),
         format!("link set {near} up"),
     ];
@@ -71,6 +72,10 @@ impl Device {
             fs::write(&file, value)
                 .map_err(|error| Error::system(format!("{doing}: setting {file}"), "write", error))?;
         }
+        // What comes out of the far end is for the slow path, which takes no segments; the fast path gets them before they are cut.
+        let features = ["-K", &device.name, "tso", "off", "gso", "off", "tx-udp-segmentation", "off"];
+        run(Command::new("ethtool").args(features), "", "ethtool")
+            .map_err(|error| Error::system(&doing, "ethtool", error))?;
         device.find_indices(&doing)
     }
 
@@ -91,17 +96,22 @@ impl Drop for Device {
 
 /// Gives `ip -batch` its lines.
 fn ip(lines: &str) -> io::Result<()> {
-    let mut child = Command::new("ip")
-        .args(["-batch", "-"])
+    run(Command::new("ip").args(["-batch", "-"]), lines, "iproute2")
+}
+
+/// Runs a command that must succeed; `package` has it.
+fn run(command: &mut Command, input: &str, package: &str) -> io::Result<()> {
+    let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|error| io::Error::new(error.kind(), format!("{error}; install the Debian package iproute2")))?;
-    let written = child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(lines.as_bytes()));
+        .map_err(|error| io::Error::new(error.kind(), format!("{error}; install the Debian package {package}")))?;
+    let written = child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(input.as_bytes()));
     let finished = child.wait_with_output()?;
     if finished.status.success() {
-        return written;
+        // Who reads no input may have ended before it was written.
+        return if input.is_empty() { Ok(()) } else { written };
     }
     let words = String::from_utf8_lossy(&finished.stderr);
     Err(io::Error::other(words.trim().replace('\n', "; ")))

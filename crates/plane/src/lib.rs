@@ -1,7 +1,7 @@
 //! The transition data plane: tunnels that the kernel carries by eBPF.
 //!
 //! What lives here: what a tunnel is ([`spec`]), its device ([`device`]), its programs ([`program`]: compiled from `bpf/` and embedded), its
-//! counters, and the tunnels of a node ([`Tunnels`]). What may not: the agent's protocol, and how packets look (`sixbench-wire`).
+//! counters, what user space does for it ([`slow`]), and the tunnels of a node ([`Tunnels`]). What may not: the agent's protocol, and how packets look (`sixbench-wire`).
 //!
 //! A tunnel is a veth pair in the node. A program on the near end's egress encapsulates and sends on; one on the ingress of each
 //! device below decapsulates and hands the packet to the near end. Routes, path MTU and addresses are the near end's, as with a tunnel
@@ -12,6 +12,7 @@ pub mod counters;
 pub mod device;
 pub mod error;
 pub mod program;
+pub mod slow;
 pub mod spec;
 pub mod sys;
 mod tunnels;

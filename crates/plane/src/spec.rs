@@ -97,6 +97,9 @@ pub enum Mapping {
         #[serde(default)]
         routers: Vec<Ipv4Addr>,
     },
+    /// RFC 2529.
+    #[serde(rename = "6over4")]
+    SixOverFour {},
 }
 
 /// The outer TTL or hop limit.
@@ -254,7 +257,9 @@ impl Spec {
         match self.local {
             IpAddr::V4(local) => {
                 let [a, b, c, d] = local.octets();
-                [0x02, 0x04, a, b, c, d]
+                // Of 6over4 it is the link-layer address option's content: RFC 2529 section 5.
+                let [high, low] = if matches!(self.mapping, Mapping::SixOverFour {}) { [0, 0] } else { [0x02, 0x04] };
+                [high, low, a, b, c, d]
             }
             IpAddr::V6(local) => {
                 let [.., a, b, c, d] = local.octets();
@@ -363,6 +368,7 @@ impl Mapping {
                 tunnel.ipv4_mask_bits = *ipv4_mask_bits;
                 tunnel.is_border_relay = (*is_border_relay).into();
             }
+            Self::SixOverFour {} => tunnel.mapping = abi::mapping::SIX_OVER_FOUR,
             Self::Isatap { routers } => {
                 tunnel.mapping = abi::mapping::ISATAP;
                 tunnel.router_count = routers.len() as u8;

@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::counters::Counters;
 use crate::device::Device;
 use crate::program::{DECAPSULATE, ENCAPSULATE, Programs, RunTime};
+use crate::slow::SlowPath;
 use crate::spec::{Payload, Spec};
 use crate::{Error, Result};
 
@@ -24,6 +25,7 @@ pub struct Tunnels {
 /// Fields go in this order: first no packets come any more, then the device goes.
 struct Tunnel {
     programs: Programs,
+    slow_path: SlowPath,
     /// Held, not asked.
     _device: Device,
     endpoint: Endpoint,
@@ -81,13 +83,14 @@ impl Tunnels {
         tunnel.near_ifindex = device.near_ifindex;
         tunnel.far_ifindex = device.far_ifindex;
         let mut programs = Programs::load(&spec.device, &tunnel)?;
+        let slow_path = SlowPath::start(&tunnel)?;
         programs.attach_egress()?;
         for interface in &spec.underlay {
             programs.attach_ingress(interface)?;
         }
         let added = Added { ifindex: device.near_ifindex, overhead_bytes: tunnel.overhead_bytes };
         let endpoint = Endpoint { local: spec.local, payload: spec.payload };
-        self.tunnels.insert(spec.device.clone(), Tunnel { programs, _device: device, endpoint });
+        self.tunnels.insert(spec.device.clone(), Tunnel { programs, slow_path, _device: device, endpoint });
         self.share()?;
         Ok(added)
     }
@@ -118,7 +121,7 @@ impl Tunnels {
 
     fn report(&self, device: &str, with_run_time: bool) -> Result<Report> {
         let tunnel = self.tunnels.get(device).ok_or_else(|| Error::Missing(device.to_owned()))?;
-        let counters = Counters::name(&tunnel.programs.counts()?);
+        let counters = Counters::name(&tunnel.programs.counts()?, &tunnel.slow_path.counts());
         let mut programs = None;
         if with_run_time {
             let mut times = BTreeMap::new();
@@ -140,4 +143,3 @@ impl Tunnels {
         Ok(())
     }
 }
-

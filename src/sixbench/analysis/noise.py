@@ -74,8 +74,8 @@ def load_remarks(trials: Sequence[TrialRecord]) -> list[str]:
         return []
     return [
         f"During {len(busy)} of {len(told)} trials other programs of this machine used more than "
-        f"{BUSY_ELSEWHERE_CORES:g} cores (at most {max(busy):.1f}): rates may be low, times long and intervals wide for "
-        "that reason. Run it on a quiet machine."
+        f"{BUSY_ELSEWHERE_CORES:g} cores (at most {max(busy):.1f}): rates may be low, times long and intervals wide "
+        "for that reason. Run it on a quiet machine."
     ]
 
 

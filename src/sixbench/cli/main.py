@@ -81,4 +81,4 @@ def _words_of(error: typer.TyperException) -> str:
     """What is wrong with a command line, and where help is."""
     command = getattr(getattr(error, "ctx", None), "command_path", "sixbench")
     message = error.format_message() if hasattr(error, "format_message") else str(error)
-    return message if message.startswith("Usage:") else f"{message} See: {command} --help"
+    return message if message.startswith("Usage:") else f"{message.rstrip('.')}. See: {command} --help"

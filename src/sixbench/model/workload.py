@@ -41,6 +41,7 @@ class Parameter:
         column: the protocol's and the records' name, with its unit, such as `message_bytes`.
         minimum, maximum: inclusive, in the column's unit.
         length: whether it sets how long a trial is rather than what it is (then it is no level unless swept).
+        default: what is taken where it is not given, as an experiment would write it or in words; None: there is none.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Parameter:
     maximum: float | None = None
     choices: tuple[str, ...] = ()
     length: bool = False
+    default: str | None = None
 
     def parse(self, value: object) -> Scalar:
         """The value in the column's unit. Raises `ValueError` saying what would be right."""

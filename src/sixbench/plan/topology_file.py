@@ -26,7 +26,7 @@ NODE_KEYS = ("kind", "sysctl")
 NODE_KINDS = ("host", "router")
 LINK_KEYS = ("endpoints", "name", *LINK_SETTINGS, "ipv4", "ipv6")
 
-_LINK_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
+LINK_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
 _LINK_NAME_RULE = NAME_RULE.replace("1 to 40", "1 to 81")
 
 SYSCTL = re.compile(r"net([./][A-Za-z0-9_-]+)+")
@@ -218,7 +218,7 @@ def _read_link(
 ) -> LinkTemplate | None:
     path: KeyPath = ("topology", "links", index)
     name = as_name(data.get("name", f"{ends[0]}-{ends[1]}"))
-    if not isinstance(name, str) or not _LINK_NAME.fullmatch(name):
+    if not isinstance(name, str) or not LINK_NAME.fullmatch(name):
         reader.problem((*path, "name"), f"{shown(name)} cannot name a link: {_LINK_NAME_RULE}")
         return None
     settings: dict[str, Setting] = {}

@@ -7,7 +7,7 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..agent import Agent
@@ -103,17 +103,8 @@ def run_trial(
     if status == "ok" and experiment.bottleneck == "path" and limited_by == "cpu":
         status = "invalid"
         reasons = [f"the machine's CPU rather than the path was the limit: {_goodput_words(measured, expected)}"]
-    record = TrialRecord(
-        key=planned.key,
-        sequence=sequence,
-        block=planned.block,
-        combination=combination.name,
-        path=path.name,
-        mechanism=path.mechanism,
-        engine=path.engine or MECHANISMS[path.mechanism].engines[0],
-        workload=kind.name,
-        params=params,
-        levels=dict(combination.levels),
+    record = replace(
+        _record(experiment, combination, planned, sequence),
         status=status,
         reasons=reasons,
         notes=measured.notes,
@@ -136,8 +127,13 @@ def failed_outcome(
     experiment: Experiment, combination: Combination, planned: PlannedTrial, sequence: int, reason: str
 ) -> Outcome:
     """The record of a trial that could not even start."""
+    return Outcome(record=replace(_record(experiment, combination, planned, sequence), reasons=[reason]))
+
+
+def _record(experiment: Experiment, combination: Combination, planned: PlannedTrial, sequence: int) -> TrialRecord:
+    """What a trial is, before anything is known of how it went."""
     path = experiment.path(planned.path)
-    record = TrialRecord(
+    return TrialRecord(
         key=planned.key,
         sequence=sequence,
         block=planned.block,
@@ -149,11 +145,9 @@ def failed_outcome(
         params=dict(combination.workload.params),
         levels=dict(combination.levels),
         status="failed",
-        reasons=[reason],
         started_realtime_ns=time.time_ns(),
         elapsed_ns=0,
     )
-    return Outcome(record=record)
 
 
 def expected_ns(params: Mapping[str, Scalar]) -> int | None:

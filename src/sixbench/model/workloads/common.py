@@ -17,6 +17,7 @@ MESSAGE = Parameter(
     doc="what the application writes at a time",
     minimum=1,
     maximum=2**30,
+    default="64B",
 )
 DURATION = Parameter(
     name="duration",
@@ -26,6 +27,7 @@ DURATION = Parameter(
     minimum=10**6,
     maximum=24 * 3600 * SECOND_NS,
     length=True,
+    default="5s",
 )
 WARMUP = Parameter(
     name="warmup",
@@ -35,9 +37,10 @@ WARMUP = Parameter(
     minimum=0,
     maximum=3600 * SECOND_NS,
     length=True,
+    default="500ms with a duration, else 0",
 )
 BYTES = Parameter(
-    name="bytes", column="bytes", kind="size", doc="how much to send, instead of a duration", minimum=1, maximum=2**50
+    name="bytes", column="bytes", kind="size", doc="how much to send, instead of a duration", minimum=1, maximum=10**13
 )
 COUNT = Parameter(
     name="count",
@@ -56,6 +59,7 @@ INTERVAL = Parameter(
     minimum=10**6,
     maximum=3600 * SECOND_NS,
     length=True,
+    default="100ms",
 )
 TIMEOUT = Parameter(
     name="timeout",
@@ -65,25 +69,28 @@ TIMEOUT = Parameter(
     minimum=10**6,
     maximum=600 * SECOND_NS,
     length=True,
+    default="2s",
 )
 SNDBUF = Parameter(
     name="sndbuf",
     column="sndbuf_bytes",
     kind="size",
-    doc="SO_SNDBUF of both ends; absent: autotuning",
+    doc="SO_SNDBUF of both ends",
     minimum=2048,
     maximum=2**30,
+    default="the kernel's, with autotuning",
 )
 RCVBUF = Parameter(
     name="rcvbuf",
     column="rcvbuf_bytes",
     kind="size",
-    doc="SO_RCVBUF of both ends; absent: autotuning",
+    doc="SO_RCVBUF of both ends",
     minimum=2048,
     maximum=2**30,
+    default="the kernel's, with autotuning",
 )
 CONGESTION = Parameter(
-    name="congestion", column="congestion", kind="word", doc="TCP congestion control; cubic unless given"
+    name="congestion", column="congestion", kind="word", doc="TCP congestion control", default="cubic"
 )
 MSS = Parameter(
     name="mss",
@@ -91,9 +98,10 @@ MSS = Parameter(
     kind="size",
     doc="TCP_MAXSEG: largest segment, options included",
     minimum=88,
-    maximum=65495,
+    maximum=32767,
+    default="by the MTU",
 )
-NODELAY = Parameter(name="nodelay", column="nodelay", kind="flag", doc="TCP_NODELAY: send at once")
+NODELAY = Parameter(name="nodelay", column="nodelay", kind="flag", doc="TCP_NODELAY: send at once", default="false")
 
 UDP_MAX_BYTES: dict[Family, int] = {4: 65507, 6: 65527}
 """Largest UDP payload: 65535 less the IPv4 header and the UDP header (RFC 791, RFC 768); over IPv6 less the UDP header

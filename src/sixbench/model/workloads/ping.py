@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..topology import Family
 from ..workload import Measured, Parameter, Params, Result, Traffic, WorkloadKind
 from .common import COUNT, DURATION, INTERVAL, TIMEOUT, WARMUP, histogram, one_length
@@ -42,12 +44,13 @@ KIND = WorkloadKind(
             doc="data of the echo request",
             minimum=24,
             maximum=65507,
+            default="56B",
         ),
-        INTERVAL,
+        replace(INTERVAL, doc="time from one echo request to the next", minimum=10**5, length=False, default="10ms"),
         DURATION,
         COUNT,
         WARMUP,
-        TIMEOUT,
+        replace(TIMEOUT, default="1s"),
     ),
     primary="rtt_p50",
     headline=("rtt_p50", "rtt_p99", "loss_ratio"),

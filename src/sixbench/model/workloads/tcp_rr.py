@@ -23,7 +23,7 @@ from .common import (
 from .request_response import HEADLINE, METRICS, summarise, traffic
 
 RESPONSE = replace(
-    MESSAGE, name="response", column="response_bytes", doc="size of the answer; as the message unless given"
+    MESSAGE, name="response", column="response_bytes", doc="size of the answer", default="the size of the message"
 )
 
 
@@ -42,7 +42,7 @@ KIND = WorkloadKind(
         COUNT,
         WARMUP,
         TIMEOUT,
-        NODELAY,
+        replace(NODELAY, default="true"),
         SNDBUF,
         RCVBUF,
         MSS,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 from ..topology import Family
 from ..workload import Measured, Parameter, Params, Result, Traffic, WorkloadKind
 from .common import BYTES, CONGESTION, DURATION, INTERVAL, MESSAGE, MSS, NODELAY, RCVBUF, SNDBUF, WARMUP, one_length
+
+MAX_STREAMS = 1024
 
 STANDSTILL_SHARE = 0.95
 """Reads that span less of the window mean that the flow stood still, not that a read fell short of the edge."""
@@ -16,6 +19,8 @@ STANDSTILL_SHARE = 0.95
 def _check(params: Params, families: frozenset[Family]) -> str | None:
     if "bytes" in params and params.get("warmup_ns"):
         return "a transfer of a number of bytes has no warm-up: leave warmup out"
+    if int(params.get("bytes", MAX_STREAMS)) < int(params.get("streams", 1)):
+        return f"{params['bytes']} bytes are too few for {params['streams']} streams: at least one for each"
     return one_length(params, "duration_ns", "bytes")
 
 
@@ -97,7 +102,7 @@ KIND = WorkloadKind(
     transport="tcp",
     doc="Bulk transfer over TCP; goodput as the receiver sees it.",
     parameters=(
-        MESSAGE,
+        replace(MESSAGE, maximum=64 * 2**20, default="128KiB"),
         DURATION,
         BYTES,
         WARMUP,
@@ -107,10 +112,16 @@ KIND = WorkloadKind(
             kind="count",
             doc="parallel connections in each direction",
             minimum=1,
-            maximum=1024,
+            maximum=MAX_STREAMS,
+            default="1",
         ),
         Parameter(
-            name="direction", column="direction", kind="choice", doc="who sends", choices=("forward", "reverse", "both")
+            name="direction",
+            column="direction",
+            kind="choice",
+            doc="who sends: the client, the server, or both at once",
+            choices=("forward", "reverse", "both"),
+            default="forward",
         ),
         SNDBUF,
         RCVBUF,
@@ -120,7 +131,8 @@ KIND = WorkloadKind(
             kind="size",
             doc="TCP_WINDOW_CLAMP: largest window offered",
             minimum=1024,
-            maximum=2**30,
+            maximum=2**29,
+            default="the kernel's, with autotuning",
         ),
         MSS,
         CONGESTION,

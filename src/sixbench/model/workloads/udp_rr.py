@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..topology import Family
 from ..workload import Measured, Params, Result, WorkloadKind
 from .common import COUNT, DURATION, INTERVAL, MESSAGE, RCVBUF, SNDBUF, TIMEOUT, WARMUP, one_length, udp_size
 from .request_response import HEADLINE, METRICS, summarise, traffic
 from .tcp_rr import RESPONSE
+
+REQUEST = replace(
+    MESSAGE, doc="UDP payload of the request, from 32B to 65507B over IPv4 and 65527B over IPv6", maximum=2**20
+)
+ANSWER = replace(RESPONSE, doc="UDP payload of the answer", maximum=2**20)
 
 
 def _check(params: Params, families: frozenset[Family]) -> str | None:
@@ -29,7 +36,7 @@ KIND = WorkloadKind(
     name="udp-rr",
     transport="udp",
     doc="Request and response in UDP datagrams, one in flight (closed loop); unanswered in time counts as lost.",
-    parameters=(MESSAGE, RESPONSE, DURATION, COUNT, WARMUP, TIMEOUT, SNDBUF, RCVBUF, INTERVAL),
+    parameters=(REQUEST, ANSWER, DURATION, COUNT, WARMUP, TIMEOUT, SNDBUF, RCVBUF, INTERVAL),
     primary="rtt_p50",
     headline=(*HEADLINE, "loss_ratio"),
     metrics=(*METRICS, "loss_ratio"),

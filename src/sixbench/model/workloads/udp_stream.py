@@ -6,13 +6,29 @@ from ..topology import Family
 from ..workload import Measured, Parameter, Params, Result, Traffic, WorkloadKind
 from .common import BYTES, COUNT, DURATION, INTERVAL, RCVBUF, SNDBUF, WARMUP, histogram, one_length, rate, udp_size
 
+MAX_DATAGRAMS = 2**32
+
 
 def _check(params: Params, families: frozenset[Family]) -> str | None:
     if "rate_bps" in params and "rate_pps" in params:
         return "give rate or packet-rate, not both"
     if "datagram_bytes" not in params:
         return "datagram is missing: the size of the UDP payload, such as 1400B"
-    return udp_size(params, "datagram_bytes", families) or one_length(params, "duration_ns", "bytes", "count")
+    return (
+        udp_size(params, "datagram_bytes", families)
+        or one_length(params, "duration_ns", "bytes", "count")
+        or _too_many(params, int(params["datagram_bytes"]))
+    )
+
+
+def _too_many(params: Params, datagram_bytes: int) -> str | None:
+    """The agent numbers the datagrams of a flow with 32 bits."""
+    datagrams = int(params.get("bytes", 0)) // datagram_bytes
+    rate_pps = int(params.get("rate_pps", 0)) or int(params.get("rate_bps", 0)) // (8 * datagram_bytes)
+    datagrams += rate_pps * int(params.get("duration_ns", 0)) // 10**9
+    if datagrams <= MAX_DATAGRAMS:
+        return None
+    return f"a flow of {datagrams} datagrams is too long: at most {MAX_DATAGRAMS}; send slower or for a shorter time"
 
 
 def _summarise(params: Params, client: Result, server: Result) -> Measured:
@@ -77,7 +93,7 @@ KIND = WorkloadKind(
             name="datagram",
             column="datagram_bytes",
             kind="size",
-            doc="UDP payload of each datagram",
+            doc="UDP payload of each datagram, from 32B to 65507B over IPv4 and 65527B over IPv6; must be given",
             minimum=1,
             maximum=2**20,
         ),
@@ -85,15 +101,16 @@ KIND = WorkloadKind(
             name="rate",
             column="rate_bps",
             kind="rate",
-            doc="UDP payload bits per second; neither rate: as fast as the socket takes them",
+            doc="UDP payload bits per second, or datagrams per second as in 1000pps",
             minimum=1,
             maximum=10**13,
+            default="as fast as the socket takes them",
         ),
         Parameter(
             name="packet-rate",
             column="rate_pps",
             kind="packet-rate",
-            doc="datagrams per second",
+            doc="datagrams per second, instead of rate",
             minimum=1,
             maximum=10**9,
         ),

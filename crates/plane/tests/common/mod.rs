@@ -1,0 +1,101 @@
+//! Programs under test: loaded, and run on packets without sending any.
+#![allow(dead_code)] // Each file of tests uses a part.
+
+use std::os::fd::AsFd;
+use std::process::Command;
+
+use nix::errno::Errno;
+use nix::sched::{CloneFlags, unshare};
+use sixbench_plane::abi::{OUTCOMES, Verdict};
+use sixbench_plane::device::Device;
+use sixbench_plane::program::{DECAPSULATE, ENCAPSULATE, Programs};
+use sixbench_plane::{Spec, sys};
+
+pub const ETHERNET_BYTES: usize = 14;
+
+/// A namespace, for this thread, with a device that everything is routed to, and a tunnel device.
+pub struct Bench {
+    device: Device,
+    underlay_ifindex: u32,
+}
+
+/// The programs of one tunnel.
+pub struct Loaded {
+    programs: Programs,
+    near_ifindex: u32,
+    underlay_ifindex: u32,
+}
+
+/// What a program did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ran {
+    pub outcome: &'static str,
+    /// From the IP header on; `None` where the packet was dropped.
+    pub packet: Option<Vec<u8>>,
+    pub duration_ns: u32,
+}
+
+impl Bench {
+    /// `None` where the machine does not permit it; a failure where it is expected to.
+    pub fn build() -> Option<Self> {
+        if let Err(errno) = unshare(CloneFlags::CLONE_NEWNET) {
+            let is_expected = std::env::var("SIXBENCH_EXPECT_LAB").is_ok_and(|value| value == "1");
+            assert!(errno == Errno::EPERM && !is_expected, "a network namespace: {errno}");
+            println!("skipped: a network namespace needs root");
+            return None;
+        }
+        let setup =
+            "ip link add c0 address 02:00:00:00:00:01 type veth peer name c1; ip link set c1 up; ip link set c0 up
+            ip address add 192.0.2.100/24 dev c0; ip route add default via 192.0.2.200 dev c0
+            ip address add 2001:db8::100/64 dev c0 nodad; ip -6 route add default via 2001:db8::200 dev c0";
+        let status = Command::new("sh").args(["-ec", setup]).status().expect("sh");
+        assert!(status.success());
+        let spec = r#"{"device": "sb0", "mtu_bytes": 1480, "outer": "ipv4", "payload": "gre", "local": "192.0.2.1", "underlay": ["c0"],
+            "mapping": {"kind": "fixed", "remote": "192.0.2.2"}}"#;
+        let spec: Spec = serde_json::from_str(spec).expect("a tunnel");
+        let device = Device::make(&spec).expect("a device");
+        let underlay_ifindex = nix::net::if_::if_nametoindex("c0").expect("it is there");
+        Some(Self { device, underlay_ifindex })
+    }
+
+    pub fn load(&self, spec: &Spec) -> Loaded {
+        let mut tunnel = spec.compile().expect("a tunnel");
+        tunnel.near_ifindex = self.device.near_ifindex;
+        tunnel.far_ifindex = self.device.far_ifindex;
+        let programs = Programs::load("sb0", &tunnel).unwrap_or_else(|error| panic!("{error}"));
+        Loaded { programs, near_ifindex: self.device.near_ifindex, underlay_ifindex: self.underlay_ifindex }
+    }
+}
+
+impl Loaded {
+    pub fn encapsulate(&self, packet: &[u8]) -> Ran {
+        self.run(ENCAPSULATE, packet, 1)
+    }
+
+    pub fn decapsulate(&self, packet: &[u8]) -> Ran {
+        self.run(DECAPSULATE, packet, 1)
+    }
+
+    pub fn run(&self, program: &str, packet: &[u8], repeat: u32) -> Ran {
+        let ifindex = if program == ENCAPSULATE { self.near_ifindex } else { self.underlay_ifindex };
+        let ethertype = if packet.first().is_some_and(|first| first >> 4 == 6) { 0x86dd_u16 } else { 0x0800 };
+        let mut frame = vec![0x02, 0, 0, 0, 0, 0x01, 0, 0, 0, 0, 0, 0];
+        frame.extend(ethertype.to_be_bytes());
+        frame.extend(packet);
+        let before = self.programs.counts().expect("counters");
+        let descriptor = self.programs.descriptor(program).expect("a descriptor");
+        let run = sys::test_run(descriptor.as_fd(), &frame, ifindex, repeat).expect("a test run");
+        let after = self.programs.counts().expect("counters");
+        let changed: Vec<usize> = (0..OUTCOMES.len()).filter(|&index| before[index] != after[index]).collect();
+        assert!(changed.len() <= 1, "one outcome a packet: {changed:?}");
+        let outcome = OUTCOMES[changed.first().copied().unwrap_or(1)];
+        let expected_action = match outcome.verdict {
+            Verdict::Done => 7,
+            Verdict::Pass | Verdict::Slow => -1,
+            Verdict::Drop => 2,
+        };
+        assert_eq!(run.action, expected_action, "{}", outcome.reason);
+        let packet = (outcome.verdict != Verdict::Drop).then(|| run.packet[ETHERNET_BYTES..].to_vec());
+        Ran { outcome: outcome.reason, packet, duration_ns: run.duration_ns }
+    }
+}

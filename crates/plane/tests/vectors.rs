@@ -1,0 +1,160 @@
+//! `vectors/tunnel`: one file a rule, run by the programs in the kernel.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::Bench;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use sixbench_plane::slow::rules;
+use sixbench_plane::{Spec, abi};
+use sixbench_wire::checksum;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Vector {
+    #[serde(rename = "description")]
+    _description: String,
+    tunnel: Value,
+    program: String,
+    packet: String,
+    outcome: String,
+    #[serde(default)]
+    packet_out: Option<String>,
+}
+
+#[test]
+fn every_vector_has_its_outcome() {
+    let Some(bench) = Bench::build() else { return };
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/tunnel");
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        let text = fs::read_to_string(&path).expect("text");
+        let vector: Vector = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        if let Err(difference) = check(&bench, &vector) {
+            wrong.push(format!("{name}: {difference}"));
+        }
+        count += 1;
+    }
+    assert!(wrong.is_empty(), "{} of {count} vectors:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(count > 100, "{count} vectors");
+}
+
+fn check(bench: &Bench, vector: &Vector) -> Result<(), String> {
+    let ran = bench.load(&specification(vector)).run(&vector.program, &bytes(&vector.packet), 1);
+    if ran.outcome != vector.outcome {
+        return Err(format!("{} instead of {}", ran.outcome, vector.outcome));
+    }
+    match ran.packet.map(|packet| hex(&packet)) {
+        out if out == vector.packet_out => Ok(()),
+        out => Err(format!("\n  gives {out:?}\n     not {:?}", vector.packet_out)),
+    }
+}
+
+fn specification(vector: &Vector) -> Spec {
+    let mut tunnel = vector.tunnel.clone();
+    tunnel["device"] = json!("sb0");
+    tunnel["underlay"] = json!(["c0"]);
+    serde_json::from_value(tunnel).expect("a tunnel")
+}
+
+fn bytes(hex: &str) -> Vec<u8> {
+    hex.as_bytes()
+        .chunks(2)
+        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).expect("ASCII"), 16).expect("hexadecimal"))
+        .collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The slow path's own rules, against the same vectors: all but those about what the kernel does for it.
+#[test]
+fn the_slow_path_agrees() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/tunnel");
+    let not_for_it = [
+        "not-ours",
+        "outer-fragment",
+        "outer-checksum",
+        "outer-truncated",
+        "outer-options",
+        "nested-too-deep",
+        "gre-checksum",
+    ];
+    let mut count = 0;
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let text = fs::read_to_string(&path).expect("text");
+        let vector: Vector = serde_json::from_str(&text).expect("a vector");
+        if not_for_it.contains(&vector.outcome.as_str()) {
+            continue;
+        }
+        let tunnel = specification(&vector).compile().expect("a tunnel");
+        let packet = bytes(&vector.packet);
+        let outcome = match vector.program.as_str() {
+            "encapsulate" => slowly_encapsulated(&tunnel, &packet),
+            _ => slowly_decapsulated(&tunnel, &packet),
+        };
+        let expected = match vector.outcome.as_str() {
+            "encapsulated" => Ok(bytes(&vector.packet_out.expect("a packet"))),
+            // Padding is gone already.
+            "decapsulated" => Ok(without_padding(bytes(&vector.packet_out.expect("a packet")))),
+            reason => Err(reason.to_owned()),
+        };
+        assert_eq!(outcome.map_err(str::to_owned), expected, "{}", path.display());
+        count += 1;
+    }
+    assert!(count > 90, "{count} vectors");
+}
+
+fn without_padding(mut packet: Vec<u8>) -> Vec<u8> {
+    packet.truncate(rules::Inner::read(&packet).expect("a packet").bytes);
+    packet
+}
+
+/// With the outer header that the kernel would write.
+fn slowly_encapsulated(tunnel: &abi::Tunnel, packet: &[u8]) -> Result<Vec<u8>, rules::Reason> {
+    let inner = rules::Inner::read(packet)?;
+    let (outer, gre) = rules::encapsulate(tunnel, &inner)?;
+    let protocol = [41, 4, 47][usize::from(tunnel.payload)];
+    let bytes = gre.len() + packet.len();
+    let mut out = Vec::new();
+    if tunnel.outer == 4 {
+        out.extend([0x45, outer.tos]);
+        out.extend((20 + bytes as u16).to_be_bytes());
+        out.extend([0, 0, if outer.dont_fragment { 0x40 } else { 0 }, 0, outer.ttl, protocol, 0, 0]);
+        out.extend(&tunnel.local.0[..4]);
+        out.extend(&outer.destination.0[..4]);
+        let sum = checksum::checksum(&out);
+        out[10..12].copy_from_slice(&sum.to_be_bytes());
+    } else {
+        out.extend([0x60 | outer.tos >> 4, outer.tos << 4, 0, 0]);
+        out.extend((bytes as u16).to_be_bytes());
+        out.extend([protocol, outer.ttl]);
+        out.extend(tunnel.local.0);
+        out.extend(outer.destination.0);
+    }
+    out.extend(gre);
+    out.extend(packet);
+    Ok(out)
+}
+
+/// With the outer header that the kernel would take off.
+fn slowly_decapsulated(tunnel: &abi::Tunnel, packet: &[u8]) -> Result<Vec<u8>, rules::Reason> {
+    let (source, tos, header, bytes) = if tunnel.outer == 4 {
+        let mut source = abi::Address::default();
+        source.0[..4].copy_from_slice(&packet[12..16]);
+        (source, packet[1], 20, usize::from(u16::from_be_bytes([packet[2], packet[3]])))
+    } else {
+        let mut source = abi::Address::default();
+        source.0.copy_from_slice(&packet[8..24]);
+        (source, packet[0] << 4 | packet[1] >> 4, if packet[6] == 60 { 48 } else { 40 }, packet.len())
+    };
+    rules::decapsulate(tunnel, &source, tos, &packet[header..bytes])
+}

@@ -1,0 +1,300 @@
+"""The JSON Schema of experiment files, so that editors complete and check them.
+
+Built from the registries that the readers use. It knows forms, not meanings: what it accepts may still be refused (a
+link to a node that does not exist, an MTU too small for IPv6); what it refuses always is.
+`docs/experiment.schema.json` is it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..model import units
+from ..model.mechanism import MechanismKind
+from ..model.topology import MAX_MTU, MIN_MTU_V4
+from ..model.workload import Parameter, ParameterKind, WorkloadKind
+from ..model.workloads import WORKLOADS
+from .blocks_file import BLOCKS_KEYS, DEFAULT_BLOCKS, MAX_BLOCKS, MAX_TRIM, STATISTICS_KEYS
+from .experiment_file import BOTTLENECKS, DEFAULT_SEED, KEYS, MAX_SEED, REQUIRED
+from .factors import FACTOR_NAME, MAX_LEVELS
+from .link_settings import LINK_SETTINGS
+from .overrides import MAX_QUICK
+from .topology_file import LINK_KEYS, LINK_NAME, MAX_LINKS, MAX_NODES, NAME, NODE_KEYS, NODE_KINDS, SYSCTL
+
+Schema = dict[str, Any]
+
+_NUMBER = r"([0-9]+(\.[0-9]+)?|\.[0-9]+)"
+
+_UNITS: dict[str, tuple[Iterable[str], str, list[str]]] = {
+    "size": (units.SIZE_BYTES, "a size", ["64B", "8KiB", "1MB"]),
+    "rate": (units.RATE_BPS, "a rate, per second", ["100Mbit", "1Gbit"]),
+    "packet-rate": (units.PACKET_RATE_PPS, "packets per second", ["1000pps"]),
+    "duration": ((*units.DURATION_NS, "µs", "μs"), "a time", ["5s", "50ms"]),
+    "ratio": (units.RATIO, "a percentage", ["2%"]),
+}
+
+
+def experiment_schema(mechanisms: Mapping[str, MechanismKind]) -> Schema:
+    """The schema, with these mechanisms."""
+    properties: dict[str, Schema] = {
+        "experiment": _ref("name") | {"description": "Its name, also of the run directory."},
+        "title": _text("One line for reports; the name unless given."),
+        "description": _text("What it asks, in a few sentences."),
+        "notes": {"type": "array", "items": _text(), "description": "Remarks that reports repeat."},
+        "factors": {
+            "type": "object",
+            "propertyNames": {"pattern": _whole(FACTOR_NAME.pattern)},
+            "additionalProperties": {"anyOf": [_ref("level"), _levels(_ref("level"))]},
+            "description": "Lists of levels by name, for values that several places share as $name.",
+        },
+        "topology": _topology(),
+        "between": {
+            **_pair(_ref("name")),
+            "description": "The two hosts that exchange traffic: the client, then the server.",
+        },
+        "paths": {
+            "type": "object",
+            "propertyNames": {"pattern": _whole(NAME.pattern)},
+            "additionalProperties": _path(mechanisms),
+            "minProperties": 1,
+            "description": "What is compared: names to mechanisms.",
+        },
+        "baseline": _ref("name")
+        | {"description": "The path that the others are compared with; the first unless given."},
+        "aa": {
+            "type": "boolean",
+            "default": False,
+            "description": "Run the baseline twice: how large is no difference?",
+        },
+        "workloads": {
+            "type": "array",
+            "items": _workload(),
+            "minItems": 1,
+            "description": "The traffic, and what is measured.",
+        },
+        "blocks": {**_blocks(), "default": DEFAULT_BLOCKS, "description": "How often, and when to stop."},
+        "statistics": _statistics(),
+        "seed": {
+            **_integer(0, MAX_SEED),
+            "default": DEFAULT_SEED,
+            "description": "Of the random order of trials.",
+        },
+        "bottleneck": {
+            "enum": list(BOTTLENECKS),
+            "default": "any",
+            "description": "path: a trial that the machine rather than the path limited is invalid.",
+        },
+        "quick": {
+            "type": "object",
+            "maxProperties": MAX_QUICK,
+            "description": "Dotted paths to the values that --quick puts there, such as blocks: 3.",
+        },
+    }
+    assert list(properties) == list(KEYS), "every key of an experiment has its schema"
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "sixbench experiment",
+        "description": "A network, the paths through it and the traffic: see docs/experiments.md.",
+        **_object(properties, required=REQUIRED),
+        "$defs": _definitions(),
+    }
+
+
+def _definitions() -> dict[str, Schema]:
+    quantities = {kind: _quantity(*about) for kind, about in _UNITS.items()}
+    return {
+        "name": {"type": ["string", "integer"], "pattern": _whole(NAME.pattern)},
+        "factor": {
+            "type": "string",
+            "pattern": _whole(rf"\${FACTOR_NAME.pattern}"),
+            "description": "A shared factor: the levels that stand under factors by that name.",
+        },
+        "level": {"type": ["string", "number", "boolean"]},
+        **quantities,
+        "mtu": {**_integer(MIN_MTU_V4, MAX_MTU), "description": "whole bytes, without a unit"},
+        "queue": {"anyOf": [_ref("duration"), _ref("size")]},
+        "flag": {"type": "boolean"},
+        "word": {"type": "string", "pattern": _whole("[A-Za-z0-9_-]{1,15}")},
+    }
+
+
+def _quantity(names: Iterable[str], what: str, examples: list[str]) -> Schema:
+    pattern = rf"^\s*{_NUMBER}\s*({'|'.join(names)})\s*$"
+    return {
+        "anyOf": [{"type": "string", "pattern": pattern}, {"enum": [0]}],
+        "description": what,
+        "examples": examples,
+    }
+
+
+def _topology() -> Schema:
+    kind = {"enum": list(NODE_KINDS)}
+    setting = {"type": ["string", "number", "boolean"]}
+    sysctl = {
+        "type": "object",
+        "propertyNames": {"pattern": _whole(SYSCTL.pattern)},
+        "additionalProperties": setting,
+        "description": "Settings of the network in this node, such as net.ipv4.tcp_sack: 0.",
+    }
+    node = {"anyOf": [kind, _object(dict(zip(NODE_KEYS, (kind, sysctl), strict=True)), required=("kind",))]}
+    nodes = {
+        "type": "object",
+        "propertyNames": {"pattern": _whole(NAME.pattern)},
+        "additionalProperties": node,
+        "minProperties": 1,
+        "maxProperties": MAX_NODES,
+        "description": "Names to host or router.",
+    }
+    links = {"type": "array", "items": _link(), "maxItems": MAX_LINKS, "description": "Point-to-point segments."}
+    return {
+        **_object({"nodes": nodes, "links": links}, required=("nodes", "links")),
+        "description": "The network.",
+    }
+
+
+def _link() -> Schema:
+    settings = {
+        key: {**_swept(_ref(setting.kind)), "description": f"{setting.doc}; unless given: {setting.default}"}
+        for key, setting in LINK_SETTINGS.items()
+    }
+    address = {"type": "string", "pattern": r"^\S+/[0-9]+$"}
+    properties = {
+        "endpoints": {**_pair(_ref("name")), "description": "The two nodes that it joins."},
+        "name": {
+            "type": ["string", "integer"],
+            "pattern": _whole(LINK_NAME.pattern),
+            "description": "unless given: its endpoints with a dash between",
+        },
+        **settings,
+        "ipv4": {
+            **_pair(address),
+            "description": "Addresses of the endpoints with prefix lengths; unless given: automatic",
+        },
+        "ipv6": {
+            **_pair(address),
+            "description": "Addresses of the endpoints with prefix lengths; unless given: automatic",
+        },
+    }
+    assert set(properties) == set(LINK_KEYS), "every key of a link has its schema"
+    return _object(properties, required=("endpoints",))
+
+
+def _path(mechanisms: Mapping[str, MechanismKind]) -> Schema:
+    bare = [name for name, kind in mechanisms.items() if kind.node_count[0] == 0]
+    by_name = {name: {**_arguments(kind), "description": kind.doc} for name, kind in mechanisms.items()}
+    engines = sorted({engine for kind in mechanisms.values() for engine in kind.engines})
+    long = {
+        "type": "object",
+        "properties": {"mechanism": {"enum": list(mechanisms)}, "nodes": _nodes(), "engine": {"enum": engines}},
+        "required": ["mechanism"],
+    }
+    short = _object(by_name) | {"minProperties": 1, "maxProperties": 1}
+    return {"anyOf": [{"enum": bare}, short, long]}
+
+
+def _arguments(kind: MechanismKind) -> Schema:
+    """What stands behind a mechanism's name: nothing, its nodes, or nodes, engine and options."""
+    properties: dict[str, Schema] = {"nodes": _nodes(), "engine": {"enum": list(kind.engines)}}
+    most = kind.node_count[1]
+    options = _object(properties) if most == 0 else {"type": "object", "properties": properties}
+    return {"anyOf": [{"type": "null"}, {**_nodes(), "maxItems": most}, options]}
+
+
+def _nodes() -> Schema:
+    return {"type": "array", "items": _ref("name"), "description": "The nodes that it is installed on."}
+
+
+def _workload() -> Schema:
+    named = {
+        name: {"anyOf": [{"type": "null"}, _parameters(kind)], "description": kind.doc}
+        for name, kind in WORKLOADS.items()
+    }
+    one = _object(named) | {"minProperties": 1, "maxProperties": 1}
+    return {"anyOf": [{"enum": list(WORKLOADS)}, one]}
+
+
+def _parameters(kind: WorkloadKind) -> Schema:
+    return _object({parameter.name: _parameter(parameter) for parameter in kind.parameters})
+
+
+def _parameter(parameter: Parameter) -> Schema:
+    described = parameter.doc
+    if parameter.kind != "count" and parameter.minimum is not None and parameter.maximum is not None:
+        described += f"; from {parameter.format(parameter.minimum)} to {parameter.format(parameter.maximum)}"
+    if parameter.default is not None:
+        described += f"; unless given: {parameter.default}"
+    return {**_swept(_value(parameter)), "description": described}
+
+
+def _value(parameter: Parameter) -> Schema:
+    kind: ParameterKind = parameter.kind
+    if kind == "count":
+        return _integer(int(parameter.minimum or 0), int(parameter.maximum or MAX_SEED))
+    if kind == "choice":
+        return {"enum": list(parameter.choices)}
+    if kind == "rate":
+        return {"anyOf": [_ref("rate"), _ref("packet-rate")]}
+    return _ref(kind)
+
+
+def _blocks() -> Schema:
+    count = _integer(1, MAX_BLOCKS)
+    ratio = _ref("ratio")
+    parts = {
+        "min": {**count, "description": f"at least; unless given: {DEFAULT_BLOCKS}"},
+        "max": {**count, "description": "at most; unless given: 30 with precision or deviation, else min"},
+        "precision": {**ratio, "description": "stop when the interval of every ratio to the baseline is this narrow"},
+        "deviation": {**ratio, "description": "stop when every path's standard deviation is under this share"},
+    }
+    assert tuple(parts) == BLOCKS_KEYS, "every key of blocks has its schema"
+    return {"anyOf": [count, _object(parts)]}
+
+
+def _statistics() -> Schema:
+    parts = {
+        "confidence": {**_ref("ratio"), "default": "95%", "description": "of every interval"},
+        "margin": {**_ref("ratio"), "default": "1%", "description": "differences within this share count as none"},
+        "trim": {
+            **_integer(0, MAX_TRIM),
+            "default": 0,
+            "description": "so many of the lowest and of the highest trials a path's estimate leaves out",
+        },
+    }
+    assert tuple(parts) == STATISTICS_KEYS, "every key of statistics has its schema"
+    return {**_object(parts), "description": "How trials become findings."}
+
+
+def _swept(value: Schema) -> Schema:
+    """A value, a list of levels, or a shared factor."""
+    return {"anyOf": [value, _ref("factor"), _levels(value)]}
+
+
+def _levels(value: Schema) -> Schema:
+    return {"type": "array", "items": value, "minItems": 1, "maxItems": MAX_LEVELS}
+
+
+def _object(properties: Mapping[str, Schema], required: Iterable[str] = ()) -> Schema:
+    schema: Schema = {"type": "object", "properties": dict(properties), "additionalProperties": False}
+    return schema | ({"required": list(required)} if required else {})
+
+
+def _pair(item: Schema) -> Schema:
+    return {"type": "array", "items": item, "minItems": 2, "maxItems": 2}
+
+
+def _integer(minimum: int, maximum: int) -> Schema:
+    return {"type": "integer", "minimum": minimum, "maximum": maximum}
+
+
+def _text(description: str = "") -> Schema:
+    schema: Schema = {"type": "string", "minLength": 1}
+    return schema | ({"description": description} if description else {})
+
+
+def _ref(name: str) -> Schema:
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def _whole(pattern: str) -> str:
+    return f"^{pattern}$"

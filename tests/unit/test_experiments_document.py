@@ -1,0 +1,127 @@
+"""docs/experiments.md: its examples work, and its tables are those of the registries."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from json_schema import complaints
+
+from sixbench.lab.mechanisms import MECHANISMS
+from sixbench.model.experiment import Experiment
+from sixbench.model.workload import Parameter
+from sixbench.model.workloads import WORKLOADS
+from sixbench.plan.experiment_file import KEYS, REQUIRED, read_experiment
+from sixbench.plan.link_settings import LINK_SETTINGS
+from sixbench.plan.overrides import apply_quick
+from sixbench.plan.schema import experiment_schema
+from sixbench.plan.topology_file import LINK_KEYS
+from sixbench.plan.yaml_source import parse_yaml
+
+DOCUMENT = (Path(__file__).parents[2] / "docs/experiments.md").read_text()
+EXAMPLES = re.findall(r"```yaml\n(.*?)```", DOCUMENT, re.DOTALL)
+COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", DOCUMENT, re.DOTALL) for line in block.splitlines()]
+WHOLE = EXAMPLES[0]
+
+SCHEMA = experiment_schema(MECHANISMS)
+
+
+def completed(example: str) -> str:
+    """A whole example as it is; a part of one put into the first example."""
+    if set(REQUIRED) <= yaml.safe_load(example).keys():
+        return example
+    return yaml.safe_dump(yaml.safe_load(WHOLE) | yaml.safe_load(example), sort_keys=False)
+
+
+def experiment(example: str) -> Experiment:
+    return read_experiment(parse_yaml(completed(example), "example.yaml"), MECHANISMS)
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_every_example_is_right(example: str) -> None:
+    source = parse_yaml(completed(example), "example.yaml")
+    assert complaints(SCHEMA, source.data) == []
+    read_experiment(source, MECHANISMS)
+    read_experiment(apply_quick(source), MECHANISMS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_is_right(
+    command: str, sixbench: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("one-router.yaml").write_text(WHOLE)
+    program, *arguments = shlex.split(command)
+    assert program == "sixbench"
+    done = sixbench(*arguments)
+    assert (done.exit, done.stderr) == (0, "")
+
+
+def example_with(text: str) -> str:
+    return next(example for example in EXAMPLES if text in example)
+
+
+def test_what_is_said_of_combinations() -> None:
+    found = experiment(example_with("mtu: [1500, 9000]"))
+    assert (len(found.combinations), len(found.topologies)) == (8, 2)
+    tied = experiment(example_with("- {endpoints: [r1, h2], rate: [10Mbit, 100Mbit]}"))
+    assert [[link.rate_bps for link in topology.links] for topology in tied.topologies] == [[10**7] * 2, [10**8] * 2]
+    shared = experiment(example_with("near: [10Mbit"))
+    assert shared.combinations[0].levels == {"near_bps": 10**7, "far_bps": 10**6, "size_bytes": 64}
+    assert len(shared.topologies) == 4
+
+
+def test_what_is_said_of_addresses() -> None:
+    first = experiment(WHOLE).topologies[0].links[1].ends
+    assert [(str(end.ipv4.ip), str(end.ipv6 and end.ipv6.ip)) for end in first] == [
+        ("198.18.1.1", "2001:2:0:1::1"),
+        ("198.18.1.2", "2001:2:0:1::2"),
+    ]
+
+
+def rows(heading: str) -> dict[str, list[str]]:
+    """The cells of the table under a heading, by the name in the first."""
+    section = re.search(rf"^#+ {re.escape(heading)}\n(.*?)(?=^#|\Z)", DOCUMENT, re.DOTALL | re.MULTILINE)
+    assert section is not None, heading
+    lines = [line.strip("|").split("|") for line in section.group(1).splitlines() if line.startswith("| `")]
+    return {cells[0].strip().strip("`"): [cell.strip() for cell in cells[1:]] for cells in lines}
+
+
+def test_every_key_is_told() -> None:
+    assert tuple(rows("Keys")) == KEYS
+    told = [name.strip("` ") for key in rows("The network") for name in key.split(",")]
+    assert tuple(told) == LINK_KEYS
+
+
+@pytest.mark.parametrize("key", LINK_SETTINGS)
+def test_every_setting_of_a_link_is_told(key: str) -> None:
+    assert rows("The network")[key][1:] == [LINK_SETTINGS[key].default.replace("`", ""), LINK_SETTINGS[key].doc]
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_every_parameter_of_a_workload_is_told(name: str) -> None:
+    kind = WORKLOADS[name]
+    assert rows(f"`{name}`") == {parameter.name: told(parameter) for parameter in kind.parameters}
+    assert kind.doc in DOCUMENT
+
+
+def told(parameter: Parameter) -> list[str]:
+    """The cells that a parameter has: its value, what it is unless given, its meaning."""
+    words = {"packet-rate": "packet rate", "duration": "time", "count": "whole number", "word": "name"}
+    value = words.get(parameter.kind, parameter.kind)
+    if parameter.kind == "flag":
+        value = "`true` or `false`"
+    elif parameter.kind == "choice":
+        value = ", ".join(f"`{choice}`" for choice in parameter.choices)
+    elif parameter.minimum is not None and parameter.maximum is not None:
+        value += f", {parameter.format(parameter.minimum)} to {parameter.format(parameter.maximum)}"
+    return [value, parameter.default or "", parameter.doc]
+
+
+def test_every_mechanism_is_told() -> None:
+    assert rows("Paths") == {name: [" in ".join(reversed(kind.layers)), kind.doc] for name, kind in MECHANISMS.items()}
