@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import synthetic
 
 from sixbench.model.errors import StoreError, UsageError, WriteError
 from sixbench.model.experiment import Experiment
@@ -235,3 +236,12 @@ def test_what_was_not_measured_is_absent(tmp_path: Path, manifest: Manifest) -> 
     data = json.loads((tmp_path / "run/trials/b001-c0001-ipv4/trial.json").read_text())
     assert "limited_by" not in data
     assert data["schema"] == "sixbench.trial/1"
+
+
+def test_a_run_belongs_to_one_process_at_a_time(tmp_path: Path) -> None:
+    run = synthetic.small().write(tmp_path / "run")
+    writer, _ = open_run(run.directory)
+    with pytest.raises(UsageError, match="another process is running"):
+        open_run(run.directory)
+    writer.close()
+    open_run(run.directory)[0].close()

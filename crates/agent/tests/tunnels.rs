@@ -365,6 +365,20 @@ fn sources_are_told_of_the_path_mtu_where_df_is_set() {
 }
 
 #[test]
+fn errors_of_the_carrier_reach_the_source() {
+    let Some(mut chain) = Chain::build() else { return };
+    chain.number_hosts(["2001:db8:1::", "2001:db8:2::"]);
+    // The other end is behind the second router, which has no way there.
+    chain.shell(ROUTER_1, "ip route add 192.0.2.0/24 via 10.0.0.2");
+    chain.add(ROUTER_1, fixed("sb0", ["10.0.0.1", "192.0.2.1"], "ipv6", 1480));
+    chain.shell(ROUTER_1, "ip route add 2001:db8:2::/64 dev sb0");
+    let words = chain.shell(HOST_1, "ping -c 3 -i 0.1 -W 5 2001:db8:2::2 || true");
+    assert!(words.contains("Address unreachable"), "{words}");
+    let counters = chain.counters(ROUTER_1, "sb0");
+    assert!(counters["drops"]["carrier-unreachable"]["packets"].as_u64() > Some(0), "{counters}");
+}
+
+#[test]
 fn a_tunnel_may_follow_a_tunnel() {
     let Some(mut chain) = Chain::build() else { return };
     chain.number_hosts(["2001:db8:1::", "2001:db8:2::"]);

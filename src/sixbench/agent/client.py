@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import select
 import selectors
 import subprocess
@@ -203,6 +204,7 @@ class AgentHub:
     """Starts agents and reads their answers. Use as a context manager: leaving it ends them all."""
 
     def __init__(self, binary: Path) -> None:
+        _allow_many_files()
         self._binary = binary
         self._agents: dict[int, Agent] = {}
         self._selector = selectors.DefaultSelector()
@@ -323,3 +325,10 @@ def _read_some(descriptor: int) -> bytes:
         return os.read(descriptor, 2**20)
     except OSError:
         return b""
+
+
+def _allow_many_files() -> None:
+    """Three pipes an agent: hundreds of nodes need more than the usual 1024 open files."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -16,6 +16,15 @@ if TYPE_CHECKING:
 def register(app: typer.Typer) -> None:
     """Adds the command."""
     app.command("plan")(plan)
+    app.command("schema")(schema)
+
+
+def schema() -> None:
+    """Print the JSON Schema of experiment files, for editors."""
+    from ..lab.mechanisms import MECHANISMS
+    from ..plan.schema import experiment_schema
+
+    print_json(experiment_schema(MECHANISMS))
 
 
 def plan(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
 import shutil
+import weakref
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -46,11 +49,19 @@ class Run:
 
 
 class RunWriter:
-    """Adds trials to a run directory. One process at a time."""
+    """Adds trials to a run directory. One process at a time: the directory is locked for as long as this lives.
+
+    Raises `UsageError` where another process has it.
+    """
 
     def __init__(self, directory: Path, manifest: Manifest) -> None:
         self.directory = directory
         self.manifest = manifest
+        self._unlock = weakref.finalize(self, os.close, _lock(directory))
+
+    def close(self) -> None:
+        """Gives the directory free, as does the end of this object."""
+        self._unlock()
 
     def save_manifest(self, **changes: Any) -> None:
         """Writes the manifest with some fields changed."""
@@ -122,9 +133,22 @@ def create_run(directory: Path, manifest: Manifest) -> RunWriter:
 def open_run(directory: Path) -> tuple[RunWriter, Run]:
     """Opens a run to continue it; what an interruption left half-written is removed. Raises `StoreError`."""
     run = read_run(directory)
+    writer = RunWriter(directory, run.manifest)
     for partial in (directory / TRIALS).glob(f"*{PARTIAL_SUFFIX}"):
         shutil.rmtree(partial, ignore_errors=True)
-    return RunWriter(directory, run.manifest), run
+    return writer, run
+
+
+def _lock(directory: Path) -> int:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        if error.errno == errno.EWOULDBLOCK:
+            raise UsageError(f"another process is running {directory}; wait until it has ended") from error
+        raise WriteError(f"locking {directory}: {error.strerror}") from error
+    return descriptor
 
 
 def read_run(directory: Path) -> Run:

@@ -36,6 +36,25 @@ pub fn too_big(packet: &[u8], inner: &Inner, mtu_bytes: u32) -> io::Result<()> {
     }
 }
 
+/// Tells the source that the tunnel's path does not carry its packet: RFC 4213 section 3.4, RFC 2473 section 8. Of the carrier's errors only
+/// unreachable and exceeded ones are passed on; that a packet is too long, the kernel remembers and the next packet is told.
+pub fn unreachable(packet: &[u8], inner: &Inner) -> io::Result<()> {
+    if inner.version == 6 {
+        let mut message = vec![1, 3, 0, 0, 0, 0, 0, 0]; // Address unreachable.
+        message.extend(&packet[..packet.len().min(QUOTED_IPV6_BYTES)]);
+        let socket = Socket::new(Domain::IPV6, Type::RAW, Some(Protocol::ICMPV6))?;
+        send(&socket, &message, Ipv6Addr::from(inner.source.0).into())
+    } else {
+        let mut message = vec![3, 1, 0, 0, 0, 0, 0, 0]; // Host unreachable.
+        message.extend(&packet[..packet.len().min(QUOTED_IPV4_BYTES)]);
+        let sum = checksum::checksum(&message);
+        message[2..4].copy_from_slice(&sum.to_be_bytes());
+        let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::ICMPV4))?;
+        let [a, b, c, d, ..] = inner.source.0;
+        send(&socket, &message, Ipv4Addr::new(a, b, c, d).into())
+    }
+}
+
 fn send(socket: &Socket, message: &[u8], to: IpAddr) -> io::Result<()> {
     socket.set_nonblocking(true)?;
     socket.send_to(message, &SocketAddr::new(to, 0).into()).map(|_| ())

@@ -110,6 +110,7 @@ fn carrier(tunnel: &Tunnel) -> io::Result<Socket> {
     if tunnel.outer == 6 {
         socket.set_recv_tclass_v6(true)?;
     }
+    sys::set_receive_errors(&socket, tunnel.outer == 6)?;
     sys::set_receive_buffer(&socket, SOCKET_BUFFER_BYTES)?;
     socket.bind(&SocketAddr::new(ip(tunnel, &tunnel.local), 0).into())?;
     Ok(socket)
@@ -153,6 +154,7 @@ impl Worker {
                     break;
                 }
             }
+            while readable_carrier && self.relay_error(&mut buffer) {}
             for _ in 0..BATCH {
                 if !readable_carrier || !self.receive_next(&mut buffer) {
                     break;
@@ -186,7 +188,8 @@ impl Worker {
         let destination = ip(&self.tunnel, &outer.destination);
         let mut payload = gre;
         payload.extend(packet);
-        for _ in 0..2 {
+        let mut is_retried = false;
+        loop {
             self.write_options(&outer)?;
             match self.carrier.send_to(&payload, &SocketAddr::new(destination, 0).into()) {
                 Ok(_) => return Ok(()),
@@ -201,10 +204,11 @@ impl Worker {
                     errors::too_big(packet, &inner, tunnel_bytes).map_err(|_| "no-route")?;
                     return Err("outer-too-big");
                 }
+                // It may be the error of a packet before, which the kernel tells once.
+                Err(_) if !is_retried => is_retried = true,
                 Err(_) => return Err("no-route"),
             }
         }
-        Err("no-route")
     }
 
     /// Sets the socket's options where they differ from the packet before.
@@ -259,6 +263,22 @@ impl Worker {
             },
             bytes,
         );
+        true
+    }
+
+    /// Whether there was an error that the carrier told.
+    fn relay_error(&mut self, buffer: &mut [u8]) -> bool {
+        let Ok(Some(error)) = sys::receive_error(&self.carrier, buffer) else { return false };
+        let is_unreachable = match error.origin {
+            sys::ErrorOrigin::Icmp => (error.kind == 3 && error.code != 4) || error.kind == 11,
+            sys::ErrorOrigin::Icmpv6 => matches!(error.kind, 1 | 3),
+            sys::ErrorOrigin::Other => false,
+        };
+        if let Some((packet, inner)) = rules::quoted(&self.tunnel, &buffer[..error.length]).filter(|_| is_unreachable) {
+            let _ = errors::unreachable(packet, &inner); // The packet is lost, whoever hears of it.
+            let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+            count(counts.drops.entry("carrier-unreachable").or_default(), packet.len() as u64);
+        }
         true
     }
 

@@ -41,6 +41,11 @@ pub struct Outer {
 impl Inner {
     /// Reads a header and checks its lengths.
     pub fn read(packet: &[u8]) -> Result<Self, Reason> {
+        Self::read_quoted(packet)?.within(packet)
+    }
+
+    /// Reads the header of a packet of which an ICMP error quotes the beginning.
+    pub fn read_quoted(packet: &[u8]) -> Result<Self, Reason> {
         match packet.first().map(|first| first >> 4) {
             Some(6) => Self::read_ipv6(packet),
             Some(4) => Self::read_ipv4(packet),
@@ -63,7 +68,7 @@ impl Inner {
         };
         inner.source.0.copy_from_slice(&header[8..24]);
         inner.destination.0.copy_from_slice(&header[24..40]);
-        inner.within(packet)
+        Ok(inner)
     }
 
     fn read_ipv4(packet: &[u8]) -> Result<Self, Reason> {
@@ -81,7 +86,7 @@ impl Inner {
             source: Ipv4Addr::new(header[12], header[13], header[14], header[15]).into(),
             destination: Ipv4Addr::new(header[16], header[17], header[18], header[19]).into(),
         };
-        if inner.bytes < header_bytes { Err("inner-length") } else { inner.within(packet) }
+        if inner.bytes < header_bytes { Err("inner-length") } else { Ok(inner) }
     }
 
     fn within(self, packet: &[u8]) -> Result<Self, Reason> {
@@ -162,6 +167,17 @@ pub fn decapsulate(tunnel: &Tunnel, source: &Address, tos: u8, payload: &[u8]) -
         write_ecn(&mut packet, &inner, decapsulated_ecn(inner.tos, tos).ok_or("ecn-invalid")?);
     }
     Ok(packet)
+}
+
+/// The inner packet in what an ICMP error quotes of an outer packet's payload.
+pub fn quoted<'a>(tunnel: &Tunnel, payload: &'a [u8]) -> Option<(&'a [u8], Inner)> {
+    let gre_bytes = match (tunnel.payload, tunnel.has_gre_key) {
+        (abi::payload::GRE, 0) => 4,
+        (abi::payload::GRE, _) => 8,
+        _ => 0,
+    };
+    let packet = payload.get(gre_bytes..)?;
+    Inner::read_quoted(packet).ok().map(|inner| (packet, inner))
 }
 
 /// RFC 2784 section 2, RFC 2890 section 2; with the checksum that the fast path leaves to us.
