@@ -9,7 +9,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::json;
-use sixbench_plane::Spec;
+use sixbench_plane::slow::rules;
+use sixbench_plane::{Spec, abi};
 use sixbench_wire::{Span, checksum, ipv4};
 
 /// The two ends of a tunnel.
@@ -155,4 +156,53 @@ fn whatever_arrives_has_one_outcome() {
             Ok(())
         });
     }
+}
+
+/// Hostile packets in the slow path: any bytes, and good packets with some bytes changed.
+#[test]
+fn the_slow_path_takes_any_bytes() {
+    let mappings = [
+        json!({"kind": "6to4"}),
+        json!({"kind": "6rd", "prefix": "2001:db8::/32", "ipv4_mask_bits": 8, "border_relay": "192.0.2.9"}),
+        json!({"kind": "isatap", "routers": ["192.0.2.9"]}),
+    ];
+    let mut tunnels: Vec<abi::Tunnel> = mappings
+        .into_iter()
+        .map(|mapping| {
+            let [mut spec, _] = ends("ipv4", "ipv6");
+            spec.mapping = serde_json::from_value(mapping).expect("a mapping");
+            spec.compile().expect("a tunnel")
+        })
+        .collect();
+    for (outer, payload) in [("ipv4", "ipv6"), ("ipv6", "ipv4"), ("ipv4", "gre"), ("ipv6", "gre")] {
+        tunnels.extend(ends(outer, payload).iter().map(|spec| spec.compile().expect("a tunnel")));
+    }
+    let changed = (
+        prop_oneof![ipv4_packet(), ipv6_packet(), vec(any::<u8>(), 0..100)],
+        vec((any::<u8>(), any::<u8>()), 0..4),
+        0..1500_usize,
+    )
+        .prop_map(|(mut packet, changes, length)| {
+            packet.truncate(length);
+            for (at, value) in changes {
+                if let Some(byte) = packet.get_mut(usize::from(at)) {
+                    *byte = value;
+                }
+            }
+            packet
+        });
+    check(20_000, changed, |packet| {
+        for tunnel in &tunnels {
+            let source =
+                if tunnel.mapping == abi::mapping::FIXED { tunnel.remote } else { Ipv4Addr::new(192, 0, 2, 9).into() };
+            if let Ok(inner) = rules::decapsulate(tunnel, &source, packet.len() as u8, &packet) {
+                prop_assert!(inner.len() <= packet.len() && rules::Inner::read(&inner).is_ok());
+            }
+            if let Ok(inner) = rules::Inner::read(&packet) {
+                let _ = rules::encapsulate(tunnel, &inner);
+            }
+            let _ = rules::quoted(tunnel, &packet);
+        }
+        Ok(())
+    });
 }

@@ -281,6 +281,8 @@ def _assess(
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         words = f"the agents' results are not of the expected form: {error!r}"
         return Measured(), Judgement(evidence={}), "failed", [words]
+    strays = observed.server.get("strays") or {}
+    measured.notes.extend(f"{count} stray {what} were refused or ignored" for what, count in strays.items() if count)
     reasons = [*measured.invalid, *judgement.invalid]
     step_ns = max(steps_ns, key=abs, default=0)
     if abs(step_ns) > MAX_CLOCK_STEP_NS:

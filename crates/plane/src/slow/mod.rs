@@ -113,6 +113,10 @@ fn carrier(tunnel: &Tunnel) -> io::Result<Socket> {
     sys::set_receive_errors(&socket, tunnel.outer == 6)?;
     sys::set_receive_buffer(&socket, SOCKET_BUFFER_BYTES)?;
     socket.bind(&SocketAddr::new(ip(tunnel, &tunnel.local), 0).into())?;
+    if tunnel.mapping == abi::mapping::FIXED {
+        // Then other tunnels' packets do not come here. Without a route there yet, they do, and are dropped by their source.
+        let _ = socket.connect(&SocketAddr::new(ip(tunnel, &tunnel.remote), 0).into());
+    }
     Ok(socket)
 }
 

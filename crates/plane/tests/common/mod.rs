@@ -77,9 +77,15 @@ impl Loaded {
     }
 
     pub fn run(&self, program: &str, packet: &[u8], repeat: u32) -> Ran {
+        self.run_to([0x02, 0, 0, 0, 0, 0x01], program, packet, repeat)
+    }
+
+    /// With that Ethernet destination.
+    pub fn run_to(&self, to: [u8; 6], program: &str, packet: &[u8], repeat: u32) -> Ran {
         let ifindex = if program == ENCAPSULATE { self.near_ifindex } else { self.underlay_ifindex };
         let ethertype = if packet.first().is_some_and(|first| first >> 4 == 6) { 0x86dd_u16 } else { 0x0800 };
-        let mut frame = vec![0x02, 0, 0, 0, 0, 0x01, 0, 0, 0, 0, 0, 0];
+        let mut frame = to.to_vec();
+        frame.extend([0; 6]);
         frame.extend(ethertype.to_be_bytes());
         frame.extend(packet);
         let before = self.programs.counts().expect("counters");
