@@ -24,23 +24,27 @@ pub fn far_name(near: &str) -> String {
     format!("{near}.far")
 }
 
-/// The commands that make the pair, for `ip -batch`. They are carried out one after the other.
+/// The commands that make the pair, for `ip -batch`. They are carried out one after the other. The near end stays down: no packet is to come
+/// before the programs are attached.
 pub fn commands(spec: &Spec) -> String {
     let (near, far, mtu_bytes) = (&spec.device, far_name(&spec.device), spec.mtu_bytes);
     let mac = spec.near_mac().map(|octet| format!("{octet:02x}")).join(":");
     let has_neighbours = matches!(spec.mapping, Mapping::SixOverFour {});
-    let mut lines = vec![
+    let lines = [
         format!("link add {near} mtu {mtu_bytes} address {mac} type veth peer name {far} mtu {mtu_bytes}"),
         // No neighbours to be found: every packet goes into the tunnel. In 6over4 they are found by IPv4 multicast.
         format!("link set {near} arp {} addrgenmode none", if has_neighbours { "on" } else { "off" }),
         format!("link set {far} arp off addrgenmode none up"),
-        format!("link set {near} up"),
+        String::new(),
     ];
-    if let Some(address) = spec.link_local() {
-        lines.push(format!("address add {address}/64 dev {near} scope link nodad"));
-    }
-    lines.push(String::new());
     lines.join("\n")
+}
+
+/// The commands that let packets into the tunnel.
+pub fn opening_commands(spec: &Spec) -> String {
+    let near = &spec.device;
+    let address = spec.link_local().map(|address| format!("address add {address}/64 dev {near} scope link nodad\n"));
+    format!("link set {near} up\n{}", address.unwrap_or_default())
 }
 
 /// Settings of the far end, in order. Outer packets are routed as if they came from there, so it forwards; it has no addresses, so that
@@ -77,6 +81,12 @@ impl Device {
         run(Command::new("ethtool").args(features), "", "ethtool")
             .map_err(|error| Error::system(&doing, "ethtool", error))?;
         device.find_indices(&doing)
+    }
+
+    /// Lets packets in.
+    pub fn open(&self, spec: &Spec) -> Result<()> {
+        let doing = || format!("setting the tunnel device {} up", self.name);
+        ip(&opening_commands(spec)).map_err(|error| Error::system(doing(), "ip -batch", error))
     }
 
     fn find_indices(mut self, doing: &str) -> Result<Self> {

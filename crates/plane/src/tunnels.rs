@@ -88,6 +88,7 @@ impl Tunnels {
         for interface in &spec.underlay {
             programs.attach_ingress(interface)?;
         }
+        device.open(spec)?;
         let added = Added { ifindex: device.near_ifindex, overhead_bytes: tunnel.overhead_bytes };
         let endpoint = Endpoint { local: spec.local, payload: spec.payload };
         self.tunnels.insert(spec.device.clone(), Tunnel { programs, slow_path, _device: device, endpoint });
