@@ -2,10 +2,13 @@
 //! kernel's notes on what they receive.
 
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::socket::{setsockopt, sockopt};
+use nix::sys::time::TimeSpec;
 use serde_json::{Map, Value};
 use socket2::{Protocol, Socket, Type};
 
@@ -46,6 +49,20 @@ pub fn set_receive_patience(socket: &Socket, patience: Duration) -> Result<()> {
     socket
         .set_read_timeout(Some(patience))
         .map_err(|e| Error::system("limiting the wait for datagrams", "setsockopt(SO_RCVTIMEO)", e))
+}
+
+/// Has receiving calls wait until something comes, or they are interrupted.
+pub fn remove_receive_patience(socket: &Socket) -> Result<()> {
+    socket
+        .set_read_timeout(None)
+        .map_err(|e| Error::system("letting a datagram socket block", "setsockopt(SO_RCVTIMEO)", e))
+}
+
+/// Whether something comes, or went wrong, within this time and before a signal.
+pub fn wait_for_datagram(socket: &impl AsFd, wait: Duration) -> bool {
+    let mut fds = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
+    // Where this fails otherwise than by a signal, the next receiving call will tell.
+    !matches!(ppoll(&mut fds, Some(TimeSpec::from_duration(wait)), None), Ok(0) | Err(Errno::EINTR))
 }
 
 /// Has the kernel note when it receives each datagram, on the realtime clock.

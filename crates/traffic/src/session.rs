@@ -48,7 +48,7 @@ pub struct Endpoint {
 }
 
 /// A flag that another thread may raise to end a session early. Blocking calls must be cut into pieces of at most
-/// 100 ms (socket timeouts, poll) between which it is checked.
+/// 100 ms (socket timeouts, poll, a thread that interrupts them) between which it is checked.
 #[derive(Clone, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 

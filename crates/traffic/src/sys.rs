@@ -1,5 +1,6 @@
 //! The only `unsafe` of this crate: system calls that no crate wraps as we need them.
 
+pub mod interrupt;
 pub mod mmsg;
 
 use std::io;

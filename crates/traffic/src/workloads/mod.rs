@@ -1,6 +1,7 @@
 //! One module a workload, and the list of them.
 
 mod cpu_watch;
+mod guard;
 mod pacing;
 mod ping;
 mod round_trips;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::cpu_watch::{CpuWatch, Edges};
 use crate::{Error, Result, clock, cpu};
 
-/// After so long without a datagram the CPU is sampled, since it may be the end. A socket's receive timeout.
+/// After so long without a datagram the CPU is sampled, since it may be the end.
 pub const QUIET: Duration = Duration::from_millis(20);
 
 /// From the first measured datagram to the first silence of [`QUIET`] after the last one.

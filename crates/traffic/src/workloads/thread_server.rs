@@ -1,16 +1,22 @@
 //! A serving side that is one thread: told to finish, told to stop, and joined.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::thread::{self, JoinHandle};
+use std::thread::{self, JoinHandle, Thread};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use super::tcp::Stop;
 use crate::clock;
 use crate::session::{Cancel, Finish, Server};
+use crate::sys::interrupt::Sleeper;
 use crate::{Error, Result};
 
-/// A server whose thread ends within its socket's timeout once it is told to.
+/// A thread that was woken just before it blocks is woken again after this.
+const WAKE_AGAIN: Duration = Duration::from_millis(1);
+
+/// A server whose thread is woken when it is told something, and ends then.
 pub struct ThreadServer {
     port: u16,
     control: Arc<Control>,
@@ -20,7 +26,11 @@ pub struct ThreadServer {
 /// What the thread looks at between its blocking calls.
 pub struct Control {
     stop: Stop,
-    order: OnceLock<Order>,
+    /// The thread, from where it begins.
+    sleeper: OnceLock<Sleeper>,
+    /// And who waits until it is taken.
+    order: OnceLock<(Order, Thread)>,
+    is_taken: AtomicBool,
 }
 
 /// `finish`, as the thread is told.
@@ -40,12 +50,22 @@ impl ThreadServer {
         cancel: &Cancel,
         work: impl FnOnce(&Control) -> Result<Value> + Send + 'static,
     ) -> Result<Box<dyn Server>> {
-        let control = Arc::new(Control { stop: Stop::new(cancel), order: OnceLock::new() });
+        let control = Arc::new(Control {
+            stop: Stop::new(cancel),
+            sleeper: OnceLock::new(),
+            order: OnceLock::new(),
+            is_taken: AtomicBool::new(false),
+        });
         let theirs = Arc::clone(&control);
+        let doing = move || format!("starting the server of {workload}");
         let thread = thread::Builder::new()
             .name(workload.to_owned())
-            .spawn(move || work(&theirs))
-            .map_err(|e| Error::system(format!("starting the server of {workload}"), "clone", e))?;
+            .spawn(move || {
+                let sleeper = Sleeper::this_thread().map_err(|e| Error::system(doing(), "sigaction", e))?;
+                let _ = theirs.sleeper.set(sleeper);
+                work(&theirs)
+            })
+            .map_err(|e| Error::system(doing(), "clone", e))?;
         Ok(Box::new(Self { port, control, thread: Some(thread) }))
     }
 }
@@ -56,9 +76,25 @@ impl Control {
         self.stop.check()
     }
 
-    /// The order to finish, once it is given.
+    /// What ends the session early.
+    pub fn stop(&self) -> &Stop {
+        &self.stop
+    }
+
+    /// The order to finish, once it is given. After that the thread is not woken any more.
+    #[inline]
     pub fn order(&self) -> Option<&Order> {
-        self.order.get()
+        let (order, giver) = self.order.get()?;
+        self.is_taken.store(true, Ordering::Release);
+        giver.unpark();
+        Some(order)
+    }
+
+    fn wake(&self) {
+        if let Some(sleeper) = self.sleeper.get() {
+            sleeper.wake();
+        }
+        thread::park_timeout(WAKE_AGAIN);
     }
 }
 
@@ -69,6 +105,12 @@ impl Order {
     }
 }
 
+impl ThreadServer {
+    fn is_ended(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+}
+
 impl Server for ThreadServer {
     fn port(&self) -> u16 {
         self.port
@@ -76,7 +118,11 @@ impl Server for ThreadServer {
 
     fn finish(mut self: Box<Self>, finish: &Finish) -> Result<Value> {
         // It can be set once only, and `finish` consumes the server.
-        let _ = self.control.order.set(Order { finish: *finish, given_ns: clock::monotonic_ns() });
+        let order = Order { finish: *finish, given_ns: clock::monotonic_ns() };
+        let _ = self.control.order.set((order, thread::current()));
+        while !self.control.is_taken.load(Ordering::Acquire) && !self.is_ended() {
+            self.control.wake();
+        }
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(result)) => result,
             Some(Err(panic)) => std::panic::resume_unwind(panic),
@@ -88,6 +134,9 @@ impl Server for ThreadServer {
 impl Drop for ThreadServer {
     fn drop(&mut self) {
         self.control.stop.raise();
+        while !self.is_ended() {
+            self.control.wake();
+        }
         if let Some(thread) = self.thread.take() {
             // Its result, or its panic, is of no interest any more.
             let _ = thread.join();

@@ -145,3 +145,35 @@ fn cancel_ends_both_sides() {
         assert_eq!(server.finish(&finish).unwrap_err().code(), "cancelled");
     }
 }
+
+#[test]
+fn requests_in_the_socket_at_the_end_are_answered() {
+    for address in FAMILIES {
+        let server = serve("udp-rr", address, &json!({"count": 1}));
+        let socket = stranger(address, server.port());
+        for sequence in 0..200 {
+            let header = Header { token: TOKEN.short(), sequence, sent_realtime_ns: 4, phase: Phase::Measured };
+            let mut request = header.encode().to_vec();
+            request.resize(64, 9);
+            socket.send(&request).unwrap();
+        }
+        let result = server.finish(&Finish { sent: None, timeout_ns: 5_000 * MS }).unwrap();
+        assert_eq!((number(&result, "transactions"), number(&result, "unanswered")), (200, 0));
+    }
+}
+
+#[test]
+fn a_client_that_waits_in_vain_can_be_cancelled() {
+    for address in FAMILIES {
+        let silent = UdpSocket::bind(SocketAddr::new(address, 0)).unwrap();
+        let port = silent.local_addr().unwrap().port();
+        let cancel = Cancel::default();
+        let params = json!({"count": 1, "timeout_ns": 3_600_000 * MS});
+        std::thread::scope(|scope| {
+            let client = scope.spawn(|| find("udp-rr").unwrap().run(&endpoint(address, port), &params, &cancel));
+            silent.recv(&mut [0; 64]).unwrap();
+            cancel.raise();
+            assert_eq!(client.join().unwrap().unwrap_err().code(), "cancelled");
+        });
+    }
+}

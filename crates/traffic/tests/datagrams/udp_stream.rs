@@ -126,6 +126,20 @@ fn strays_are_counted_apart() {
 }
 
 #[test]
+fn what_is_in_the_socket_at_the_end_is_counted() {
+    for address in FAMILIES {
+        let server = serve("udp-stream", address, &json!({"datagram_bytes": 100, "count": 10}));
+        let socket = stranger(address, server.port());
+        // The server has all that were sent long before it has taken the last duplicate.
+        for number in 0..1_000 {
+            socket.send(&datagram(number % 10, Phase::Measured, TOKEN.short())).unwrap();
+        }
+        let result = server.finish(&Finish { sent: Some(10), timeout_ns: 5_000 * MS }).unwrap();
+        assert_eq!((number(&result, "unique"), number(&result, "duplicates")), (10, 990));
+    }
+}
+
+#[test]
 fn datagrams_of_another_address_are_strays() {
     let address: IpAddr = [127, 0, 0, 1].into();
     let mut here = endpoint(address, 0);

@@ -1,4 +1,5 @@
-//! Reading and writing whole messages on blocking sockets whose calls give up every [`PATIENCE`].
+//! Reading and writing whole messages on blocking sockets whose calls give up every [`PATIENCE`], or are interrupted by
+//! a [`Guard`](crate::workloads::guard::Guard).
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -50,6 +51,12 @@ pub fn lost(doing: &str, error: &io::Error) -> Error {
 /// Whether a blocking call merely ran into its timeout or a signal.
 pub fn is_pause(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+/// Has calls block until they are interrupted: a [`Guard`](crate::workloads::guard::Guard) must be there.
+pub fn remove_timeouts(stream: &TcpStream) -> io::Result<()> {
+    stream.set_read_timeout(None)?;
+    stream.set_write_timeout(None)
 }
 
 /// Writes all of it. `Late` when nothing could be written for `timeout_ns`.
@@ -159,15 +166,15 @@ impl Waiting {
     #[cold]
     fn after(&mut self, error: io::Error, stop: &Stop) -> Result<(), Failure> {
         stop.check().map_err(|_| Failure::Stopped)?;
-        match error.kind() {
-            io::ErrorKind::Interrupted => return Ok(()),
-            io::ErrorKind::WouldBlock => {}
+        let waited_ns = match error.kind() {
+            // Since when it waited is not known.
+            io::ErrorKind::Interrupted => 0,
+            // The call that ended in vain began one patience ago.
+            io::ErrorKind::WouldBlock => self.timeout_ns.min(PATIENCE.as_nanos() as u64),
             _ => return Err(Failure::Io(error)),
-        }
+        };
         let now_ns = clock::monotonic_ns();
-        // The call that ended in vain began one patience ago.
-        let patience_ns = PATIENCE.as_nanos() as u64;
-        let since_ns = *self.since_ns.get_or_insert(now_ns.saturating_sub(patience_ns.min(self.timeout_ns)));
+        let since_ns = *self.since_ns.get_or_insert(now_ns.saturating_sub(waited_ns));
         if now_ns.saturating_sub(since_ns) >= self.timeout_ns { Err(Failure::Late) } else { Ok(()) }
     }
 }

@@ -8,16 +8,20 @@ use socket2::SockRef;
 use super::RrParams;
 use crate::histogram::Times;
 use crate::series::Series;
+use crate::workloads::guard::Guard;
 use crate::workloads::tcp::{Preamble, Role, Stop, connect, io as tcp_io};
-use crate::{Endpoint, Result, clock, cpu};
+use crate::{Endpoint, Error, Result, clock, cpu};
 
 /// Connects, warms up, measures.
 pub fn run(endpoint: &Endpoint, params: &RrParams, stop: &Stop) -> Result<Value> {
     let preamble = Preamble { role: Role::RequestResponse, index: 0 };
     let (stream, _) = connect::connect_with_preamble(endpoint, &params.options, preamble, params.timeout_ns, stop)?;
+    tcp_io::remove_timeouts(&stream)
+        .map_err(|e| Error::system("letting a connection block", "setsockopt(SO_RCVTIMEO, SO_SNDTIMEO)", e))?;
     let mut asking = Asking {
         params,
         stop,
+        guard: Guard::of_timeout(params.timeout_ns, stop)?,
         stream,
         chunk: tcp_io::pattern(params.message_bytes.min(tcp_io::MAX_BUFFER_BYTES)),
         buffer: vec![0; params.response_bytes.min(tcp_io::MAX_BUFFER_BYTES)],
@@ -33,6 +37,7 @@ pub fn run(endpoint: &Endpoint, params: &RrParams, stop: &Stop) -> Result<Value>
 struct Asking<'a> {
     params: &'a RrParams,
     stop: &'a Stop,
+    guard: Guard,
     stream: TcpStream,
     chunk: Vec<u8>,
     buffer: Vec<u8>,
@@ -104,6 +109,8 @@ impl Asking<'_> {
             .and_then(|()| {
                 tcp_io::read_message(&mut self.stream, &mut self.buffer, response_bytes, timeout_ns, self.stop)
             })
-            .map_err(|failure| failure.explain(&self.doing, timeout_ns))
+            .map_err(|failure| failure.explain(&self.doing, timeout_ns))?;
+        self.guard.note_progress();
+        Ok(())
     }
 }

@@ -8,8 +8,9 @@ use socket2::SockRef;
 
 use super::RrParams;
 use crate::workloads::cpu_watch::{CpuWatch, Edges};
+use crate::workloads::guard::Guard;
 use crate::workloads::tcp::io::Failure;
-use crate::workloads::tcp::{Acceptor, Admit, Preamble, Role, Starter, Stop, Worker, Workers, io as tcp_io};
+use crate::workloads::tcp::{Acceptor, Admit, PATIENCE, Preamble, Role, Starter, Stop, Worker, Workers, io as tcp_io};
 use crate::{Cancel, Endpoint, Error, Finish, Result, Server, clock};
 
 /// Listens for the one connection of a session.
@@ -118,6 +119,8 @@ impl Answering {
 fn answer(mut stream: TcpStream, params: &RrParams, edges: &Edges, doing: &str, stop: &Stop) -> Result<Answered> {
     let chunk = tcp_io::pattern(params.response_bytes.min(tcp_io::MAX_BUFFER_BYTES));
     let mut buffer = vec![0; params.message_bytes.min(tcp_io::MAX_BUFFER_BYTES)];
+    tcp_io::remove_timeouts(&stream).map_err(|e| Error::system(doing, "setsockopt(SO_RCVTIMEO, SO_SNDTIMEO)", e))?;
+    let guard = Guard::start(PATIENCE, stop)?;
     let mut transactions = 0;
     loop {
         // How long the client may take is the client's business, and the orchestrator's.
@@ -137,5 +140,6 @@ fn answer(mut stream: TcpStream, params: &RrParams, edges: &Edges, doing: &str, 
             }
         }
         transactions += 1;
+        guard.note_progress();
     }
 }

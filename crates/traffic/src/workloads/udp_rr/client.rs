@@ -13,7 +13,9 @@ use super::Settings;
 use crate::datagram::{HEADER_BYTES, Header, Phase};
 use crate::datagram_socket::{self, PATIENCE, is_momentary};
 use crate::session::{Cancel, Endpoint};
+use crate::workloads::guard::Guard;
 use crate::workloads::round_trips::RoundTrips;
+use crate::workloads::tcp::Stop;
 use crate::workloads::tcp::io::pattern;
 use crate::{Result, clock, cpu};
 
@@ -23,16 +25,17 @@ const PAUSE_AFTER_ERROR_NS: u64 = 1_000_000;
 pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<Value> {
     let socket = datagram_socket::udp(endpoint.address, settings.buffers)?;
     datagram_socket::connect(&socket, endpoint.peer, endpoint.port)?;
+    datagram_socket::remove_receive_patience(&socket)?;
     let mut asking = Asking {
         settings,
         cancel,
+        guard: Guard::of_timeout(settings.timeout_ns, &Stop::new(cancel))?,
         socket: socket.into(),
         token: endpoint.token.short(),
         request: pattern(settings.message_bytes),
         answer: vec![0; settings.response_bytes + 1],
         counts: Counts::default(),
     };
-    asking.set_patience(settings.timeout_ns)?;
     let warmup_transactions = asking.warm_up()?;
     asking.counts = Counts::default();
     asking.measure(warmup_transactions)
@@ -41,6 +44,7 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
 struct Asking<'a> {
     settings: &'a Settings,
     cancel: &'a Cancel,
+    guard: Guard,
     socket: UdpSocket,
     token: u64,
     request: Vec<u8>,
@@ -144,6 +148,7 @@ impl Asking<'_> {
                 Ok(bytes) => {
                     let answered_ns = clock::monotonic_ns();
                     if self.is_answer(bytes, &asked) {
+                        self.guard.note_progress();
                         return Ok(Outcome::Answered { asked_ns, answered_ns });
                     }
                     // What is no answer must not keep this from seeing the end.
@@ -194,23 +199,24 @@ impl Asking<'_> {
         }
     }
 
-    /// Whether there is time left to wait. The next wait is as long as that allows.
+    /// Waits on, for as long as is left: `false` where that is over, `true` where there is something to receive.
     #[cold]
     fn wait_on(&mut self, error: &io::Error, asked_ns: u64) -> Result<bool> {
-        self.cancel.check()?;
         let errno = errno_of(error);
         if !is_momentary(errno) {
             self.counts.note_error(errno);
         }
-        let left_ns = self.settings.timeout_ns.saturating_sub(clock::monotonic_ns() - asked_ns);
-        self.set_patience(if left_ns == 0 { self.settings.timeout_ns } else { left_ns })?;
-        Ok(left_ns > 0)
-    }
-
-    fn set_patience(&self, left_ns: u64) -> Result<()> {
-        // Under a microsecond would be no timeout at all.
-        let patience = PATIENCE.min(Duration::from_nanos(left_ns.max(1_000)));
-        datagram_socket::set_receive_patience(&SockRef::from(&self.socket), patience)
+        loop {
+            self.cancel.check()?;
+            let left_ns = self.settings.timeout_ns.saturating_sub(clock::monotonic_ns() - asked_ns);
+            if left_ns == 0 {
+                return Ok(false);
+            }
+            // The guard looks only now and then; this ends with the time that is left.
+            if datagram_socket::wait_for_datagram(&self.socket, PATIENCE.min(Duration::from_nanos(left_ns))) {
+                return Ok(true);
+            }
+        }
     }
 }
 

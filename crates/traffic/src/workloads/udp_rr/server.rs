@@ -10,14 +10,15 @@ use super::{NAME, Settings};
 use crate::datagram::{HEADER_BYTES, Header, Phase};
 use crate::datagram_socket::{self, is_momentary};
 use crate::session::{Cancel, Endpoint, Server};
+use crate::workloads::guard::Guard;
 use crate::workloads::server_span::{QUIET, ServerSpan};
 use crate::workloads::tcp::io::pattern;
-use crate::workloads::thread_server::{Control, ThreadServer};
+use crate::workloads::thread_server::{Control, Order, ThreadServer};
 use crate::{Error, Result, clock};
 
 pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result<Box<dyn Server>> {
     let socket = datagram_socket::udp(endpoint.address, settings.buffers)?;
-    datagram_socket::set_receive_patience(&socket, QUIET)?;
+    datagram_socket::remove_receive_patience(&socket)?;
     let port = datagram_socket::local_port(&socket)?;
     let answering = Answering {
         socket: socket.into(),
@@ -49,23 +50,42 @@ struct Answering {
 
 impl Answering {
     fn work(mut self, control: &Control) -> Result<Value> {
+        // It wakes this thread after a silence of one to two times that.
+        let guard = Guard::start(QUIET, control.stop())?;
         loop {
             control.check()?;
-            let order = control.order().copied();
-            match self.socket.recv_from(&mut self.request) {
-                Ok((bytes, from)) => self.take(bytes, from),
-                Err(e) if is_momentary(e.raw_os_error().map_or(Errno::UnknownErrno, Errno::from_raw)) => {
-                    self.span.note_quiet();
-                    // The client has its result by now: what it has not asked is not coming.
-                    if order.is_some() {
-                        return Ok(self.result());
-                    }
-                }
-                Err(e) => return Err(Error::system(format!("receiving requests of {NAME}"), "recvfrom", e)),
+            if let Some(order) = control.order() {
+                return self.finish(order, control);
             }
-            if order.is_some_and(|order| order.is_overdue(clock::monotonic_ns())) {
-                return Ok(self.result());
+            if self.receive()? {
+                guard.note_progress();
+            } else {
+                self.span.note_quiet();
             }
+        }
+    }
+
+    /// The client has its result by now: what it has not asked is not coming, and what it has asked is there.
+    fn finish(mut self, order: &Order, control: &Control) -> Result<Value> {
+        self.socket
+            .set_nonblocking(true)
+            .map_err(|e| Error::system(format!("taking the last requests of {NAME}"), "ioctl(FIONBIO)", e))?;
+        while self.receive()? && !order.is_overdue(clock::monotonic_ns()) {
+            control.check()?;
+        }
+        Ok(self.result())
+    }
+
+    /// Waits for a request and answers it; `false` where none came.
+    #[inline]
+    fn receive(&mut self) -> Result<bool> {
+        match self.socket.recv_from(&mut self.request) {
+            Ok((bytes, from)) => {
+                self.take(bytes, from);
+                Ok(true)
+            }
+            Err(e) if is_momentary(e.raw_os_error().map_or(Errno::UnknownErrno, Errno::from_raw)) => Ok(false),
+            Err(e) => Err(Error::system(format!("receiving requests of {NAME}"), "recvfrom", e)),
         }
     }
 

@@ -76,21 +76,45 @@ impl Receiver {
     fn work(mut self, control: &Control) -> Result<Value> {
         loop {
             control.check()?;
-            // The order is looked at before the socket: what came before it is always taken.
-            let order = control.order().copied();
-            match self.batch.receive(self.socket.as_fd()) {
-                Ok(_) => self.take(),
-                Err(errno) if is_momentary(errno) => self.span.note_quiet(),
-                Err(e) => return Err(Error::system(format!("receiving datagrams of {NAME}"), "recvmmsg", e)),
+            if let Some(order) = control.order() {
+                return self.finish(order, control);
             }
-            if let Some(order) = order.filter(|order| self.is_over(order)) {
+            let received = self.batch.receive(self.socket.as_fd());
+            if !self.take(received)? {
                 self.span.note_quiet();
-                return Ok(self.result(order.finish.sent));
             }
         }
     }
 
-    fn take(&mut self) {
+    /// Takes all that had come before the order, then waits for what is still missing.
+    fn finish(mut self, order: &Order, control: &Control) -> Result<Value> {
+        loop {
+            control.check()?;
+            let received = self.batch.receive_ready(self.socket.as_fd());
+            let is_empty = !self.take(received)?;
+            if self.is_over(order, is_empty) {
+                self.span.note_quiet();
+                return Ok(self.result(order.finish.sent));
+            }
+            if is_empty && !datagram_socket::wait_for_datagram(&self.socket, QUIET) {
+                self.span.note_quiet();
+            }
+        }
+    }
+
+    /// Enters what was received; `false` where nothing was.
+    fn take(&mut self, received: nix::Result<usize>) -> Result<bool> {
+        match received {
+            Ok(_) => {
+                self.enter();
+                Ok(true)
+            }
+            Err(errno) if is_momentary(errno) => Ok(false),
+            Err(e) => Err(Error::system(format!("receiving datagrams of {NAME}"), "recvmmsg", e)),
+        }
+    }
+
+    fn enter(&mut self) {
         for datagram in self.batch.datagrams() {
             let incoming = Incoming {
                 bytes: datagram.bytes,
@@ -116,11 +140,12 @@ impl Receiver {
         }
     }
 
-    fn is_over(&self, order: &Order) -> bool {
+    /// With all `sent` there it is over once the socket is empty: duplicates and strays count as well.
+    fn is_over(&self, order: &Order, is_empty: bool) -> bool {
         let now_ns = clock::monotonic_ns();
         let silence_ns = now_ns.saturating_sub(self.last_ns.max(order.given_ns));
         let enough_ns = if self.account.is_empty() { FIRST_SILENCE_NS } else { SILENCE_NS };
-        order.finish.sent.is_some_and(|sent| self.account.has_all(sent))
+        is_empty && order.finish.sent.is_some_and(|sent| self.account.has_all(sent))
             || silence_ns >= enough_ns
             || order.is_overdue(now_ns)
     }
