@@ -9,20 +9,29 @@ import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from fnmatch import fnmatchcase as fnmatch
 from pathlib import Path
 from typing import Any
 
 import pytest
 from kernel_peer import CASES, Case, TunnelEnd
-from kernel_peer.ends import CARRIER, DEVICE, ENGINES, PAIRS, SIDES, TTL, Side, router_address
+from kernel_peer.ends import CONTROLS, ENGINES, KNOWN_FAILURES, PAIRS
 from kernel_peer.process import execute
+from kernel_peer.tunnels import CARRIER, DEVICE, SIDES, TTL, Side, router_address
 from kernel_peer.wire import capture
 
 from sixbench.agent import Agent
 
 OTHER: dict[Side, Side] = {"a": "b", "b": "a"}
-TRANSFER_BYTES = 2_000_000
+TRANSFER_BYTES = 1_000_000
 NARROW_MTU_BYTES = 1400
+ROUTER_SETTINGS = {
+    "net.ipv4.ip_forward": "1",
+    "net.ipv6.conf.all.forwarding": "1",
+    # Else it resolves no neighbours for the first seconds of a link, for want of an address to ask from.
+    "net.ipv6.conf.all.accept_dad": "0",
+    "net.ipv6.conf.default.accept_dad": "0",
+}
 ADDRESSES = {4: ("ip.src", "ip.dst"), 6: ("ipv6.src", "ipv6.dst")}
 """What tshark calls source and destination."""
 
@@ -41,19 +50,26 @@ class Tunnelled:
         return self.ends[side].run(f"ping -n -W 5 {options} {address}", check=check).stdout
 
 
-@pytest.fixture(
-    scope="module",
-    params=[(case, pair) for pair in PAIRS for case in CASES],
-    ids=lambda param: f"{param[0].name}-{'-'.join(param[1])}",
-)
+PARAMS = [(case, pair) for pair in PAIRS for case in CASES if "ours" in pair or case.name in CONTROLS]
+SYMMETRIC_PARAMS = [(case, pair) for case, pair in PARAMS if pair == PAIRS[0] or pair[0] == "kernel"]
+"""Without what only changes sides. The first ones of `PARAMS`: pytest groups tests by the place in the list."""
+
+
+def over(params: list[tuple[Case, tuple[str, str]]]) -> pytest.MarkDecorator:
+    """Runs a test over these."""
+    ids = [f"{case.name}-{'-'.join(pair)}" for case, pair in params]
+    return pytest.mark.parametrize("tunnelled", params, ids=ids, indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module")
 def tunnelled(request: pytest.FixtureRequest, router: Agent) -> Iterator[Tunnelled]:
     case, pair = request.param
     with ExitStack() as stack:
+        router.call("sysctl", set=ROUTER_SETTINGS)
         ends: dict[Side, TunnelEnd] = {}
         for side, engine in zip(SIDES, pair, strict=True):
             ends[side] = ENGINES[engine](router.pid, side)
             stack.callback(ends[side].close)
-        router.call("sysctl", set={"net.ipv4.ip_forward": "1", "net.ipv6.conf.all.forwarding": "1"})
         for side, end in ends.items():
             stack.callback(execute, router.pid, "ip", "link", "delete", "dev", end.link)
             for version in (4, 6):
@@ -68,42 +84,57 @@ def tunnelled(request: pytest.FixtureRequest, router: Agent) -> Iterator[Tunnell
         yield Tunnelled(case=case, router_pid=router.pid, ends=ends)
 
 
+@pytest.fixture(autouse=True)
+def known_failure(request: pytest.FixtureRequest, tunnelled: Tunnelled) -> None:
+    """Expects those failures, and no others."""
+    for pattern, (reason, always) in KNOWN_FAILURES.items():
+        if fnmatch(request.node.name, pattern):
+            request.node.add_marker(pytest.mark.xfail(reason=reason, strict=always))
+
+
+@over(PARAMS)
 def test_echoes_pass_both_ways_and_the_counters_are_clean(tunnelled: Tunnelled) -> None:
     for version in tunnelled.case.versions:
         for side in SIDES:
-            assert "5 received, 0% packet loss" in tunnelled.ping(side, version, "-c 5 -i 0.05")
+            assert "5 received, 0% packet loss" in tunnelled.ping(side, version, "-c 5 -i 0.02")
     for end in tunnelled.ends.values():
         counters = end.counters(DEVICE)
         assert min(counters["rx_packets"], counters["tx_packets"]) >= 10 * len(tunnelled.case.versions)
         assert {name: n for name, n in counters.items() if n and ("error" in name or "dropped" in name)} == {}
 
 
+@over(SYMMETRIC_PARAMS)
 @pytest.mark.parametrize("sender", SIDES)
 def test_tcp_carries_every_byte(tunnelled: Tunnelled, sender: Side) -> None:
     here, there = tunnelled.ends[sender], tunnelled.ends[OTHER[sender]]
     for version in tunnelled.case.versions:
         port = 5000 + 10 * SIDES.index(sender) + version
         # Its input stays open: nc ends, with what it has not sent, when the other side has ended its own.
-        there.run(f"busybox mkfifo /tmp/idle-{port}")
-        server = there.start(f"exec 5<>/tmp/idle-{port}; busybox nc -l -p {port} <&5 | busybox sha256sum")
-        there.run(f"until grep -q ':{port:04X} .* 0A ' /proc/net/tcp /proc/net/tcp6; do busybox usleep 20000; done")
-        here.run(f"busybox head -c {TRANSFER_BYTES} /dev/urandom >/tmp/sent")
-        here.run(f"busybox nc -w 20 {tunnelled.case.inner(OTHER[sender], version)} {port} </tmp/sent", timeout_s=40)
-        assert server.wait().stdout == here.run("busybox sha256sum </tmp/sent").stdout
+        idle, listening = f"idle-{port}", f"':{port:04X} .* 0A '"
+        server = there.start(f"busybox mkfifo {idle}; exec 5<>{idle}; busybox nc -l -p {port} <&5 | busybox sha256sum")
+        there.run(f"until grep -q {listening} /proc/net/tcp /proc/net/tcp6; do busybox usleep 20000; done")
+        sent = here.run(
+            f"busybox head -c {TRANSFER_BYTES} /dev/urandom >sent && busybox sha256sum <sent && "
+            f"busybox nc -w 20 {tunnelled.case.inner(OTHER[sender], version)} {port} <sent",
+            timeout_s=40,
+        )
+        assert server.wait().stdout == sent.stdout
 
 
+@over(SYMMETRIC_PARAMS)
 def test_the_largest_packet_is_the_tunnels_mtu(tunnelled: Tunnelled) -> None:
     for version in tunnelled.case.versions:
         largest = tunnelled.case.mtu_bytes - {4: 28, 6: 48}[version]  # RFC 791 and RFC 8200 header, 8 bytes of ICMP
         for side in SIDES:
-            assert "2 received" in tunnelled.ping(side, version, f"-M do -c 2 -i 0.05 -s {largest}")
-            refused = tunnelled.ping(side, version, f"-M do -c 1 -s {largest + 1} 2>&1", check=False)
+            assert "1 received" in tunnelled.ping(side, version, f"-M do -c 1 -s {largest}")
+            refused = tunnelled.ping(side, version, f"-M do -c 1 -W 1 -s {largest + 1} 2>&1", check=False)
             assert re.search(rf"message too long, mtu[:=] ?{tunnelled.case.mtu_bytes}\b", refused)
         address = tunnelled.case.inner("b", version)
-        path = tunnelled.ends["a"].run(f"tracepath -n -m 5 {address}").stdout
+        path = tunnelled.ends["a"].run(f"tracepath -n -m 1 {address}").stdout
         assert f"Resume: pmtu {tunnelled.case.mtu_bytes} hops 1 back 1" in path
 
 
+@over(PARAMS)
 def test_the_link_shows_the_claimed_headers(tunnelled: Tunnelled, tmp_path: Path) -> None:
     case, sent = tunnelled.case, 3
     for version in case.versions:
@@ -149,6 +180,7 @@ def headers(packet: dict[str, Any]) -> list[dict[str, Any]]:
     return [by_name[name].pop(0) for name in order]
 
 
+@over(PARAMS)
 def test_a_narrower_link_on_the_way_narrows_the_tunnel(tunnelled: Tunnelled) -> None:
     narrow = NARROW_MTU_BYTES - tunnelled.case.overhead_bytes
     link = tunnelled.ends["b"].link
@@ -156,7 +188,7 @@ def test_a_narrower_link_on_the_way_narrows_the_tunnel(tunnelled: Tunnelled) -> 
     try:
         for version in tunnelled.case.versions:
             address = tunnelled.case.inner("b", version)
-            path = tunnelled.ends["a"].run(f"tracepath -n -m 5 {address}").stdout
+            path = tunnelled.ends["a"].run(f"tracepath -n -m 1 {address}").stdout
             assert f"Resume: pmtu {narrow} hops 1 back 1" in path
     finally:
         execute(tunnelled.router_pid, "ip", "link", "set", link, "mtu", "1500")

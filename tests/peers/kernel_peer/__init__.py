@@ -6,9 +6,10 @@
 """
 
 from .cases import CASES, Case
-from .ends import Tunnel, TunnelEnd, UmlEnd
+from .ends import TunnelEnd, UmlEnd
 from .initramfs import missing_programs
 from .process import PeerError, Result
+from .tunnels import Tunnel
 from .uml import Job, UmlPeer
 
 __all__ = [

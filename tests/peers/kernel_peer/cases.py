@@ -1,6 +1,6 @@
 """The tunnels between peer A and peer B across a router: what each end is told, and what the link must show.
 
-The carrier's addresses are those of `ends.CARRIER`.
+The carrier's addresses are those of `tunnels.CARRIER`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Interface, IPv6Network, ip_interface, ip_network
 
-from .ends import CARRIER, SIDES, Side, Tunnel
+from .tunnels import CARRIER, SIDES, Side, Tunnel
 
 A4, B4 = (IPv4Address(CARRIER[side][4].ip) for side in SIDES)
 A6, B6 = (CARRIER[side][6].ip for side in SIDES)

@@ -1,0 +1,46 @@
+"""What an end is told, and the addresses outside: the words that all engines share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
+from typing import Literal
+
+Side = Literal["a", "b"]
+SIDES: tuple[Side, Side] = ("a", "b")
+
+CARRIER: dict[Side, dict[int, IPv4Interface | IPv6Interface]] = {
+    "a": {4: IPv4Interface("198.18.1.2/24"), 6: IPv6Interface("2001:2:0:1::2/64")},
+    "b": {4: IPv4Interface("198.18.2.2/24"), 6: IPv6Interface("2001:2:0:2::2/64")},
+}
+"""The outer addresses. The router is the first host of each network."""
+
+DEVICE = "tunnel"
+TTL = 61
+"""The outer TTL or hop limit that ends are told to send: no system's default."""
+
+
+def router_address(side: Side, version: int) -> IPv4Interface | IPv6Interface:
+    """The router's address towards a side."""
+    network = CARRIER[side][version].network
+    return type(CARRIER[side][version])(f"{network[1]}/{network.prefixlen}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tunnel:
+    """What one end is told."""
+
+    mechanism: str
+    local: IPv4Address | IPv6Address
+    remote: IPv4Address | IPv6Address | None = None
+    """None where the outer destination follows from the inner one."""
+    addresses: tuple[IPv4Interface | IPv6Interface, ...]
+    """On the tunnel, with the prefix that is reached through it."""
+    prefix: IPv6Network | None = None
+    """6rd: the prefix of the domain."""
+    common: IPv4Network | None = None
+    """6rd: what all IPv4 addresses of the domain have in common, and is left out."""
+    members: tuple[tuple[IPv6Network, IPv4Address], ...] = ()
+    """6rd: the delegated prefixes of others with their IPv4 addresses, for an engine that cannot derive them."""
+    routers: tuple[IPv4Address, ...] = ()
+    """ISATAP: the potential router list."""
