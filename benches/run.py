@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import shutil
 import statistics
 import subprocess
@@ -191,8 +192,8 @@ def iperf3(h1: Agent, h2: Agent, client: str, server: str) -> float:
     return json.loads(done["stdout"])["end"]["sum_received"]["bits_per_second"]
 
 
-def sockperf(h1: Agent, h2: Agent, client: str, server: str) -> float:
-    """Round trips per second of its ping-pong over TCP, 64 bytes."""
+def sockperf(h1: Agent, h2: Agent, client: str, server: str) -> float | None:
+    """Round trips per second of its ping-pong over TCP, 64 bytes; None where it printed no result."""
     serving = h2.submit(
         "exec",
         argv=["timeout", str(int(SECONDS) + 5), "sockperf", "server", "--tcp", "-i", server, "-p", "11111"],
@@ -206,10 +207,8 @@ def sockperf(h1: Agent, h2: Agent, client: str, server: str) -> float:
     )
     h2.call("exec", argv=["sh", "-c", "kill $(ss -Hltnp 'sport = :11111' | sed -n 's/.*pid=\\([0-9]*\\).*/\\1/p')"])
     serving.result(timeout=30)
-    words = done["stdout"].split("SentMessages=")[-1].split(";")[0]
-    run = next(line for line in done["stdout"].splitlines() if "Valid Duration" in line)
-    seconds = float(run.split("RunTime=")[1].split(" ")[0])
-    return int(words) / seconds
+    found = re.search(r"Valid Duration\] RunTime=([0-9.]+) sec; SentMessages=([0-9]+)", done["stdout"])
+    return int(found[2]) / float(found[1]) if found else None
 
 
 def wait_for_listener(node: Agent, port: int) -> None:
@@ -221,16 +220,20 @@ def wait_for_listener(node: Agent, port: int) -> None:
         time.sleep(0.01)
 
 
-def compare(name: str, ours: Callable[[], float], theirs: Callable[[], float], target: str) -> None:
-    """Alternates, the order swapped each round, and shows the ratios."""
+def compare(name: str, ours: Callable[[], float], theirs: Callable[[], float | None], target: str) -> None:
+    """Alternates, the order swapped each round, and shows the ratios of the rounds in which the peer gave a result."""
     ratios = []
     for round_ in range(ROUNDS):
         if round_ % 2:
             their, our = theirs(), ours()
         else:
             our, their = ours(), theirs()
-        ratios.append(our / their)
-    show_figures(name, ratios, target)
+        if their:
+            ratios.append(our / their)
+    if ratios:
+        show_figures(name, ratios, target)
+    else:
+        show(f"{name}: the peer gave no result", "", "", "", "")
 
 
 def topology_of(text: str) -> Topology:
