@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from .workload import Scalar
 
@@ -114,4 +114,3 @@ class Analysis:
     claims: list[ClaimResult] = field(default_factory=list)
     published: list[PublishedComparison] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
-    extra: dict[str, Any] = field(default_factory=dict)

@@ -135,7 +135,6 @@ class WorkloadKind:
             families that will use them.
         summarise: the agents' results to metrics.
         traffic: the agents' results to what must have crossed the wire.
-        uses_server: whether the second host takes part.
     """
 
     name: str
@@ -148,7 +147,6 @@ class WorkloadKind:
     check: Callable[[Params, frozenset[Family]], str | None]
     summarise: Callable[[Params, Result, Result], Measured]
     traffic: Callable[[Params, Result, Result], Traffic]
-    uses_server: bool = True
 
     def parameter(self, name: str) -> Parameter | None:
         """The parameter that an experiment writes so."""

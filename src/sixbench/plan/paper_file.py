@@ -18,9 +18,8 @@ from ..model.paper import (
 from ..model.wording import shown
 from .paper_tests import SELECTOR_KEYS, THEORY_KEYS, read_measured, read_test, read_theory
 from .reader import Reader
+from .shipped import PUBLISHED_FILE
 from .yaml_source import KeyPath, Source, read_yaml
-
-FILE_NAME = "published.yaml"
 
 _KEYS = (
     *("paper", "title", "authors", "year", "published", "doc", "systems"),
@@ -34,7 +33,7 @@ def paper_beside(experiment: Path) -> Paper | None:
 
     Raises `ExperimentError` with all that is wrong in that file, `UsageError` where it cannot be read.
     """
-    path = experiment.with_name(FILE_NAME)
+    path = experiment.with_name(PUBLISHED_FILE)
     return read_paper(read_yaml(path)) if path.is_file() else None
 
 

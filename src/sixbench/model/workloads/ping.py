@@ -58,5 +58,4 @@ KIND = WorkloadKind(
     check=_check,
     summarise=_summarise,
     traffic=_traffic,
-    uses_server=False,
 )
