@@ -22,7 +22,7 @@ from pathlib import Path
 
 from sixbench.agent import Agent, AgentHub, find_agent
 from sixbench.cli.main import main as sixbench
-from sixbench.lab.mechanisms import MECHANISMS
+from sixbench.mechanisms import MECHANISMS
 from sixbench.model.topology import Topology
 from sixbench.plan.experiment_file import read_experiment, read_topology_only
 from sixbench.plan.schedule import all_trials

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import settings
 
 from sixbench.cli.main import main
-from sixbench.lab.mechanisms import MECHANISMS
+from sixbench.mechanisms import MECHANISMS
 from sixbench.model.errors import ExperimentError
 from sixbench.model.experiment import Experiment
 from sixbench.plan.experiment_file import read_experiment

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from json_schema import complaints
 
-from sixbench.lab.mechanisms import MECHANISMS
+from sixbench.mechanisms import MECHANISMS
 from sixbench.lab.render import render
 from sixbench.model import units
 from sixbench.model.errors import ExperimentError, UsageError

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from sixbench.lab.mechanisms.native import NATIVE4, NATIVE6
+from sixbench.mechanisms.native import NATIVE4, NATIVE6
 from sixbench.model.experiment import Experiment
-from sixbench.model.mechanism import MechanismKind
+from sixbench.mechanisms.kind import Mechanism
 from sixbench.model.topology import Topology
 from sixbench.model.workload import Traffic
 from sixbench.run.evidence import Judgement, Viewpoint, judge, link_traffic, to_pcap, viewpoint
@@ -19,7 +19,7 @@ from sixbench.run.evidence import Judgement, Viewpoint, judge, link_traffic, to_
 Read = Callable[[str], Experiment]
 Counters = dict[str, Any]
 
-TUNNEL = MechanismKind(name="6in4", doc="", family=6, layers=("ipv4", "ipv6"), carriers=frozenset({4}))
+TUNNEL = Mechanism(name="6in4", doc="", family=6, layers=("ipv4", "ipv6"), carriers=frozenset({4}))
 """IPv6 in IPv4."""
 
 
@@ -77,7 +77,7 @@ def view(read: Read) -> Viewpoint:
 def judged(
     view: Viewpoint,
     packets: list[dict[str, Any]],
-    mechanism: MechanismKind = NATIVE4,
+    mechanism: Mechanism = NATIVE4,
     after: Counters | None = None,
     traffic: Traffic = TRAFFIC,
 ) -> Judgement:
@@ -117,7 +117,7 @@ def test_a_trial_that_took_its_path(view: Viewpoint) -> None:
     ],
 )
 def test_other_packets_than_claimed_are_invalid(
-    view: Viewpoint, mechanism: MechanismKind, kinds: tuple[str, ...], stack: str
+    view: Viewpoint, mechanism: Mechanism, kinds: tuple[str, ...], stack: str
 ) -> None:
     right = packet(*mechanism.layers, "tcp")
     found = judged(view, [right, packet(*kinds)], mechanism, counters(view.end.name, 105, 10_500))

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from json_schema import complaints
 
-from sixbench.lab.mechanisms import MECHANISMS
+from sixbench.mechanisms import MECHANISMS
 from sixbench.model.experiment import Experiment
 from sixbench.model.workload import Parameter
 from sixbench.model.workloads import WORKLOADS

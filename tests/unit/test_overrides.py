@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sixbench.lab.mechanisms import MECHANISMS
+from sixbench.mechanisms import MECHANISMS
 from sixbench.model.errors import ExperimentError, UsageError
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.overrides import apply_quick, apply_set

@@ -10,7 +10,7 @@ import pytest
 from sixbench.analysis.claims import judge
 from sixbench.analysis.estimates import estimates
 from sixbench.analysis.findings import findings
-from sixbench.lab.mechanisms import MECHANISMS
+from sixbench.mechanisms import MECHANISMS
 from sixbench.model.errors import ExperimentError
 from sixbench.model.experiment import Experiment
 from sixbench.model.finding import ClaimResult, PublishedComparison
@@ -258,7 +258,8 @@ def test_a_small_paper_is_read() -> None:
         ),
         (
             claim("test: {in-theory: {theory: extra_wire_percent, mechanism: native6, transport: tcp, about: 3}}"),
-            "message belongs to the extra_ quantities, and they need it",
+            "message belongs to extra_header_percent, extra_wire_percent, ip_header_percent, extra_ip_header_percent, "
+            "and they need it",
         ),
         (value("value: many\n    unit: ms"), 'values.0.value: a value must be a number, not "many"'),
         (value("value: 1\n    unit: ms\n    system: new"), '"new" is no system; known here: old'),

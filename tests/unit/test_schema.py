@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from json_schema import complaints
 
-from sixbench.lab.mechanisms import MECHANISMS
+from sixbench.mechanisms import MECHANISMS
 from sixbench.model.errors import ExperimentError
-from sixbench.model.mechanism import MechanismKind
+from sixbench.mechanisms.kind import Mechanism
 from sixbench.plan.schema import experiment_schema
 from sixbench.plan.shipped import find_experiment, shipped_names
 from sixbench.plan.yaml_source import parse_yaml, read_yaml
@@ -47,7 +47,7 @@ def path_with(**changes: Any) -> dict[str, Any]:
     return {"topology": {"nodes": {"h1": "host"}, "links": []}, "workloads": ["ping"]} | changes
 
 
-TUNNEL = MechanismKind(
+TUNNEL = Mechanism(
     name="6in4", doc="IPv6 in IPv4.", family=6, layers=("ipv4", "ipv6"), carriers=frozenset({4}), node_count=(2, 2)
 )
 

@@ -150,7 +150,132 @@ class Cancel(Request):
     session: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class TunnelAdd(Request):
+    """A tunnel's end, carried by the node itself."""
+
+    op: ClassVar[str] = "tunnel-add"
+    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {"ifindex": int, "overhead_bytes": int}
+    device: str
+    mtu_bytes: int
+    outer: str
+    payload: str
+    local: str
+    underlay: list[str]
+    mapping: Mapping[str, Any]
+    ttl: int | str | None = None
+    tos: int | str | None = None
+    ecn: bool | None = None
+    pmtu: str | None = None
+    df: str | None = None
+    gre_key: int | None = None
+    engine: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TunnelRemove(Request):
+    """The end of a tunnel; answered with its last counters."""
+
+    op: ClassVar[str] = "tunnel-remove"
+    device: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TunnelCounters(Request):
+    """What became of the packets of the node's tunnels."""
+
+    op: ClassVar[str] = "tunnel-counters"
+    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {"tunnels": dict}
+    device: str | None = None
+    run_time: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MulticastForward(Request):
+    """IPv4 multicast from each of these interfaces to the others."""
+
+    op: ClassVar[str] = "multicast-forward"
+    interfaces: list[str]
+    groups: list[str] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RouterAdvertise(Request):
+    """Answers to router solicitations."""
+
+    op: ClassVar[str] = "router-advertise"
+    device: str
+    prefixes: list[Mapping[str, Any]]
+    router_lifetime_s: int
+    mtu_bytes: int | None = None
+    hop_limit: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RouterSolicit(Request):
+    """A question to the routers on a device."""
+
+    op: ClassVar[str] = "router-solicit"
+    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {"router": str, "prefixes": list}
+    device: str
+    timeout_ns: int
+    destination: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokerStart(Request):
+    """A tunnel broker in the node."""
+
+    op: ClassVar[str] = "broker-start"
+    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {"port": int}
+    address: str
+    clients: list[str]
+    token: str = field(repr=False)
+    pool: str
+    tunnel: Mapping[str, Any]
+    device_prefix: str
+    lifetime_s: int
+    max_clients: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokerStop(Request):
+    """The end of the broker, with all its tunnels."""
+
+    op: ClassVar[str] = "broker-stop"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokerRelease(Request):
+    """A tunnel that is given back."""
+
+    op: ClassVar[str] = "broker-release"
+    device: str
+    timeout_ns: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokerRequest(Request):
+    """A tunnel that a broker is asked for."""
+
+    op: ClassVar[str] = "broker-request"
+    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {"device": str, "address": str}
+    broker: str
+    port: int
+    token: str = field(repr=False)
+    local: str
+    device: str
+    tunnel: Mapping[str, Any]
+    timeout_ns: int | None = None
+
+
 REQUESTS: dict[str, type[Request]] = {
     request.op: request
-    for request in (Hello, Exec, Sysctl, Counters, Cpu, CaptureStart, CaptureStop, Serve, Run, Finish, Cancel)
+    for request in (
+        *(Hello, Exec, Sysctl, Counters, Cpu, CaptureStart, CaptureStop),
+        *(TunnelAdd, TunnelRemove, TunnelCounters),
+        *(MulticastForward, RouterAdvertise, RouterSolicit),
+        *(BrokerStart, BrokerStop, BrokerRequest, BrokerRelease),
+        *(Serve, Run, Finish, Cancel),
+    )
 }

@@ -41,7 +41,14 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
     remarks = [*load_remarks(run.trials), *noise_remarks(found, run.manifest.experiment)]
     if paper is None:
         return Analysis(estimates=measured, findings=found, remarks=remarks)
-    from .claims import judge
+    from .claims import in_own_columns, judge
 
     claims, published = judge(paper, run, found, measured)
-    return Analysis(estimates=measured, findings=found, claims=claims, published=published, remarks=remarks)
+    return Analysis(
+        estimates=measured,
+        findings=found,
+        claims=claims,
+        published=published,
+        tables=in_own_columns(paper, run, found, measured),
+        remarks=remarks,
+    )

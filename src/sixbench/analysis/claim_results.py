@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ..model.experiment import Combination
 from ..model.finding import Estimate, Finding
@@ -64,12 +64,22 @@ class Results:
         base = self.by_block(combination, self.experiment.baseline, metric)
         return {block: own[block] / base[block] for block in own if base.get(block, 0) > 0 and own[block] > 0}
 
-    def compare(self, then: Mapping[int, float], at: Mapping[int, float], margin: float | None = None) -> Comparison:
+    def compare(
+        self,
+        then: Mapping[int, float],
+        at: Mapping[int, float],
+        margin: float | None = None,
+        scale: Literal["ratio", "difference"] = "ratio",
+    ) -> Comparison:
         """Two series of values, by block, in pairs: `then` over `at`, as any path is compared with its baseline."""
         statistics = self.experiment.statistics
         blocks = sorted(then.keys() & at.keys())
-        pairs = Pairs(path=[then[block] for block in blocks], baseline=[at[block] for block in blocks])
+        pairs = Pairs(path=[then[block] for block in blocks], baseline=[at[block] for block in blocks], scale=scale)
         return compare(pairs, confidence=statistics.confidence, margin=statistics.margin if margin is None else margin)
+
+    def share_of_machine(self, metric: str) -> float:
+        """What turns a value of the metric into percent of the machine, for CPU time; 1 for other metrics."""
+        return 100 / self.cores if METRICS[metric].unit == "cores" else 1.0
 
     def without(self, combinations: Sequence[Combination], factor: str) -> list[list[Combination]]:
         """Combinations in groups that differ in nothing but `factor`, each in the order of its levels."""

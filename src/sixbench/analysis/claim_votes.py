@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Literal
 
 from ..model.experiment import Combination
-from ..model.finding import Finding
-from ..model.paper import Contrast, Direction, Formula, Magnitude, Selector, Trend
+from ..model.finding import Verdict
+from ..model.metric import METRICS
+from ..model.paper import Amount, Contrast, Direction, Formula, Magnitude, Selector, Trend
+from ..stats import Comparison
 from .claim_results import Results, level_of
-from .claim_words import level, percent, percent_with_interval, place, quantity, signed
+from .claim_words import change, change_with_interval, level, place, quantity, signed
 
 MIN_BLOCKS = 3
 """With fewer trials of each there is no saying how far they would scatter: a t interval of two has 12.7 standard
@@ -31,7 +33,8 @@ class Vote:
     """What one combination says.
 
     Attributes:
-        change_percent: the difference that was looked at.
+        change_percent: the difference that was looked at, if it was one; in percentage points where `points` is true.
+        value: the path's own value in the metric's unit, if that was looked at.
         n: blocks.
         sentence: the numbers in words.
     """
@@ -40,6 +43,8 @@ class Vote:
     n: int
     sentence: str
     change_percent: float | None = None
+    points: bool = False
+    value: float | None = None
 
 
 def in_percent(formula: Formula, ratio: float) -> float:
@@ -52,43 +57,94 @@ def in_percent(formula: Formula, ratio: float) -> float:
     return 100 * (ratio - 1)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Difference:
+    """A path and what it is compared with. `ratio` is None, and the interval that of the difference, for shares."""
+
+    where: str
+    other: str
+    n: int
+    ratio: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    verdict: Verdict
+    is_share: bool
+
+
 def direction_votes(test: Direction, results: Results) -> list[Vote]:
     """By the verdicts of the findings; by their intervals against the test's own margin where it has one."""
     margin = results.experiment.statistics.margin if test.margin is None else test.margin
 
-    def outcome(finding: Finding, low: float, high: float) -> Outcome:
+    def outcome(found: _Difference, low: float, high: float) -> Outcome:
+        below, above = (-margin, margin) if found.is_share else (1 / (1 + margin), 1 + margin)
         if test.expect == "equivalent":
-            return _equivalence(finding, low, high, margin, by_verdict=test.margin is None)
-        if finding.verdict == test.expect:
+            return _equivalence(found.verdict, below <= low <= high <= above, low > above or high < below)
+        if test.expect == "not lower":
+            return "agrees" if low >= below else "contradicts" if high < below else "undecided"
+        if test.expect == "not higher":
+            return "agrees" if high <= above else "contradicts" if low > above else "undecided"
+        if found.verdict == test.expect:
             return "agrees"
-        if finding.verdict in ("higher", "lower"):
+        if found.verdict in ("higher", "lower"):
             return "contradicts"
-        reaches = high > 1 + margin if test.expect == "higher" else low < 1 / (1 + margin)
-        return "undecided" if finding.verdict == "inconclusive" and reaches else "refutes"
+        reaches = high > above if test.expect == "higher" else low < below
+        return "undecided" if found.verdict == "inconclusive" and reaches else "refutes"
 
-    return _finding_votes(test.selector, results, outcome)
+    def _equivalence(verdict: Verdict, inside: bool, outside: bool) -> Outcome:
+        by_verdict = test.margin is None
+        if (by_verdict and verdict == "equivalent") or inside:
+            return "agrees"
+        return "refutes" if (by_verdict and verdict != "inconclusive") or outside else "undecided"
 
-
-def _equivalence(finding: Finding, low: float, high: float, margin: float, *, by_verdict: bool) -> Outcome:
-    if (by_verdict and finding.verdict == "equivalent") or 1 / (1 + margin) <= low <= high <= 1 + margin:
-        return "agrees"
-    different = (by_verdict and finding.verdict != "inconclusive") or low > 1 + margin or high < 1 / (1 + margin)
-    return "refutes" if different else "undecided"
+    return [_difference_vote(found, outcome) for found in _differences(test.selector, results, test.against)]
 
 
 def magnitude_votes(test: Magnitude, results: Results) -> list[Vote]:
     """A finding agrees where its interval overlaps the published range, and leaves no difference out where the range
     does."""
 
-    def outcome(finding: Finding, low: float, high: float) -> Outcome:
-        low, high = in_percent(test.formula, low), in_percent(test.formula, high)
+    def outcome(found: _Difference, low: float, high: float) -> Outcome:
+        if found.is_share:
+            low, high = 100 * low, 100 * high
+        else:
+            low, high = in_percent(test.formula, low), in_percent(test.formula, high)
         if high < 0 < test.low or test.high < 0 < low:
             return "contradicts"
         if high < test.low or test.high < low:
             return "refutes"
         return "undecided" if low <= 0 <= high and not test.low <= 0 <= test.high else "agrees"
 
-    return _finding_votes(test.selector, results, outcome, test.formula)
+    return [_difference_vote(found, outcome, test.formula) for found in _differences(test.selector, results)]
+
+
+def amount_votes(test: Amount, results: Results) -> list[Vote]:
+    """A path's own value agrees where its interval overlaps the published range."""
+    votes = []
+    metric = test.selector.metric
+    for combination in results.combinations(test.selector):
+        for path in test.selector.paths:
+            estimate = results.estimate(combination, path, metric)
+            if estimate is None:
+                continue
+            where = place(combination, path, metric)
+            low, high = estimate.ci_low, estimate.ci_high
+            if estimate.n < MIN_BLOCKS or low is None or high is None:
+                few = f"{where}: {estimate.n} valid trials, too few"
+                votes.append(Vote(outcome="unknown", n=estimate.n, sentence=few))
+                continue
+            factor = results.share_of_machine(metric)
+            overlaps = factor * low <= test.high and test.low <= factor * high
+            words = f"{where}: {quantity(metric, estimate.value)} ({quantity(metric, low)} to {quantity(metric, high)})"
+            votes.append(
+                Vote(
+                    outcome="agrees" if overlaps else "refutes",
+                    n=estimate.n,
+                    sentence=f"{words}, n = {estimate.n}",
+                    value=estimate.value,
+                )
+            )
+    return votes
 
 
 def trend_votes(test: Trend, results: Results) -> list[Vote]:
@@ -104,38 +160,72 @@ def contrast_votes(test: Contrast, results: Results) -> list[Vote]:
     return [vote for vote in votes if vote is not None]
 
 
-def _finding_votes(
-    selector: Selector,
-    results: Results,
-    outcome: Callable[[Finding, float, float], Outcome],
-    formula: Formula = "of-baseline",
-) -> list[Vote]:
-    """`outcome` takes a finding and the ends of its ratio's interval."""
-    votes = []
+def _differences(selector: Selector, results: Results, against: str | None = None) -> Iterator[_Difference]:
+    """Of each path, at each combination: the finding, or the comparison with another path."""
+    metric = selector.metric
     for combination in results.combinations(selector):
         for path in selector.paths:
-            finding = results.finding(combination, path, selector.metric)
-            if finding is None:
-                continue
-            where = place(combination, path, selector.metric)
-            low, high = finding.ci_low, finding.ci_high
-            if finding.n < MIN_BLOCKS or finding.ratio is None or low is None or high is None:
-                why = "too few" if finding.n < MIN_BLOCKS else "with values of 0, which have no ratio"
-                sentence = f"{where}: {finding.n} pairs of valid trials, {why}"
-                votes.append(Vote(outcome="unknown", n=finding.n, sentence=sentence))
-                continue
-            percents = [in_percent(formula, ratio) for ratio in (finding.ratio, low, high)]
-            words = f"{where}: {percent_with_interval(*percents)} against {finding.baseline}"
-            words += f", n = {finding.n}, {finding.verdict}"
-            votes.append(
-                Vote(outcome=outcome(finding, low, high), n=finding.n, sentence=words, change_percent=percents[0])
-            )
-    return votes
+            where = place(combination, path, metric)
+            if against is not None:
+                own, other = (results.by_block(combination, name, metric) for name in (path, against))
+                compared = results.compare(own, other, scale=METRICS[metric].scale)
+                yield _Difference(
+                    where=where,
+                    other=against,
+                    n=compared.n,
+                    ratio=compared.ratio,
+                    difference=compared.difference,
+                    low=compared.low,
+                    high=compared.high,
+                    verdict="equivalent" if compared.equivalent else compared.direction or "inconclusive",
+                    is_share=_is_share(metric),
+                )
+            elif (finding := results.finding(combination, path, metric)) is not None:
+                yield _Difference(
+                    where=where,
+                    other=finding.baseline,
+                    n=finding.n,
+                    ratio=finding.ratio,
+                    difference=finding.difference,
+                    low=finding.ci_low,
+                    high=finding.ci_high,
+                    verdict=finding.verdict,
+                    is_share=_is_share(metric),
+                )
+
+
+def _difference_vote(
+    found: _Difference,
+    outcome: Callable[[_Difference, float, float], Outcome],
+    formula: Formula = "of-baseline",
+) -> Vote:
+    """`outcome` takes a difference and the ends of its interval: of the ratio, or for shares of the difference."""
+    low, high = found.low, found.high
+    middle = found.difference if found.is_share else found.ratio
+    if found.n < MIN_BLOCKS or middle is None or low is None or high is None:
+        why = "too few" if found.n < MIN_BLOCKS else "with values of 0, which have no ratio"
+        return Vote(outcome="unknown", n=found.n, sentence=f"{found.where}: {found.n} pairs of valid trials, {why}")
+    ends = (middle, low, high)
+    percents = [100 * end for end in ends] if found.is_share else [in_percent(formula, ratio) for ratio in ends]
+    words = f"{found.where}: {change_with_interval(*percents, points=found.is_share)} against {found.other}"
+    words += f", n = {found.n}, {found.verdict}"
+    return Vote(
+        outcome=outcome(found, low, high),
+        n=found.n,
+        sentence=words,
+        change_percent=percents[0],
+        points=found.is_share,
+    )
 
 
 def _series(of: str, results: Results, combination: Combination, path: str, metric: str) -> dict[int, float]:
     by_block = results.ratio_by_block if of == "ratio" else results.by_block
     return by_block(combination, path, metric)
+
+
+def _is_share(metric: str) -> bool:
+    """Whether zero is an ordinary value of it, so that it is compared by difference."""
+    return METRICS[metric].scale == "difference"
 
 
 def _trend_vote(test: Trend, results: Results, group: Sequence[Combination], path: str) -> Vote:
@@ -163,21 +253,36 @@ def _trend_vote(test: Trend, results: Results, group: Sequence[Combination], pat
     mean_rho = math.fsum(rho for rho, _ in correlations) / len(correlations)
     present = [(value, values) for value, values in series.items() if values and value is not None]
     (first, lowest), (last, highest) = present[0], present[-1]
-    change = results.compare(highest, lowest)
-    ratio = change.ratio if change.ratio is not None else 1.0
+    share = test.of == "value" and _is_share(metric)
+    whole = results.compare(highest, lowest, scale="difference" if share else "ratio")
+    change_percent = _change_percent(whole, share=share) or 0.0
     significant = abs(deviate) > NormalDist().inv_cdf((1 + results.experiment.statistics.confidence) / 2)
-    big = abs(math.log(ratio)) > math.log1p(results.experiment.statistics.margin)
-    rising = deviate > 0 and ratio > 1
-    falling = deviate < 0 and ratio < 1
-    outcome: Outcome = "refutes" if change.equivalent else "undecided"
+    rising = deviate > 0 and change_percent > 0
+    falling = deviate < 0 and change_percent < 0
+    outcome: Outcome = "refutes" if whole.equivalent else "undecided"
     if significant and (rising or falling):
+        big = _is_big(change_percent, results.experiment.statistics.margin, share=share)
         outcome = "refutes" if not big else "agrees" if rising == (test.expect == "rises") else "contradicts"
     ends = "" if test.of == "ratio" else f", {_mean(metric, lowest)} to {_mean(metric, highest)}"
     sentence = (
-        f"{thing}: {percent(100 * (ratio - 1))} from {level(test.factor, first)} to {level(test.factor, last)}{ends}; "
+        f"{thing}: {change(change_percent, points=share)} "
+        f"from {level(test.factor, first)} to {level(test.factor, last)}{ends}; "
         f"rank correlation {signed(mean_rho)} over {len(correlations)} blocks"
     )
-    return Vote(outcome=outcome, n=len(correlations), sentence=sentence, change_percent=100 * (ratio - 1))
+    return Vote(outcome=outcome, n=len(correlations), sentence=sentence, change_percent=change_percent, points=share)
+
+
+def _change_percent(change: Comparison, *, share: bool) -> float | None:
+    if share:
+        return None if change.difference is None else 100 * change.difference
+    return None if change.ratio is None else 100 * (change.ratio - 1)
+
+
+def _is_big(change_percent: float, margin: float, *, share: bool) -> bool:
+    """Whether a change is more than the margin: as a difference for shares, else as a factor either way."""
+    if share:
+        return abs(change_percent) > 100 * margin
+    return abs(math.log(1 + change_percent / 100)) > math.log1p(margin)
 
 
 def _contrast_vote(test: Contrast, results: Results, group: Sequence[Combination], path: str) -> Vote | None:
@@ -186,23 +291,25 @@ def _contrast_vote(test: Contrast, results: Results, group: Sequence[Combination
         return None
     metric = test.selector.metric
     before, after = (_series(test.of, results, c, path, metric) for c in (at, then))
-    change = results.compare(after, before, test.margin)
+    share = test.of == "value" and _is_share(metric)
+    found = results.compare(after, before, test.margin, scale="difference" if share else "ratio")
     where = place(at, path, metric, without=test.factor)
     thing = f"{where}{' against ' + results.experiment.baseline if test.of == 'ratio' else ''}"
-    if change.n < MIN_BLOCKS or change.ratio is None or change.low is None or change.high is None:
-        return Vote(outcome="unknown", n=change.n, sentence=f"{thing}: {change.n} pairs of valid trials, too few")
-    percents = [in_percent("of-baseline", ratio) for ratio in (change.ratio, change.low, change.high)]
+    middle = _change_percent(found, share=share)
+    if found.n < MIN_BLOCKS or middle is None or found.low is None or found.high is None:
+        return Vote(outcome="unknown", n=found.n, sentence=f"{thing}: {found.n} pairs of valid trials, too few")
+    low, high = (100 * end if share else in_percent("of-baseline", end) for end in (found.low, found.high))
     ends = f"from {level(test.factor, test.at)} to {level(test.factor, test.then)}"
-    sentence = f"{thing}: {percent_with_interval(*percents)} {ends}, n = {change.n}"
+    sentence = f"{thing}: {change_with_interval(middle, low, high, points=share)} {ends}, n = {found.n}"
     outcome: Outcome = "undecided"
     if test.expect == "same":
-        different = change.direction is not None and not change.equivalent
-        outcome = "agrees" if change.equivalent else "refutes" if different else "undecided"
-    elif change.equivalent:
+        different = found.direction is not None and not found.equivalent
+        outcome = "agrees" if found.equivalent else "refutes" if different else "undecided"
+    elif found.equivalent:
         outcome = "refutes"
-    elif change.direction is not None:
-        outcome = "agrees" if (change.direction == "higher") == (test.expect == "rises") else "contradicts"
-    return Vote(outcome=outcome, n=change.n, sentence=sentence, change_percent=percents[0])
+    elif found.direction is not None:
+        outcome = "agrees" if (found.direction == "higher") == (test.expect == "rises") else "contradicts"
+    return Vote(outcome=outcome, n=found.n, sentence=sentence, change_percent=middle, points=share)
 
 
 def rank_correlation(values: Sequence[float]) -> float:

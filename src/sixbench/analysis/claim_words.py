@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from ..model.experiment import Combination
 from ..model.metric import METRICS
+from ..model.paper import Amount
 from ..model.units import format_duration, format_rate, format_size, scale
 from ..model.workload import Scalar
 
@@ -27,10 +28,30 @@ def percent_with_interval(value: float, low: float, high: float) -> str:
     return f"{percent(value)} ({percent(low)} to {percent(high)})"
 
 
+def change(value: float, *, points: bool) -> str:
+    """A change in percent, or in percentage points: of shares, which have no ratio where they are 0."""
+    return percent(value).replace("%", "pp") if points else percent(value)
+
+
+def change_with_interval(value: float, low: float, high: float, *, points: bool) -> str:
+    """Such as `+1.4 pp (+1.3 pp to +1.5 pp)`."""
+    return f"{change(value, points=points)} ({change(low, points=points)} to {change(high, points=points)})"
+
+
 def quantity(metric: str, value: float) -> str:
     """A value of a metric, with the prefix that reads best."""
+    if METRICS[metric].unit == "1":
+        return f"{100 * value:.3g} %"
     scaled, unit = scale(value, METRICS[metric].unit)
     return f"{scaled:.4g} {unit}"
+
+
+def amount(test: Amount) -> str:
+    """What a value should be: `0.9 s to 1.3 s`."""
+    if METRICS[test.selector.metric].unit == "cores":
+        return f"{test.low:g} to {test.high:g} % of the machine"
+    low, high = (quantity(test.selector.metric, end) for end in (test.low, test.high))
+    return f"{low} to {high}"
 
 
 def level(column: str, value: Scalar) -> str:

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..model.finding import ClaimResult, ClaimVerdict, Estimate, Finding, PublishedComparison
+from ..model.finding import ClaimResult, ClaimVerdict, ComparedTable, Estimate, Finding, PublishedComparison
 from ..model.paper import (
+    Amount,
     Claim,
     Contrast,
     Direction,
@@ -23,12 +24,14 @@ from .claim_votes import (
     MIN_BLOCKS,
     Outcome,
     Vote,
+    amount_votes,
     contrast_votes,
     direction_votes,
     magnitude_votes,
     trend_votes,
 )
-from .claim_words import percent
+from .claim_words import amount, change, percent, quantity
+from .published_tables import compare_tables
 from .published_values import compare_published, in_theory
 
 if TYPE_CHECKING:
@@ -50,6 +53,13 @@ def judge(
     return [_judge(claim, results) for claim in paper.claims], compare_published(paper, results)
 
 
+def in_own_columns(
+    paper: Paper, run: Run, findings: Sequence[Finding], estimates: Sequence[Estimate]
+) -> list[ComparedTable]:
+    """The paper's tables, those that are given in columns, with ours in the same."""
+    return compare_tables(paper, Results(run, findings, estimates))
+
+
 def _judge(claim: Claim, results: Results) -> ClaimResult:
     verdict, reason, evidence = _decide(claim, results)
     source = claim.source if claim.page is None else f"{claim.source}, p. {claim.page}"
@@ -69,12 +79,15 @@ def _decide(claim: Claim, results: Results) -> tuple[ClaimVerdict, str, list[str
             reason = f"the headers make {ours:.3g} %, {'within' if inside else 'outside'} {between}"
             return "reproduced" if inside else "not reproduced", reason, []
         case Direction() as test:
-            return _count(direction_votes(test, results), test.quantifier, f"{test.expect}")
+            than = "" if test.against is None else f" against {test.against}"
+            return _count(direction_votes(test, results), test.quantifier, f"{test.expect}{than}")
         case Magnitude() as test:
             shown = f"{percent(test.low)} to {percent(test.high)} ({test.formula.replace('-', ' ')})"
             return _count(magnitude_votes(test, results), test.quantifier, shown)
         case Trend() as test:
             return _count(trend_votes(test, results), test.quantifier, f"it {test.expect}")
+        case Amount() as test:
+            return _count(amount_votes(test, results), test.quantifier, amount(test), test.selector.metric)
         case Contrast() as test:
             expected = "the same" if test.expect == "same" else f"it {test.expect}"
             return _count(contrast_votes(test, results), test.quantifier, expected)
@@ -83,8 +96,13 @@ def _decide(claim: Claim, results: Results) -> tuple[ClaimVerdict, str, list[str
 _NEEDED = {"all": "in all", "most": "in more than half", "any": "in at least one"}
 
 
-def _count(votes: list[Vote], quantifier: Quantifier, expected: str) -> tuple[ClaimVerdict, str, list[str]]:
-    """The verdict that the votes make together; those that say nothing for want of trials do not count."""
+def _count(
+    votes: list[Vote], quantifier: Quantifier, expected: str, metric: str = ""
+) -> tuple[ClaimVerdict, str, list[str]]:
+    """The verdict that the votes make together; those that say nothing for want of trials do not count.
+
+    `metric`: of the values that the votes are on, where they are not on changes.
+    """
     evidence = [vote.sentence for vote in votes]
     known = [vote for vote in votes if vote.outcome != "unknown"]
     if not votes:
@@ -94,7 +112,7 @@ def _count(votes: list[Vote], quantifier: Quantifier, expected: str) -> tuple[Cl
         few = f"too few valid trials: at most {most} in a comparison, and at least {MIN_BLOCKS} are needed"
         return "not testable here", few if most < MIN_BLOCKS else votes[0].sentence, evidence
     outcomes: Counter[Outcome] = Counter(vote.outcome for vote in known)
-    reason = _reason(known, len(votes) - len(known), quantifier, expected, outcomes)
+    reason = _reason(known, len(votes) - len(known), quantifier, expected, _spread(known, metric))
     return _verdict(outcomes, len(known), quantifier), reason, evidence
 
 
@@ -111,17 +129,27 @@ def _enough(count: int, total: int, quantifier: Quantifier) -> bool:
     return count == total if quantifier == "all" else 2 * count > total if quantifier == "most" else count > 0
 
 
-def _reason(known: list[Vote], unknown: int, quantifier: Quantifier, expected: str, outcomes: Counter[Outcome]) -> str:
+def _reason(known: list[Vote], unknown: int, quantifier: Quantifier, expected: str, spread: str) -> str:
     left = f"; {unknown} more cannot be compared" if unknown else ""
     if len(known) == 1:
         [vote] = known
         return f"{vote.sentence}; claimed: {expected}{_SENSE[vote.outcome]}{left}"
+    outcomes: Counter[Outcome] = Counter(vote.outcome for vote in known)
     ns = sorted({vote.n for vote in known})
     n = f"n = {ns[0]}" if len(ns) == 1 else f"n = {ns[0]} to {ns[-1]}"
-    changes = sorted(vote.change_percent for vote in known if vote.change_percent is not None)
-    spread = f", changes from {percent(changes[0])} to {percent(changes[-1])}" if changes else ""
     counts = ", ".join(f"{outcomes[outcome]} {words}" for outcome, words in _WORDS.items() if outcomes[outcome])
     return f"claimed {_NEEDED[quantifier]}: {expected}; of {len(known)} comparisons {counts} ({n}{spread}){left}"
+
+
+def _spread(known: list[Vote], metric: str) -> str:
+    values = sorted(vote.value for vote in known if vote.value is not None)
+    if values:
+        return f", values from {quantity(metric, values[0])} to {quantity(metric, values[-1])}"
+    points = any(vote.points for vote in known)
+    changes = sorted(vote.change_percent for vote in known if vote.change_percent is not None)
+    if not changes:
+        return ""
+    return f", changes from {change(changes[0], points=points)} to {change(changes[-1], points=points)}"
 
 
 _WORDS: dict[Outcome, str] = {

@@ -7,8 +7,7 @@ import math
 from .. import theory
 from ..model.experiment import Combination
 from ..model.finding import PublishedComparison
-from ..model.metric import METRICS
-from ..model.paper import UNIT_FACTORS, OurMeasurement, OurTheory, Paper, PublishedValue
+from ..model.paper import UNIT_FACTORS, OurMeasurement, OurTheory, Paper, PublishedValue, own_unit, unit_factor
 from .claim_results import Results, level_of
 from .claim_votes import in_percent
 
@@ -21,6 +20,12 @@ def compare_published(paper: Paper, results: Results) -> list[PublishedCompariso
 
 def in_theory(ours: OurTheory) -> float:
     """What headers alone make: bytes or percent. TCP carries no options here, as in Table 1 of raicu-stack-rtt."""
+    if ours.message_bytes is not None and ours.quantity.endswith("ip_header_percent"):
+        own_bytes, ipv4_bytes = (
+            theory.full_packet(mechanism, ours.transport).ip_header_bytes for mechanism in (ours.mechanism, "native4")
+        )
+        less_bytes = ipv4_bytes if ours.quantity == "extra_ip_header_percent" else 0
+        return 100 * (own_bytes - less_bytes) / ours.message_bytes
     if ours.message_bytes is not None:
         first, other = (_row(mechanism, ours) for mechanism in ("native4", ours.mechanism))
         if ours.quantity == "extra_wire_percent":
@@ -46,7 +51,7 @@ def _compare(paper: Paper, value: PublishedValue, results: Results) -> Published
             numbers = (in_theory(ours), None, None)
             reason = "ours is computed, not measured"
         case OurMeasurement() as ours:
-            numbers, reason = _measured(ours, results)
+            numbers, reason = measured(ours, results)
     system = "" if value.system is None else f"{paper.systems[value.system]}: "
     printed = "" if value.printed is None else f'printed as "{value.printed}"'
     return PublishedComparison(
@@ -69,13 +74,17 @@ _NOTHING: _Numbers = (None, None, None)
 
 def _base_unit(value: PublishedValue) -> tuple[float, str]:
     """What turns a published number into the metric's unit, which is how reports take it."""
+    if isinstance(value.ours, OurMeasurement):
+        own = own_unit(value.ours)
+        return unit_factor(value.unit, own) or 1.0, own
     for (theirs, own), factor in UNIT_FACTORS.items():
-        if value.unit == theirs:
+        if value.unit == theirs and own != "1":
             return factor, own
     return 1.0, value.unit
 
 
-def _measured(ours: OurMeasurement, results: Results) -> tuple[_Numbers, str]:
+def measured(ours: OurMeasurement, results: Results) -> tuple[_Numbers, str]:
+    """Ours in `own_unit`, with its interval where it has one; and a note, or why there is none."""
     selector = ours.selector
     cells = [(c, path) for c in results.combinations(selector) for path in selector.paths]
     if not cells:
@@ -113,13 +122,18 @@ def _absolute(ours: OurMeasurement, results: Results, combination: Combination, 
     estimate = results.estimate(combination, path, metric)
     if estimate is None:
         return _NOTHING
-    share = 100 / results.cores if METRICS[metric].unit == "cores" else 1.0
+    share = share_of(ours, results)
     if ours.formula == "points":
         base = results.estimate(combination, results.experiment.baseline, metric)
         return (None if base is None else share * (estimate.value - base.value)), None, None
     ends = (estimate.ci_low, estimate.ci_high)
     low, high = (None if end is None else share * end for end in ends)
     return share * estimate.value, low, high
+
+
+def share_of(ours: OurMeasurement, results: Results) -> float:
+    """What turns a value of the metric into `own_unit`."""
+    return results.share_of_machine(ours.selector.metric) * (1.0 if ours.over_ns is None else ours.over_ns / 1e9)
 
 
 def _at(results: Results, combination: Combination, ours: OurMeasurement) -> Combination | None:

@@ -24,7 +24,7 @@ def print_json(data: Any) -> None:
 
 def load_experiment(name: str, assignments: list[str], quick: bool, blocks: int | None, seed: int | None) -> Experiment:
     """Finds, reads and checks an experiment with what the command line changes in it."""
-    from ..lab.mechanisms import MECHANISMS
+    from ..mechanisms import MECHANISMS
     from ..plan.experiment_file import read_experiment
     from ..plan.overrides import apply, apply_quick, apply_set
     from ..plan.shipped import find_experiment

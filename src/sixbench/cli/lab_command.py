@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from .common import note, print_json
+from .common import load_experiment, note, print_json
 
 if TYPE_CHECKING:
     from ..lab.registry import LabRecord
+    from ..model.network import Blueprint
+    from ..model.path import Path as ExperimentPath
 
 lab_app = typer.Typer(
     no_args_is_help=True,
@@ -37,6 +39,9 @@ def register(app: typer.Typer) -> None:
 def up(
     topology: str = typer.Argument(help="A topology or experiment file, or the name of a shipped experiment."),
     lab: str = typer.Option("lab", "--lab", metavar="NAME", help="What to call it."),
+    path: str | None = typer.Option(
+        None, "--path", metavar="NAME", help="Install this path of the experiment (at the first level of each factor)."
+    ),
     foreground: bool = typer.Option(
         False, "--foreground", help="Stay until Ctrl-C instead of going to the background."
     ),
@@ -45,14 +50,11 @@ def up(
     from ..lab import registry
     from ..lab.privileges import enter_namespace_if_needed
     from ..model.errors import UsageError
-    from ..plan.experiment_file import read_topology_only
-    from ..plan.shipped import find_experiment
     from ..plan.topology_file import NAME, NAME_RULE
-    from ..plan.yaml_source import read_yaml
 
     if not NAME.fullmatch(lab):
         raise UsageError(f"--lab {lab}: {NAME_RULE}")
-    network = read_topology_only(read_yaml(find_experiment(topology)))
+    network, installed, file = _blueprint(topology, path)
     if any(other.name == lab and other.holder.alive for other in registry.all_labs()):
         raise UsageError(f'a lab "{lab}" is up already; take it down with: sixbench lab down --lab {lab}')
     enter_namespace_if_needed(sys.argv[1:])
@@ -60,9 +62,9 @@ def up(
         from ..run.hold import hold
 
         note(f"building {lab}; Ctrl-C takes it down")
-        hold(network, lab, _say_ready)
+        hold(network, lab, _say_ready, installed, file)
         return 0
-    code = _start_holder(topology, lab)
+    code = _start_holder(topology, lab, path)
     if code == 0:
         _show(registry.find(lab))
     return code
@@ -74,10 +76,33 @@ def _say_ready() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _start_holder(topology: str, lab: str) -> int:
+def _blueprint(file: str, name: str | None) -> tuple[Blueprint, ExperimentPath | None, str]:
+    """What is to be built, which path is installed in it, and the file that says so. Raises `UsageError`."""
+    from ..mechanisms import install
+    from ..model.errors import UsageError
+    from ..model.network import Blueprint
+    from ..plan.experiment_file import read_topology_only
+    from ..plan.shipped import find_experiment
+    from ..plan.yaml_source import read_yaml
+
+    if name is None:
+        source = read_yaml(find_experiment(file))
+        return Blueprint(topology=read_topology_only(source)), None, source.file
+    experiment = load_experiment(file, [], False, None, None)
+    found = next((path for path in experiment.paths if path.name == name), None)
+    if found is None:
+        names = ", ".join(path.name for path in experiment.paths)
+        raise UsageError(f'--path {name}: {experiment.file} has no path "{name}"; it has {names}')
+    return install(found, experiment.topologies[0], experiment.between), found, experiment.file
+
+
+def _start_holder(topology: str, lab: str, path: str | None) -> int:
     """Starts `lab up --foreground` in a session of its own and waits until the network is up."""
     holder = subprocess.Popen(
-        [sys.executable, "-m", "sixbench", "lab", "up", topology, "--lab", lab, "--foreground"],
+        [
+            *(sys.executable, "-m", "sixbench", "lab", "up", topology, "--lab", lab, "--foreground"),
+            *(["--path", path] if path is not None else []),
+        ],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

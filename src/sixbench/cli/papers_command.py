@@ -10,7 +10,7 @@ import typer
 from .common import load_paper, print_json
 
 if TYPE_CHECKING:
-    from ..model.paper import Claim, Paper
+    from ..model.paper import Claim, Paper, PublishedTable
 
 
 def register(app: typer.Typer) -> None:
@@ -47,7 +47,7 @@ def _print_list(known: dict[str, Paper]) -> None:
         year = f" ({paper.year})" if paper.year else ""
         typer.echo(f"{paper.name}")
         typer.echo(_indented(f"{', '.join(paper.authors)}{year}: {paper.title}"))
-        counts = f"{len(paper.values)} published numbers, {len(paper.claims)} claims"
+        counts = f"{_numbers(paper)} published numbers, {len(paper.claims)} claims"
         typer.echo(_indented(f"{counts}; run it with: sixbench run {paper.name}"))
         typer.echo("")
 
@@ -64,12 +64,41 @@ def _print_paper(paper: Paper) -> None:
         system = f", {paper.systems.get(value.system, value.system)}" if value.system else ""
         number = value.printed or f"{value.value:g} {value.unit}"
         typer.echo(_indented(f"{value.source}: {value.what}{system}: {number}"))
+    for table in paper.tables:
+        if table.columns:
+            _print_table(table)
     remarks = (("How it is read here", paper.notes), ("What this experiment does otherwise", paper.deviations))
     for title, notes in remarks:
         if notes:
             typer.echo(f"\n{title}")
             for note in notes:
                 typer.echo(_indented(note))
+
+
+def _numbers(paper: Paper) -> int:
+    """Of the paper's results: not what a table's rows are of."""
+    cells = sum(
+        cell is not None and column.level is None and not column.is_block
+        for table in paper.tables
+        for row in table.rows
+        for column, cell in zip(table.columns, row.cells, strict=True)
+    )
+    return len(paper.values) + cells
+
+
+def _print_table(table: PublishedTable) -> None:
+    """As the paper has it: headings numbered, since they are longer than the numbers under them."""
+    typer.echo(f"\n{table.name}: {table.title}")
+    if table.note:
+        typer.echo(_indented(table.note))
+    for number, column in enumerate(table.columns, start=1):
+        unit = f", {column.unit}" if column.unit and column.unit not in column.heading else ""
+        typer.echo(f"  [{number}] {column.heading}{unit}")
+    heads = [f"[{number}]" for number in range(1, len(table.columns) + 1)]
+    body = [["" if cell is None else f"{cell:.10g}" for cell in row.cells] for row in table.rows]
+    widths = [max(map(len, column)) for column in zip(heads, *body, strict=True)]
+    for line in (heads, *body):
+        typer.echo("  " + "  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)))
 
 
 def _place(claim: Claim) -> str:

@@ -10,6 +10,7 @@ from .common import load_experiment, print_json
 
 if TYPE_CHECKING:
     from ..model.experiment import Experiment
+    from ..model.path import Path
     from ..model.topology import Topology
 
 
@@ -21,7 +22,7 @@ def register(app: typer.Typer) -> None:
 
 def schema() -> None:
     """Print the JSON Schema of experiment files, for editors."""
-    from ..lab.mechanisms import MECHANISMS
+    from ..mechanisms import MECHANISMS
     from ..plan.schema import experiment_schema
 
     print_json(experiment_schema(MECHANISMS))
@@ -55,7 +56,17 @@ def _as_json(experiment: Experiment) -> dict[str, Any]:
         "schema": "sixbench.plan/1",
         "experiment": experiment.name,
         "between": list(experiment.between),
-        "paths": [{"name": path.name, "mechanism": path.mechanism} for path in experiment.paths],
+        "paths": [
+            {
+                "name": path.name,
+                "mechanism": path.mechanism,
+                "engine": path.engine,
+                "nodes": list(path.nodes),
+                "options": path.options,
+                "networks": [_path_json(path, index, experiment) for index in range(len(experiment.topologies))],
+            }
+            for path in experiment.paths
+        ],
         "baseline": experiment.baseline,
         "trials": {"min": least, "max": most},
         "combinations": [
@@ -79,8 +90,8 @@ def _as_json(experiment: Experiment) -> dict[str, Any]:
                         "link": link.name,
                         "node": end.node,
                         "interface": end.name,
-                        "ipv4": str(end.ipv4),
-                        "ipv6": str(end.ipv6),
+                        "ipv4": _text(end.ipv4),
+                        "ipv6": _text(end.ipv6),
                     }
                     for link in topology.links
                     for end in link.ends
@@ -111,7 +122,7 @@ def _as_text(experiment: Experiment, list_trials: bool) -> str:
         "",
         "# paths",
         *(
-            f"#   {path.name}: {path.mechanism}" + (f" (A/A: {path.aa_of} once more)" if path.aa_of else "")
+            f"#   {path.name}: {path_words(path)}" + (f" (A/A: {path.aa_of} once more)" if path.aa_of else "")
             for path in experiment.paths
         ),
         "",
@@ -127,7 +138,72 @@ def _as_text(experiment: Experiment, list_trials: bool) -> str:
         lines += [f"#   {trial.key}" for trial in all_trials(experiment)]
     for index, topology in enumerate(experiment.topologies):
         lines += ["", f"# network {index + 1} of {len(experiment.topologies)}", *topology_lines(topology)]
+        for path in experiment.paths:
+            if path.aa_of is None:
+                lines += path_lines(path, topology, experiment.between)
     return "\n".join(lines) + "\n"
+
+
+def path_words(path: Path) -> str:
+    """Its mechanism, as an experiment would write it."""
+    from ..mechanisms import MECHANISMS
+
+    parts = [f"on {', '.join(path.nodes)}"] if path.nodes else []
+    for name, value in path.options.items():
+        option = MECHANISMS[path.mechanism].option(name)
+        parts.append(f"{name}: {option.format(value) if option else value}")
+    if path.engine is not None:
+        parts.append(f"engine: {path.engine}")
+    return " ".join([path.mechanism, ", ".join(parts)]).strip()
+
+
+def path_lines(path: Path, topology: Topology, between: tuple[str, str]) -> list[str]:
+    """How a path's network differs from the plain one: its ends, its headers by link, and what is done to install it.
+    Nothing where it does not differ."""
+    from ..lab.render import render, render_path, script_text
+    from ..mechanisms import MECHANISMS, install
+
+    network = install(path, topology, between)
+    ends = network.ends
+    seen = "" if ends.client_seen == ends.client else f", which sees {ends.client_seen}"
+    lines = ["", f"# path {path.name}: {path_words(path)}: {ends.client} to {ends.server}{seen}"]
+    if not network.tunnels:
+        return lines
+    for segment in network.segments(*between):
+        headers = " in ".join(reversed(segment.headers))
+        lines.append(f"#   {segment.link.name} (from {segment.near} to {segment.far}): {headers}")
+    engine = path.engine or MECHANISMS[path.mechanism].engines[0]
+    automatic = "" if path.engine else " (the first that works is taken)"
+    plain = {name: set(script_text(script).splitlines()) for name, script in render(topology).items()}
+    for name, script in render_path(network, engine).items():
+        own = [line for line in script_text(script).splitlines() if line not in plain[name]]
+        if own:
+            lines += [f"# in {name}, where it differs from the plain network, by the engine {engine}{automatic}"]
+            lines += own
+    return lines
+
+
+def _path_json(path: Path, index: int, experiment: Experiment) -> dict[str, Any]:
+    from ..mechanisms import install
+
+    network = install(path, experiment.topologies[index], experiment.between)
+    return {
+        "client": str(network.ends.client),
+        "server": str(network.ends.server),
+        "client_seen": str(network.ends.client_seen),
+        "links": [
+            {"link": segment.link.name, "near": segment.near, "far": segment.far, "headers": list(segment.headers)}
+            for segment in network.segments(*experiment.between)
+        ],
+        "tunnels": [
+            {"node": tunnel.node, "device": tunnel.device, "mtu_bytes": tunnel.mtu_bytes, "local": str(tunnel.local)}
+            for tunnel in network.tunnels
+        ],
+    }
+
+
+def _text(address: object) -> str | None:
+    return None if address is None else str(address)
 
 
 def topology_lines(topology: Topology) -> list[str]:

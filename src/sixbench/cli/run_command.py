@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..model.experiment import Experiment
     from ..model.finding import Analysis
     from ..model.trial import TrialRecord
-    from ..store import Run, RunWriter
+    from ..store import Environment, Run, RunWriter
 
 
 def register(app: typer.Typer) -> None:
@@ -39,6 +39,9 @@ def run(
     out: Path | None = typer.Option(
         None, "--out", metavar="DIR", help="The run directory; default: runs/NAME-DATE-TIME."
     ),
+    capture: bool = typer.Option(
+        False, "--capture", help="Keep a pcapng of every link that a trial crosses: its first 4096 packets, whole."
+    ),
     json: bool = typer.Option(False, "--json", help="Print the findings as JSON."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
 ) -> int:
@@ -49,7 +52,7 @@ def run(
     directory = out or default_directory(loaded.name)
     enter_namespace_if_needed(sys.argv[1:])
     with _hub() as hub:
-        environment = _probe(hub, loaded)
+        loaded, environment = _probe(hub, loaded)
         from ..store import Manifest, create_run
 
         manifest = Manifest(
@@ -60,6 +63,7 @@ def run(
             started_realtime_ns=time.time_ns(),
             paper=paper_name(experiment),
             quick=quick,
+            capture=capture,
             command=["sixbench", *sys.argv[1:]],
         )
         writer = create_run(directory, manifest)
@@ -78,9 +82,9 @@ def resume(
     writer, run_so_far = open_run(directory)
     enter_namespace_if_needed(sys.argv[1:])
     with _hub() as hub:
-        _probe(hub, run_so_far.manifest.experiment)
+        experiment, _ = _probe(hub, run_so_far.manifest.experiment)
         writer.save_manifest(state="running")
-        return _measure(run_so_far.manifest.experiment, writer, run_so_far.trials, hub, json, quiet)
+        return _measure(experiment, writer, run_so_far.trials, hub, json, quiet)
 
 
 def _hub() -> AgentHub:
@@ -89,17 +93,19 @@ def _hub() -> AgentHub:
     return AgentHub(find_agent())
 
 
-def _probe(hub: AgentHub, experiment: Experiment):  # type: ignore[no-untyped-def]
-    """Starts one node to see that it can be done, and reads the machine's settings in it. Raises `CapabilityError`."""
+def _probe(hub: AgentHub, experiment: Experiment) -> tuple[Experiment, Environment]:
+    """Starts one node to see that it can be done, chooses the paths' engines and reads the machine's settings in it.
+    Raises `CapabilityError`."""
     from ..agent import find_agent
     from ..lab.privileges import in_user_namespace
+    from ..run.engines import choose_engines
     from ..run.environment import gather
     from ..run.needs import check_needs, read_sysctls
 
     probe = hub.start(["probe"])["probe"]
     try:
         check_needs(probe, experiment)
-        return gather(find_agent(), read_sysctls(probe), in_user_namespace())
+        return choose_engines(probe, experiment), gather(find_agent(), read_sysctls(probe), in_user_namespace())
     finally:
         hub.stop([probe])
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Protocol
 
 from ..model.errors import AgentError, LabError
+from ..model.network import Answer, Blueprint, Stage
 from ..model.topology import Topology
-from .render import NodeScript, fill_pids, render
+from .engines import TunnelScript
+from .render import NodeScript, fill_pids, render, render_path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,14 +39,83 @@ class NodeHandle(Protocol):
     def set_sysctl(self, values: Mapping[str, str]) -> Future[Any]:
         """Writes settings in it."""
 
+    def request(self, op: str, fields: Mapping[str, Any]) -> Future[dict[str, Any]]:
+        """Asks its agent for what no command does."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Undo:
+    """What is to be asked of a node when the network is taken down."""
+
+    node: str
+    op: str
+    fields: Mapping[str, Any]
+
 
 def build(topology: Topology, nodes: Mapping[str, NodeHandle]) -> None:
     """Makes links, addresses, queues and routes. Raises `LabError` naming node, command and cause."""
-    scripts = render(topology)
+    _build_wires(render(topology), nodes)
+
+
+def build_path(network: Blueprint, engine: str, nodes: Mapping[str, NodeHandle]) -> tuple[int, list[Undo]]:
+    """Makes a network with a path installed. Raises `LabError` naming node, command and cause.
+
+    Returns:
+        How long installing the path took, in ns; and what to ask before the network is taken down.
+    """
+    scripts = render_path(network, engine)
+    _build_wires(scripts, nodes)
+    started_ns = time.monotonic_ns()
+    answers: dict[tuple[str, str], Mapping[str, Any]] = {}
+    undo: list[Undo] = []
+    for tunnels in zip_longest(*(script.tunnels for script in scripts.values()), fillvalue=TunnelScript()):
+        stage = {
+            name: Stage(requests=tunnel.requests, ip=tunnel.ip) for name, tunnel in zip(scripts, tunnels, strict=True)
+        }
+        _stage(stage, nodes, answers, undo)
+    _batches(nodes, {name: script.tunnel_addresses for name, script in scripts.items()}, {}, "ip")
+    for stages in zip(*(script.stages for script in scripts.values()), strict=True):
+        _stage(dict(zip(scripts, stages, strict=True)), nodes, answers, undo)
+    _batches(nodes, {name: script.tunnel_routes for name, script in scripts.items()}, {}, "ip")
+    return time.monotonic_ns() - started_ns, undo[::-1]
+
+
+def _stage(
+    stages: Mapping[str, Stage],
+    nodes: Mapping[str, NodeHandle],
+    answers: dict[tuple[str, str], Mapping[str, Any]],
+    undo: list[Undo],
+) -> None:
+    for requests in zip_longest(*(stage.requests for stage in stages.values())):
+        asked = [(name, one) for name, one in zip(stages, requests, strict=True) if one is not None]
+        futures = [(name, one, nodes[name].request(one.op, _filled(one.fields, answers))) for name, one in asked]
+        for name, one, future in futures:
+            answer = _result(name, one.op, future)
+            answers[name, one.op] = answer
+            if one.undo is not None:
+                undo.append(Undo(node=name, op=one.undo.op, fields=_filled(one.undo.fields, answers)))
+            wrong = one.check(answer)
+            if wrong is not None:
+                raise LabError(f"building the network: {one.op} in {name}: {wrong}")
+    _step("setting", [(name, nodes[name].set_sysctl(stage.sysctl)) for name, stage in stages.items() if stage.sysctl])
+    _batches(nodes, {name: list(stage.ip) for name, stage in stages.items()}, {}, "ip")
+    _commands(
+        [(name, nodes[name].execute(["nft", "-f", "-"], stage.nft)) for name, stage in stages.items() if stage.nft]
+    )
+
+
+def _filled(fields: Mapping[str, Any], answers: Mapping[tuple[str, str], Mapping[str, Any]]) -> dict[str, Any]:
+    return {
+        name: answers[value.node, value.op][value.field] if isinstance(value, Answer) else value
+        for name, value in fields.items()
+    }
+
+
+def _build_wires(scripts: Mapping[str, NodeScript], nodes: Mapping[str, NodeHandle]) -> None:
     pids = {name: str(node.pid) for name, node in nodes.items()}
     _step("setting", ((name, nodes[name].set_sysctl(script.sysctl)) for name, script in scripts.items()))
-    _batches(nodes, scripts, pids, "ip", lambda script: script.links)
-    _batches(nodes, scripts, pids, "ip", lambda script: script.devices)
+    _batches(nodes, {name: script.links for name, script in scripts.items()}, pids, "ip")
+    _batches(nodes, {name: script.devices for name, script in scripts.items()}, pids, "ip")
     for arguments in zip_longest(*(script.ethtool for script in scripts.values())):
         _commands(
             [
@@ -52,20 +124,18 @@ def build(topology: Topology, nodes: Mapping[str, NodeHandle]) -> None:
                 if words is not None
             ]
         )
-    _batches(nodes, scripts, pids, "tc", lambda script: script.queues)
-    _batches(nodes, scripts, pids, "ip", lambda script: script.routes)
+    _batches(nodes, {name: script.queues for name, script in scripts.items()}, pids, "tc")
+    _batches(nodes, {name: script.routes for name, script in scripts.items()}, pids, "ip")
 
 
 def _batches(
     nodes: Mapping[str, NodeHandle],
-    scripts: Mapping[str, NodeScript],
+    parts: Mapping[str, Sequence[str]],
     pids: Mapping[str, str],
     program: str,
-    part: Callable[[NodeScript], list[str]],
 ) -> None:
     running = []
-    for name, script in scripts.items():
-        lines = part(script)
+    for name, lines in parts.items():
         if lines:
             text = fill_pids("\n".join(lines) + "\n", pids)
             running.append((name, text, nodes[name].execute([program, "-batch", "-"], text)))

@@ -1,16 +1,21 @@
-"""A topology as commands (`sysctl`, `ip -batch`, `ethtool`, `tc -batch`), one script a node. Touches nothing.
+"""A network as commands (`sysctl`, `ip -batch`, `ethtool`, `tc -batch`), one script a node. Touches nothing.
 
 Order: settings, then links (a veth pair is made with both ends in place), then devices with addresses, then queues,
-then routes. Within a step the nodes are independent of one another.
+then routes; where a path is installed, then its tunnels with their addresses, its stages one after the other, and the
+routes into the tunnels. Within a step the nodes are independent of one another.
 """
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
+from ..model.network import Blueprint, Request, Stage
+from ..model.routing import Route, routes
 from ..model.topology import ETHERNET_MIN_MTU_V6, Interface, Link, Node, Topology
+from .engines import ENGINES, TunnelScript
 
 ETHERNET_HEADER_BYTES = 14
 WIRE_OVERHEAD_BYTES = 24
@@ -67,6 +72,9 @@ class NodeScript:
         ethtool: arguments of `ethtool`, one list a call.
         queues: lines for `tc -batch`.
         routes: lines for `ip -batch`.
+        tunnels: what makes its tunnels' ends.
+        tunnel_addresses, tunnel_routes: lines for `ip -batch`.
+        stages: what the path's mechanism wants done, in order; the same number in every node.
     """
 
     node: str
@@ -76,12 +84,16 @@ class NodeScript:
     ethtool: list[list[str]]
     queues: list[str]
     routes: list[str]
+    tunnels: list[TunnelScript] = field(default_factory=list)
+    tunnel_addresses: list[str] = field(default_factory=list)
+    stages: list[Stage] = field(default_factory=list)
+    tunnel_routes: list[str] = field(default_factory=list)
 
 
 def render(topology: Topology) -> dict[str, NodeScript]:
     """The script of every node, by its name."""
     links: dict[str, list[str]] = {name: [] for name in topology.nodes}
-    for index, link in enumerate(topology.links):
+    for index, link in enumerate(topology.wires):
         first, second = link.ends
         links[first.node].append(
             f"link add name {first.name} index {_number(index, 0)} address {_mac(index, 1)} type veth "
@@ -95,13 +107,29 @@ def render(topology: Topology) -> dict[str, NodeScript]:
             devices=_devices(topology, name),
             ethtool=[
                 _offload(link, link.end_of(name))
-                for link in topology.links_of(name)
+                for link in _wires_of(topology, name)
                 if link.offload is not None or not link.offload_on
             ],
-            queues=[line for link in topology.links_of(name) for line in _queue(link, link.end_of(name))],
-            routes=_routes(topology, name),
+            queues=[line for link in _wires_of(topology, name) for line in _queue(link, link.end_of(name))],
+            routes=_routes(topology, name, into_tunnels=False),
         )
         for name, node in topology.nodes.items()
+    }
+
+
+def render_path(network: Blueprint, engine: str) -> dict[str, NodeScript]:
+    """The script of every node of a network with a path installed, whose tunnels that engine makes."""
+    made = [tunnel for tunnel in network.tunnels if tunnel.made_by is None]
+    late = {(tunnel.node, tunnel.device) for tunnel in network.tunnels if tunnel.autoconfigured}
+    return {
+        name: replace(
+            script,
+            tunnels=[ENGINES[engine].make(tunnel) for tunnel in made if tunnel.node == name],
+            tunnel_addresses=_tunnel_addresses(network.topology, name, late),
+            stages=[stage.get(name, Stage()) for stage in network.stages],
+            tunnel_routes=_routes(network.topology, name, into_tunnels=True),
+        )
+        for name, script in render(network.topology).items()
     }
 
 
@@ -137,8 +165,29 @@ def script_text(script: NodeScript, pids: Mapping[str, str] | None = None) -> st
     lines += ["ethtool " + " ".join(arguments) for arguments in script.ethtool]
     lines += [f"tc {line}" for line in script.queues]
     lines += [f"ip {line}" for line in script.routes]
+    for tunnel in script.tunnels:
+        lines += [_request_text(request) for request in tunnel.requests]
+        lines += [f"ip {line}" for line in tunnel.ip]
+    lines += [f"ip {line}" for line in script.tunnel_addresses]
+    for stage in script.stages:
+        lines += stage_lines(stage)
+    lines += [f"ip {line}" for line in script.tunnel_routes]
     text = "\n".join(lines)
     return fill_pids(text, pids) if pids is not None else text
+
+
+def stage_lines(stage: Stage) -> list[str]:
+    """A stage as a person would type it; what only the agent does, as a comment."""
+    lines = [f"sysctl -w {name}={shlex.quote(value)}" for name, value in stage.sysctl.items()]
+    lines += [_request_text(request) for request in stage.requests]
+    lines += [f"ip {line}" for line in stage.ip]
+    if stage.nft:
+        lines += ["nft -f - <<'END'", *stage.nft.rstrip().splitlines(), "END"]
+    return lines
+
+
+def _request_text(request: Request) -> str:
+    return f"# the agent: {request.op} {json.dumps(request.fields, default=str)}"
 
 
 def fill_pids(text: str, pids: Mapping[str, str]) -> str:
@@ -165,9 +214,10 @@ def _sysctl(node: Node) -> dict[str, str]:
 
 def _devices(topology: Topology, node: str) -> list[str]:
     lines = ["link set lo up"]
-    for link in topology.links_of(node):
+    for link in _wires_of(topology, node):
         end = link.end_of(node)
-        lines.append(f"address add {end.ipv4} dev {end.name}")
+        if end.ipv4 is not None:
+            lines.append(f"address add {end.ipv4} dev {end.name}")
         if carries_ipv6(link) and end.ipv6 is not None:
             lines.append(f"address add {end.ipv6} dev {end.name} nodad")
         segments = "" if link.offload_on else f" gso_max_segs {ONE_SEGMENT}"
@@ -202,35 +252,29 @@ def _queue(link: Link, end: Interface) -> list[str]:
     return lines
 
 
-def _routes(topology: Topology, node: str) -> list[str]:
-    """One default route where there is one way out; else a route to every prefix that is not its own."""
-    own = topology.links_of(node)
-    if len(own) == 1:
-        [link] = own
-        neighbour = link.other_end(node)
-        if topology.nodes[neighbour.node].kind == "host":
-            return []
-        lines = [f"route add default via {neighbour.ipv4.ip} dev {link.end_of(node).name}"]
-        if carries_ipv6(link) and neighbour.ipv6 is not None:
-            lines.append(f"route add default via {neighbour.ipv6.ip} dev {link.end_of(node).name}")
-        return lines
-    if topology.nodes[node].kind == "host" and not any(
-        topology.nodes[link.other_end(node).node].kind == "router" for link in own
-    ):
-        return []
-    ways = topology.ways(node)
-    own_names = {link.name for link in own}
-    lines = []
-    for link in topology.links:
-        reached = [end.node for end in link.ends if end.node in ways]
-        if link.name in own_names or not reached:
+def _wires_of(topology: Topology, node: str) -> list[Link]:
+    return [link for link in topology.links_of(node) if not link.is_tunnel]
+
+
+def _tunnel_addresses(topology: Topology, node: str, late: set[tuple[str, str]]) -> list[str]:
+    """Of its tunnels' devices, each once: a device may be an end of several links."""
+    lines: dict[str, None] = {}
+    for link in topology.links_of(node):
+        end = link.end_of(node)
+        if not link.is_tunnel or (node, end.name) in late:
             continue
-        # A host would not forward to the other end, however near it is.
-        nearest = min(reached, key=lambda name: (topology.nodes[name].kind == "host", ways[name].rank))
-        out = ways[nearest].first
-        gateway = out.other_end(node)
-        device = out.end_of(node).name
-        lines.append(f"route add {link.ends[0].ipv4.network} via {gateway.ipv4.ip} dev {device}")
-        if link.ends[0].ipv6 is not None and gateway.ipv6 is not None and carries_ipv6(link) and carries_ipv6(out):
-            lines.append(f"route add {link.ends[0].ipv6.network} via {gateway.ipv6.ip} dev {device}")
-    return lines
+        if end.ipv4 is not None:
+            lines[f"address add {end.ipv4} dev {end.name}"] = None
+        if end.ipv6 is not None:
+            lines[f"address add {end.ipv6} dev {end.name} nodad"] = None
+    return list(lines)
+
+
+def _routes(topology: Topology, node: str, *, into_tunnels: bool) -> list[str]:
+    found = [*routes(topology, node, 4), *routes(topology, node, 6)]
+    return [_route_line(route) for route in found if route.link.is_tunnel == into_tunnels]
+
+
+def _route_line(route: Route) -> str:
+    onlink = " onlink" if route.is_onlink else ""
+    return f"route add {route.prefix or 'default'} via {route.gateway} dev {route.device}{onlink}"

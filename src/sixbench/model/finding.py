@@ -106,6 +106,39 @@ class PublishedComparison:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ComparedColumn:
+    """A column of a paper's table.
+
+    Attributes:
+        heading: as printed.
+        role: whether its cells are levels of the experiment, count repetitions, or are results.
+        is_compared: whether ours can stand beside it.
+    """
+
+    heading: str
+    unit: str
+    role: Literal["level", "repetition", "result"]
+    is_compared: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparedTable:
+    """A paper's table in its own columns and units, with ours in the same.
+
+    Attributes:
+        rows: the paper's numbers, a list a row; None where it left one out.
+        ours: ours at the same places; None where this run has no such value.
+    """
+
+    name: str
+    title: str
+    note: str
+    columns: list[ComparedColumn]
+    rows: list[list[float | None]]
+    ours: list[list[float | None]]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Analysis:
     """All that a report is made from, beside the manifest and the trials."""
 
@@ -113,4 +146,5 @@ class Analysis:
     findings: list[Finding]
     claims: list[ClaimResult] = field(default_factory=list)
     published: list[PublishedComparison] = field(default_factory=list)
+    tables: list[ComparedTable] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)

@@ -117,6 +117,22 @@ _ALL = [
         reference="RFC 2544 section 26.1",
     ),
     Metric(
+        name="sent_rate",
+        suffix="pps",
+        unit="packets/s",
+        better="neither",
+        label="Datagrams sent per second",
+        reference="RFC 2544 section 26.1",
+    ),
+    Metric(
+        name="lost_rate",
+        suffix="pps",
+        unit="packets/s",
+        better="lower",
+        label="Datagrams lost per second",
+        reference="RFC 7680",
+    ),
+    Metric(
         name="loss_ratio",
         suffix="ratio",
         unit="1",
@@ -215,6 +231,22 @@ _ALL = [
         better="lower",
         label="CPU time per packet",
         reference="/proc/stat",
+    ),
+    Metric(
+        name="bpf_encapsulate",
+        suffix="ns",
+        unit="ns",
+        better="lower",
+        label="Run time of the encapsulating program",
+        reference="bpf(2), BPF_ENABLE_STATS",
+    ),
+    Metric(
+        name="bpf_decapsulate",
+        suffix="ns",
+        unit="ns",
+        better="lower",
+        label="Run time of the decapsulating program",
+        reference="bpf(2), BPF_ENABLE_STATS",
     ),
 ]
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from .metric import METRICS
 from .workload import Scalar
 
 Formula = Literal["value", "of-baseline", "of-larger", "of-mean", "points"]
@@ -33,6 +34,8 @@ Of = Literal["value", "ratio"]
 
 Way = Literal["rises", "falls"]
 
+Expected = Literal["higher", "lower", "equivalent", "not lower", "not higher"]
+
 TheoryQuantity = Literal[
     "payload_bytes",
     "transport_header_bytes",
@@ -43,9 +46,12 @@ TheoryQuantity = Literal[
     "overhead_percent",
     "extra_header_percent",
     "extra_wire_percent",
+    "ip_header_percent",
+    "extra_ip_header_percent",
 ]
-"""A row of Table 1 of raicu-stack-rtt (see `theory.FullPacket`); or, for a message of given size over `mechanism`,
-what its headers are larger by than those of IPv4, as a share of the message, and what it takes more of the wire."""
+"""A row of Table 1 of raicu-stack-rtt (see `theory.FullPacket`). Or, for a message of given size over `mechanism`,
+what its headers are larger by than those of IPv4, as a share of the message, and what it takes more of the wire. Or,
+for one packet or frame of given size: all its IP headers as a share of it, and what they are more than IPv4's."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +71,9 @@ class Selector:
     levels: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict)
 
 
+PER_MESSAGE = ("extra_header_percent", "extra_wire_percent", "ip_header_percent", "extra_ip_header_percent")
+
+
 @dataclass(frozen=True, kw_only=True)
 class OurMeasurement:
     """A number of ours to set beside a published one.
@@ -73,16 +82,20 @@ class OurMeasurement:
         selector: where several combinations match, their mean is meant.
         formula: how it is made.
         against: levels of the same path to compare with, where that is not the baseline: `{"length_bytes": 128}`.
+        over_ns: for rates, what comes in so much time, which papers print as totals of their runs: bits of bit/s,
+            packets of packets/s.
     """
 
     selector: Selector
     formula: Formula = "value"
     against: Mapping[str, Scalar] = field(default_factory=dict)
+    over_ns: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class OurTheory:
-    """A number of ours that follows from headers alone. `message_bytes` is for the `extra_` quantities only."""
+    """A number of ours that follows from headers alone. `message_bytes` is for the quantities that are shares of a
+    message or packet, and only for them: `PER_MESSAGE`."""
 
     quantity: TheoryQuantity
     mechanism: str
@@ -118,15 +131,19 @@ class PublishedValue:
 
 @dataclass(frozen=True, kw_only=True)
 class Direction:
-    """The path is higher, lower, or the same as its baseline, by the verdicts of the findings.
+    """The path is higher, lower, or the same as its baseline, by the verdicts of the findings; or it is not lower (not
+    higher) by more than the margin, by the interval.
 
-    `margin`: what counts as the same here, where the paper is more generous than the experiment's margin.
+    Attributes:
+        margin: what counts as the same here, where the paper is more generous than the experiment's margin.
+        against: another path to compare with instead of the baseline; then by the interval of the paired ratios.
     """
 
     selector: Selector
-    expect: Literal["higher", "lower", "equivalent"]
+    expect: Expected
     quantifier: Quantifier = "most"
     margin: float | None = None
+    against: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,6 +184,16 @@ class Contrast:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Amount:
+    """A path's own value is from `low` to `high`, in the metric's unit; CPU time in percent of the machine."""
+
+    selector: Selector
+    low: float
+    high: float
+    quantifier: Quantifier = "all"
+
+
+@dataclass(frozen=True, kw_only=True)
 class InTheory:
     """What headers alone make is from `low` to `high`. Needs no trial."""
 
@@ -182,7 +209,7 @@ class Untestable:
     reason: str
 
 
-ClaimTest = Direction | Magnitude | Trend | Contrast | InTheory | Untestable
+ClaimTest = Direction | Magnitude | Trend | Contrast | Amount | InTheory | Untestable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,12 +232,44 @@ class Claim:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TableColumn:
+    """A column of a table in the paper's own form: numbers, and what each of them is.
+
+    Attributes:
+        heading: as printed.
+        unit: of its cells; empty where they have none.
+        level: the column of ours whose level each cell gives; None where it gives none.
+        is_block: whether it counts repetitions: row i of these is the i-th block of ours.
+        ours: what to set beside each cell, at the levels of its row; None where nothing of ours compares.
+    """
+
+    heading: str
+    unit: str = ""
+    level: str | None = None
+    is_block: bool = False
+    ours: OurMeasurement | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableRow:
+    """A row of such a table. `cells`: a number for each column, None where the paper left one out. `levels`: by
+    column of ours; `block`: from 1, None where the rows are no repetitions."""
+
+    cells: tuple[float | None, ...]
+    levels: Mapping[str, Scalar]
+    block: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class PublishedTable:
-    """A table of the paper, whose cells are the values with its name as their source."""
+    """A table of the paper: in its own columns and rows, or else its cells are the values with its name as their
+    source."""
 
     name: str
     title: str
     note: str = ""
+    columns: tuple[TableColumn, ...] = ()
+    rows: tuple[TableRow, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,7 +302,24 @@ class Paper:
 
 UNIT_FACTORS: Mapping[tuple[str, str], float] = {
     ("Mbit/s", "bit/s"): 1e6,
+    ("KiB/s", "bit/s"): 8192,
+    ("KiB", "bit"): 8192,
+    ("s", "ns"): 1e9,
     ("ms", "ns"): 1e6,
     ("us", "ns"): 1e3,
+    ("%", "1"): 1e-2,
 }
 """From the units that papers use to those of the metrics."""
+
+
+def own_unit(measured: OurMeasurement) -> str:
+    """The unit in which a number of ours comes out: the metric's, what is left of it over a time, or percent."""
+    unit = METRICS[measured.selector.metric].unit
+    if measured.formula != "value" or unit == "cores":
+        return "%"
+    return unit.removesuffix("/s") if measured.over_ns is not None else unit
+
+
+def unit_factor(theirs: str, own: str) -> float | None:
+    """What turns a number in the paper's unit into one in ours; None where they do not compare."""
+    return 1.0 if theirs == own else UNIT_FACTORS.get((theirs, own))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from .topology import Family
+from .workload import Scalar
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +18,8 @@ class Path:
         family: of the addresses that the workload's sockets use.
         nodes: where the mechanism is installed; empty for native paths.
         engine: who executes it; None: chosen by the mechanism, named in every record.
-        options: the mechanism's own.
+        options: the mechanism's own, by name, checked and in base units.
+        line: where the experiment file has it.
         aa_of: the path that this one repeats, where it is an A/A path.
     """
 
@@ -26,5 +28,6 @@ class Path:
     family: Family
     nodes: tuple[str, ...] = ()
     engine: str | None = None
-    options: dict[str, object] = field(default_factory=dict)
+    options: dict[str, Scalar] = field(default_factory=dict)
+    line: int | None = None
     aa_of: str | None = None

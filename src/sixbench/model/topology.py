@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, field
-from ipaddress import IPv4Interface, IPv6Interface
+from ipaddress import IPv4Interface, IPv6Address, IPv6Interface
 from typing import Literal
 
 NodeKind = Literal["host", "router"]
@@ -31,17 +31,28 @@ class Node:
 
 @dataclass(frozen=True, kw_only=True)
 class Interface:
-    """One end of a link: the node's `eth0`, `eth1` ... in the order of the links in the experiment."""
+    """One end of a link.
+
+    Attributes:
+        name: the node's `eth0`, `eth1` ... in the order of the links in the experiment; of a tunnel its device.
+        ipv4, ipv6: its addresses; None: it does not take part in that family.
+        gateway: the next hop by which others send through it, where that is not its IPv6 address.
+    """
 
     node: str
     name: str
-    ipv4: IPv4Interface
+    ipv4: IPv4Interface | None
     ipv6: IPv6Interface | None
+    gateway: IPv6Address | None = None
+
+    def address(self, family: Family) -> IPv4Interface | IPv6Interface | None:
+        """Its address of that family."""
+        return self.ipv4 if family == 4 else self.ipv6
 
 
 @dataclass(frozen=True, kw_only=True)
 class Link:
-    """A point-to-point Ethernet segment.
+    """A point-to-point Ethernet segment; or a tunnel, which is a link over other links.
 
     Attributes:
         mtu_bytes: the IP MTU.
@@ -51,6 +62,10 @@ class Link:
         burst_bytes: bucket of the rate limiter; None: the default, see `lab`.
         delay_ns, jitter_ns, loss_ratio: impairments, each way; 0 is none.
         offload: whether segmentation offload is on; None: off on links with a rate, on without.
+        headers: of a tunnel, what it puts before each packet, outermost first, such as `("ipv4", "gre")`; empty: a
+            wire.
+        ipv4_domain: where its IPv4 addresses are known, if they are private: only nodes whose IPv4 links are all in
+            that domain have routes to it. None: everywhere.
     """
 
     name: str
@@ -60,10 +75,29 @@ class Link:
     queue_bytes: int | None = None
     queue_ns: int | None = None
     burst_bytes: int | None = None
-    delay_ns: int
-    jitter_ns: int
-    loss_ratio: float
+    delay_ns: int = 0
+    jitter_ns: int = 0
+    loss_ratio: float = 0.0
     offload: bool | None = None
+    headers: tuple[str, ...] = ()
+    ipv4_domain: str | None = None
+
+    @property
+    def is_tunnel(self) -> bool:
+        """Whether its packets cross other links inside other packets."""
+        return bool(self.headers)
+
+    @property
+    def carrier(self) -> Family:
+        """The family of the packets that a tunnel's packets are in."""
+        return 4 if self.headers[0] == "ipv4" else 6
+
+    def carries(self, family: Family) -> bool:
+        """Whether packets of that family can cross it: both ends have addresses, and its MTU is enough (RFC 8200
+        section 5)."""
+        if family == 6 and self.mtu_bytes < ETHERNET_MIN_MTU_V6:
+            return False
+        return all(end.address(family) is not None for end in self.ends)
 
     @property
     def offload_on(self) -> bool:
@@ -105,9 +139,14 @@ class Topology:
         """The links that end at `node`, in order."""
         return [link for link in self.links if any(end.node == node for end in link.ends)]
 
-    def route(self, source: str, destination: str) -> list[Link] | None:
+    @property
+    def wires(self) -> tuple[Link, ...]:
+        """The links that are no tunnels."""
+        return tuple(link for link in self.links if not link.is_tunnel)
+
+    def route(self, source: str, destination: str, family: Family | None = None) -> list[Link] | None:
         """The links of the way that `ways` gives; None where there is none."""
-        ways = self.ways(source)
+        ways = self.ways(source, family)
         links: list[Link] = []
         at = destination
         while at != source:
@@ -118,8 +157,11 @@ class Topology:
             at = way.last.other_end(at).node
         return links[::-1]
 
-    def ways(self, source: str) -> dict[str, Way]:
+    def ways(self, source: str, family: Family | None = None) -> dict[str, Way]:
         """The way from `source` to every other node that it reaches. Hosts do not forward: they may only be the ends.
+
+        Args:
+            family: only over links that carry it; None: over all wires.
 
         Of all ways the one over the fewest links; of several such, the one whose last link in the file comes earliest.
         So there is always one best way, it is the same there and back, and every part of it is a best way itself:
@@ -127,6 +169,8 @@ class Topology:
         """
         adjacent: dict[str, list[tuple[int, str]]] = {name: [] for name in self.nodes}
         for index, link in enumerate(self.links):
+            if link.is_tunnel if family is None else not link.carries(family):
+                continue
             first, second = link.ends
             adjacent[first.node].append((index, second.node))
             adjacent[second.node].append((index, first.node))

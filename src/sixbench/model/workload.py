@@ -8,13 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from ipaddress import IPv6Network
 from typing import Any, Literal
 
 from . import units
 from .topology import Family
 from .wording import shown
 
-ParameterKind = Literal["size", "rate", "packet-rate", "duration", "count", "flag", "choice", "word"]
+ParameterKind = Literal[
+    "size", "rate", "packet-rate", "duration", "count", "flag", "choice", "word", "name", "ipv6-prefix"
+]
 Scalar = int | float | str | bool
 Params = Mapping[str, Scalar]
 """Parameters by their protocol names, with units: `{"message_bytes": 64, "duration_ns": 5000000000}`."""
@@ -79,6 +82,12 @@ class Parameter:
             if not isinstance(value, str) or value not in self.choices:
                 raise ValueError(f"{shown(value)} is not one of {', '.join(self.choices)}")
             return value
+        if self.kind == "name":
+            if isinstance(value, bool) or not isinstance(value, str | int):
+                raise ValueError(f"{shown(value)} is not a name")
+            return str(value)
+        if self.kind == "ipv6-prefix":
+            return _ipv6_prefix(value)
         if not isinstance(value, str) or not _WORD.fullmatch(value):
             raise ValueError(f"{shown(value)} is not a word: 1 to 15 letters, digits, dashes or underscores")
         return value
@@ -90,6 +99,15 @@ class Parameter:
         if isinstance(value, str):
             return value
         return _QUANTITIES[self.kind][1](value) if self.kind in _QUANTITIES else units.plain(value)
+
+
+def _ipv6_prefix(value: object) -> str:
+    if not isinstance(value, str) or "/" not in value:
+        raise ValueError(f"{shown(value)} is not an IPv6 prefix, such as 2001:db8::/32")
+    try:
+        return str(IPv6Network(value))
+    except ValueError as error:
+        raise ValueError(f"{shown(value)} is not an IPv6 prefix, such as 2001:db8::/32: {error}") from error
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal, TypedDict
 
+from ..mechanisms import Mechanism, MechanismError
 from ..model.errors import ExperimentError
 from ..model.experiment import Experiment
-from ..model.mechanism import MechanismKind
 from ..model.path import Path
 from ..model.topology import Topology
 from ..model.wording import listed, shown
@@ -20,7 +20,7 @@ from .paths_file import aa_path, read_paths
 from .reader import Reader, as_name, suggest
 from .topology_file import NAME, NAME_RULE, TopologyTemplate, read_topology
 from .workload_file import read_workloads
-from .yaml_source import Source
+from .yaml_source import KeyPath, Source
 
 DEFAULT_NAME = "experiment"
 DEFAULT_SEED = 1
@@ -35,7 +35,7 @@ REQUIRED = ("topology", "paths", "workloads")
 BOTTLENECKS = ("any", "path")
 
 
-def read_experiment(source: Source, mechanisms: Mapping[str, MechanismKind]) -> Experiment:
+def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Experiment:
     """Reads and checks an experiment. Raises `ExperimentError` with all that is wrong."""
     reader = Reader(source)
     data = reader.mapping((), source.data, "an experiment", KEYS)
@@ -189,7 +189,7 @@ def _check_paths(
     topologies: tuple[Topology, ...],
     paths: list[Path],
     between: tuple[str, str],
-    mechanisms: Mapping[str, MechanismKind],
+    mechanisms: Mapping[str, Mechanism],
 ) -> None:
     client, server = between
     if topologies[0].route(client, server) is None:
@@ -201,13 +201,22 @@ def _check_paths(
         reader.finish()
     for path in paths:
         for topology in topologies:
-            wrong = mechanisms[path.mechanism].check(path, topology, between)
-            if wrong is not None:
-                reader.problem(("paths", path.aa_of or path.name), wrong)
+            try:
+                mechanisms[path.mechanism].install(path, topology, between)
+            except MechanismError as error:
+                reader.problem(_place_of(reader, path, error.option), str(error))
                 break
 
 
-def _check_quick(reader: Reader, source: Source, mechanisms: Mapping[str, MechanismKind]) -> None:
+def _place_of(reader: Reader, path: Path, option: str | None) -> KeyPath:
+    """The path, or its option where that is what is wrong."""
+    place: KeyPath = ("paths", path.aa_of or path.name)
+    options = [] if option is None else [(*place, path.mechanism, option), (*place, option)]
+    within: list[KeyPath] = [*options, (*place, path.mechanism)]
+    return next((one for one in within if one in reader.source.lines), place)
+
+
+def _check_quick(reader: Reader, source: Source, mechanisms: Mapping[str, Mechanism]) -> None:
     """What `quick` makes of the experiment must be one too, so that its mistakes do not wait for `--quick`."""
     if "quick" not in source.data:
         return

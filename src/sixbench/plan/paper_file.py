@@ -5,18 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..model.paper import (
-    UNIT_FACTORS,
-    Claim,
-    OurMeasurement,
-    OurTheory,
-    Paper,
-    PublishedTable,
-    PublishedValue,
-    Untestable,
-)
+from ..model.paper import Claim, OurMeasurement, OurTheory, Paper, PublishedValue, Untestable
 from ..model.wording import shown
-from .paper_tests import SELECTOR_KEYS, THEORY_KEYS, read_measured, read_test, read_theory
+from .paper_tables import read_tables
+from .paper_tests import MEASURED_KEYS, THEORY_KEYS, check_unit, read_measured, read_test, read_theory
 from .reader import Reader
 from .shipped import PUBLISHED_FILE
 from .yaml_source import KeyPath, Source, read_yaml
@@ -54,7 +46,7 @@ def read_paper(source: Source) -> Paper:
         published=_word(reader, ("published",), data.get("published", "-"), "published"),
         doc=_word(reader, ("doc",), data.get("doc", "-"), "doc"),
         systems=systems,
-        tables=tuple(_tables(reader, data.get("tables", []))),
+        tables=tuple(read_tables(reader, data.get("tables", []))),
         values=tuple(_values(reader, data.get("values", []), systems)),
         claims=tuple(_claims(reader, data.get("claims", []))),
         notes=_words(reader, ("notes",), data.get("notes", []), "notes"),
@@ -62,17 +54,6 @@ def read_paper(source: Source) -> Paper:
     )
     reader.finish()
     return paper
-
-
-def _tables(reader: Reader, value: Any) -> list[PublishedTable]:
-    tables = []
-    for index, item in enumerate(reader.sequence(("tables",), value, "tables")):
-        place = ("tables", index)
-        data = reader.mapping(place, item, "a table", ("name", "title", "note"))
-        if _require(reader, place, data, ("name", "title")):
-            words = {key: _word(reader, (*place, key), text, key) for key, text in data.items()}
-            tables.append(PublishedTable(**words))
-    return tables
 
 
 _VALUE_KEYS = ("source", "page", "what", "system", "value", "unit", "printed", "note", "ours")
@@ -116,25 +97,11 @@ def _ours(reader: Reader, place: KeyPath, value: Any, unit: str) -> OurMeasureme
         if theory is not None and unit != ("%" if theory.quantity.endswith("percent") else "bytes"):
             reader.problem(place, f"{theory.quantity} is not in {unit}")
         return theory
-    reader.mapping(place, data, "ours", (*SELECTOR_KEYS, "formula", "against"))
+    reader.mapping(place, data, "ours", MEASURED_KEYS)
     measured = read_measured(reader, place, data)
-    if measured is not None and not _comparable(measured, unit):
-        reader.problem(
-            place,
-            f"{measured.selector.metric} by the formula {measured.formula} cannot be set beside a number in {unit}",
-        )
+    if measured is not None:
+        check_unit(reader, place, measured, unit)
     return measured
-
-
-def _comparable(measured: OurMeasurement, unit: str) -> bool:
-    from ..model.metric import METRICS
-
-    own_unit = METRICS[measured.selector.metric].unit
-    if measured.formula == "points":
-        return unit == "%" and own_unit == "cores"
-    if measured.formula != "value" or own_unit == "cores":
-        return unit == "%"
-    return unit == own_unit or (unit, own_unit) in UNIT_FACTORS
 
 
 _CLAIM_KEYS = ("claim", "text", "source", "page", "note", "test", "untestable")

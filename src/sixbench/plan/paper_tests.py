@@ -8,9 +8,12 @@ from typing import Any, cast, get_args
 from ..model import units
 from ..model.metric import CPU_METRICS, METRICS
 from ..model.paper import (
+    PER_MESSAGE,
+    Amount,
     ClaimTest,
     Contrast,
     Direction,
+    Expected,
     Formula,
     InTheory,
     Magnitude,
@@ -22,6 +25,8 @@ from ..model.paper import (
     TheoryQuantity,
     Trend,
     Way,
+    own_unit,
+    unit_factor,
 )
 from ..model.wording import shown
 from ..model.workload import Scalar
@@ -30,6 +35,7 @@ from .reader import Reader
 from .yaml_source import KeyPath
 
 SELECTOR_KEYS = ("workload", "metric", "path", "levels")
+MEASURED_KEYS = (*SELECTOR_KEYS, "formula", "against", "over")
 THEORY_KEYS = ("theory", "mechanism", "transport", "message")
 
 ABOUT = 0.2
@@ -37,19 +43,34 @@ ABOUT = 0.2
 
 
 def read_measured(reader: Reader, place: KeyPath, data: dict[str, Any]) -> OurMeasurement | None:
-    """A number of ours: a selector, by what formula, against what."""
+    """A number of ours: a selector, by what formula, against what, over how long."""
     selector = _selector(reader, place, data)
     formula = _choice(reader, place, data, "formula", get_args(Formula), "value")
     against = _levels(reader, (*place, "against"), data["against"]) if "against" in data else {}
     if against and formula == "value":
         reader.problem((*place, "against"), "a value is compared with nothing: give a formula too")
+    over_ns = reader.parsed((*place, "over"), data["over"], units.parse_duration) if "over" in data else None
     if selector is None or formula is None:
+        return None
+    if over_ns is not None and (formula != "value" or not METRICS[selector.metric].unit.endswith("/s")):
+        reader.problem((*place, "over"), f"only a rate by the formula value adds up over a time, not {selector.metric}")
         return None
     return OurMeasurement(
         selector=selector,
         formula=cast(Formula, formula),
         against={column: values[0] for column, values in against.items()},
+        over_ns=over_ns,
     )
+
+
+def check_unit(reader: Reader, place: KeyPath, measured: OurMeasurement, unit: str) -> None:
+    """Notes where a number of ours cannot be set beside one in the paper's unit."""
+    points_of_no_cpu = measured.formula == "points" and METRICS[measured.selector.metric].unit != "cores"
+    if points_of_no_cpu or unit_factor(unit, own_unit(measured)) is None:
+        reader.problem(
+            place,
+            f"{measured.selector.metric} by the formula {measured.formula} cannot be set beside a number in {unit}",
+        )
 
 
 def read_theory(reader: Reader, place: KeyPath, data: dict[str, Any]) -> OurTheory | None:
@@ -62,8 +83,8 @@ def read_theory(reader: Reader, place: KeyPath, data: dict[str, Any]) -> OurTheo
         message_bytes = reader.parsed((*place, "message"), data["message"], units.parse_size)
     if quantity is None or mechanism is None or transport is None:
         return None
-    if quantity.startswith("extra") == (message_bytes is None):
-        reader.problem(place, "message belongs to the extra_ quantities, and they need it")
+    if (quantity in PER_MESSAGE) == (message_bytes is None):
+        reader.problem(place, f"message belongs to {', '.join(PER_MESSAGE)}, and they need it")
         return None
     return OurTheory(
         quantity=cast(TheoryQuantity, quantity),
@@ -91,13 +112,18 @@ def read_test(reader: Reader, place: KeyPath, value: Any) -> ClaimTest | None:
 
 def _direction(reader: Reader, place: KeyPath, data: dict[str, Any]) -> Direction | None:
     selector = _selector(reader, place, data)
-    expect = _choice(reader, place, data, "expect", ("higher", "lower", "equivalent"))
+    expect = _choice(reader, place, data, "expect", get_args(Expected))
     quantifier = _choice(reader, place, data, "quantifier", get_args(Quantifier), "most")
     margin = _ratio(reader, place, data, "margin")
+    against = reader.word((*place, "against"), data["against"], "path") if "against" in data else None
     if selector is None or expect is None or quantifier is None:
         return None
     return Direction(
-        selector=selector, expect=cast(Any, expect), quantifier=cast(Quantifier, quantifier), margin=margin
+        selector=selector,
+        expect=cast(Any, expect),
+        quantifier=cast(Quantifier, quantifier),
+        margin=margin,
+        against=against,
     )
 
 
@@ -143,7 +169,7 @@ def _contrast(reader: Reader, place: KeyPath, data: dict[str, Any]) -> Contrast 
     margin = _ratio(reader, place, data, "margin")
     if selector is None or of is None or factor is None or expect is None or quantifier is None:
         return None
-    at, then = (_level(reader, (*place, key), factor, data.get(key)) for key in ("at", "then"))
+    at, then = (read_level(reader, (*place, key), factor, data.get(key)) for key in ("at", "then"))
     if at is None or then is None:
         return None
     return Contrast(
@@ -154,6 +180,26 @@ def _contrast(reader: Reader, place: KeyPath, data: dict[str, Any]) -> Contrast 
         then=then,
         expect=cast(Any, expect),
         margin=margin,
+        quantifier=cast(Quantifier, quantifier),
+    )
+
+
+def _amount(reader: Reader, place: KeyPath, data: dict[str, Any]) -> Amount | None:
+    selector = _selector(reader, place, data)
+    unit = reader.word((*place, "unit"), data.get("unit"), "unit")
+    quantifier = _choice(reader, place, data, "quantifier", get_args(Quantifier), "all")
+    bounds = _range(reader, place, data)
+    if selector is None or unit is None or quantifier is None or bounds is None:
+        return None
+    measured = OurMeasurement(selector=selector)
+    factor = unit_factor(unit, own_unit(measured))
+    if factor is None:
+        check_unit(reader, (*place, "unit"), measured, unit)
+        return None
+    return Amount(
+        selector=selector,
+        low=bounds[0] * factor,
+        high=bounds[1] * factor,
         quantifier=cast(Quantifier, quantifier),
     )
 
@@ -171,10 +217,11 @@ _Read = Callable[[Reader, KeyPath, dict[str, Any]], ClaimTest | None]
 _RANGE_KEYS = ("about", "low", "high")
 
 _TESTS: dict[str, tuple[tuple[str, ...], _Read]] = {
-    "direction": ((*SELECTOR_KEYS, "expect", "quantifier", "margin"), _direction),
+    "direction": ((*SELECTOR_KEYS, "expect", "quantifier", "margin", "against"), _direction),
     "magnitude": ((*SELECTOR_KEYS, *_RANGE_KEYS, "formula", "quantifier"), _magnitude),
     "trend": ((*SELECTOR_KEYS, "of", "factor", "expect", "quantifier"), _trend),
     "contrast": ((*SELECTOR_KEYS, "of", "factor", "at", "then", "expect", "margin", "quantifier"), _contrast),
+    "amount": ((*SELECTOR_KEYS, *_RANGE_KEYS, "unit", "quantifier"), _amount),
     "in-theory": ((*THEORY_KEYS, *_RANGE_KEYS), _in_theory),
 }
 
@@ -206,12 +253,12 @@ def _levels(reader: Reader, place: KeyPath, value: Any) -> dict[str, tuple[Scala
     levels = {}
     for column, item in reader.mapping(place, value, "levels").items():
         items = item if isinstance(item, list) else [item]
-        parsed = [_level(reader, (*place, column), column, one) for one in items]
+        parsed = [read_level(reader, (*place, column), column, one) for one in items]
         levels[column] = tuple(level for level in parsed if level is not None)
     return levels
 
 
-def _level(reader: Reader, place: KeyPath, column: str, value: Any) -> Scalar | None:
+def read_level(reader: Reader, place: KeyPath, column: str, value: Any) -> Scalar | None:
     """A level as an experiment writes it, in the column's unit."""
     for suffix, parse in _PARSERS.items():
         if column.endswith(suffix):
@@ -231,14 +278,14 @@ _PARSERS: dict[str, Callable[[object], int]] = {
 
 
 def _range(reader: Reader, place: KeyPath, data: dict[str, Any]) -> tuple[float, float] | None:
-    """`low` and `high`, or `about`, in percent."""
+    """`low` and `high`, or `about`."""
     given = [key for key in _RANGE_KEYS if key in data]
     if given not in (["about"], ["low", "high"]):
         reader.problem(place, "give about, or low and high")
         return None
     numbers = [data[key] for key in given]
     if any(isinstance(number, bool) or not isinstance(number, (int, float)) for number in numbers):
-        reader.problem(place, f"{' and '.join(given)} must be numbers of percent")
+        reader.problem(place, f"{' and '.join(given)} must be numbers")
         return None
     if given == ["about"]:
         ends = sorted((numbers[0] * (1 - ABOUT), numbers[0] * (1 + ABOUT)))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from ..model.mechanism import MechanismKind
+from ..mechanisms import Mechanism
 from ..model.path import Path
-from ..model.wording import listed, shown
-from .reader import Reader, as_name
+from ..model.wording import shown
+from ..model.workload import Scalar
+from .reader import Reader, as_name, suggest
 from .topology_file import NAME, NAME_RULE
+from .yaml_source import KeyPath
 
 AA_SUFFIX = "-aa"
 
@@ -17,7 +20,7 @@ PARTIAL_SUFFIX = ".partial"
 """What a run directory calls a trial that is not yet written; the trials of a path carry its name at their end."""
 
 
-def read_paths(reader: Reader, value: Any, mechanisms: Mapping[str, MechanismKind]) -> list[Path]:
+def read_paths(reader: Reader, value: Any, mechanisms: Mapping[str, Mechanism]) -> list[Path]:
     """Reads the mapping from names to mechanisms: `ipv4: native4`, `tunnel: {6in4: [r1, r2]}`."""
     paths: list[Path] = []
     items = reader.mapping(("paths",), value, "paths")
@@ -42,18 +45,10 @@ def aa_path(baseline: Path, taken: set[str]) -> Path:
     name = baseline.name + AA_SUFFIX
     while name in taken:
         name += AA_SUFFIX
-    return Path(
-        name=name,
-        mechanism=baseline.mechanism,
-        family=baseline.family,
-        nodes=baseline.nodes,
-        engine=baseline.engine,
-        options=baseline.options,
-        aa_of=baseline.name,
-    )
+    return replace(baseline, name=name, aa_of=baseline.name)
 
 
-def _read_path(reader: Reader, name: str, item: Any, mechanisms: Mapping[str, MechanismKind]) -> Path | None:
+def _read_path(reader: Reader, name: str, item: Any, mechanisms: Mapping[str, Mechanism]) -> Path | None:
     place = ("paths", name)
     options: dict[str, Any] = {}
     mechanism = item
@@ -69,26 +64,57 @@ def _read_path(reader: Reader, name: str, item: Any, mechanisms: Mapping[str, Me
     if reader.one_of(place, mechanism, "mechanism", mechanisms) is None:
         return None
     kind = mechanisms[mechanism]
-    nodes = options.pop("nodes", [])
-    nodes = nodes if isinstance(nodes, list) else [nodes]
-    least, most = kind.node_count
-    if not least <= len(nodes) <= most:
-        wanted = "no nodes" if most == 0 else f"{least} nodes" if least == most else f"{least} to {most} nodes"
-        reader.problem(place, f"{mechanism} is installed on {wanted}, not {len(nodes)}")
-        return None
-    engine = None
-    if "engine" in options:
+    nodes = _read_nodes(reader, place, kind, options.pop("nodes", []))
+    engine, wants_engine = None, "engine" in options
+    if wants_engine:
         engine = reader.one_of(place, options.pop("engine"), f"engine of {mechanism}", kind.engines)
-        if engine is None:
-            return None
-    if options and most == 0:
-        reader.problem(place, f"{mechanism} takes no options; leave {listed(options)} out")
+    read = _read_options(reader, place, kind, options)
+    if nodes is None or read is None or (wants_engine and engine is None):
         return None
     return Path(
         name=name,
         mechanism=mechanism,
-        family=kind.family,
-        nodes=tuple(name if isinstance(name, str) else shown(name) for name in map(as_name, nodes)),
+        family=kind.family(read),
+        nodes=nodes,
         engine=engine,
-        options=options,
+        options=read,
+        line=reader.source.line_of(place),
     )
+
+
+def _read_nodes(reader: Reader, place: KeyPath, kind: Mechanism, value: Any) -> tuple[str, ...] | None:
+    nodes = value if isinstance(value, list) else [value]
+    least, most = kind.node_count
+    if not least <= len(nodes) <= most:
+        wanted = "no nodes" if most == 0 else f"{least} nodes" if least == most else f"{least} to {most} nodes"
+        order = f" ({kind.node_order})" if kind.node_order else ""
+        reader.problem(place, f"{kind.name} is installed on {wanted}{order}, not {len(nodes)}")
+        return None
+    return tuple(name if isinstance(name, str) else shown(name) for name in map(as_name, nodes))
+
+
+def _read_options(
+    reader: Reader, place: KeyPath, kind: Mechanism, options: Mapping[str, Any]
+) -> dict[str, Scalar] | None:
+    """The mechanism's own, in base units; None where one is wrong."""
+    read: dict[str, Scalar] = {}
+    names = [option.name for option in kind.options]
+    for key, value in options.items():
+        option = kind.option(str(key))
+        if option is None:
+            hint = suggest(str(key), names) if names else f"{kind.name} takes no options; leave it out"
+            reader.problem(
+                _option_place(reader, place, kind, key), f"unknown option of {kind.name} {shown(key)}; {hint}"
+            )
+            continue
+        try:
+            read[key] = option.parse(value)
+        except ValueError as error:
+            reader.problem(_option_place(reader, place, kind, key), f"{key}: {error}")
+    return read if len(read) == len(options) else None
+
+
+def _option_place(reader: Reader, place: KeyPath, kind: Mechanism, key: Any) -> KeyPath:
+    """Where an option stands: below the mechanism's name, or beside the key `mechanism`."""
+    below = (*place, kind.name, key)
+    return below if below in reader.source.lines else (*place, key)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..mechanisms import Mechanism
 from ..model import units
-from ..model.mechanism import MechanismKind
 from ..model.topology import MAX_MTU, MIN_MTU_V4
 from ..model.workload import Parameter, ParameterKind, WorkloadKind
 from ..model.workloads import WORKLOADS
@@ -35,7 +35,7 @@ _UNITS: dict[str, tuple[Iterable[str], str, list[str]]] = {
 }
 
 
-def experiment_schema(mechanisms: Mapping[str, MechanismKind]) -> Schema:
+def experiment_schema(mechanisms: Mapping[str, Mechanism]) -> Schema:
     """The schema, with these mechanisms."""
     properties: dict[str, Schema] = {
         "experiment": _ref("name") | {"description": "Its name, also of the run directory."},
@@ -180,29 +180,36 @@ def _link() -> Schema:
     return _object(properties, required=("endpoints",))
 
 
-def _path(mechanisms: Mapping[str, MechanismKind]) -> Schema:
+def _path(mechanisms: Mapping[str, Mechanism]) -> Schema:
     bare = [name for name, kind in mechanisms.items() if kind.node_count[0] == 0]
     by_name = {name: {**_arguments(kind), "description": kind.doc} for name, kind in mechanisms.items()}
     engines = sorted({engine for kind in mechanisms.values() for engine in kind.engines})
-    long = {
-        "type": "object",
-        "properties": {"mechanism": {"enum": list(mechanisms)}, "nodes": _nodes(), "engine": {"enum": engines}},
-        "required": ["mechanism"],
-    }
+    options: dict[str, Schema] = {option.name: {} for kind in mechanisms.values() for option in kind.options}
+    long = _object(
+        {"mechanism": {"enum": list(mechanisms)}, "nodes": _nodes(), "engine": {"enum": engines}, **options},
+        required=("mechanism",),
+    )
     short = _object(by_name) | {"minProperties": 1, "maxProperties": 1}
     return {"anyOf": [{"enum": bare}, short, long]}
 
 
-def _arguments(kind: MechanismKind) -> Schema:
+def _arguments(kind: Mechanism) -> Schema:
     """What stands behind a mechanism's name: nothing, its nodes, or nodes, engine and options."""
     properties: dict[str, Schema] = {"nodes": _nodes(), "engine": {"enum": list(kind.engines)}}
     most = kind.node_count[1]
-    options = _object(properties) if most == 0 else {"type": "object", "properties": properties}
-    return {"anyOf": [{"type": "null"}, {**_nodes(), "maxItems": most}, options]}
+    properties |= {option.name: _option(option) for option in kind.options}
+    bare = [_ref("name")] if kind.node_count[0] == 1 else []
+    return {"anyOf": [{"type": "null"}, *bare, {**_nodes(kind.node_order), "maxItems": most}, _object(properties)]}
 
 
-def _nodes() -> Schema:
-    return {"type": "array", "items": _ref("name"), "description": "The nodes that it is installed on."}
+def _option(option: Parameter) -> Schema:
+    default = "" if option.default is None else f"; unless given: {option.default}"
+    return {**_value(option), "description": f"{option.doc}{default}"}
+
+
+def _nodes(order: str = "") -> Schema:
+    words = f": {order}" if order else ""
+    return {"type": "array", "items": _ref("name"), "description": f"The nodes that it is installed on{words}."}
 
 
 def _workload() -> Schema:
@@ -233,6 +240,8 @@ def _value(parameter: Parameter) -> Schema:
         return _integer(int(parameter.minimum or 0), int(parameter.maximum or MAX_SEED))
     if kind == "choice":
         return {"enum": list(parameter.choices)}
+    if kind == "ipv6-prefix":
+        return {"type": "string", "pattern": r"^[0-9A-Fa-f:.]+/[0-9]+$"}
     if kind == "rate":
         return {"anyOf": [_ref("rate"), _ref("packet-rate")]}
     return _ref(kind)

@@ -89,6 +89,7 @@ def _page(run: Run, analysis: Analysis) -> dict[str, Any]:
         "margin": f"{100 * statistics.margin:g} %",
         "claims": analysis.claims,
         "published": tables.published_table(analysis.published, statistics.confidence) if analysis.published else None,
+        "paper_tables": [(tables.paper_table(table), table.note) for table in analysis.tables],
         "trials": trials,
         "noise": [
             (words.workload_title(floor.workload), words.metric_label(floor.metric), floor)

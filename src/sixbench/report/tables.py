@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from ..model.finding import Analysis, ClaimResult, Finding, PublishedComparison
+from ..model.finding import Analysis, ClaimResult, ComparedTable, Finding, PublishedComparison
 from . import rows, words
 from .rows import Group
 from .validity import Trials
@@ -153,6 +153,49 @@ def published_table(published: list[PublishedComparison], confidence: float) -> 
     return _without_empty(Table(title="Published values beside ours", columns=columns, rows=made))
 
 
+def paper_table(table: ComparedTable, *, paired: bool = False) -> Table:
+    """A paper's table in its own columns; beside each of them that compares, ours in the same unit.
+
+    `paired`: ours in the row below the paper's instead, for pages that are not so wide.
+    """
+    decimals = [
+        max((_decimals(row[index]) for row in table.rows), default=0) if column.is_compared else 0
+        for index, column in enumerate(table.columns)
+    ]
+    headings = [f"{c.heading} ({c.unit})" if c.unit and c.unit not in c.heading else c.heading for c in table.columns]
+    columns, made = [], []
+    if paired:
+        columns = [Column(name="of"), *(Column(name=heading, align="right") for heading in headings)]
+    else:
+        for heading, column in zip(headings, table.columns, strict=True):
+            columns += [Column(name=heading, align="right")]
+            columns += [Column(name="ours", align="right")] * column.is_compared
+    for row, ours in zip(table.rows, table.ours, strict=True):
+        theirs = [words.MISSING if cell is None else _printed(cell) for cell in row]
+        own = [
+            (words.MISSING if cell is None else f"{cell:.{places}f}".replace("-", words.MINUS))
+            if column.is_compared
+            else ""
+            for cell, places, column in zip(ours, decimals, table.columns, strict=True)
+        ]
+        if paired:
+            made += [["paper", *theirs], ["ours", *own]]
+            continue
+        cells = []
+        for index, column in enumerate(table.columns):
+            cells += [theirs[index], own[index]] if column.is_compared else [theirs[index]]
+        made.append(cells)
+    return Table(title=f"{table.name}: {table.title}", columns=columns, rows=made)
+
+
+def _printed(value: float) -> str:
+    return f"{value:.10g}".replace("-", words.MINUS)
+
+
+def _decimals(value: float | None) -> int:
+    return 0 if value is None else len(_printed(value).partition(".")[2])
+
+
 def against_published(item: PublishedComparison) -> str:
     """How far our value is from the paper's: in percent of it, or in percentage points where both are shares."""
     ours, base = words.finite(item.ours), words.finite(item.published)
@@ -188,6 +231,7 @@ def all_tables(analysis: Analysis, trials: Trials, confidence: float) -> list[Ta
         found.append(claims_table(analysis.claims))
     if analysis.published:
         found.append(published_table(analysis.published, confidence))
+    found += [paper_table(table) for table in analysis.tables]
     if trials.reasons:
         found.append(reasons_table(trials))
     return found

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..model.finding import Analysis, ClaimResult, Finding, PublishedComparison
+from ..model.finding import Analysis, ClaimResult, ComparedTable, Finding, PublishedComparison
 from ..store import Run
 from . import answers, facts, rows, tables, validity, words
 
@@ -92,6 +92,8 @@ def _write(console: Console, run: Run, analysis: Analysis, *, everything: bool) 
     _reasons(console, trials)
     _claims(console, analysis.claims)
     _published(console, analysis.published)
+    for compared in analysis.tables:
+        _in_own_columns(console, compared)
 
 
 def _chosen(analysis: Analysis, *, everything: bool) -> tuple[list[Finding], int]:
@@ -254,6 +256,21 @@ def _published(console: Console, published: list[PublishedComparison]) -> None:
         what = words.one_line(f"{item.what} ({item.source})")
         values = (words.quantity(item.published, item.unit), words.quantity(item.ours, item.unit))
         table.add_row(*values, tables.against_published(item), Text(what))
+    console.print(table)
+
+
+def _in_own_columns(console: Console, compared: ComparedTable) -> None:
+    """A paper's table, ours in the line below each of its own."""
+    made = tables.paper_table(compared, paired=True)
+    console.print()
+    _paragraph(console, words.one_line(made.title), "bold")
+    if compared.note:
+        _paragraph(console, compared.note, "")
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
+    for column in made.columns:
+        table.add_column(words.one_line(column.name), justify=column.align, vertical="bottom", overflow="fold")
+    for row in made.rows:
+        table.add_row(*(Text(cell, style="" if row[0] == "paper" else "cyan") for cell in row))
     console.print(table)
 
 

@@ -1,20 +1,18 @@
-"""What proves that a trial took its path: packets captured on the middle link, and counters of the nodes passed."""
+"""What proves that a trial took its path: packets captured on every link that it crosses, counters of the nodes
+passed, and counters of the tunnels' ends."""
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..model.mechanism import MechanismKind
-from ..model.topology import Interface, Link, Topology
+from ..model.network import Network, Segment
+from ..model.topology import Interface, Link
 from ..model.workload import Traffic
 
-CAPTURE_PACKETS = 64
-CAPTURE_SNAPLEN_BYTES = 128
 SHOWN_PACKETS = 4
-"""So many packets are kept in the record as decoded headers; the pcap has all."""
+"""So many packets of each link are kept in the record as decoded headers; the capture has all."""
 
 BACKGROUND_PACKETS = 100
 """So many packets of the other family may pass a node in a trial without meaning anything: neighbour discovery, MLD,
@@ -22,24 +20,42 @@ address resolution."""
 
 IP_LAYERS = ("ipv4", "ipv6")
 
+STACK_LAYERS = (*IP_LAYERS, "gre", "vxlan")
+"""The headers that tell paths apart."""
+
 LINK_ICMPV6_TYPES = frozenset({*range(130, 138), 143})
 """Multicast listener discovery (RFC 2710, RFC 3810), neighbour discovery (RFC 4861 section 4). The kernel sends them
 when its timers say so: for a neighbour of an earlier trial in the midst of a later one."""
 
+IGMP = 2
+
+ERROR_TYPES = {"icmp": frozenset({3, 11, 12}), "icmpv6": frozenset({1, 2, 3, 4})}
+"""RFC 792, RFC 4443 section 3: what a carrier answers to packets that it does not carry, outside the tunnel."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Viewpoint:
-    """Where a trial is observed: one end of the middle link of the route.
+    """Where a trial is observed on a link: at one end of it, a router's where there is one.
 
     Attributes:
-        link: the middle link.
-        end: the observing end; a router's where there is one.
+        segment: the link as the path's packets cross it.
+        end: the observing end.
         towards_server: whether packets from client to server leave through it (else they arrive through it).
     """
 
-    link: Link
+    segment: Segment
     end: Interface
     towards_server: bool
+
+    @property
+    def link(self) -> Link:
+        """The link."""
+        return self.segment.link
+
+    @property
+    def claimed(self) -> str:
+        """The headers that the path claims there, such as `ipv6 in ipv4`."""
+        return " in ".join(name for name in reversed(self.segment.headers) if name in STACK_LAYERS)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,25 +66,27 @@ class Judgement:
     invalid: list[str] = field(default_factory=list)
 
 
-def viewpoint(topology: Topology, client: str, server: str) -> Viewpoint:
-    """The middle link of the route, seen from a router if one is at its ends."""
-    route = topology.route(client, server)
-    assert route, "an experiment whose hosts are not connected is refused when it is read"
-    index = (len(route) - 1) // 2
-    link = route[index]
-    near = client
-    for passed in route[:index]:
-        near = passed.other_end(near).node
-    near_end, far_end = link.end_of(near), link.other_end(near)
-    if topology.nodes[far_end.node].kind == "router" or topology.nodes[near_end.node].kind == "host":
-        return Viewpoint(link=link, end=far_end, towards_server=False)
-    return Viewpoint(link=link, end=near_end, towards_server=True)
+def viewpoints(network: Network, client: str, server: str) -> list[Viewpoint]:
+    """Every link of the way from client to server, in order."""
+    found = []
+    for segment in network.segments(client, server):
+        near_end, far_end = segment.link.end_of(segment.near), segment.link.other_end(segment.near)
+        kinds = {end.node: network.topology.nodes[end.node].kind for end in (near_end, far_end)}
+        at_far = kinds[far_end.node] == "router" or kinds[near_end.node] == "host"
+        found.append(Viewpoint(segment=segment, end=far_end if at_far else near_end, towards_server=not at_far))
+    return found
+
+
+def middle_of(views: Sequence[Viewpoint]) -> int:
+    """Where packets carry most headers; of several such links the one nearest to the middle of the way, and of two of
+    these the first."""
+    middle = (len(views) - 1) / 2
+    return min(range(len(views)), key=lambda index: (-len(views[index].segment.headers), abs(index - middle), index))
 
 
 def judge(
-    view: Viewpoint,
-    mechanism: MechanismKind,
-    capture: Mapping[str, Any],
+    views: Sequence[Viewpoint],
+    captures: Sequence[Mapping[str, Any]],
     before: Mapping[str, Mapping[str, Any]],
     after: Mapping[str, Mapping[str, Any]],
     traffic: Traffic,
@@ -76,50 +94,27 @@ def judge(
     """Holds what was seen against what the path claims.
 
     Args:
-        capture: the agent's answer to `capture-stop`.
+        captures: the agents' answers to `capture-stop`, one for each link.
         before, after: counters of the nodes on the way, by node.
-        traffic: what must have crossed the link.
+        traffic: what must have crossed the links.
     """
-    invalid: list[str] = []
-    packets = capture.get("packets") or []
-    stacks: dict[str, int] = {}
-    largest = 0
-    for packet in packets:
-        layers = [layer for layer in packet["layers"] if layer["kind"] in IP_LAYERS]
-        if layers and not _keeps_the_link_going(packet["layers"]):
-            stack = " in ".join(layer["kind"] for layer in reversed(layers))
-            stacks[stack] = stacks.get(stack, 0) + 1
-            largest = max(largest, int(layers[0].get("total_bytes") or 0))
-    claimed = " in ".join(reversed(mechanism.layers))
-    place = f"on {view.link.name} at {view.end.node}"
-    if not stacks:
-        invalid.append(f"no packet of the trial was seen {place}")
-    for stack, count in stacks.items():
-        if stack != claimed:
-            invalid.append(
-                f"{count} of {len(packets)} packets seen {place} were {stack}, where {mechanism.name} claims {claimed}"
-            )
-    if largest > view.link.mtu_bytes and not view.link.offload_on:
-        invalid.append(f"a packet of {largest} bytes was seen {place}, whose MTU is {view.link.mtu_bytes}")
     deltas = {node: _delta(before[node], after[node]) for node in after if node in before}
-    invalid += _count_checks(view, mechanism, deltas, traffic)
+    invalid: list[str] = []
+    segments = []
+    for view, capture in zip(views, captures, strict=True):
+        segments.append(_segment(view, capture, invalid))
+        invalid += _count_checks(view, deltas, traffic)
+    invalid += _family_checks(views, deltas)
+    middle = middle_of(views)
+    families = {
+        kind: sum(count for stack, count in segments[middle]["stacks"].items() if stack.split(" in ")[0] == kind)
+        for kind in IP_LAYERS
+    }
     return Judgement(
         evidence={
-            "link": view.link.name,
-            "node": view.end.node,
-            "interface": view.end.name,
-            "claimed": claimed,
-            "stacks": stacks,
-            "families": {
-                kind: sum(count for stack, count in stacks.items() if stack.endswith(kind)) for kind in IP_LAYERS
-            },
-            "captured_packets": len(packets),
-            "capture_dropped": capture.get("dropped"),
-            "max_ip_bytes": largest or None,
-            "packets": [
-                {"wire_bytes": packet["wire_bytes"], "layers": packet["layers"]}
-                for packet in _largest_first(packets)[:SHOWN_PACKETS]
-            ],
+            "segments": segments,
+            "middle": middle,
+            "families": families,
             "payload_bytes": {"forward": traffic.forward_payload_bytes, "reverse": traffic.reverse_payload_bytes},
             "counters": {node: _shown(delta) for node, delta in deltas.items()},
         },
@@ -127,28 +122,81 @@ def judge(
     )
 
 
+def _segment(view: Viewpoint, capture: Mapping[str, Any], invalid: list[str]) -> dict[str, Any]:
+    """What was seen on a link; what is wrong with it is added to `invalid`."""
+    packets = capture.get("packets") or []
+    stacks: dict[str, int] = {}
+    errors: dict[str, int] = {}
+    outer: dict[str, int] = {}
+    largest = 0
+    claimed = view.claimed
+    place = f"on {view.link.name} at {view.end.node}"
+    for packet in packets:
+        layers = [layer for layer in packet["layers"] if layer["kind"] in STACK_LAYERS]
+        if not layers or _keeps_the_link_going(packet["layers"]):
+            continue
+        error = _error(packet["layers"]) if len(layers) < len(view.segment.headers) else None
+        if error is not None:
+            errors[error] = errors.get(error, 0) + 1
+            continue
+        stack = " in ".join(layer["kind"] for layer in reversed(layers))
+        if _is_later_fragment(packet["layers"]) and f"{claimed} in ".endswith(f" {stack} in "):
+            stack = f"fragment of {claimed}"
+        stacks[stack] = stacks.get(stack, 0) + 1
+        largest = max(largest, int(layers[0].get("total_bytes") or 0))
+        if layers[0].get("source"):
+            pair = f"{layers[0]['source']} > {layers[0].get('destination')}"
+            outer[pair] = outer.get(pair, 0) + 1
+    if not stacks:
+        invalid.append(f"no packet of the trial was seen {place}")
+    for stack, count in stacks.items():
+        if stack not in (claimed, f"fragment of {claimed}"):
+            invalid.append(
+                f"{count} of {len(packets)} packets seen {place} were {stack}, where the path claims {claimed}"
+            )
+    if largest > view.link.mtu_bytes and not view.link.offload_on:
+        invalid.append(f"a packet of {largest} bytes was seen {place}, whose MTU is {view.link.mtu_bytes}")
+    return {
+        "link": view.link.name,
+        "node": view.end.node,
+        "interface": view.end.name,
+        "claimed": claimed,
+        "stacks": stacks,
+        "outer": outer,
+        "errors": errors,
+        "captured_packets": len(packets),
+        "capture_dropped": capture.get("dropped"),
+        "max_ip_bytes": largest or None,
+        "packets": [
+            {"wire_bytes": packet["wire_bytes"], "layers": packet["layers"]}
+            for packet in _largest_first(packets)[:SHOWN_PACKETS]
+        ],
+    }
+
+
 def _keeps_the_link_going(layers: list[Mapping[str, Any]]) -> bool:
-    """Whether a packet is neighbour or multicast listener discovery, which says nothing of the trial's path."""
+    """Whether a packet is neighbour or multicast listener discovery, or IGMP, which say nothing of the trial's path."""
     outermost = [layer for layer in layers if layer["kind"] != "ethernet"][:2]
     kinds = [layer["kind"] for layer in outermost]
-    return kinds == ["ipv6", "icmpv6"] and outermost[1].get("type") in LINK_ICMPV6_TYPES
+    if kinds == ["ipv6", "icmpv6"]:
+        return outermost[1].get("type") in LINK_ICMPV6_TYPES
+    return kinds[:1] == ["ipv4"] and outermost[0].get("protocol") == IGMP
 
 
-def to_pcap(packets: list[Mapping[str, Any]]) -> bytes:
-    """The captured headers as a pcap file (nanoseconds, Ethernet), which tcpdump and tshark read."""
-    content = bytearray(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 1))
-    for packet in packets:
-        data = bytes.fromhex(packet["data"])
-        seconds, nanoseconds = divmod(int(packet.get("realtime_ns", 0)), 10**9)
-        content += struct.pack(
-            "<IIII", seconds & 0xFFFFFFFF, nanoseconds, len(data), max(int(packet["wire_bytes"]), len(data))
-        )
-        content += data
-    return bytes(content)
+def _error(layers: list[Mapping[str, Any]]) -> str | None:
+    """An ICMP error that is in no tunnel, such as `icmp 3/4`."""
+    outermost = [layer for layer in layers if layer["kind"] != "ethernet"][:2]
+    if len(outermost) < 2 or outermost[1].get("type") not in ERROR_TYPES.get(outermost[1]["kind"], ()):
+        return None
+    return f"{outermost[1]['kind']} {outermost[1]['type']}/{outermost[1].get('code')}"
+
+
+def _is_later_fragment(layers: list[Mapping[str, Any]]) -> bool:
+    return bool(layers) and layers[-1]["kind"] == "fragment-data"
 
 
 def link_traffic(view: Viewpoint, before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[int, int] | None:
-    """Packets and bytes that crossed the middle link, both ways; None where they are not known."""
+    """Packets and bytes that crossed a link, both ways; None where they are not known."""
     if view.end.node not in before or view.end.node not in after:
         return None
     delta = _delta(before[view.end.node], after[view.end.node])["interfaces"].get(view.end.name)
@@ -157,7 +205,7 @@ def link_traffic(view: Viewpoint, before: Mapping[str, Any], after: Mapping[str,
     return int(delta["rx_packets"] + delta["tx_packets"]), int(delta["rx_bytes"] + delta["tx_bytes"])
 
 
-def _count_checks(view: Viewpoint, mechanism: MechanismKind, deltas: Mapping[str, Any], traffic: Traffic) -> list[str]:
+def _count_checks(view: Viewpoint, deltas: Mapping[str, Any], traffic: Traffic) -> list[str]:
     wrong = []
     here = deltas.get(view.end.node)
     interface = here and here["interfaces"].get(view.end.name)
@@ -183,12 +231,29 @@ def _count_checks(view: Viewpoint, mechanism: MechanismKind, deltas: Mapping[str
             f"{traffic.forward_datagrams} datagrams arrived, "
             f"but only {interface[f'{forward}_packets']} packets crossed {view.link.name}"
         )
-    outer = mechanism.layers[0]
-    for kind, group in (("ipv4", "Ip"), ("ipv6", "Ip6")):
-        seen = here["snmp"].get(group, {}).get("InReceives", 0)
-        if kind not in mechanism.layers and seen > BACKGROUND_PACKETS + interface["rx_packets"] // 20:
-            wrong.append(f"{view.end.node} received {seen} {kind} packets during a trial over {outer}")
     return wrong
+
+
+def _family_checks(views: Sequence[Viewpoint], deltas: Mapping[str, Any]) -> list[str]:
+    """A node that only sees one family of packets on this path must not have received many of the other."""
+    wrong = []
+    for view in views:
+        here = deltas.get(view.end.node)
+        interface = here and here["interfaces"].get(view.end.name)
+        claimed = {
+            name
+            for other in views
+            if view.end.node in (other.segment.near, other.segment.far)
+            for name in other.segment.headers
+        }
+        for kind, group in (("ipv4", "Ip"), ("ipv6", "Ip6")):
+            if not here or not interface or kind in claimed:
+                continue
+            seen = here["snmp"].get(group, {}).get("InReceives", 0)
+            if seen > BACKGROUND_PACKETS + interface["rx_packets"] // 20:
+                over = " and ".join(name for name in IP_LAYERS if name in claimed)
+                wrong.append(f"{view.end.node} received {seen} {kind} packets during a trial over {over}")
+    return list(dict.fromkeys(wrong))
 
 
 def _delta(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:

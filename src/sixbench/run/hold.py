@@ -9,21 +9,29 @@ from collections.abc import Callable
 from ..agent import AgentHub, find_agent
 from ..lab import registry
 from ..lab.privileges import in_user_namespace
-from ..model.topology import Topology
+from ..model.network import Blueprint
+from ..model.path import Path
+from .engines import choose_engine
 from .laboratory import Laboratory
 from .needs import check_links, check_programs
 
 
-def hold(topology: Topology, name: str, ready: Callable[[], None]) -> None:
-    """Builds a network, calls `ready`, and keeps it up until SIGTERM, SIGINT or SIGHUP. Raises what building raises."""
+def hold(blueprint: Blueprint, name: str, ready: Callable[[], None], path: Path | None = None, file: str = "") -> None:
+    """Builds a network, calls `ready`, and keeps it up until SIGTERM, SIGINT or SIGHUP. Raises what building raises.
+
+    Args:
+        path: what is installed in it; None: nothing.
+        file: where the path is written, for messages.
+    """
     check_programs()
     with AgentHub(find_agent()) as hub:
         probe = hub.start(["probe"])["probe"]
         try:
-            check_links(probe, [topology])
+            check_links(probe, [blueprint.topology])
+            engine = "kernel" if path is None else choose_engine(probe, path, blueprint, file)
         finally:
             hub.stop([probe])
-        laboratory = Laboratory(hub, topology)
+        laboratory = Laboratory(hub, blueprint, engine)
         signals = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
         signal.pthread_sigmask(signal.SIG_BLOCK, signals)
         registry.save(_record(laboratory, name))

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from concurrent.futures import Future
+from itertools import count
 from typing import Any
 
 from ..agent import Agent, AgentHub
-from ..lab.build import Completed, build
+from ..lab.build import Completed, Undo, build_path
+from ..mechanisms import MECHANISMS, install
 from ..model.errors import AgentError, LabError
-from ..model.topology import Topology
+from ..model.experiment import Experiment
+from ..model.network import Blueprint, Ends, Network
+from ..model.path import Path
 
-MAX_LABORATORIES = 6
-"""So many networks of one experiment are kept up at a time; an idle one costs nothing but memory."""
+MAX_NODES_UP = 128
+"""So many nodes of one experiment are kept up at a time, unless one network has more; an idle one costs nothing but
+memory."""
+
+UNDO_TIMEOUT_S = 5.0
+
+_NUMBERS = count()
 
 
 class AgentNode:
@@ -48,102 +58,116 @@ class AgentNode:
         """Writes settings in the node."""
         return self.agent.submit("sysctl", set=dict(values))
 
+    def request(self, op: str, fields: Mapping[str, Any]) -> Future[dict[str, Any]]:
+        """Asks the agent for what no command does."""
+        return self.agent.submit(op, **fields)
+
 
 class Laboratory:
-    """One network, up until it is closed."""
+    """One network with one path installed, up until it is closed."""
 
-    def __init__(self, hub: AgentHub, topology: Topology) -> None:
+    def __init__(self, hub: AgentHub, network: Blueprint, engine: str = "kernel") -> None:
         """Starts the agents and builds; leaves nothing behind where it raises `LabError`, `AgentError` or
         `CapabilityError`."""
         self._hub = hub
-        self.topology = topology
+        self.number = next(_NUMBERS)
+        self.topology = network.topology
+        self.engine = engine
+        self._undo: list[Undo] = []
         started_ns = time.monotonic_ns()
-        self.agents = hub.start(list(topology.nodes))
+        self.agents = hub.start(list(network.topology.nodes))
         try:
-            build(topology, {name: AgentNode(agent) for name, agent in self.agents.items()})
+            nodes = {name: AgentNode(agent) for name, agent in self.agents.items()}
+            self.install_ns, self._undo = build_path(network, engine, nodes)
         except BaseException:
             self.close()
             raise
-        self.build_ns = time.monotonic_ns() - started_ns
+        self.build_ns = time.monotonic_ns() - started_ns - self.install_ns
 
     @property
     def alive(self) -> bool:
         """Whether every node is still held."""
         return all(agent.alive for agent in self.agents.values())
 
-    def check_reachable(self, client: str, server: str, families: set[int]) -> None:
-        """One echo each way of each family: proves the routes, and resolves the neighbours. Raises `LabError`."""
-        for family in sorted(families):
-            source, destination = end_addresses(self.topology, client, server, family)
-            try:
-                result = self.agents[client].call(
-                    "run",
-                    session=f"reach-{family}",
-                    workload="ping",
-                    address=source,
-                    peer=destination,
-                    port=0,
-                    token="00" * 16,
-                    params={"count": 3, "interval_ns": 1_000_000, "timeout_ns": 5_000_000_000},
-                )
-            except AgentError as error:
-                raise LabError(f"checking that {client} reaches {server} over IPv{family}: {error}") from error
-            if not result["received"]:
-                raise LabError(
-                    f"the network is up, but {client} ({source}) gets no answer "
-                    f"from {server} ({destination}) over IPv{family}"
-                )
+    def check_reachable(self, client: str, server: str, ends: Ends) -> None:
+        """An echo from client to server and back: proves the routes, and resolves the neighbours. Raises `LabError`."""
+        try:
+            result = self.agents[client].call(
+                "run",
+                session="reach",
+                workload="ping",
+                address=str(ends.client),
+                peer=str(ends.server),
+                port=0,
+                token="00" * 16,
+                params={"count": 3, "interval_ns": 1_000_000, "timeout_ns": 5_000_000_000},
+            )
+        except AgentError as error:
+            raise LabError(f"checking that {client} reaches {server} over IPv{ends.family}: {error}") from error
+        if not result["received"]:
+            raise LabError(
+                f"the network is up, but {client} ({ends.client}) gets no answer "
+                f"from {server} ({ends.server}) over IPv{ends.family}"
+            )
 
     def close(self) -> None:
-        """Ends the agents; the kernel takes the network with them."""
+        """Gives back what was asked for, and ends the agents; the kernel takes the network with them."""
+        for undo in self._undo:
+            with contextlib.suppress(AgentError):
+                self.agents[undo.node].call(undo.op, timeout_s=UNDO_TIMEOUT_S, **undo.fields)
+        self._undo = []
         self._hub.stop(list(self.agents.values()))
 
 
-def end_addresses(topology: Topology, client: str, server: str, family: int) -> tuple[str, str]:
-    """The addresses that client and server use: those of their links on the route between them. Raises `LabError`."""
-    route = topology.route(client, server)
-    if not route:
-        raise LabError(f"no way leads from {client} to {server}")
-    ends = (route[0].end_of(client), route[-1].end_of(server))
-    addresses = []
-    for end in ends:
-        address = end.ipv4 if family == 4 else end.ipv6
-        if address is None:
-            raise LabError(f"{end.name} of {end.node} has no IPv{family} address")
-        addresses.append(str(address.ip))
-    return addresses[0], addresses[1]
-
-
 class Laboratories:
-    """The networks of one experiment, built when first needed, the least recently used taken down beyond a limit."""
+    """The networks of one experiment, built when first needed, the least recently used taken down beyond a limit.
 
-    def __init__(
-        self, hub: AgentHub, topologies: tuple[Topology, ...], between: tuple[str, str], families: set[int]
-    ) -> None:
+    Paths share a network where theirs are the same: IPv4 and IPv6 from end to end do.
+    """
+
+    def __init__(self, hub: AgentHub, experiment: Experiment) -> None:
         self._hub = hub
-        self._topologies = topologies
-        self._between = between
-        self._families = families
-        self._up: OrderedDict[int, Laboratory] = OrderedDict()
+        self._experiment = experiment
+        self._up: OrderedDict[tuple[object, ...], Laboratory] = OrderedDict()
+        self._networks: dict[tuple[str, int], Network] = {}
+        self._reached: set[tuple[int, str]] = set()
         self.build_ns: list[int] = []
+        self.install_ns: dict[str, list[int]] = {}
 
-    def get(self, index: int) -> Laboratory:
-        """The network of that index, built anew if one of its agents has died."""
-        laboratory = self._up.pop(index, None)
+    def get(self, path: Path, index: int) -> tuple[Laboratory, Network]:
+        """The network of that index with the path installed, built anew if one of its agents has died; and what the
+        path's own network is, whose ends may differ where a network is shared."""
+        network = self._networks.get((path.name, index))
+        if network is None:
+            network = install(path, self._experiment.topologies[index], self._experiment.between)
+            self._networks[path.name, index] = network
+        key: tuple[object, ...] = (index,)
+        if network.tunnels:
+            key = (index, path.mechanism, path.nodes, path.engine, *sorted(path.options.items()))
+        laboratory = self._up.pop(key, None)
         if laboratory is not None and not laboratory.alive:
             laboratory.close()
             laboratory = None
         if laboratory is None:
-            while len(self._up) >= MAX_LABORATORIES:
-                self._up.popitem(last=False)[1].close()
-            laboratory = Laboratory(self._hub, self._topologies[index])
-            self.build_ns.append(laboratory.build_ns)
+            laboratory = self._built(path, network)
+        self._up[key] = laboratory
+        if (laboratory.number, path.name) not in self._reached:
             try:
-                laboratory.check_reachable(*self._between, self._families)
+                laboratory.check_reachable(*self._experiment.between, network.ends)
             except BaseException:
-                laboratory.close()
+                self._up.pop(key).close()
                 raise
-        self._up[index] = laboratory
+            self._reached.add((laboratory.number, path.name))
+        return laboratory, network
+
+    def _built(self, path: Path, network: Network) -> Laboratory:
+        size = len(network.topology.nodes)
+        while self._up and size + sum(len(one.agents) for one in self._up.values()) > MAX_NODES_UP:
+            self._up.popitem(last=False)[1].close()
+        laboratory = Laboratory(self._hub, network, path.engine or MECHANISMS[path.mechanism].engines[0])
+        self.build_ns.append(laboratory.build_ns)
+        if network.tunnels:
+            self.install_ns.setdefault(path.name, []).append(laboratory.install_ns)
         return laboratory
 
     def close(self) -> None:

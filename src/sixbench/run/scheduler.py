@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
-from typing import Protocol
+from typing import Any, Protocol
 
 from ..agent import AgentHub
 from ..analysis.stopping import should_stop
@@ -54,17 +54,14 @@ def run_experiment(
 ) -> RunEnd:
     """Runs what is not yet done. Raises `Interrupted` on Ctrl-C or SIGTERM (with all that is done kept), `LabError` or
     `CapabilityError` where the first network cannot be built, `WriteError` where a trial cannot be kept."""
-    families = {int(path.family) for path in experiment.paths}
-    laboratories = Laboratories(hub, experiment.topologies, experiment.between, families)
+    laboratories = Laboratories(hub, experiment)
     loop = _Loop(experiment, writer, done, laboratories, theory, observer)
     try:
         with _interruptible():
             loop.run()
     except BaseException as error:
         with contextlib.suppress(WriteError):
-            writer.save_manifest(
-                state="interrupted", ended_realtime_ns=time.time_ns(), lab_build_ns=_builds(writer, laboratories)
-            )
+            writer.save_manifest(state="interrupted", ended_realtime_ns=time.time_ns(), **_builds(writer, laboratories))
         if isinstance(error, KeyboardInterrupt):
             raise Interrupted(
                 f"stopped after {len(loop.records)} trials, which are kept in {writer.directory}; "
@@ -74,12 +71,17 @@ def run_experiment(
     finally:
         laboratories.close()
     state: RunState = "complete" if all(record.status != "failed" for record in loop.records) else "partial"
-    writer.save_manifest(state=state, ended_realtime_ns=time.time_ns(), lab_build_ns=_builds(writer, laboratories))
+    writer.save_manifest(state=state, ended_realtime_ns=time.time_ns(), **_builds(writer, laboratories))
     return RunEnd(state=state, trials=len(loop.records))
 
 
-def _builds(writer: RunWriter, laboratories: Laboratories) -> list[int]:
-    return [*writer.manifest.lab_build_ns, *laboratories.build_ns]
+def _builds(writer: RunWriter, laboratories: Laboratories) -> dict[str, Any]:
+    before = writer.manifest.install_ns
+    return {
+        "lab_build_ns": [*writer.manifest.lab_build_ns, *laboratories.build_ns],
+        "install_ns": before
+        | {path: [*before.get(path, []), *times] for path, times in laboratories.install_ns.items()},
+    }
 
 
 class _Loop:
@@ -126,7 +128,7 @@ class _Loop:
         combination = self.combinations[planned.combination]
         self.sequence += 1
         try:
-            laboratory = self.laboratories.get(combination.topology)
+            laboratory, network = self.laboratories.get(self.experiment.path(planned.path), combination.topology)
         except (LabError, AgentError, CapabilityError) as error:
             if not self.any_built:
                 raise
@@ -135,7 +137,16 @@ class _Loop:
             )
         self.any_built = True
         started_ns = time.monotonic_ns()
-        outcome = run_trial(self.experiment, combination, planned, laboratory, self.sequence, self.theory)
+        outcome = run_trial(
+            self.experiment,
+            combination,
+            planned,
+            laboratory,
+            network,
+            self.sequence,
+            self.theory,
+            self.writer.manifest.capture,
+        )
         measuring_ns = expected_ns(combination.workload.params)
         if measuring_ns is not None and outcome.record.status != "failed":
             self.overhead_ns += 0.2 * (time.monotonic_ns() - started_ns - measuring_ns - self.overhead_ns)

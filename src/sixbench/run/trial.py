@@ -6,31 +6,25 @@ import contextlib
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..agent import Agent
-from ..lab.mechanisms import MECHANISMS
+from ..mechanisms import MECHANISMS
 from ..model.errors import AgentError, LabError
 from ..model.experiment import Combination, Experiment, PlannedTrial
+from ..model.network import Network
 from ..model.path import Path
 from ..model.topology import Topology
 from ..model.trial import Status, TrialRecord
 from ..model.workload import Measured, Scalar, WorkloadKind
 from ..model.workloads import WORKLOADS
 from .cpu import agent_cores, busy_ns, clock_step_ns, core_shares, find_span, machine_cores
-from .evidence import (
-    CAPTURE_PACKETS,
-    CAPTURE_SNAPLEN_BYTES,
-    Judgement,
-    Viewpoint,
-    judge,
-    link_traffic,
-    to_pcap,
-    viewpoint,
-)
-from .laboratory import Laboratory, end_addresses
+from .evidence import Judgement, Viewpoint, judge, link_traffic, middle_of, viewpoints
+from .laboratory import Laboratory
+from .pcapng import to_pcapng
+from .tunnel_evidence import check_tunnels, drop_notes, program_times, tunnel_evidence
 
 GRACE_NS = 15 * 10**9
 """How long a trial of a given duration may take beyond it before it counts as failed."""
@@ -45,6 +39,16 @@ ANSWER_TIMEOUT_S = 10.0
 
 MAX_CLOCK_STEP_NS = 10 * 10**6
 """NTP may slew by 500 ppm, 2.5 ms in 5 s; a larger difference between the clocks is a step."""
+
+CAPTURE_PACKETS = 64
+CAPTURE_SNAPLEN_BYTES = 192
+"""So many packets of each link prove the path, by their headers: the deepest stack that is measured, VXLAN over IPv6
+with TCP's options, takes 186."""
+KEPT_PACKETS = 4096
+WHOLE_PACKET_BYTES = 65535
+
+PROGRAM_TIME_NS = 200_000_000
+"""For so long from the start on, the run time of BPF programs is measured: each run takes some 20 ns longer then."""
 
 SATURATED_CORE = 0.97
 PATH_LIMITED_SHARE = 0.97
@@ -66,11 +70,51 @@ class _Observed:
 
     client: dict[str, Any] = field(default_factory=dict)
     server: dict[str, Any] = field(default_factory=dict)
-    capture: dict[str, Any] = field(default_factory=dict)
+    captures: list[dict[str, Any]] = field(default_factory=list)
+    tunnels_before: dict[str, Any] = field(default_factory=dict)
+    tunnels_after: dict[str, Any] = field(default_factory=dict)
+    programs_from: dict[str, Any] = field(default_factory=dict)
+    programs_to: dict[str, Any] = field(default_factory=dict)
     before: dict[str, Any] = field(default_factory=dict)
     after: dict[str, Any] = field(default_factory=dict)
     cpu_before: dict[str, Any] = field(default_factory=dict)
     cpu_after: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Setting:
+    """Where a trial takes place.
+
+    Attributes:
+        views: where it is observed, from client to server.
+        is_bpf: whether programs of ours carry it.
+        keeps_packets: whether the packets of every link are kept.
+    """
+
+    laboratory: Laboratory
+    network: Network
+    between: tuple[str, str]
+    views: list[Viewpoint]
+    is_bpf: bool
+    keeps_packets: bool
+
+    @property
+    def snaplen_bytes(self) -> int:
+        """How much of each packet is captured."""
+        return WHOLE_PACKET_BYTES if self.keeps_packets else CAPTURE_SNAPLEN_BYTES
+
+    @property
+    def watched(self) -> dict[str, Agent]:
+        """The nodes on the way, from client to server."""
+        names = [self.between[0], *(view.segment.far for view in self.views)]
+        return {name: self.laboratory.agents[name] for name in names}
+
+    @property
+    def tunnelling(self) -> dict[str, Agent]:
+        """The nodes whose agents carry tunnels themselves."""
+        if self.laboratory.engine == "kernel":
+            return {}
+        return {name: self.laboratory.agents[name] for name in self.network.encapsulators()}
 
 
 Theory = Callable[[str, Mapping[str, Scalar], Path, Topology, tuple[str, str]], dict[str, float]]
@@ -82,23 +126,38 @@ def run_trial(
     combination: Combination,
     planned: PlannedTrial,
     laboratory: Laboratory,
+    network: Network,
     sequence: int,
     theory: Theory,
+    keeps_packets: bool = False,
 ) -> Outcome:
-    """Runs one trial to its record: `ok`, `invalid` or `failed`. Raises only what stops the whole run: an interrupt."""
+    """Runs one trial to its record: `ok`, `invalid` or `failed`. Raises only what stops the whole run: an interrupt.
+
+    Args:
+        network: the path's own; its ends are those that the workload uses.
+        keeps_packets: whether the packets of every link are kept, whole, instead of headers of one link's.
+    """
     path = experiment.path(planned.path)
     kind = WORKLOADS[combination.workload.kind]
     params = dict(combination.workload.params)
     started_realtime_ns, started_ns = time.time_ns(), time.monotonic_ns()
     observed = _Observed()
-    view = viewpoint(laboratory.topology, *experiment.between)
+    views = viewpoints(network, *experiment.between)
+    setting = _Setting(
+        laboratory=laboratory,
+        network=network,
+        between=experiment.between,
+        views=views,
+        is_bpf=path.engine == "ebpf" and bool(network.tunnels),
+        keeps_packets=keeps_packets,
+    )
     failure: str | None = None
     try:
-        _perform(experiment, kind, params, path, planned.key, laboratory, view, observed)
+        _perform(kind, params, planned.key, setting, observed)
     except (AgentError, LabError) as error:
         failure = _with_the_dead(error, laboratory)
-    expected = theory(kind.name, params, path, laboratory.topology, experiment.between)
-    measured, judgement, status, reasons = _assess(kind, params, path, view, observed, failure)
+    expected = theory(kind.name, params, path, experiment.topologies[combination.topology], experiment.between)
+    measured, judgement, status, reasons = _assess(kind, params, setting, observed, failure)
     limited_by = _limited_by(measured, expected, observed)
     if status == "ok" and experiment.bottleneck == "path" and limited_by == "cpu":
         status = "invalid"
@@ -118,9 +177,19 @@ def run_trial(
         client=_without_series(observed.client),
         server=_without_series(observed.server),
     )
-    packets = observed.capture.get("packets") or []
-    files = {f"{view.link.name}.pcap": to_pcap(packets)} if packets else {}
-    return Outcome(record=record, series=measured.series, files=files)
+    return Outcome(record=record, series=measured.series, files=_files(setting, observed))
+
+
+def _files(setting: _Setting, observed: _Observed) -> dict[str, bytes]:
+    """The packets of the link that tells most; of all links where they are to be kept."""
+    middle = middle_of(setting.views)
+    files = {}
+    for index, (view, capture) in enumerate(zip(setting.views, observed.captures, strict=False)):
+        packets = capture.get("packets") or []
+        if packets and (setting.keeps_packets or index == middle):
+            interface = f"{view.end.name} of {view.end.node} on {view.link.name}"
+            files[f"{view.link.name}.pcapng"] = to_pcapng(packets, interface, setting.snaplen_bytes)
+    return files
 
 
 def failed_outcome(
@@ -157,54 +226,68 @@ def expected_ns(params: Mapping[str, Scalar]) -> int | None:
     return int(params["duration_ns"]) + int(params.get("warmup_ns", 0))
 
 
-def _perform(
-    experiment: Experiment,
-    kind: WorkloadKind,
-    params: dict[str, Scalar],
-    path: Path,
-    key: str,
-    laboratory: Laboratory,
-    view: Viewpoint,
-    observed: _Observed,
-) -> None:
-    client_name, server_name = experiment.between
-    client, server = laboratory.agents[client_name], laboratory.agents[server_name]
-    observer = laboratory.agents[view.end.node]
-    watched = _nodes_on_the_way(laboratory, client_name, server_name)
-    client_address, server_address = end_addresses(laboratory.topology, client_name, server_name, path.family)
-    token = secrets.token_hex(16)
+def _perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: _Setting, observed: _Observed) -> None:
+    client, server = (setting.laboratory.agents[name] for name in setting.between)
+    ends = setting.network.ends
     timed_ns = expected_ns(params)
     limit_ns = UNTIMED_LIMIT_NS if timed_ns is None else timed_ns + GRACE_NS
-
-    common = {"session": key, "workload": kind.name, "token": token, "params": params}
-
-    port = server.call("serve", timeout_s=ANSWER_TIMEOUT_S, address=server_address, peer=client_address, **common)[
-        "port"
-    ]
+    common = {"session": key, "workload": kind.name, "token": secrets.token_hex(16), "params": params}
+    serving = {"address": str(ends.server), "peer": str(ends.client_seen)}
+    port = server.call("serve", timeout_s=ANSWER_TIMEOUT_S, **serving, **common)["port"]
+    captured: list[tuple[Agent, str]] = []
     try:
-        observed.before, observed.cpu_before = _counters(watched, observer)
-        observer.call(
-            "capture-start",
-            timeout_s=ANSWER_TIMEOUT_S,
-            capture=key,
-            interface=view.end.name,
-            addresses=_all_addresses(laboratory.topology, client_name, server_name),
-            after_ns=int(params.get("warmup_ns", 0)),
-            max_packets=CAPTURE_PACKETS,
-            max_ns=limit_ns,
-            snaplen_bytes=CAPTURE_SNAPLEN_BYTES,
-        )
-        running = client.submit("run", address=client_address, peer=server_address, port=port, **common)
+        observed.tunnels_before = _tunnel_counters(setting)
+        observed.before, observed.cpu_before = _counters(setting)
+        captured = _start_captures(setting, key, int(params.get("warmup_ns", 0)), limit_ns)
+        if setting.is_bpf:
+            observed.programs_from = _tunnel_counters(setting, "start")
+        asking = {"address": str(ends.client), "peer": str(ends.server), "port": port}
+        running = client.submit("run", **asking, **common)
+        if setting.is_bpf:
+            wait([running], timeout=PROGRAM_TIME_NS / 1e9)
+            observed.programs_to = _tunnel_counters(setting, "stop")
         observed.client = _wait(client, running, key, limit_ns)
         observed.server = _finish(server, key, observed.client)
     except BaseException:
         _cancel(server, key)
         raise
     finally:
+        for agent, name in captured:
+            with contextlib.suppress(AgentError):
+                observed.captures.append(agent.call("capture-stop", timeout_s=ANSWER_TIMEOUT_S, capture=name))
         with contextlib.suppress(AgentError):
-            observed.capture = observer.call("capture-stop", timeout_s=ANSWER_TIMEOUT_S, capture=key)
-        with contextlib.suppress(AgentError):
-            observed.after, observed.cpu_after = _counters(watched, observer)
+            observed.after, observed.cpu_after = _counters(setting)
+            observed.tunnels_after = _tunnel_counters(setting)
+
+
+def _start_captures(setting: _Setting, key: str, after_ns: int, limit_ns: int) -> list[tuple[Agent, str]]:
+    addresses = _all_addresses(setting)
+    started = []
+    for index, view in enumerate(setting.views):
+        agent, name = setting.laboratory.agents[view.end.node], f"{key}-{index}"
+        agent.call(
+            "capture-start",
+            timeout_s=ANSWER_TIMEOUT_S,
+            capture=name,
+            interface=view.end.name,
+            addresses=addresses,
+            after_ns=0 if setting.keeps_packets else after_ns,
+            max_packets=KEPT_PACKETS if setting.keeps_packets else CAPTURE_PACKETS,
+            max_ns=limit_ns,
+            snaplen_bytes=setting.snaplen_bytes,
+        )
+        started.append((agent, name))
+    return started
+
+
+def _tunnel_counters(setting: _Setting, run_time: str | None = None) -> dict[str, Any]:
+    """By node and device."""
+    agents = setting.tunnelling
+    futures = {name: agent.submit("tunnel-counters", run_time=run_time) for name, agent in agents.items()}
+    return {
+        name: agents[name].wait(future, "tunnel-counters", ANSWER_TIMEOUT_S)["tunnels"]
+        for name, future in futures.items()
+    }
 
 
 def _finish(server: Agent, key: str, client_result: Mapping[str, Any]) -> dict[str, Any]:
@@ -240,43 +323,49 @@ def _with_the_dead(error: Exception, laboratory: Laboratory) -> str:
     return "; ".join(dict.fromkeys([*dead, str(error)]))
 
 
-def _counters(watched: dict[str, Agent], observer: Agent) -> tuple[dict[str, Any], dict[str, Any]]:
+def _counters(setting: _Setting) -> tuple[dict[str, Any], dict[str, Any]]:
+    watched = setting.watched
     futures = {name: agent.submit("counters") for name, agent in watched.items()}
-    cpu = observer.submit("cpu")
+    first = next(iter(watched.values()))
+    cpu = first.submit("cpu")
     return {
         name: watched[name].wait(future, "counters", ANSWER_TIMEOUT_S) for name, future in futures.items()
-    }, observer.wait(cpu, "cpu", ANSWER_TIMEOUT_S)
+    }, first.wait(cpu, "cpu", ANSWER_TIMEOUT_S)
 
 
-def _nodes_on_the_way(laboratory: Laboratory, client: str, server: str) -> dict[str, Agent]:
-    route = laboratory.topology.route(client, server) or []
-    names = [client]
-    for link in route:
-        names.append(link.other_end(names[-1]).node)
-    return {name: laboratory.agents[name] for name in names}
-
-
-def _all_addresses(topology: Topology, client: str, server: str) -> list[str]:
-    """Of both hosts and both families, so that packets of the wrong family are seen too."""
-    return [
-        str(address.ip)
-        for node in (client, server)
+def _all_addresses(setting: _Setting) -> list[str]:
+    """Of all nodes on the way and of both families, so that packets of the wrong family are seen too."""
+    topology = setting.network.topology
+    found = {
+        str(address.ip): None
+        for node in setting.watched
         for link in topology.links_of(node)
         for address in (link.end_of(node).ipv4, link.end_of(node).ipv6)
         if address is not None
-    ]
+    }
+    return list(found)
 
 
 def _assess(
-    kind: WorkloadKind, params: dict[str, Scalar], path: Path, view: Viewpoint, observed: _Observed, failure: str | None
+    kind: WorkloadKind, params: dict[str, Scalar], setting: _Setting, observed: _Observed, failure: str | None
 ) -> tuple[Measured, Judgement, Status, list[str]]:
     if failure is not None:
         return Measured(), Judgement(evidence={}), "failed", [failure]
     try:
         measured = kind.summarise(params, observed.client, observed.server)
         traffic = kind.traffic(params, observed.client, observed.server)
-        judgement = judge(view, MECHANISMS[path.mechanism], observed.capture, observed.before, observed.after, traffic)
-        _add_cpu(measured, view, observed)
+        judgement = judge(setting.views, observed.captures, observed.before, observed.after, traffic)
+        tunnels = tunnel_evidence(
+            setting.network,
+            observed.tunnels_before,
+            observed.tunnels_after,
+            {node: kept["interfaces"] for node, kept in judgement.evidence["counters"].items()},
+        )
+        judgement.evidence["tunnels"] = tunnels
+        judgement.invalid.extend(check_tunnels(setting.network, setting.between, tunnels, traffic))
+        measured.notes.extend(drop_notes(tunnels))
+        measured.metrics.update(program_times(observed.programs_from, observed.programs_to))
+        _add_cpu(measured, setting.views[middle_of(setting.views)], observed)
         steps_ns = [clock_step_ns(span) for span in map(find_span, (observed.client, observed.server)) if span]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         words = f"the agents' results are not of the expected form: {error!r}"

@@ -48,9 +48,11 @@ class Manifest:
         run: its name, unique on this machine.
         paper: name of the paper that the experiment reproduces; None for others.
         quick: whether `--quick` shortened it.
+        capture: whether the packets of every link are kept.
         command: the command line.
         measured_ns: sum of the trials' elapsed time.
         lab_build_ns: how long each build of a network took.
+        install_ns: how long each installation of a path's mechanism took, by path.
         overhead_ns: time between trials that was spent outside them.
     """
 
@@ -62,8 +64,10 @@ class Manifest:
     ended_realtime_ns: int | None = None
     paper: str | None = None
     quick: bool = False
+    capture: bool = False
     command: list[str] = field(default_factory=list)
     lab_build_ns: list[int] = field(default_factory=list)
+    install_ns: dict[str, list[int]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
 

@@ -3,7 +3,7 @@
 ::
 
     headers   the sizes that the RFCs give, and the room that a frame takes on an Ethernet wire
-    stacks    which network headers a path's packets carry on each link: a registry by mechanism
+    stacks    which network headers a path's packets carry on each link
     packets   a message cut into TCP segments, or a datagram into IPv4 or IPv6 fragments
     limits    the most that links can carry of it
     waiting   the least time that a request and its response take through links in a row
@@ -17,12 +17,11 @@ from .expected import expected
 from .headers import frame_bytes, wire_bytes
 from .limits import datagrams_limit_pps, tcp_goodput_limit_bps, udp_goodput_limit_bps
 from .packets import TCP_TIMESTAMPS_BYTES, Packets, Transport, message_packets, path_mtu_bytes, tcp_payload_bytes
-from .stacks import MECHANISMS, Hop, hops_of, stack_of
+from .stacks import Hop, hops_of, stack_of
 from .table import FullPacket, Row, full_packet, raicu_table_1, table
 from .waiting import one_way_ns, round_trip_ns
 
 __all__ = [
-    "MECHANISMS",
     "TCP_TIMESTAMPS_BYTES",
     "FullPacket",
     "Hop",

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ..mechanisms import MECHANISMS, install
 from ..model.path import Path
 from ..model.topology import Topology
-from .headers import IPV4, IPV6, Header
+from .headers import ETHERNET, GRE, IPV4, IPV6, UDP, VXLAN, Header
 
 Stack = tuple[Header, ...]
 """Network headers, outermost first: `(IPV4,)` for native IPv4, `(IPV4, IPV6)` for IPv6 in IPv4."""
-
-LinkStacks = Callable[[Path, list[str]], list[Stack]]
-"""The stacks of a path on the links between the nodes of a route, in order: one fewer than there are nodes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,58 +43,47 @@ class Hop:
         return self.network_bytes - self.stack[-1].size_bytes
 
 
-def native(header: Header) -> LinkStacks:
-    """One network header from end to end."""
-    return lambda path, nodes: [(header,)] * (len(nodes) - 1)
-
-
-def tunnel(outer: Stack, inner: Header) -> LinkStacks:
-    """`outer` around `inner` between the two nodes that the path is installed on, `inner` alone on other links."""
-
-    def stacks(path: Path, nodes: list[str]) -> list[Stack]:
-        first, last = sorted(nodes.index(node) for node in path.nodes)
-        return [(*outer, inner) if first <= index < last else (inner,) for index in range(len(nodes) - 1)]
-
-    return stacks
-
-
-MECHANISMS: Mapping[str, LinkStacks] = {
-    "native4": native(IPV4),
-    "native6": native(IPV6),
+HEADERS: Mapping[str, Header] = {
+    "ipv4": IPV4,
+    "ipv6": IPV6,
+    "gre": GRE,
+    "udp": UDP,
+    "vxlan": VXLAN,
+    "ethernet": ETHERNET,
 }
-"""By mechanism. A tunnel is one line: `"6in4": tunnel((IPV4,), IPV6)` (RFC 4213 section 3)."""
+"""By the name that mechanisms give them."""
 
 
 def hops_of(path: Path, topology: Topology, between: tuple[str, str]) -> list[Hop] | None:
-    """The links from client to server as this path crosses them; None where the mechanism's headers are not known here.
+    """The links from client to server as this path crosses them; None where outer packets are fragmented, of which
+    there is nothing exact to say.
 
-    `between` must be connected.
+    `between` must be connected, and the path such that it can be installed.
     """
-    stacks = MECHANISMS.get(path.mechanism)
-    links = topology.route(*between)
-    if stacks is None or links is None:
-        return None
-    nodes = [between[0]]
-    for link in links:
-        nodes.append(link.other_end(nodes[-1]).node)
-    if any(node not in nodes for node in path.nodes):
-        return None
-    return [
-        Hop(
-            stack=stack,
-            mtu_bytes=link.mtu_bytes,
-            rate_bps=link.rate_bps,
-            delay_ns=link.delay_ns,
-            offload=link.offload_on,
+    hops = []
+    for segment in install(path, topology, between).segments(*between):
+        stack = tuple(HEADERS[name] for name in segment.headers)
+        outer_bytes = sum(header.size_bytes for header in stack[:-1])
+        mtu_bytes = segment.link.mtu_bytes
+        if segment.inner_mtu_bytes is not None:
+            if segment.inner_mtu_bytes + outer_bytes > mtu_bytes:
+                return None
+            mtu_bytes = segment.inner_mtu_bytes + outer_bytes
+        hops.append(
+            Hop(
+                stack=stack,
+                mtu_bytes=mtu_bytes,
+                rate_bps=segment.link.rate_bps,
+                delay_ns=segment.link.delay_ns,
+                offload=segment.link.offload_on,
+            )
         )
-        for stack, link in zip(stacks(path, nodes), links, strict=True)
-    ]
+    return hops
 
 
 def stack_of(mechanism: str) -> Stack:
     """The headers of a mechanism where it is in force. Raises `ValueError` naming the known mechanisms."""
-    if mechanism not in MECHANISMS:
+    kind = MECHANISMS.get(mechanism)
+    if kind is None:
         raise ValueError(f'the headers of "{mechanism}" are not known; known are {", ".join(MECHANISMS)}')
-    ends = ["client", "server"]
-    path = Path(name=mechanism, mechanism=mechanism, family=4, nodes=tuple(ends))
-    return MECHANISMS[mechanism](path, ends)[0]
+    return (*(HEADERS[name] for name in kind.headers), IPV4 if kind.family({}) == 4 else IPV6)

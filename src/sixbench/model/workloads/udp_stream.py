@@ -44,6 +44,10 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
             f"+ lost in the middle {lost_middle} + lost at the tail {lost_tail}"
         )
     measured.metrics["loss_ratio"] = (lost_middle + lost_tail) / sent
+    sent_pps = _sent_pps(client)
+    if sent_pps is not None:
+        measured.metrics["sent_rate_pps"] = sent_pps
+        measured.metrics["lost_rate_pps"] = sent_pps * (lost_middle + lost_tail) / sent
     measured.metrics["duplicates_ratio"] = server["duplicates"] / sent
     measured.metrics["reordered_ratio"] = server["reordered"] / sent
     if not unique:
@@ -73,11 +77,15 @@ def _generator(measured: Measured, params: Params, client: Result) -> None:
     due_pps = params.get("rate_pps") or (
         int(params["rate_bps"]) / (8 * int(params["datagram_bytes"])) if "rate_bps" in params else None
     )
-    sent_pps = rate(client["sent"] - 1, client["measured_ns"]) if client["sent"] > 1 else None
+    sent_pps = _sent_pps(client)
     if due_pps and sent_pps and sent_pps < 0.99 * float(due_pps):
         measured.invalid.append(
             f"tester-limited: sent {sent_pps:.0f} datagrams/s where {float(due_pps):.0f} were asked for"
         )
+
+
+def _sent_pps(client: Result) -> float | None:
+    return rate(client["sent"] - 1, client["measured_ns"]) if client["sent"] > 1 else None
 
 
 def _traffic(params: Params, client: Result, server: Result) -> Traffic:
@@ -125,7 +133,8 @@ KIND = WorkloadKind(
     primary="goodput",
     headline=("goodput", "loss_ratio", "one_way_delay_p50", "jitter_rfc3550", "cpu_busy", "cpu_per_packet"),
     metrics=(
-        *("goodput", "packets_rate", "loss_ratio", "duplicates_ratio", "reordered_ratio"),
+        *("goodput", "packets_rate", "sent_rate", "lost_rate"),
+        *("loss_ratio", "duplicates_ratio", "reordered_ratio"),
         *(f"one_way_delay_{s}" for s in ("mean", "min", "p50", "p99", "p999")),
         *("ipdv_mean", "ipdv_p50", "ipdv_p99", "pdv_p50", "pdv_p99", "pdv_p999", "jitter_rfc3550"),
     ),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from ...model.finding import Analysis
 from ...model.workloads import WORKLOADS
 from ...store import Run
-from . import data, distribution, dots, forest, headers, network, published, sweep, timeline
+from . import data, distribution, dots, forest, headers, network, paper_tables, published, sweep, timeline
 from .data import Context
 from .drawing import Drawing, slug
 
@@ -29,5 +29,6 @@ def drawings(run: Run, analysis: Analysis) -> list[Drawing]:
         found += dots.drawings(context, [item for item in own if item.main is None])
         found += [drawing for drawing in later if drawing.workload == workload]
     found += published.drawings(context, analysis.published)
+    found += paper_tables.drawings(analysis.tables)
     found += headers.drawings(context, run)
     return [replace(drawing, name=slug(drawing.name)) for drawing in found]

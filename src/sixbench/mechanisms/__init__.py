@@ -1,0 +1,38 @@
+"""The transition mechanisms: what each is, what an experiment may say of it, and what it makes of a network. Pure.
+
+One module a family of mechanisms, and this list. Engines (`lab.engines`) carry them out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..model.network import Network
+from ..model.path import Path
+from ..model.topology import Topology
+from .broker import TUNNEL_BROKER
+from .configured import FOUR_IN_SIX, GRE, SIX_IN_FOUR, VXLAN
+from .dslite import DS_LITE
+from .isatap import ISATAP
+from .kind import Mechanism, MechanismError
+from .native import DUAL_STACK, NATIVE4, NATIVE6
+from .sixover4 import SIX_OVER_FOUR
+from .sixrd import SIX_RD
+from .sixtofour import SIX_TO_FOUR
+
+__all__ = ["MECHANISMS", "Mechanism", "MechanismError", "install"]
+
+MECHANISMS: Mapping[str, Mechanism] = {
+    mechanism.name: mechanism
+    for mechanism in (
+        *(NATIVE4, NATIVE6, DUAL_STACK),
+        *(SIX_IN_FOUR, SIX_OVER_FOUR, SIX_TO_FOUR, SIX_RD, ISATAP, TUNNEL_BROKER),
+        *(FOUR_IN_SIX, DS_LITE, GRE, VXLAN),
+    )
+}
+"""By name."""
+
+
+def install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
+    """The network with a path installed. Raises `MechanismError` where it cannot be."""
+    return MECHANISMS[path.mechanism].install(path, topology, between)

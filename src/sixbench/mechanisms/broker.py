@@ -1,0 +1,128 @@
+"""Tunnel broker (RFC 3053): a client asks for its 6in4 tunnel, a broker makes the other end, and takes it back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import sha256
+from ipaddress import IPv6Interface, IPv6Network
+from typing import Any
+
+from ..model.network import Answer, Network, Request, Stage
+from ..model.path import Path
+from ..model.topology import Interface, Link, Topology
+from .common import (
+    ECN,
+    MTU,
+    PMTU,
+    TOS,
+    TTL,
+    carrier,
+    device_mtu,
+    family_of,
+    finish,
+    make_tunnel,
+    with_links,
+    without_family,
+)
+from .kind import Mechanism, MechanismError
+
+POOL = IPv6Network("2001:db8:b00::/48")
+"""Each client has the next /64 of it; the first one the first."""
+
+LIFETIME_S = 3600
+TIMEOUT_NS = 5_000_000_000
+_HEADERS = ("ipv4",)
+
+
+def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
+    client, server = path.nodes
+    if topology.nodes[server].kind != "router":
+        raise MechanismError(f'"{server}" is a host; the broker is a router and named last, after the client')
+    way = carrier(path, topology, client, server, 4)
+    mtu_bytes = device_mtu(path, [way], _HEADERS, 6)
+    device = f"{path.mechanism.removeprefix('tunnel-')}-1"
+    base = int(POOL.network_address)
+    addresses = (IPv6Interface((base + 2, 64)), IPv6Interface((base + 1, 64)))
+    link = Link(
+        name=f"{path.mechanism}:{client}-{server}",
+        ends=(
+            Interface(node=client, name=device, ipv4=None, ipv6=addresses[0]),
+            Interface(node=server, name=device, ipv4=None, ipv6=addresses[1]),
+        ),
+        mtu_bytes=mtu_bytes,
+        offload=True,
+        headers=_HEADERS,
+    )
+    ends = [
+        make_tunnel(
+            path,
+            node=node,
+            device=device,
+            mtu_bytes=mtu_bytes,
+            payload="ipv6",
+            ways=[way],
+            mapping={"kind": "fixed", "remote": str(way.local(peer))},
+            made_by=op,
+            autoconfigured=True,
+        )
+        for node, peer, op in ((client, server, "broker-request"), (server, client, "broker-start"))
+    ]
+    token = sha256(f"{path.name} {way.local(client)} {way.local(server)}".encode()).hexdigest()[:32]
+    common = {"ttl": ends[0].ttl or "inherit", "ecn": ends[0].ecn, "pmtu": ends[0].pmtu}
+    if path.engine is not None:
+        common["engine"] = path.engine
+    if ends[0].tos is not None:
+        common["tos"] = ends[0].tos
+    start = Request(
+        op="broker-start",
+        fields={
+            "address": str(way.local(server)),
+            "clients": [str(way.local(client))],
+            "token": token,
+            "pool": str(POOL),
+            "tunnel": {"mtu_bytes": mtu_bytes, "underlay": list(ends[1].underlay), **common},
+            "device_prefix": device.removesuffix("1"),
+            "lifetime_s": LIFETIME_S,
+            "max_clients": 1,
+        },
+        undo=Request(op="broker-stop", fields={}),
+    )
+    fields = {
+        "broker": str(way.local(server)),
+        "port": Answer(node=server, op="broker-start", field="port"),
+        "token": token,
+        "local": str(way.local(client)),
+        "device": device,
+        "tunnel": {"underlay": list(ends[0].underlay), **common},
+        "timeout_ns": TIMEOUT_NS,
+    }
+    ask = Request(
+        op="broker-request",
+        fields=fields,
+        check=lambda answer: _check(answer, addresses[0], device),
+        undo=Request(op="broker-release", fields={"device": device}),
+    )
+    carried = without_family(topology, {link.name for link in way.links}, 6)
+    stages = ({server: Stage(requests=(start,))}, {client: Stage(requests=(ask,))})
+    return finish(path, with_links(carried, [link]), between, ends, 6, stages=stages)
+
+
+def _check(answer: Mapping[str, Any], address: IPv6Interface, device: str) -> str | None:
+    if answer.get("address") != str(address):
+        return f"the broker gave the address {answer.get('address')}, where {address} was expected"
+    return None if answer.get("device") == device else f"the tunnel is {answer.get('device')}, not {device}"
+
+
+TUNNEL_BROKER = Mechanism(
+    name="tunnel-broker",
+    doc="A broker that hands a client its 6in4 tunnel on request (RFC 3053).",
+    family=family_of,
+    install=_install,
+    headers=_HEADERS,
+    carriers=frozenset({4, 6}),
+    node_count=(2, 2),
+    node_order="the client, then the broker",
+    engines=("ebpf", "user"),
+    options=(MTU, TTL, TOS, ECN, PMTU),
+    sample=("r1", "r2"),
+)

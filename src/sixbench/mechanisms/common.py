@@ -1,0 +1,317 @@
+"""What the mechanisms' installers share: ways over the carrier, addresses, tunnels, and what is wrong with a path."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Interface, IPv6Network
+from typing import Any, Literal
+
+from ..model.network import Address, Ends, Network, Payload, Stage, Tunnel
+from ..model.path import Path
+from ..model.topology import ETHERNET_MIN_MTU_V6, MIN_MTU_V4, Family, Interface, Link, Topology
+from ..model.workload import Parameter
+from .kind import MechanismError, Options
+
+HEADER_BYTES = {"ipv4": 20, "ipv6": 40, "gre": 4, "udp": 8, "vxlan": 8, "ethernet": 14}
+"""RFC 791, RFC 8200, RFC 2784, RFC 768, RFC 7348."""
+
+TUNNEL_POOL_V6 = IPv6Network("2001:db8::/48")
+"""Tunnel link n has the n-th /64 (RFC 3849)."""
+TUNNEL_POOL_V4 = IPv4Address("203.0.113.0")
+"""Tunnel link n has the n-th /30 (RFC 5737)."""
+
+MTU = Parameter(
+    name="mtu",
+    column="mtu_bytes",
+    kind="size",
+    doc="of the tunnel; more than the carrier leaves room for means that outer packets are fragmented",
+    minimum=MIN_MTU_V4,
+    maximum=65000,
+    default="what the carrier's links leave room for",
+)
+TTL = Parameter(
+    name="ttl",
+    column="ttl",
+    kind="count",
+    doc="TTL or hop limit of outer packets; 0: the inner packet's",
+    minimum=0,
+    maximum=255,
+    default="64",
+)
+TOS = Parameter(
+    name="tos",
+    column="tos",
+    kind="count",
+    doc="TOS octet of outer packets, of which the DSCP is taken",
+    minimum=0,
+    maximum=255,
+    default="the inner packet's",
+)
+ECN = Parameter(
+    name="ecn", column="ecn", kind="flag", doc="whether ECN passes through the tunnel (RFC 6040)", default="true"
+)
+PMTU = Parameter(
+    name="pmtu",
+    column="pmtu",
+    kind="choice",
+    choices=("static", "dynamic"),
+    doc="static: outer packets may be fragmented; dynamic: they may not, and sources are told (RFC 4213 section 3.2)",
+    default="static",
+)
+TUNNEL_OPTIONS = (MTU, TTL, TOS, ECN, PMTU)
+"""Of every tunnel."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Carrier:
+    """The way that outer packets take between two nodes."""
+
+    first: str
+    second: str
+    family: Family
+    links: tuple[Link, ...]
+
+    def interface(self, node: str) -> Interface:
+        """The interface by which `node`, one of the two, sends."""
+        return self.links[0 if node == self.first else -1].end_of(node)
+
+    def local(self, node: str) -> Address:
+        """The address of that interface."""
+        address = self.interface(node).address(self.family)
+        assert address is not None, "a link that carries a family has addresses of it at both ends"
+        return address.ip
+
+    @property
+    def mtu_bytes(self) -> int:
+        """Of the narrowest link."""
+        return min(link.mtu_bytes for link in self.links)
+
+
+_PRIVATE = tuple(IPv4Network(network) for network in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
+
+
+def is_private(address: IPv4Address) -> bool:
+    """Whether it is one of RFC 1918's."""
+    return any(address in network for network in _PRIVATE)
+
+
+def ipv4_of(address: Address) -> IPv4Address:
+    """An outer address of a mechanism over IPv4."""
+    assert isinstance(address, IPv4Address), "the carrier is IPv4"
+    return address
+
+
+def carrier(path: Path, topology: Topology, first: str, second: str, family: Family) -> Carrier:
+    """The way between two nodes over links that carry `family`. Raises `MechanismError` where there is none."""
+    if first == second:
+        raise MechanismError(f'{path.mechanism} names "{first}" twice; name different nodes')
+    links = topology.route(first, second, family)
+    if not links:
+        raise MechanismError(
+            f'"{first}" and "{second}" do not reach one another over IPv{family}, which carries {path.mechanism}: '
+            "add the missing link (hosts do not forward), or install it elsewhere"
+        )
+    return Carrier(first=first, second=second, family=family, links=tuple(links))
+
+
+def device_mtu(path: Path, carriers: Iterable[Carrier], headers: tuple[str, ...], inner: Family) -> int:
+    """The tunnel's MTU: the option, or what the narrowest link of the carriers leaves. Raises `MechanismError` where
+    that is too little for the inner family."""
+    overhead_bytes = sum(HEADER_BYTES[name] for name in headers)
+    least = ETHERNET_MIN_MTU_V6 if inner == 6 else MIN_MTU_V4
+    reference = "RFC 8200 section 5" if inner == 6 else "RFC 791 section 3.2"
+    narrowest = min((link for way in carriers for link in way.links), key=lambda link: link.mtu_bytes)
+    room = narrowest.mtu_bytes - overhead_bytes
+    given = path.options.get("mtu")
+    if given is not None:
+        mtu_bytes = int(given)
+        if mtu_bytes < least:
+            raise MechanismError(
+                f"an MTU of {mtu_bytes} is too small for {path.mechanism}: "
+                f"IPv{inner} needs {least} bytes ({reference})",
+                "mtu",
+            )
+        if mtu_bytes > room and path.options.get("pmtu") == "dynamic":
+            raise MechanismError(
+                f"an MTU of {mtu_bytes} is too large for {path.mechanism} without fragmentation: "
+                f"{narrowest.name} leaves {room} bytes; give at most that, or pmtu: static",
+                "mtu",
+            )
+        return mtu_bytes
+    if room < least:
+        raise MechanismError(
+            f"{narrowest.name} has an MTU of {narrowest.mtu_bytes}, of which {path.mechanism} leaves {room} bytes, "
+            f"and IPv{inner} needs {least} ({reference}): give the link an MTU of at least "
+            f"{least + overhead_bytes}, or the path mtu: {least}B to have its packets fragmented on the way"
+        )
+    return min(room, 65000)
+
+
+def make_tunnel(
+    path: Path,
+    *,
+    node: str,
+    device: str,
+    mtu_bytes: int,
+    payload: Payload,
+    ways: Iterable[Carrier],
+    mapping: dict[str, Any],
+    key: int | None = None,
+    made_by: str | None = None,
+    autoconfigured: bool = False,
+) -> Tunnel:
+    """One end, with the options that every tunnel has."""
+    ways = list(ways)
+    options = path.options
+    ttl = options.get("ttl", 64)
+    pmtu: Literal["static", "dynamic"] = "dynamic" if options.get("pmtu") == "dynamic" else "static"
+    return Tunnel(
+        node=node,
+        device=device,
+        mtu_bytes=mtu_bytes,
+        outer=ways[0].family,
+        payload=payload,
+        local=ways[0].local(node),
+        underlay=tuple(dict.fromkeys(way.interface(node).name for way in ways)),
+        mapping=mapping,
+        ttl=int(ttl) or None,
+        tos=None if "tos" not in options else int(options["tos"]),
+        ecn=bool(options.get("ecn", True)),
+        pmtu=pmtu,
+        key=key,
+        made_by=made_by,
+        autoconfigured=autoconfigured,
+    )
+
+
+def without_family(topology: Topology, names: set[str], family: Family) -> Topology:
+    """The topology with links that no longer carry a family: a carrier that knows nothing of what it carries."""
+    return with_addresses(topology, dict.fromkeys(names, (None, None)), family)
+
+
+def with_links(topology: Topology, links: Iterable[Link]) -> Topology:
+    """The topology with further links."""
+    return replace(topology, links=(*topology.links, *links))
+
+
+def with_addresses(topology: Topology, addresses: Mapping[str, tuple[Any, Any]], family: Family) -> Topology:
+    """The topology with other addresses at the ends of some links, by link name; None takes the family away."""
+
+    def changed(link: Link) -> Link:
+        first, second = (
+            replace(end, ipv4=address) if family == 4 else replace(end, ipv6=address)
+            for end, address in zip(link.ends, addresses[link.name], strict=True)
+        )
+        return replace(link, ends=(first, second))
+
+    return replace(topology, links=tuple(changed(link) if link.name in addresses else link for link in topology.links))
+
+
+def site_links(topology: Topology, node: str, carrier_links: set[str]) -> list[Link]:
+    """The wires behind `node` that no carrier uses: those that are reached without crossing a carrier's link."""
+    found: dict[str, Link] = {}
+    seen = {node}
+    waiting = deque([node])
+    while waiting:
+        at = waiting.popleft()
+        for link in topology.links_of(at):
+            if link.is_tunnel or link.name in carrier_links:
+                continue
+            found.setdefault(link.name, link)
+            other = link.other_end(at).node
+            if other not in seen:
+                seen.add(other)
+                if topology.nodes[other].kind == "router":
+                    waiting.append(other)
+    return [link for link in topology.links if link.name in found]
+
+
+def tunnel_prefix_v6(index: int) -> IPv6Network:
+    """The /64 of tunnel link `index`."""
+    return IPv6Network((int(TUNNEL_POOL_V6.network_address) + (index << 64), 64))
+
+
+def tunnel_pair_v6(index: int) -> tuple[IPv6Interface, IPv6Interface]:
+    """Addresses of both ends of tunnel link `index`."""
+    base = int(tunnel_prefix_v6(index).network_address)
+    return IPv6Interface((base + 1, 64)), IPv6Interface((base + 2, 64))
+
+
+def tunnel_pair_v4(index: int) -> tuple[IPv4Interface, IPv4Interface]:
+    """Addresses of both ends of tunnel link `index`."""
+    base = int(TUNNEL_POOL_V4) + 4 * index
+    return IPv4Interface((base + 1, 30)), IPv4Interface((base + 2, 30))
+
+
+def check_overlap(path: Path, topology: Topology, prefixes: Iterable[Any], option: str | None = None) -> None:
+    """Raises `MechanismError` where a prefix of the mechanism's is one of a link's too."""
+    for prefix in prefixes:
+        for link in topology.wires:
+            for end in link.ends:
+                address = end.address(6 if prefix.version == 6 else 4)
+                if address is not None and address.network.overlaps(prefix):
+                    raise MechanismError(
+                        f"{path.mechanism} uses the prefix {prefix}, which overlaps {address.network} "
+                        f'of the link "{link.name}"; give one of them another',
+                        option,
+                    )
+
+
+def end_address(topology: Topology, links: list[Link], node: str, family: Family) -> Address:
+    """The address of `node` on the link of `links` that ends there."""
+    link = links[0] if any(end.node == node for end in links[0].ends) else links[-1]
+    address = link.end_of(node).address(family)
+    assert address is not None, "a link that carries a family has addresses of it at both ends"
+    return address.ip
+
+
+def ends_of(topology: Topology, between: tuple[str, str], family: Family) -> Ends:
+    """The addresses of both hosts on the way between them. Raises `MechanismError` where there is none."""
+    client, server = between
+    links = topology.route(client, server, family)
+    if not links:
+        raise MechanismError(f'no way leads from "{client}" to "{server}" over IPv{family}')
+    first = links[0].end_of(client).address(family)
+    last = links[-1].end_of(server).address(family)
+    assert first is not None, "a link that carries a family has addresses of it at both ends"
+    assert last is not None, "a link that carries a family has addresses of it at both ends"
+    return Ends(client=first.ip, server=last.ip, client_seen=first.ip)
+
+
+def finish(
+    path: Path,
+    topology: Topology,
+    between: tuple[str, str],
+    tunnels: Iterable[Tunnel],
+    family: Family,
+    stages: Iterable[Mapping[str, Stage]] = (),
+    client_seen: Address | None = None,
+) -> Network:
+    """The network. Raises `MechanismError` where the way between the hosts does not lead through the tunnel."""
+    client, server = between
+    names = " and ".join(f'"{node}"' for node in path.nodes)
+    if not topology.route(client, server, family):
+        raise MechanismError(
+            f'with {path.mechanism} on {names}, no way leads from "{client}" to "{server}" over IPv{family}: '
+            "install it where packets between the two enter and leave its carrier"
+        )
+    ends = ends_of(topology, between, family)
+    network = Network(
+        topology=topology,
+        ends=ends if client_seen is None else replace(ends, client_seen=client_seen),
+        tunnels=tuple(tunnels),
+        stages=tuple(stages),
+    )
+    if all(len(segment.headers) == 1 for segment in network.segments(client, server)):
+        raise MechanismError(
+            f'the way from "{client}" to "{server}" does not lead through {path.mechanism} on {names}: '
+            "install it on nodes of that way"
+        )
+    return network
+
+
+def family_of(options: Options) -> Family:
+    """Of a mechanism for IPv6."""
+    return 6

@@ -1,0 +1,129 @@
+"""What the tunnels' ends say of a trial: packets in and out, what was dropped and why, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..model.network import Network
+from ..model.workload import Traffic
+
+Counters = Mapping[str, Mapping[str, Mapping[str, Any]]]
+"""By node, by device: what `tunnel-counters` answers."""
+
+QUIET_DROPS = frozenset({"no-mapping", "inner-family"})
+"""Of what a node itself sends into a tunnel that does not carry it, such as multicast listener reports."""
+
+
+def tunnel_evidence(
+    network: Network, before: Counters, after: Counters, interfaces: Mapping[str, Mapping[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """By node and device: `encapsulated`, `decapsulated` and their `slow_` forms as packets and bytes, `slow` and
+    `drops` by reason; what is zero is left out of the last two.
+
+    Args:
+        interfaces: what changed in the interfaces' counters, by node, for tunnels of the kernel's.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for tunnel in network.tunnels:
+        late = after.get(tunnel.node, {}).get(tunnel.device)
+        if late is not None:
+            early = before.get(tunnel.node, {}).get(tunnel.device, {})
+            found.setdefault(tunnel.node, {})[tunnel.device] = _difference(early, late)
+            continue
+        counted = interfaces.get(tunnel.node, {}).get(tunnel.device)
+        if counted is not None:
+            drops = {
+                name: {"packets": counted[name], "bytes": 0}
+                for name in ("rx_dropped", "tx_dropped", "rx_errors", "tx_errors")
+                if counted.get(name)
+            }
+            found.setdefault(tunnel.node, {})[tunnel.device] = {
+                "encapsulated": {"packets": counted.get("tx_packets", 0), "bytes": counted.get("tx_bytes", 0)},
+                "decapsulated": {"packets": counted.get("rx_packets", 0), "bytes": counted.get("rx_bytes", 0)},
+                "drops": drops,
+            }
+    return found
+
+
+def check_tunnels(
+    network: Network, between: tuple[str, str], evidence: Mapping[str, Mapping[str, Any]], traffic: Traffic
+) -> list[str]:
+    """What is wrong: an end on the way that did not carry what arrived."""
+    client, server = between
+    wrong = []
+    at = client
+    for link in network.topology.route(client, server, network.ends.family) or []:
+        reached = link.other_end(at).node
+        if link.is_tunnel:
+            for node, forward, reverse in (
+                (at, "encapsulated", "decapsulated"),
+                (reached, "decapsulated", "encapsulated"),
+            ):
+                device = link.end_of(node).name
+                counted = evidence.get(node, {}).get(device)
+                if counted is None:
+                    wrong.append(f"{node} could not be asked for the counters of its tunnel {device}")
+                    continue
+                for what, payload in (
+                    (forward, traffic.forward_payload_bytes),
+                    (reverse, traffic.reverse_payload_bytes),
+                ):
+                    carried = _bytes(counted, what)
+                    if carried < payload:
+                        wrong.append(
+                            f"{payload} bytes of payload arrived, but {node} {what} only {carried} bytes in {device}: "
+                            "they took another way"
+                        )
+        at = reached
+    return wrong
+
+
+def drop_notes(evidence: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Remarks on packets that tunnels dropped."""
+    return [
+        f"{device} of {node} dropped {count['packets']} packets: {reason}"
+        for node, devices in evidence.items()
+        for device, counted in devices.items()
+        for reason, count in counted.get("drops", {}).items()
+        if reason not in QUIET_DROPS
+    ]
+
+
+def program_times(before: Counters, after: Counters) -> dict[str, float]:
+    """Mean run time of each BPF program over all tunnels, as metrics; absent where none ran."""
+    metrics = {}
+    for program in ("encapsulate", "decapsulate"):
+        runs = time_ns = 0
+        for node, devices in after.items():
+            for device, late in devices.items():
+                end = (late.get("programs") or {}).get(program)
+                start = (before.get(node, {}).get(device, {}).get("programs") or {}).get(program)
+                if end is not None and start is not None:
+                    runs += end["runs"] - start["runs"]
+                    time_ns += end["run_time_ns"] - start["run_time_ns"]
+        if runs > 0 and time_ns > 0:
+            metrics[f"bpf_{program}_ns"] = time_ns / runs
+    return metrics
+
+
+def _bytes(counted: Mapping[str, Any], what: str) -> int:
+    return int(counted[what]["bytes"]) + int((counted.get(f"slow_{what}") or {}).get("bytes", 0))
+
+
+def _difference(early: Mapping[str, Any], late: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name in ("encapsulated", "decapsulated", "slow_encapsulated", "slow_decapsulated"):
+        found[name] = _count_difference(early.get(name), late.get(name))
+    for name in ("slow", "drops"):
+        before = early.get(name) or {}
+        counts = {
+            reason: _count_difference(before.get(reason), count) for reason, count in (late.get(name) or {}).items()
+        }
+        found[name] = {reason: count for reason, count in counts.items() if count["packets"]}
+    return found
+
+
+def _count_difference(early: Mapping[str, int] | None, late: Mapping[str, int] | None) -> dict[str, int]:
+    early, late = early or {}, late or {}
+    return {key: int(late.get(key, 0)) - int(early.get(key, 0)) for key in ("packets", "bytes")}
