@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::ethernet::{self, ethertype};
 use crate::ipv4::{self, Fragment};
 use crate::ipv6::{self, Extension};
-use crate::{Flaw, Span, arp, gre, icmp, protocol, tcp, udp};
+use crate::{Flaw, Span, arp, gre, icmp, protocol, tcp, udp, vxlan};
 
 /// A packet with more layers than this is not read to its end: an Ethernet header, eight IP headers one inside the other, with GRE
 /// between some, and what they carry.
@@ -90,6 +90,11 @@ pub enum Layer {
         source_port: u16,
         destination_port: u16,
         payload_bytes: usize,
+    },
+    /// An Ethernet frame follows.
+    Vxlan {
+        bytes: usize,
+        vni: u32,
     },
     Icmp(IcmpFields),
     Icmpv6(IcmpFields),
@@ -193,6 +198,7 @@ enum Format {
     Gre,
     Tcp,
     Udp,
+    Vxlan,
     Icmp,
     Icmpv6,
 }
@@ -217,6 +223,7 @@ impl<'a> Layers<'a> {
             Format::Gre => self.gre(),
             Format::Tcp => self.tcp(),
             Format::Udp => self.udp(),
+            Format::Vxlan => self.vxlan(),
             Format::Icmp => self.icmp(icmp::Version::V4).map(Layer::Icmp),
             Format::Icmpv6 => self.icmp(icmp::Version::V6).map(Layer::Icmpv6),
         }
@@ -302,12 +309,21 @@ impl<'a> Layers<'a> {
 
     fn udp(&mut self) -> Result<Layer, Flaw> {
         let datagram = udp::Datagram::parse(self.rest)?;
+        if datagram.destination_port() == vxlan::PORT && vxlan::Packet::parse(datagram.payload()).is_some() {
+            (self.next, self.rest) = (Next::Header(Format::Vxlan), datagram.payload());
+        }
         Ok(Layer::Udp {
             bytes: udp::HEADER_BYTES,
             source_port: datagram.source_port(),
             destination_port: datagram.destination_port(),
             payload_bytes: datagram.payload_bytes(),
         })
+    }
+
+    fn vxlan(&mut self) -> Result<Layer, Flaw> {
+        let packet = vxlan::Packet::parse(self.rest).ok_or(Flaw::Malformed("it is no VXLAN header"))?;
+        (self.next, self.rest) = (Next::Header(Format::Ethernet), packet.payload());
+        Ok(Layer::Vxlan { bytes: vxlan::HEADER_BYTES, vni: packet.vni() })
     }
 
     fn icmp(&mut self, version: icmp::Version) -> Result<IcmpFields, Flaw> {
@@ -406,6 +422,7 @@ impl Format {
             Format::Gre => "gre",
             Format::Tcp => "tcp",
             Format::Udp => "udp",
+            Format::Vxlan => "vxlan",
             Format::Icmp => "icmp",
             Format::Icmpv6 => "icmpv6",
         }

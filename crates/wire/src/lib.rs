@@ -19,6 +19,7 @@ pub mod layers;
 mod span;
 pub mod tcp;
 pub mod udp;
+pub mod vxlan;
 
 pub use span::{Flaw, Span};
 

@@ -11,6 +11,7 @@ pub const HEADER_BYTES: usize = 8;
 pub struct Datagram<'a> {
     header: &'a [u8; HEADER_BYTES],
     datagram_bytes: usize,
+    payload: Span<'a>,
 }
 
 impl<'a> Datagram<'a> {
@@ -21,8 +22,8 @@ impl<'a> Datagram<'a> {
         if datagram_bytes < HEADER_BYTES {
             return Err(Flaw::Malformed("the length is under 8"));
         }
-        span.limit(datagram_bytes)?;
-        Ok(Self { header, datagram_bytes })
+        let (_, payload) = span.limit(datagram_bytes)?.split(HEADER_BYTES)?;
+        Ok(Self { header, datagram_bytes, payload })
     }
 
     /// The sender's port.
@@ -33,6 +34,11 @@ impl<'a> Datagram<'a> {
     /// The receiver's port.
     pub fn destination_port(&self) -> u16 {
         be16(self.header[2], self.header[3])
+    }
+
+    /// What follows the header: in a first fragment a part of it.
+    pub fn payload(&self) -> Span<'a> {
+        self.payload
     }
 
     /// Length of the whole datagram's payload: also in a first fragment, which has only a part of it.

@@ -313,3 +313,18 @@ fn a_segment_too_long_for_its_length_field_has_the_length_of_the_packet() {
     assert_eq!(found[1]["total_bytes"], 100_072);
     assert_eq!(found[2]["payload_bytes"], 100_000);
 }
+
+/// RFC 7348 section 5.
+#[test]
+fn vxlan_carries_ethernet() {
+    let udp = "c0 00 12 b5  00 2e 00 00";
+    let vxlan = "08 00 00 00  00 00 2a 00";
+    let outer = "45 00 00 42  00 00 00 00  40 11 00 00  c6 12 01 01  c6 12 01 02";
+    let inner = "45 00 00 18  00 00 00 00  40 ff 00 00  c6 12 00 01  c6 12 00 02";
+    let found = whole(&[ETHERNET_IPV4, outer, udp, vxlan, ETHERNET_IPV4, inner, "01 02 03 04"]);
+    assert_eq!(kinds(&found), ["ethernet", "ipv4", "udp", "vxlan", "ethernet", "ipv4", "unknown"]);
+    assert_eq!(found[3], json!({"kind": "vxlan", "bytes": 8, "vni": 42}));
+    // What merely goes to that port is not one.
+    let found = whole(&[ETHERNET_IPV4, outer, udp, "01 00 00 00  00 00 2a 00", ETHERNET_IPV4, inner, "01 02 03 04"]);
+    assert_eq!(kinds(&found), ["ethernet", "ipv4", "udp"]);
+}
