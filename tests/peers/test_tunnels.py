@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from kernel_peer import CASES, Case, TunnelEnd
-from kernel_peer.ends import CONTROLS, ENGINES, KNOWN_FAILURES, PAIRS
+from kernel_peer.ends import CONTROLS, ENDS, KNOWN_FAILURES, PAIRS
 from kernel_peer.process import execute
 from kernel_peer.tunnels import CARRIER, DEVICE, SIDES, TTL, Side, router_address
 from kernel_peer.wire import capture
@@ -68,7 +68,7 @@ def tunnelled(request: pytest.FixtureRequest, router: Agent) -> Iterator[Tunnell
         router.call("sysctl", set=ROUTER_SETTINGS)
         ends: dict[Side, TunnelEnd] = {}
         for side, engine in zip(SIDES, pair, strict=True):
-            ends[side] = ENGINES[engine](router.pid, side)
+            ends[side] = ENDS[engine](router.pid, side)
             stack.callback(ends[side].close)
         for side, end in ends.items():
             stack.callback(execute, router.pid, "ip", "link", "delete", "dev", end.link)

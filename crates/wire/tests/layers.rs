@@ -317,9 +317,9 @@ fn a_segment_too_long_for_its_length_field_has_the_length_of_the_packet() {
 /// RFC 7348 section 5.
 #[test]
 fn vxlan_carries_ethernet() {
-    let udp = "c0 00 12 b5  00 2e 00 00";
+    let udp = "c0 00 12 b5  00 36 00 00";
     let vxlan = "08 00 00 00  00 00 2a 00";
-    let outer = "45 00 00 42  00 00 00 00  40 11 00 00  c6 12 01 01  c6 12 01 02";
+    let outer = "45 00 00 4a  00 00 00 00  40 11 00 00  c6 12 01 01  c6 12 01 02";
     let inner = "45 00 00 18  00 00 00 00  40 ff 00 00  c6 12 00 01  c6 12 00 02";
     let found = whole(&[ETHERNET_IPV4, outer, udp, vxlan, ETHERNET_IPV4, inner, "01 02 03 04"]);
     assert_eq!(kinds(&found), ["ethernet", "ipv4", "udp", "vxlan", "ethernet", "ipv4", "unknown"]);

@@ -1,14 +1,16 @@
 """The two sides of a tunnel across a router. Another engine is one more class of the form of `TunnelEnd`, and a line
-in `ENGINES`."""
+in `ENDS`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Protocol
 
+from sixbench.lab.engines import ENGINES
+
 from .ours import OurEnd
 from .process import Result
-from .tunnels import CARRIER, DEVICE, TTL, Side, Tunnel, router_address
+from .tunnels import CARRIER, DEVICE, Side, Tunnel, router_address
 from .uml import RUN_TIMEOUT_S, UmlPeer
 
 
@@ -65,11 +67,11 @@ class UmlEnd:
         )
 
     def install(self, tunnel: Tunnel, mtu_bytes: int) -> None:
-        lines = _tunnel_commands(tunnel)
+        *lines, up = _tunnel_commands(tunnel, mtu_bytes)
         if all(address.version == 4 for address in tunnel.addresses):
             # Else it sends its own neighbour discovery into a tunnel that refuses it, and counts errors.
             lines.append(f"echo 1 >/proc/sys/net/ipv6/conf/{DEVICE}/disable_ipv6")
-        lines.append(f"ip link set {DEVICE} up mtu {mtu_bytes}")
+        lines.append(up)
         lines += [f"ip address add {address} dev {DEVICE}" for address in tunnel.addresses]
         # An IPv4-compatible next hop names the outer destination (net/ipv6/sit.c, ipip6_tunnel_xmit).
         lines += [f"ip route add {network} via ::{address} dev {DEVICE}" for network, address in tunnel.members]
@@ -88,7 +90,7 @@ class UmlEnd:
         self.peer.close()
 
 
-ENGINES: dict[str, Callable[[int, Side], TunnelEnd]] = {"kernel": UmlEnd, "ours": OurEnd}
+ENDS: dict[str, Callable[[int, Side], TunnelEnd]] = {"kernel": UmlEnd, "ours": OurEnd}
 """By name, what makes an end behind the router that a process holds."""
 
 PAIRS = [("kernel", "kernel"), ("kernel", "ours"), ("ours", "kernel")]
@@ -114,26 +116,9 @@ KNOWN_FAILURES = {
 """What fails, by patterns of test names: why, and whether always, so that it is an error if it passes."""
 
 
-def _tunnel_commands(tunnel: Tunnel) -> list[str]:
-    """As ip-tunnel(8) has them."""
-    ends = f"local {tunnel.local} remote {tunnel.remote or 'any'}"
-    four = f"ip tunnel add {DEVICE} {ends} ttl {TTL} mode"
-    six = f"ip -6 tunnel add {DEVICE} {ends} hoplimit {TTL} encaplimit none mode"
-    match tunnel.mechanism:
-        case "6in4" | "6to4":
-            return [f"{four} sit"]
-        case "6rd":
-            return [f"{four} sit"]  # this kernel is built without CONFIG_IPV6_SIT_6RD: the mapping is in the routes
-        case "isatap":
-            add = f"ip tunnel add {DEVICE} local {tunnel.local} ttl {TTL} mode isatap"
-            return [add, *(f"ip tunnel prl dev {DEVICE} prl-default {router}" for router in tunnel.routers)]
-        case "4in6":
-            return [f"{six} ipip6"]
-        case "6in6":
-            return [f"{six} ip6ip6"]
-        case "gre":
-            return [f"{four} gre"]
-        case "gre6":
-            return [f"{six} ip6gre"]
-        case other:
-            raise ValueError(f"the kernel has no tunnel {other}")
+def _tunnel_commands(tunnel: Tunnel, mtu_bytes: int) -> list[str]:
+    """What the engine `kernel` runs; but this kernel is built without CONFIG_IPV6_SIT_6RD: the mapping is in the
+    routes."""
+    told = tunnel.as_told(mtu_bytes, ["vec0"], pmtu="dynamic")
+    lines = [f"ip {line}" for line in ENGINES["kernel"].make(told).ip]
+    return [line.partition(" 6rd-prefix ")[0] for line in lines]

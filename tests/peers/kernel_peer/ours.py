@@ -5,40 +5,16 @@ from __future__ import annotations
 import tempfile
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from sixbench.agent import AgentHub, find_agent
-from sixbench.agent.messages import REQUESTS, Request
+from sixbench.lab.engines import ENGINES
 
 from .process import Result, execute
-from .tunnels import CARRIER, DEVICE, TTL, Side, Tunnel, router_address
+from .tunnels import CARRIER, DEVICE, Side, Tunnel, router_address
 
 RUN_TIMEOUT_S = 20.0
 INTERFACE = "eth0"
-
-
-@dataclass(frozen=True, kw_only=True)
-class _TunnelAdd(Request):
-    op: ClassVar[str] = "tunnel-add"
-    device: str
-    mtu_bytes: int
-    outer: str
-    payload: str
-    local: str
-    underlay: list[str]
-    ttl: int
-    pmtu: str
-    mapping: dict[str, Any]
-
-
-@dataclass(frozen=True, kw_only=True)
-class _TunnelCounters(Request):
-    op: ClassVar[str] = "tunnel-counters"
-    device: str
-
-
-for _request in (_TunnelAdd, _TunnelCounters):
-    REQUESTS.setdefault(_request.op, _request)  # sixbench.agent.messages does not have them yet
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,19 +63,9 @@ class OurEnd:
         )
 
     def install(self, tunnel: Tunnel, mtu_bytes: int) -> None:
-        version = tunnel.local.version
-        self._agent.call(
-            "tunnel-add",
-            device=DEVICE,
-            mtu_bytes=mtu_bytes,
-            outer=f"ipv{version}",
-            payload=_payload(tunnel.mechanism),
-            local=str(tunnel.local),
-            underlay=[INTERFACE],
-            ttl=TTL,
-            pmtu="dynamic",
-            mapping=_mapping(tunnel),
-        )
+        told = tunnel.as_told(mtu_bytes, [INTERFACE], pmtu="dynamic")
+        for request in ENGINES["ebpf"].make(told).requests:
+            self._agent.call(request.op, **request.fields)
         for address in tunnel.addresses:
             nodad = "nodad" if address.version == 6 else ""
             self.run(f"ip address add {address} dev {DEVICE} {nodad}")
@@ -130,20 +96,3 @@ class OurEnd:
         argv = ["sh", "-c", f"cd {self._scratch.name}\n{command}"]
         answer = self._agent.submit("exec", argv=argv, timeout_ns=round(timeout_s * 1e9))
         return OurJob(name=f"ours {self.side}", command=command, answer=answer)
-
-
-def _payload(mechanism: str) -> str:
-    return {"4in6": "ipv4", "gre": "gre", "gre6": "gre"}.get(mechanism, "ipv6")
-
-
-def _mapping(tunnel: Tunnel) -> dict[str, Any]:
-    match tunnel.mechanism:
-        case "6to4":
-            return {"kind": "6to4"}
-        case "6rd":
-            assert tunnel.common is not None
-            return {"kind": "6rd", "prefix": str(tunnel.prefix), "ipv4_mask_bits": tunnel.common.prefixlen}
-        case "isatap":
-            return {"kind": "isatap", "routers": [str(router) for router in tunnel.routers]}
-        case _:
-            return {"kind": "fixed", "remote": str(tunnel.remote)}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
-from typing import Literal
+from typing import Any, Literal
+
+from sixbench.model import network
 
 Side = Literal["a", "b"]
 SIDES: tuple[Side, Side] = ("a", "b")
@@ -44,3 +47,31 @@ class Tunnel:
     """6rd: the delegated prefixes of others with their IPv4 addresses, for an engine that cannot derive them."""
     routers: tuple[IPv4Address, ...] = ()
     """ISATAP: the potential router list."""
+
+    def as_told(self, mtu_bytes: int, underlay: Sequence[str], *, pmtu: network.PathMtu) -> network.Tunnel:
+        """The tunnel as experiments have it, for the engines that make it."""
+        payloads: dict[str, network.Payload] = {"4in6": "ipv4", "gre": "gre", "gre6": "gre"}
+        return network.Tunnel(
+            node="peer",
+            device=DEVICE,
+            mtu_bytes=mtu_bytes,
+            outer=4 if self.local.version == 4 else 6,
+            payload=payloads.get(self.mechanism, "ipv6"),
+            local=self.local,
+            underlay=tuple(underlay),
+            mapping=self._mapping(),
+            ttl=TTL,
+            pmtu=pmtu,
+        )
+
+    def _mapping(self) -> dict[str, Any]:
+        match self.mechanism:
+            case "6to4":
+                return {"kind": "6to4", "relay": None, "allow_private": False}
+            case "6rd":
+                assert self.common is not None
+                return {"kind": "6rd", "prefix": str(self.prefix), "ipv4_mask_bits": self.common.prefixlen}
+            case "isatap":
+                return {"kind": "isatap", "routers": [str(router) for router in self.routers]}
+            case _:
+                return {"kind": "fixed", "remote": str(self.remote)}

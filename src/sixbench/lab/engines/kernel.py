@@ -17,7 +17,7 @@ def make(tunnel: Tunnel) -> TunnelScript:
             lines = [_vxlan(tunnel)]
         case "gre":
             lines = [_gre(tunnel)]
-        case "ipv4":
+        case "ipv4" | "ipv6" if tunnel.outer == 6:
             lines = [_ip6tnl(tunnel)]
         case _:
             lines = _sit(tunnel)
@@ -50,8 +50,9 @@ def _common(tunnel: Tunnel) -> str:
 
 
 def _ip6tnl(tunnel: Tunnel) -> str:
+    mode = "ipip6" if tunnel.payload == "ipv4" else "ip6ip6"
     return (
-        f"link add {tunnel.device} type ip6tnl mode ipip6 local {tunnel.local} remote {tunnel.mapping['remote']} "
+        f"link add {tunnel.device} type ip6tnl mode {mode} local {tunnel.local} remote {tunnel.mapping['remote']} "
         f"{_hop_limit(tunnel)} encaplimit none"
     )
 
