@@ -11,26 +11,24 @@ import json
 import os
 import re
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+
+from measure import ROUNDS, SECONDS, compare, our_trial, show, show_figures, timed, topology_of
+from tunnels import bench_tunnels
 
 from sixbench.agent import Agent, AgentHub, find_agent
 from sixbench.cli.main import main as sixbench
 from sixbench.mechanisms import MECHANISMS
-from sixbench.model.topology import Topology
-from sixbench.plan.experiment_file import read_experiment, read_topology_only
+from sixbench.model.network import Blueprint
+from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.schedule import all_trials
 from sixbench.plan.yaml_source import parse_yaml
-from sixbench.run.laboratory import Laboratory, end_addresses
-
-ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
-SECONDS = float(os.environ.get("BENCH_SECONDS", "2"))
+from sixbench.run.laboratory import Laboratory
 
 BACK_TO_BACK = "nodes: {h1: host, h2: host}\nlinks: [{endpoints: [h1, h2]}]\n"
 ONE_ROUTER = """
@@ -64,6 +62,7 @@ def main() -> None:
         bench_lab(hub)
         bench_overhead()
         bench_peers(hub)
+        bench_tunnels(hub)
 
 
 def bench_help() -> None:
@@ -105,7 +104,7 @@ def bench_lab(hub: AgentHub) -> None:
     up, down = [], []
     for _ in range(ROUNDS):
         started = time.perf_counter()
-        laboratory = Laboratory(hub, topology)
+        laboratory = Laboratory(hub, Blueprint(topology=topology))
         up.append(time.perf_counter() - started)
         down.append(timed(laboratory.close))
     show_figures("two hosts and a router up, s", up, "< 0.5")
@@ -136,10 +135,11 @@ def bench_overhead() -> None:
 
 def bench_peers(hub: AgentHub) -> None:
     """Ours against iperf3 and sockperf over one veth pair, in alternation."""
-    laboratory = Laboratory(hub, topology_of(BACK_TO_BACK))
+    laboratory = Laboratory(hub, Blueprint(topology=topology_of(BACK_TO_BACK)))
     try:
         for family in (4, 6):
-            client, server = end_addresses(laboratory.topology, "h1", "h2", family)
+            [link] = laboratory.topology.links
+            client, server = (str(link.end_of(host).address(family).ip) for host in ("h1", "h2"))
             ends = laboratory.agents["h1"], laboratory.agents["h2"], client, server
             if shutil.which("iperf3"):
                 compare(f"tcp-stream / iperf3, IPv{family}", partial(our_stream, *ends), partial(iperf3, *ends), ">= 1")
@@ -150,22 +150,6 @@ def bench_peers(hub: AgentHub) -> None:
     for peer in ("iperf3", "sockperf"):
         if not shutil.which(peer):
             show(f"{peer} is not installed: not compared", "", "", "", "")
-
-
-def our_trial(
-    h1: Agent, h2: Agent, client: str, server: str, workload: str, params: dict[str, object]
-) -> tuple[dict, dict]:
-    """One trial without a scheduler."""
-    session = f"bench-{time.monotonic_ns()}"
-    common = {
-        "session": session,
-        "workload": workload,
-        "token": "5a" * 16,
-        "params": params | {"duration_ns": int(SECONDS * 1e9), "warmup_ns": 200_000_000},
-    }
-    port = h2.call("serve", address=server, peer=client, **common)["port"]
-    result = h1.call("run", address=client, peer=server, port=port, timeout_s=SECONDS + 20, **common)
-    return result, h2.call("finish", session=session, timeout_ns=5_000_000_000)
 
 
 def our_stream(h1: Agent, h2: Agent, client: str, server: str) -> float:
@@ -218,44 +202,6 @@ def wait_for_listener(node: Agent, port: int) -> None:
         if time.monotonic() > deadline:
             raise SystemExit(f"nothing listens on port {port}")
         time.sleep(0.01)
-
-
-def compare(name: str, ours: Callable[[], float], theirs: Callable[[], float | None], target: str) -> None:
-    """Alternates, the order swapped each round, and shows the ratios of the rounds in which the peer gave a result."""
-    ratios = []
-    for round_ in range(ROUNDS):
-        if round_ % 2:
-            their, our = theirs(), ours()
-        else:
-            our, their = ours(), theirs()
-        if their:
-            ratios.append(our / their)
-    if ratios:
-        show_figures(name, ratios, target)
-    else:
-        show(f"{name}: the peer gave no result", "", "", "", "")
-
-
-def topology_of(text: str) -> Topology:
-    """A topology from its text."""
-    return read_topology_only(parse_yaml(text, "bench.yaml"))
-
-
-def timed(work: Callable[[], object]) -> float:
-    """Seconds that it takes."""
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
-
-
-def show_figures(name: str, values: list[float], target: str) -> None:
-    """One line."""
-    show(name, f"{statistics.median(values):.3f}", f"{min(values):.3f}", f"{max(values):.3f}", target)
-
-
-def show(name: str, median: str, least: str, greatest: str, target: str) -> None:
-    """One line of the table."""
-    print(f"{name:<40} {median:>9} {least:>9} {greatest:>9}  {target}", flush=True)
 
 
 if __name__ == "__main__":
