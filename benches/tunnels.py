@@ -24,6 +24,8 @@ SLOW_PATH_TARGET = ">= 100"
 INSTALL_TARGET = "< 0.1"
 
 DATAGRAM_BYTES = 64
+MIN_RUNS = 1000
+"""Of fewer packets no mean is told."""
 FLOOD_PPS = 10_000_000
 """More than any sender here reaches."""
 
@@ -117,19 +119,15 @@ def program_times(lab: Laboratory, network: Network, path: Path) -> None:
     if path.engine != "ebpf":
         return
     agents = [lab.agents[node] for node in network.encapsulators()]
-    before = [agent.call("tunnel-counters", run_time="start")["tunnels"] for agent in agents]
+    for agent in agents:
+        agent.call("tunnel-counters", run_time="start")
     packets_pps(lab, network)
-    after = [agent.call("tunnel-counters", run_time="stop")["tunnels"] for agent in agents]
+    measured = [agent.call("tunnel-counters", run_time="stop")["tunnels"] for agent in agents]
     for program in ("encapsulate", "decapsulate"):
-        times_ns = []
-        for early, late in zip(before, after, strict=True):
-            for device, counters in late.items():
-                start = early.get(device, {}).get("programs", {}).get(program, {"runs": 0, "run_time_ns": 0})
-                end = counters["programs"][program]
-                if end["runs"] - start["runs"] > 1000:
-                    times_ns.append((end["run_time_ns"] - start["run_time_ns"]) / (end["runs"] - start["runs"]))
+        times = [device["programs"][program] for devices in measured for device in devices.values()]
+        times_ns = [time["run_time_ns"] / time["runs"] for time in times if time["runs"] > MIN_RUNS]
         if times_ns:
-            show_figures(f"{path.name}, {program}, ns a packet", times_ns, "")
+            show_figures(f"{path.name}, {program}, ns a run", times_ns, "")
 
 
 def slow_path(hub: AgentHub, topology: Topology, path: Path) -> None:

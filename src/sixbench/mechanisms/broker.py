@@ -29,6 +29,9 @@ from .kind import Mechanism, MechanismError
 POOL = IPv6Network("2001:db8:b00::/48")
 """Each client has the next /64 of it; the first one the first."""
 
+BROKER_DEVICE_PREFIX = "lease-"
+"""The broker's end of lease n is `lease-n`; the first lease is number 0."""
+
 LIFETIME_S = 3600
 TIMEOUT_NS = 5_000_000_000
 _HEADERS = ("ipv4",)
@@ -40,14 +43,14 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
         raise MechanismError(f'"{server}" is a host; the broker is a router and named last, after the client')
     way = carrier(path, topology, client, server, 4)
     mtu_bytes = device_mtu(path, [way], _HEADERS, 6)
-    device = f"{path.mechanism.removeprefix('tunnel-')}-1"
+    device, made = "broker-1", f"{BROKER_DEVICE_PREFIX}0"
     base = int(POOL.network_address)
     addresses = (IPv6Interface((base + 2, 64)), IPv6Interface((base + 1, 64)))
     link = Link(
         name=f"{path.mechanism}:{client}-{server}",
         ends=(
             Interface(node=client, name=device, ipv4=None, ipv6=addresses[0]),
-            Interface(node=server, name=device, ipv4=None, ipv6=addresses[1]),
+            Interface(node=server, name=made, ipv4=None, ipv6=addresses[1]),
         ),
         mtu_bytes=mtu_bytes,
         offload=True,
@@ -57,7 +60,7 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
         make_tunnel(
             path,
             node=node,
-            device=device,
+            device=name,
             mtu_bytes=mtu_bytes,
             payload="ipv6",
             ways=[way],
@@ -65,7 +68,10 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
             made_by=op,
             autoconfigured=True,
         )
-        for node, peer, op in ((client, server, "broker-request"), (server, client, "broker-start"))
+        for node, peer, name, op in (
+            (client, server, device, "broker-request"),
+            (server, client, made, "broker-start"),
+        )
     ]
     token = sha256(f"{path.name} {way.local(client)} {way.local(server)}".encode()).hexdigest()[:32]
     common = {"ttl": ends[0].ttl or "inherit", "ecn": ends[0].ecn, "pmtu": ends[0].pmtu}
@@ -81,7 +87,7 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
             "token": token,
             "pool": str(POOL),
             "tunnel": {"mtu_bytes": mtu_bytes, "underlay": list(ends[1].underlay), **common},
-            "device_prefix": device.removesuffix("1"),
+            "device_prefix": BROKER_DEVICE_PREFIX,
             "lifetime_s": LIFETIME_S,
             "max_clients": 1,
         },

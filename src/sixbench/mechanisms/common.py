@@ -14,8 +14,8 @@ from ..model.topology import ETHERNET_MIN_MTU_V6, MIN_MTU_V4, Family, Interface,
 from ..model.workload import Parameter
 from .kind import MechanismError, Options
 
-HEADER_BYTES = {"ipv4": 20, "ipv6": 40, "gre": 4, "udp": 8, "vxlan": 8, "ethernet": 14}
-"""RFC 791, RFC 8200, RFC 2784, RFC 768, RFC 7348."""
+HEADER_BYTES = {"ipv4": 20, "ipv6": 40, "gre": 4, "gre-key": 4, "udp": 8, "vxlan": 8, "ethernet": 14}
+"""RFC 791, RFC 8200, RFC 2784, RFC 2890 section 2.1, RFC 768, RFC 7348."""
 
 TUNNEL_POOL_V6 = IPv6Network("2001:db8::/48")
 """Tunnel link n has the n-th /64 (RFC 3849)."""

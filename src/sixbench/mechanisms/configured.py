@@ -49,13 +49,13 @@ def _installer(
 ) -> Callable[[Path, Topology, tuple[str, str]], Network]:
     def install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
         inner, below = family(path.options), outer(path.options)
-        headers = headers_of(payload, below)
+        key = path.options.get("key")
+        headers = headers_of(payload, below, has_key=key is not None)
         way = carrier(path, topology, path.nodes[0], path.nodes[1], below)
         mtu_bytes = device_mtu(path, [way], headers, inner)
         device = f"{path.mechanism}-{DEVICE_NUMBER}"
         link = link_between(path, way, headers, mtu_bytes, inner, device)
         carried = topology if inner == below else without_family(topology, {link.name for link in way.links}, inner)
-        key = path.options.get("key")
         tunnels = [
             make_tunnel(
                 path,
@@ -74,11 +74,11 @@ def _installer(
     return install
 
 
-def headers_of(payload: Payload, outer: Family) -> tuple[str, ...]:
+def headers_of(payload: Payload, outer: Family, *, has_key: bool) -> tuple[str, ...]:
     """What such a tunnel puts before a packet, outermost first."""
     first = "ipv4" if outer == 4 else "ipv6"
     if payload == "gre":
-        return (first, "gre")
+        return (first, "gre", "gre-key") if has_key else (first, "gre")
     return (first, "udp", "vxlan", "ethernet") if payload == "ethernet" else (first,)
 
 

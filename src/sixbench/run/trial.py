@@ -73,8 +73,7 @@ class _Observed:
     captures: list[dict[str, Any]] = field(default_factory=list)
     tunnels_before: dict[str, Any] = field(default_factory=dict)
     tunnels_after: dict[str, Any] = field(default_factory=dict)
-    programs_from: dict[str, Any] = field(default_factory=dict)
-    programs_to: dict[str, Any] = field(default_factory=dict)
+    programs: dict[str, Any] = field(default_factory=dict)
     before: dict[str, Any] = field(default_factory=dict)
     after: dict[str, Any] = field(default_factory=dict)
     cpu_before: dict[str, Any] = field(default_factory=dict)
@@ -240,12 +239,12 @@ def _perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: _
         observed.before, observed.cpu_before = _counters(setting)
         captured = _start_captures(setting, key, int(params.get("warmup_ns", 0)), limit_ns)
         if setting.is_bpf:
-            observed.programs_from = _tunnel_counters(setting, "start")
+            _tunnel_counters(setting, "start")
         asking = {"address": str(ends.client), "peer": str(ends.server), "port": port}
         running = client.submit("run", **asking, **common)
         if setting.is_bpf:
             wait([running], timeout=PROGRAM_TIME_NS / 1e9)
-            observed.programs_to = _tunnel_counters(setting, "stop")
+            observed.programs = _tunnel_counters(setting, "stop")
         observed.client = _wait(client, running, key, limit_ns)
         observed.server = _finish(server, key, observed.client)
     except BaseException:
@@ -364,7 +363,7 @@ def _assess(
         judgement.evidence["tunnels"] = tunnels
         judgement.invalid.extend(check_tunnels(setting.network, setting.between, tunnels, traffic))
         measured.notes.extend(drop_notes(tunnels))
-        measured.metrics.update(program_times(observed.programs_from, observed.programs_to))
+        measured.metrics.update(program_times(observed.programs))
         _add_cpu(measured, setting.views[middle_of(setting.views)], observed)
         steps_ns = [clock_step_ns(span) for span in map(find_span, (observed.client, observed.server)) if span]
     except (AttributeError, KeyError, TypeError, ValueError) as error:

@@ -90,18 +90,17 @@ def drop_notes(evidence: Mapping[str, Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def program_times(before: Counters, after: Counters) -> dict[str, float]:
-    """Mean run time of each BPF program over all tunnels, as metrics; absent where none ran."""
+def program_times(measured: Counters) -> dict[str, float]:
+    """Mean run time of each BPF program over all tunnels, as metrics; absent where none ran.
+
+    Args:
+        measured: answers to `tunnel-counters` with `run_time: stop`.
+    """
     metrics = {}
+    times = [device.get("programs") or {} for devices in measured.values() for device in devices.values()]
     for program in ("encapsulate", "decapsulate"):
-        runs = time_ns = 0
-        for node, devices in after.items():
-            for device, late in devices.items():
-                end = (late.get("programs") or {}).get(program)
-                start = (before.get(node, {}).get(device, {}).get("programs") or {}).get(program)
-                if end is not None and start is not None:
-                    runs += end["runs"] - start["runs"]
-                    time_ns += end["run_time_ns"] - start["run_time_ns"]
+        found = [time[program] for time in times if program in time]
+        runs, time_ns = (sum(time[name] for time in found) for name in ("runs", "run_time_ns"))
         if runs > 0 and time_ns > 0:
             metrics[f"bpf_{program}_ns"] = time_ns / runs
     return metrics
