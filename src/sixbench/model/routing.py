@@ -35,22 +35,28 @@ def routes(topology: Topology, node: str, family: Family) -> list[Route]:
     if not own or (topology.nodes[node].kind == "host" and not routers):
         return []
     ways = topology.ways(node, family)
-    own_prefixes = {link.end_of(node).address(family).network for link in own}  # type: ignore[union-attr]
+    own_prefixes = {_prefix(link.end_of(node), family) for link in own}
     domains = {link.ipv4_domain for link in own} if family == 4 else {None}
-    found: dict[IPv4Network | IPv6Network, Route] = {}
-    for link in topology.links:
-        reached = [end.node for end in link.ends if end.node in ways]
-        if not link.carries(family) or not reached:
+    members: dict[IPv4Network | IPv6Network, dict[str, list[int]]] = {}
+    for index, link in enumerate(topology.links):
+        if not link.carries(family):
             continue
         if family == 4 and link.ipv4_domain is not None and domains != {link.ipv4_domain}:
             continue
         prefix = _prefix(link.ends[0], family)
-        if prefix in own_prefixes or prefix in found:
-            continue
-        # A host would not forward to the other end, however near it is.
-        nearest = min(reached, key=lambda name: (topology.nodes[name].kind == "host", ways[name].rank))
-        found[prefix] = _route(ways[nearest].first, node, family, prefix)
-    return list(found.values())
+        if prefix not in own_prefixes:
+            for name in (end.node for end in link.ends if end.node in ways):
+                members.setdefault(prefix, {}).setdefault(name, []).append(index)
+
+    def order(name: str, indices: list[int]) -> tuple[object, ...]:
+        # A host would not forward to the others, however near it is. Of routers as near as one another the one whose
+        # links to the others come first: so does `ways` decide, by the last link.
+        return topology.nodes[name].kind == "host", ways[name].rank[0], indices, ways[name].rank
+
+    return [
+        _route(ways[min(names, key=lambda name: order(name, names[name]))].first, node, family, prefix)
+        for prefix, names in members.items()
+    ]
 
 
 def _route(link: Link, node: str, family: Family, prefix: IPv4Network | IPv6Network | None) -> Route:
