@@ -14,10 +14,11 @@ use crate::{Result, clock, cpu};
 pub fn run(endpoint: &Endpoint, settings: &Settings, stop: &Stop) -> Result<Value> {
     let from = cpu::sample();
     let started_ns = clock::monotonic_ns();
+    let beginning = direction::begin(endpoint, settings)?;
     let mut control = Control::new(connection(endpoint, settings, Role::PmtuControl, stop)?, endpoint, stop)?;
     let mut prober = Prober::new(Prober::open(endpoint, 0)?, endpoint, stop);
     prober.connect(endpoint.port)?;
-    let forward = direction::measure(&mut prober, endpoint, settings, stop, || {
+    let forward = direction::measure(&mut prober, endpoint, settings, stop, &beginning, || {
         control.begin_transfer()?;
         connection(endpoint, settings, Role::PmtuForward, stop)
     })?;
@@ -26,7 +27,11 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, stop: &Stop) -> Result<Valu
         &mut prober,
         settings,
         || stop.check(),
-        || connection(endpoint, settings, Role::PmtuReverse, stop),
+        || {
+            // The path MTU there is no limit of what may be sent back.
+            direction::forget(endpoint, settings);
+            connection(endpoint, settings, Role::PmtuReverse, stop)
+        },
     )?;
     let ended_ns = clock::monotonic_ns();
     Ok(json!({

@@ -18,6 +18,26 @@ use crate::{Result, path_mtu};
 /// A wait for an acknowledgement is at least so many round trips.
 const PATIENCE_ROUND_TRIPS: u64 = 3;
 
+/// What this host knew of the way to the peer before the session.
+pub struct Beginning {
+    before_bytes: u32,
+    start_bytes: u32,
+    is_forgotten: bool,
+}
+
+/// Begins a session: what was learned before is forgotten, for it would also be in the MSS that this host tells the peer's
+/// TCP.
+pub fn begin(endpoint: &Endpoint, settings: &Settings) -> Result<Beginning> {
+    let before_bytes = path_mtu::known_bytes(endpoint)?;
+    let is_forgotten = forget(endpoint, settings);
+    Ok(Beginning { before_bytes, start_bytes: path_mtu::known_bytes(endpoint)?, is_forgotten })
+}
+
+/// Has this host forget what it learned of the path, where it is to; whether it did.
+pub fn forget(endpoint: &Endpoint, settings: &Settings) -> bool {
+    settings.forget && path_mtu::forget(endpoint.peer).is_ok()
+}
+
 /// Measures the direction from here to the peer; `connect` makes the connection for the transfer. The socket answers again
 /// when this returns.
 pub fn measure(
@@ -25,13 +45,14 @@ pub fn measure(
     endpoint: &Endpoint,
     settings: &Settings,
     stop: &Stop,
+    beginning: &Beginning,
     connect: impl FnOnce() -> Result<TcpStream>,
 ) -> Result<Value> {
     let mut result = Map::new();
-    let before_bytes = path_mtu::known_bytes(endpoint)?;
-    result.insert("before_bytes".into(), before_bytes.into());
-    result.insert("forgotten".into(), forget(endpoint, settings).into());
-    result.insert("start_bytes".into(), path_mtu::known_bytes(endpoint)?.into());
+    result.insert("before_bytes".into(), beginning.before_bytes.into());
+    result.insert("forgotten".into(), beginning.is_forgotten.into());
+    result.insert("start_bytes".into(), beginning.start_bytes.into());
+    forget(endpoint, settings);
     if prober.is_connected() {
         if let Some(greeting) = ways::greet(prober, settings.probe_timeout_ns)? {
             by_datagrams(prober, endpoint, settings, stop, &greeting, &mut result)?;
@@ -52,11 +73,6 @@ pub fn measure(
     insert_time(&mut result, "tcp", tcp.converged_ns());
     result.insert("tcp".into(), Transfer::to_json(&tcp));
     Ok(Value::Object(result))
-}
-
-/// Whether what had been learned was forgotten.
-fn forget(endpoint: &Endpoint, settings: &Settings) -> bool {
-    settings.forget && path_mtu::forget(endpoint.peer).is_ok()
 }
 
 fn by_datagrams(
@@ -164,9 +180,10 @@ fn place(location: &Location) -> Map<String, Value> {
 
 fn limiting_hop(location: &Location, kernel: &Kernel) -> Value {
     let mut hop = place(location);
+    let is_certain = matches!(location.place, Place::At(_));
     // Who said so in the search, else what the kernel was told last: both are of the narrowest link that tells.
     let told = location.told.or(kernel.told.last().map(|told| (told.from(), told.mtu_bytes)));
-    insert_address(&mut hop, "address", told.and_then(|(from, _)| from).or(location.before));
+    insert_address(&mut hop, "address", told.and_then(|(from, _)| from).or(location.before.filter(|_| is_certain)));
     if let Some((_, mtu_bytes)) = told {
         hop.insert("reported_mtu_bytes".into(), mtu_bytes.into());
     }

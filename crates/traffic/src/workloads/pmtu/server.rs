@@ -107,11 +107,12 @@ impl Serving<'_> {
         let stream = wait(Role::PmtuControl, u64::MAX)?;
         let from = cpu::sample();
         let started_ns = clock::monotonic_ns();
+        let beginning = direction::begin(endpoint, settings)?;
         let mut control = Control::new(stream, endpoint, stop)?;
         let patience_ns = CONNECTION_PATIENCE.as_nanos() as u64;
         let received_bytes = control.answer(prober, settings, check, || wait(Role::PmtuForward, patience_ns))?;
         let answered = prober.answered();
-        let reverse = direction::measure(prober, endpoint, settings, stop, || {
+        let reverse = direction::measure(prober, endpoint, settings, stop, &beginning, || {
             control.begin_transfer()?;
             wait(Role::PmtuReverse, patience_ns)
         })?;

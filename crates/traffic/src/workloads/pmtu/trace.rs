@@ -13,8 +13,11 @@ use crate::{Result, clock};
 /// Linux sends a destination at most one Time Exceeded a second after a burst of six (`icmp_ratelimit`,
 /// `net.ipv6.icmp.ratelimit`): who was not heard is asked again after this.
 const RATE_LIMIT_NS: u64 = 1_100_000_000;
-/// How often the hop that decides is asked again, when the one before has answered at last.
+/// How often a hop that decides is asked again, when the one before has answered at last.
 const MAX_DOUBTS: usize = 4;
+/// A router that leaves large packets unanswered, and right after each a small one not, so often in a row, does not do so
+/// because it has said too much: the second of the small ones would have been too much as well.
+const ALTERNATIONS: usize = 2;
 
 /// The routers of a path, as far as they answer.
 pub struct Trace<'a> {
@@ -22,7 +25,8 @@ pub struct Trace<'a> {
     stop: &'a Stop,
     destination: IpAddr,
     patience_ns: u64,
-    /// Of small packets, by hop.
+    routers: u8,
+    /// What was heard of small packets, by hop.
     small: Vec<Option<Heard>>,
 }
 
@@ -38,8 +42,8 @@ impl<'a> Trace<'a> {
         prober.set_df(Df::Probe)?;
         prober.clear()?;
         let small_bytes = small_packet_bytes(prober.is_ipv4());
-        let mut trace = Self { prober, stop, destination, patience_ns, small: vec![None; usize::from(routers)] };
-        let mut small = std::mem::take(&mut trace.small);
+        let mut trace = Self { prober, stop, destination, patience_ns, routers, small: Vec::new() };
+        let mut small = vec![None; usize::from(routers)];
         trace.ask_all(small_bytes, &mut small)?;
         let missing = missing(&small);
         if !missing.is_empty() {
@@ -53,16 +57,34 @@ impl<'a> Trace<'a> {
     /// Where packets of this size vanish or are refused.
     pub fn locate(&mut self, packet_bytes: u32) -> Result<Location> {
         self.prober.clear()?;
-        let mut large = vec![None; self.small.len() + 1];
+        let mut large = vec![None; usize::from(self.routers) + 1];
         self.ask_all(packet_bytes, &mut large)?;
         for _ in 0..MAX_DOUBTS {
-            let Some(hop) = doubtful(&large) else { break };
-            self.wait_for_routers()?;
-            if !self.ask(packet_bytes, &[hop], &mut large)? {
-                break;
+            match doubtful(&large) {
+                Some(hop) if self.answers_small(hop) && self.ask_in_turn(packet_bytes, hop, &mut large)? => {}
+                _ => break,
             }
         }
         Ok(locate(&self.small, &large, self.destination))
+    }
+
+    fn answers_small(&self, hop: u8) -> bool {
+        // The destination does, or there would be no trace.
+        self.small.get(usize::from(hop) - 1).is_none_or(Option::is_some)
+    }
+
+    /// Asks one hop with small and large packets in turn; whether it answered a large one.
+    fn ask_in_turn(&mut self, packet_bytes: u32, hop: u8, large: &mut [Option<Heard>]) -> Result<bool> {
+        let small_bytes = small_packet_bytes(self.prober.is_ipv4());
+        for _ in 0..ALTERNATIONS {
+            if !self.ask(small_bytes, &[hop], &mut vec![None; large.len()])? {
+                self.wait_for_routers()?;
+            }
+            if self.ask(packet_bytes, &[hop], large)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The addresses of the routers, by hop; of those that did not answer, nothing.
@@ -89,8 +111,7 @@ impl<'a> Trace<'a> {
     fn ask(&mut self, packet_bytes: u32, hops: &[u8], heard: &mut [Option<Heard>]) -> Result<bool> {
         let mut asked = Vec::new();
         for &hop in hops {
-            let is_destination = usize::from(hop) > self.small.len() && self.small.len() < heard.len();
-            let hop_limit = if is_destination { HOP_LIMIT } else { hop };
+            let hop_limit = if hop > self.routers { HOP_LIMIT } else { hop };
             if let Sent::Probe(number) = self.prober.send(packet_bytes, hop_limit)? {
                 asked.push((number, usize::from(hop) - 1));
             }
