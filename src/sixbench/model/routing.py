@@ -1,11 +1,16 @@
-"""The routes of a node, for each family by itself."""
+"""The routes of every node, for each family by itself."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
-from .topology import Family, Interface, Link, Topology
+from .topology import Family, Interface, Link, Topology, Way
+
+Prefix = IPv4Network | IPv6Network
+
+FAMILIES: tuple[Family, ...] = (4, 6)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,41 +24,159 @@ class Route:
     """
 
     family: Family
-    prefix: IPv4Network | IPv6Network | None
+    prefix: Prefix | None
     gateway: IPv4Address | IPv6Address
     device: str
     link: Link
     is_onlink: bool = False
 
 
-def routes(topology: Topology, node: str, family: Family) -> list[Route]:
-    """One default route where there is one way out; else a route to every prefix that is not its own."""
-    own = [link for link in topology.links_of(node) if link.carries(family)]
-    routers = [link for link in own if topology.nodes[link.other_end(node).node].kind == "router"]
-    if len(own) == 1:
-        return [_route(own[0], node, family, None)] if routers else []
-    if not own or (topology.nodes[node].kind == "host" and not routers):
-        return []
-    ways = topology.ways(node, family)
-    own_prefixes = {link.end_of(node).address(family).network for link in own}  # type: ignore[union-attr]
-    domains = {link.ipv4_domain for link in own} if family == 4 else {None}
-    found: dict[IPv4Network | IPv6Network, Route] = {}
-    for link in topology.links:
-        reached = [end.node for end in link.ends if end.node in ways]
-        if not link.carries(family) or not reached:
-            continue
-        if family == 4 and link.ipv4_domain is not None and domains != {link.ipv4_domain}:
-            continue
+def all_routes(topology: Topology) -> dict[str, list[Route]]:
+    """By node: one default route where there is one way out; else routes to every prefix that is not its own.
+
+    Prefixes that lie side by side and are reached by one link have one route together where they make up a prefix:
+    never to more than there is. So a node in the midst of a long chain has some ten routes, not one for each link.
+    """
+    targets = {family: _targets(topology, family) for family in FAMILIES}
+    found: dict[str, list[Route]] = {}
+    for node in topology.nodes:
+        ways: dict[Family, Sequence[Link | None]] = {}
+        for family in FAMILIES:
+            if _needs_many(topology, node, family):
+                alike = family == 6 and 4 in ways and topology.is_alike
+                ways[family] = ways[4] if alike else _first_links(topology, node, family)
+        found[node] = [
+            route for family in FAMILIES for route in _routes(topology, node, family, targets[family], ways.get(family))
+        ]
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Target:
+    """The prefix of a link. `is_apart`: no other prefix lies within it, nor it within another."""
+
+    base: int
+    length: int
+    prefix: Prefix
+    index: int
+    domain: str | None
+    is_apart: bool
+
+
+def _targets(topology: Topology, family: Family) -> list[_Target]:
+    """Of all links that carry the family, by address."""
+    links = [(index, link) for index, link in enumerate(topology.links) if link.carries(family)]
+    prefixes = {_prefix(end, family) for _, link in links for end in link.ends}
+    overlapping = _overlapping(prefixes)
+    targets = []
+    for index, link in links:
         prefix = _prefix(link.ends[0], family)
-        if prefix in own_prefixes or prefix in found:
+        targets.append(
+            _Target(
+                base=int(prefix.network_address),
+                length=prefix.prefixlen,
+                prefix=prefix,
+                index=index,
+                domain=link.ipv4_domain if family == 4 else None,
+                is_apart=prefix not in overlapping,
+            )
+        )
+    return sorted(targets, key=lambda target: (target.base, target.length, target.index))
+
+
+def _overlapping(prefixes: set[Prefix]) -> set[Prefix]:
+    """Those that lie within another, or have another within them: of these the longest counts."""
+    found: set[Prefix] = set()
+    widest: Prefix | None = None
+    for prefix in sorted(prefixes, key=lambda one: (int(one.network_address), one.prefixlen)):
+        if widest is not None and int(prefix.network_address) <= int(widest.broadcast_address):
+            found |= {prefix, widest}
+        else:
+            widest = prefix
+    return found
+
+
+def _needs_many(topology: Topology, node: str, family: Family) -> bool:
+    """Whether a default route is not enough."""
+    own = [link for link in topology.links_of(node) if link.carries(family)]
+    return len(own) > 1 and (topology.nodes[node].kind == "router" or bool(_routers(topology, node, own)))
+
+
+def _routers(topology: Topology, node: str, own: list[Link]) -> list[Link]:
+    return [link for link in own if topology.nodes[link.other_end(node).node].kind == "router"]
+
+
+def _first_links(topology: Topology, node: str, family: Family) -> list[Link | None]:
+    """For each link of the topology, the link by which `node` reaches it."""
+    ways = topology.ways(node, family)
+    kinds = topology.nodes
+    found: list[Link | None] = []
+    for link in topology.links:
+        one, other = (end.node for end in link.ends)
+        way = _better(ways.get(one), kinds[one].kind == "host", ways.get(other), kinds[other].kind == "host")
+        found.append(None if way is None else way.first)
+    return found
+
+
+def _better(one: Way | None, one_is_host: bool, other: Way | None, other_is_host: bool) -> Way | None:
+    """The way to the end of a link that forwards to it: a host would not, however near it is."""
+    if one is None or other is None:
+        return one or other
+    return one if (one_is_host, one.rank) < (other_is_host, other.rank) else other
+
+
+def _routes(
+    topology: Topology,
+    node: str,
+    family: Family,
+    targets: Sequence[_Target],
+    first_links: Sequence[Link | None] | None,
+) -> list[Route]:
+    own = [link for link in topology.links_of(node) if link.carries(family)]
+    if first_links is None:
+        single = len(own) == 1 and _routers(topology, node, own)
+        return [_route(own[0], node, family, None)] if single else []
+    own_prefixes = {_key(_prefix(link.end_of(node), family)) for link in own}
+    domains = {link.ipv4_domain for link in own} if family == 4 else {None}
+    domain = next(iter(domains)) if len(domains) == 1 else None
+    found: list[tuple[_Target, Link]] = []
+    for target in targets:
+        link = first_links[target.index]
+        if link is None or (target.domain is not None and target.domain != domain):
             continue
-        # A host would not forward to the other end, however near it is.
-        nearest = min(reached, key=lambda name: (topology.nodes[name].kind == "host", ways[name].rank))
-        found[prefix] = _route(ways[nearest].first, node, family, prefix)
-    return list(found.values())
+        if (target.base, target.length) in own_prefixes:
+            continue
+        if not found or (found[-1][0].base, found[-1][0].length) != (target.base, target.length):
+            found.append((target, link))
+    return [_route(link, node, family, prefix) for prefix, link in _aggregated(found, 32 if family == 4 else 128)]
 
 
-def _route(link: Link, node: str, family: Family, prefix: IPv4Network | IPv6Network | None) -> Route:
+def _aggregated(found: Sequence[tuple[_Target, Link]], bits: int) -> list[tuple[Prefix, Link]]:
+    """The same routes in fewer: two halves of a prefix with one link become that prefix, again and again."""
+    stack: list[tuple[int, int, Link, Prefix | None, bool]] = []
+    for target, link in found:
+        stack.append((target.base, target.length, link, target.prefix, target.is_apart))
+        while len(stack) > 1:
+            low, low_length, low_link, _, low_apart = stack[-2]
+            high, length, high_link, _, high_apart = stack[-1]
+            size = 1 << (bits - length)
+            if low_length != length or low_link is not high_link or low + size != high or low & size:
+                break
+            if not (low_apart and high_apart):
+                break
+            stack[-2:] = [(low, length - 1, link, None, True)]
+    return [(prefix or _network(base, length, bits), link) for base, length, link, prefix, _ in stack]
+
+
+def _network(base: int, length: int, bits: int) -> Prefix:
+    return IPv4Network((base, length)) if bits == 32 else IPv6Network((base, length))
+
+
+def _key(prefix: Prefix) -> tuple[int, int]:
+    return int(prefix.network_address), prefix.prefixlen
+
+
+def _route(link: Link, node: str, family: Family, prefix: Prefix | None) -> Route:
     other = link.other_end(node)
     address = other.address(family)
     assert address is not None, "a link that carries a family has addresses of it at both ends"
@@ -64,7 +187,7 @@ def _route(link: Link, node: str, family: Family, prefix: IPv4Network | IPv6Netw
     )
 
 
-def _prefix(end: Interface, family: Family) -> IPv4Network | IPv6Network:
+def _prefix(end: Interface, family: Family) -> Prefix:
     address = end.address(family)
     assert address is not None, "a link that carries a family has addresses of it at both ends"
     return address.network
