@@ -17,8 +17,8 @@
 Imports `model` only. Whatever is not exact is not given: see docs/theory.md for what each number leaves out.
 """
 
-from .expected import expected
-from .fragmentation import Attempt, LinkLoad, NotPredicted, Prediction, Work, predict
+from .expected import expected, path_mtu
+from .fragmentation import Attempt, LinkLoad, NotPredicted, Prediction, Work, predict, settle
 from .headers import frame_bytes, wire_bytes
 from .limits import datagrams_limit_pps, tcp_goodput_limit_bps, udp_goodput_limit_bps
 from .packets import TCP_TIMESTAMPS_BYTES, Packets, Transport, message_packets, path_mtu_bytes, tcp_payload_bytes
@@ -48,10 +48,12 @@ __all__ = [
     "hops_of",
     "message_packets",
     "one_way_ns",
+    "path_mtu",
     "path_mtu_bytes",
     "predict",
     "raicu_table_1",
     "round_trip_ns",
+    "settle",
     "stack_of",
     "table",
     "tcp_goodput_limit_bps",

@@ -176,14 +176,28 @@ def predict(
         NotPredicted: where what happens is not known.
         ValueError: no way leads there.
     """
+    attempts = settle(network, between, datagram_bytes + UDP.size_bytes, policy, engine, known)
+    return Prediction(datagram_bytes=datagram_bytes, policy=policy, attempts=tuple(attempts))
+
+
+def settle(
+    network: Network,
+    between: tuple[str, str],
+    payload_bytes: int,
+    policy: Policy,
+    engine: str | None = None,
+    known: Known | None = None,
+) -> list[Attempt]:
+    """What equal IP packets become one after the other, until one arrives or no more is learned. Arguments and errors
+    as of `predict`; `payload_bytes` is IP's, transport header included."""
     knowledge = dict(known or {})
-    attempts = []
+    attempts: list[Attempt] = []
     while True:
-        attempt = packet(network, between, datagram_bytes + UDP.size_bytes, policy, engine, knowledge)
+        attempt = packet(network, between, payload_bytes, policy, engine, knowledge)
         attempts.append(attempt)
         news = {who: mtu_bytes for who, mtu_bytes in attempt.told.items() if knowledge.get(who) != mtu_bytes}
         if attempt.outcome == "delivered" or not news or len(attempts) >= MAX_ATTEMPTS:
-            return Prediction(datagram_bytes=datagram_bytes, policy=policy, attempts=tuple(attempts))
+            return attempts
         knowledge.update(news)
 
 
@@ -267,6 +281,7 @@ class _Walk:
             else:
                 self.sizes_bytes[segment] += [piece.size_bytes(family) for piece in pieces]
                 segment += 1
+            pieces = self._kept(pieces, reached)
             at = reached
         return pieces
 
@@ -277,9 +292,7 @@ class _Walk:
     def _forwarded(
         self, pieces: list[Piece], node: str, source: str, destination: str, family: Family, link: Link
     ) -> list[Piece]:
-        treatment = self._treatments.get(node, Treatment())
-        pieces = [piece for piece in pieces if not self._dropped(piece, node, treatment)]
-        if family in treatment.reassembles and any(piece.is_fragment for piece in pieces):
+        if family in self._treatment(node).reassembles and any(piece.is_fragment for piece in pieces):
             whole = self._collected(pieces, node, family, tracked=True)
             if whole is None:
                 return []
@@ -361,14 +374,13 @@ class _Walk:
         if not fits and (link.carrier == 6 or piece.is_df):
             raise NotPredicted(f"what the kernel's tunnel at {entry} does with packets that do not fit its carrier")
 
-    def _dropped(self, piece: Piece, node: str, treatment: Treatment) -> bool:
-        if not piece.is_fragment or treatment.drops is None:
-            return False
-        is_first = piece.offset_bytes == 0
-        if treatment.drops != "all" and is_first != (treatment.drops == "first"):
-            return False
-        self.reasons.append(f"{node} drops {'first' if is_first else 'later'} fragments")
-        return True
+    def _kept(self, pieces: list[Piece], node: str) -> list[Piece]:
+        """What a node does not drop of what arrives."""
+        treatment = self._treatment(node)
+        kept = [piece for piece in pieces if not treatment.drops_piece(piece)]
+        if len(kept) < len(pieces):
+            self.reasons.append(f"{node} drops {treatment.drops.replace('-', ' ')}")
+        return kept
 
     def _collected(self, pieces: list[Piece], node: str, family: Family, *, tracked: bool) -> list[Piece] | None:
         """All of a packet, if it is all there."""
@@ -395,7 +407,7 @@ class _Walk:
         if error.mtu_bytes is None:
             return
         for passed in self._back(node, source, family):
-            if family in self._treatments.get(passed, Treatment()).silent:
+            if self._treatment(passed).is_silent:
                 self.reasons.append(f"{passed} lets no ICMP errors through")
                 return
         known_bytes = self._told.get((source, destination), self._known.get((source, destination)))
@@ -407,6 +419,9 @@ class _Walk:
         for link in self._topology.route(node, source, family) or []:
             found.append(link.other_end(found[-1]).node)
         return found[:-1]
+
+    def _treatment(self, node: str) -> Treatment:
+        return self._treatments.get(node, Treatment())
 
     def _work_of(self, node: str, family: Family) -> Work:
         return self._work.setdefault((node, family), Work())

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
 
 from ..model.network import Network
-from ..model.topology import Family
+from ..model.topology import Family, FragmentPolicy
+from .pieces import Piece
 
-Drops = Literal["first", "later", "all"]
-
+_BOTH: frozenset[Family] = frozenset({4, 6})
 _TABLES: tuple[tuple[Family, str], ...] = ((4, r"table (ip|inet) "), (6, r"table (ip6|inet) "))
 
 
@@ -21,22 +20,32 @@ class Treatment:
     Attributes:
         reassembles: the families whose fragments it puts together before it forwards them: those in which it tracks
             connections, as translating addresses needs.
-        silent: the families in which it neither sends nor forwards the errors of path MTU discovery.
-        drops: which fragments it drops; None: none.
+        is_silent: whether it neither sends nor forwards the errors of path MTU discovery.
+        drops: which fragments it drops of all that arrive, before it puts any together.
     """
 
     reassembles: frozenset[Family] = frozenset()
-    silent: frozenset[Family] = frozenset()
-    drops: Drops | None = None
+    is_silent: bool = False
+    drops: FragmentPolicy = "none"
+
+    def drops_piece(self, piece: Piece) -> bool:
+        """Whether it drops that packet."""
+        if self.drops == "none" or not piece.is_fragment:
+            return False
+        return self.drops == "fragments" or (piece.offset_bytes == 0) == (self.drops == "first-fragments")
 
 
 def treatments(network: Network) -> dict[str, Treatment]:
     """By node; those that only forward are absent."""
     found = {}
-    for name in network.topology.nodes:
-        reassembles = _tracked(network, name)
-        if reassembles:
-            found[name] = Treatment(reassembles=reassembles)
+    for name, node in network.topology.nodes.items():
+        treatment = Treatment(
+            reassembles=_BOTH if node.masquerade else _tracked(network, name),
+            is_silent=node.icmp != "all",
+            drops=node.drop,
+        )
+        if treatment != Treatment():
+            found[name] = treatment
     return found
 
 
