@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -13,7 +13,7 @@ from typing import Any
 
 from sixbench.agent import AgentHub
 from sixbench.mechanisms import MECHANISMS, install
-from sixbench.model.network import Network, Segment, Stage
+from sixbench.model.network import Address, Network, Segment
 from sixbench.model.path import Path as MechanismPath
 from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.yaml_source import parse_yaml
@@ -43,7 +43,7 @@ class Profile:
     Attributes:
         mtus: of its links, in order.
         mechanism, nodes, options, engine: the path's.
-        masquerading: routers that translate addresses, in both families.
+        settings: of its nodes, such as `masquerade`.
     """
 
     mtus: tuple[int, ...]
@@ -51,7 +51,7 @@ class Profile:
     nodes: tuple[str, ...] = ()
     options: Mapping[str, str | int] = field(default_factory=dict)
     engine: str | None = None
-    masquerading: tuple[str, ...] = ()
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def network(self) -> Network:
         """With the path installed."""
@@ -71,26 +71,20 @@ class Profile:
             options=options,
             engine=self.engine,
         )
-        network = install(path, topology, ("h1", "h2"))
-        return _masqueraded(network, self.masquerading) if self.masquerading else network
+        nodes = {name: replace(node, **self.settings.get(name, {})) for name, node in topology.nodes.items()}
+        network = install(path, replace(topology, nodes=nodes), ("h1", "h2"))
+        return replace(network, ends=replace(network.ends, client_seen=_seen(network)))
 
 
-def _masqueraded(network: Network, routers: Collection[str]) -> Network:
-    ruleset = "".join(
-        f"table {family} translation {{\n  chain out {{\n"
-        "    type nat hook postrouting priority srcnat; policy accept;\n    masquerade\n  }\n}\n"
-        for family in ("ip", "ip6")
-    )
-    seen = network.ends.client
-    at = "h1"
+def _seen(network: Network) -> Address:
+    """The client as the server sees it: as the last router that translates addresses."""
+    seen, at = network.ends.client_seen, "h1"
     for link in network.topology.route("h1", "h2", network.ends.family) or []:
-        if at in routers:
-            address = link.end_of(at).address(network.ends.family)
-            assert address is not None
+        address = link.end_of(at).address(network.ends.family)
+        if network.topology.nodes[at].masquerade and address is not None:
             seen = address.ip
         at = link.other_end(at).node
-    stage = {router: Stage(nft=ruleset) for router in routers}
-    return replace(network, stages=(*network.stages, stage), ends=replace(network.ends, client_seen=seen))
+    return seen
 
 
 @dataclass(frozen=True, kw_only=True)

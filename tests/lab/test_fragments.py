@@ -6,11 +6,12 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
+from _pytest.mark import ParameterSet
 from fragments_lab import FragmentsLab, Profile, Seen
 
 from sixbench.agent import AgentHub, find_agent
 from sixbench.model.topology import Family
-from sixbench.theory import Attempt, Prediction, predict
+from sixbench.theory import Attempt, Policy, Prediction, predict
 
 COUNTERS: list[tuple[Family, str]] = [
     (family, name)
@@ -19,6 +20,8 @@ COUNTERS: list[tuple[Family, str]] = [
 ]
 SETTLED = 2
 """So many datagrams are sent once all path MTUs are known."""
+
+MASQUERADE = {"masquerade": True}
 
 NATIVE = {
     "one-mtu": (Profile(mtus=(1500, 1500, 1500), mechanism="native4"), (1400, 1472, 1473, 4000)),
@@ -30,19 +33,25 @@ NATIVE = {
     "least": (Profile(mtus=(1500, 68, 1500), mechanism="native4"), (40, 41, 1470)),
     "translated": (
         Profile(
-            mtus=(1500, 1485, 1000, 1400, 576, 9000), mechanism="native4", masquerading=("r1", "r2", "r3", "r4", "r5")
+            mtus=(1500, 1485, 1000, 1400, 576, 9000),
+            mechanism="native4",
+            settings=dict.fromkeys(("r1", "r2", "r3", "r4", "r5"), MASQUERADE),
         ),
         (500, 1470, 5000),
     ),
     "translated-once": (
-        Profile(mtus=(1500, 1485, 1000, 1400, 576, 9000), mechanism="native4", masquerading=("r3",)),
+        Profile(mtus=(1500, 1485, 1000, 1400, 576, 9000), mechanism="native4", settings={"r3": MASQUERADE}),
         (1470, 5000),
     ),
     "one-mtu-6": (Profile(mtus=(1500, 1500, 1500), mechanism="native6"), (1452, 1453, 2889, 2893)),
     "shrinking-6": (Profile(mtus=(1500, 1485, 1470, 1455), mechanism="native6"), (1400, 1445, 1470, 2000, 8000)),
     "narrow-middle-6": (Profile(mtus=(1500, 1485, 1300, 1400, 1280, 9000), mechanism="native6"), (1200, 1470, 65527)),
     "translated-6": (
-        Profile(mtus=(1500, 1485, 1300, 1400, 1280), mechanism="native6", masquerading=("r1", "r2", "r3", "r4")),
+        Profile(
+            mtus=(1500, 1485, 1300, 1400, 1280),
+            mechanism="native6",
+            settings=dict.fromkeys(("r1", "r2", "r3", "r4"), MASQUERADE),
+        ),
         (1200, 1470, 5000),
     ),
 }
@@ -96,10 +105,49 @@ TUNNELS = {
         (1300, 1470),
     ),
 }
+POLICIED = {
+    "df": (Profile(mtus=(1500, 1485, 1470, 1455), mechanism="native4"), (1400, 1430, 1470)),
+    "df-6": (Profile(mtus=(1500, 1485, 1470, 1455), mechanism="native6"), (1400, 1430, 1470)),
+    "df-narrow": (Profile(mtus=(1500, 576, 1500), mechanism="native4"), (540, 1000)),
+    "df-translated": (
+        Profile(mtus=(1500, 1485, 1300), mechanism="native4", settings=dict.fromkeys(("r1", "r2"), MASQUERADE)),
+        (1270, 1400),
+    ),
+    "df-6in4": (Profile(mtus=CARRIER, mechanism="6in4", nodes=("r1", "r3"), engine="user"), (1200, 1400)),
+    "df-4in6": (Profile(mtus=CARRIER, mechanism="4in6", nodes=("r1", "r3"), engine="user"), (1200, 1400)),
+    "black-hole": (
+        Profile(mtus=(1500, 1485, 1300, 1500), mechanism="native4", settings={"r1": {"icmp": "no-too-big"}}),
+        (1200, 1450),
+    ),
+    "black-hole-6": (
+        Profile(mtus=(1500, 1485, 1300, 1500), mechanism="native6", settings={"r2": {"icmp": "none"}}),
+        (1200, 1450),
+    ),
+}
+"""Profiles for every policy about DF."""
+
+DROPPING = {
+    f"{drop}-{mechanism}": (
+        Profile(mtus=(1500, 1400, 1500), mechanism=mechanism, settings={"r2": {"drop": drop}}),
+        (1200, 2000),
+    )
+    for drop in ("first-fragments", "later-fragments", "fragments")
+    for mechanism in ("native4", "native6")
+}
+
+
+def _cases(profiles: dict[str, tuple[Profile, tuple[int, ...]]], policies: tuple[Policy, ...]) -> list[ParameterSet]:
+    return [
+        pytest.param((name, profile), size_bytes, policy, id=f"{name}-{size_bytes}-{policy}")
+        for name, (profile, sizes) in profiles.items()
+        for size_bytes in sizes
+        for policy in policies
+    ]
+
+
 CASES = [
-    pytest.param((name, profile), size_bytes, id=f"{name}-{size_bytes}")
-    for name, (profile, sizes) in (NATIVE | TUNNELS).items()
-    for size_bytes in sizes
+    *_cases(NATIVE | TUNNELS | DROPPING, ("clear",)),
+    *_cases(POLICIED, ("set", "probe", "kernel")),
 ]
 
 
@@ -117,14 +165,21 @@ def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         yield lab
 
 
-@pytest.mark.parametrize(("lab", "size_bytes"), CASES, indirect=["lab"])
-def test_every_link_carries_and_every_node_counts_what_is_predicted(lab: FragmentsLab, size_bytes: int) -> None:
-    prediction = predict(lab.network, ("h1", "h2"), size_bytes, engine=lab.profile.engine)
-    seen = lab.send(size_bytes, prediction.lost_first + SETTLED)
-    assert seen.server["unique"] >= SETTLED
+@pytest.mark.parametrize(("lab", "size_bytes", "policy"), CASES, indirect=["lab"])
+def test_every_link_carries_and_every_node_counts_what_is_predicted(
+    lab: FragmentsLab, size_bytes: int, policy: Policy
+) -> None:
+    prediction = predict(lab.network, ("h1", "h2"), size_bytes, policy, engine=lab.profile.engine)
+    seen = lab.send(size_bytes, prediction.lost_first + SETTLED, **{} if policy == "clear" else {"df": policy})
+    outcome = prediction.settled.outcome
+    assert seen.client.get("refused", 0) == (SETTLED if outcome == "refused" else 0)
+    if outcome == "delivered":
+        assert seen.server["unique"] >= SETTLED
+    else:
+        assert seen.server["unique"] == 0
     for index, segment in enumerate(lab.segments):
         settled = list(prediction.settled.loads[index].sizes_bytes) * SETTLED
-        last = seen.sizes_bytes[index][-len(settled) :]
+        last = seen.sizes_bytes[index][-len(settled) :] if settled else []
         # Packets of one datagram overtake one another where programs carry a part of them.
         assert sorted(last) == sorted(settled), segment.link.name
     if _learns_within_a_datagram(prediction):

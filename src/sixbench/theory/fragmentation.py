@@ -142,9 +142,9 @@ class Prediction:
 
     @property
     def lost_first(self) -> int:
-        """How many datagrams are lost at least before one arrives. (More, where further ones are sent before the errors
-        are back.)"""
-        return len(self.attempts) - (self.settled.outcome == "delivered")
+        """How many datagrams are lost at least before they are all like the last. (More, where further ones are sent
+        before the errors are back.)"""
+        return len(self.attempts) - 1
 
     @property
     def goodput_limits_bps(self) -> list[float | None]:
