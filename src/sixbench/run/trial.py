@@ -22,6 +22,7 @@ from ..model.workload import Measured, Scalar, WorkloadKind
 from ..model.workloads import WORKLOADS
 from .cpu import agent_cores, busy_ns, clock_step_ns, core_shares, find_span, machine_cores
 from .evidence import Judgement, Viewpoint, judge, link_traffic, middle_of, viewpoints
+from .fragment_evidence import fragment_evidence
 from .laboratory import Laboratory
 from .pcapng import to_pcapng
 from .tunnel_evidence import check_tunnels, drop_notes, program_times, tunnel_evidence
@@ -156,7 +157,7 @@ def run_trial(
     except (AgentError, LabError) as error:
         failure = _with_the_dead(error, laboratory)
     expected = theory(kind.name, params, path, experiment.topologies[combination.topology], experiment.between)
-    measured, judgement, status, reasons = _assess(kind, params, setting, observed, failure)
+    measured, judgement, status, reasons = _assess(kind, params, path, setting, observed, failure)
     limited_by = _limited_by(measured, expected, observed)
     if status == "ok" and experiment.bottleneck == "path" and limited_by == "cpu":
         status = "invalid"
@@ -346,7 +347,12 @@ def _all_addresses(setting: _Setting) -> list[str]:
 
 
 def _assess(
-    kind: WorkloadKind, params: dict[str, Scalar], setting: _Setting, observed: _Observed, failure: str | None
+    kind: WorkloadKind,
+    params: dict[str, Scalar],
+    path: Path,
+    setting: _Setting,
+    observed: _Observed,
+    failure: str | None,
 ) -> tuple[Measured, Judgement, Status, list[str]]:
     if failure is not None:
         return Measured(), Judgement(evidence={}), "failed", [failure]
@@ -363,6 +369,19 @@ def _assess(
         judgement.evidence["tunnels"] = tunnels
         judgement.invalid.extend(check_tunnels(setting.network, setting.between, tunnels, traffic))
         measured.notes.extend(drop_notes(tunnels))
+        fragments = fragment_evidence(
+            kind.name,
+            params,
+            setting.network,
+            setting.between,
+            path,
+            observed.client,
+            observed.server,
+            observed.before,
+            observed.after,
+        )
+        judgement.evidence["fragments"] = fragments.evidence
+        measured.notes.extend(fragments.notes)
         measured.metrics.update(program_times(observed.programs))
         _add_cpu(measured, setting.views[middle_of(setting.views)], observed)
         steps_ns = [clock_step_ns(span) for span in map(find_span, (observed.client, observed.server)) if span]
