@@ -114,7 +114,10 @@ POLICIED = {
         (1270, 1400),
     ),
     "df-6in4": (Profile(mtus=CARRIER, mechanism="6in4", nodes=("r1", "r3"), engine="user"), (1200, 1400)),
-    "df-4in6": (Profile(mtus=CARRIER, mechanism="4in6", nodes=("r1", "r3"), engine="user"), (1200, 1400)),
+    "df-4in6": (
+        Profile(mtus=(1500, 1400, 1350, 1500), mechanism="4in6", nodes=("r1", "r3"), engine="user"),
+        (1200, 1400),
+    ),
     "black-hole": (
         Profile(mtus=(1500, 1485, 1300, 1500), mechanism="native4", settings={"r1": {"icmp": "no-too-big"}}),
         (1200, 1450),
