@@ -78,15 +78,23 @@ def _check_columns(
             name = factors.name_of(column)
             words = f"${name} would be called {column} in the results, where that means something else"
             reader.problem(("factors", name), f"{words}; give it another name, such as swept-{name}")
-        elif columns.count(column) > 1 and column.startswith("link_"):
+        elif columns.count(column) > 1 and _owner(factors, keys, column) is not None:
+            owner = _owner(factors, keys, column)
             reader.problem(
-                ("topology", "links"),
-                f"links have different lists for {column}; declare them under factors and refer to them as $name",
+                ("topology", f"{owner}s"),
+                f"{owner}s have different lists for {column}; declare them under factors and refer to them as $name",
             )
         elif columns.count(column) > 1 or column in constants:
             reader.problem(
                 template.path, f"two factors would both be called {column} in the results; rename the one under factors"
             )
+
+
+def _owner(factors: Factors, keys: list[Hashable], column: str) -> str | None:
+    """What a list of levels belongs to that stands in the topology: a link or a node."""
+    own = [key[0] for key in keys if isinstance(key, tuple) and factors.by_key[key].column == column]
+    kinds = [kind[0] for kind in own if isinstance(kind, tuple) and kind[0] in ("link", "node", "sysctl")]
+    return None if len(kinds) < len(own) else "link" if "link" in kinds else "node"
 
 
 def _check_distinct(reader: Reader, workloads: list[WorkloadTemplate], combinations: list[Combination]) -> None:

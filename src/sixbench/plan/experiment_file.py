@@ -18,6 +18,7 @@ from .factors import Factors
 from .overrides import apply_quick
 from .paths_file import aa_path, read_paths
 from .reader import Reader, as_name, suggest
+from .shapes import SHAPES
 from .topology_file import NAME, NAME_RULE, TopologyTemplate, read_topology
 from .workload_file import read_workloads
 from .yaml_source import KeyPath, Source
@@ -88,19 +89,19 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
 
 
 def read_topology_only(source: Source) -> Topology:
-    """The network of an experiment, or of a file with nothing but a `topology` (or nothing but `nodes` and `links`).
+    """The network of an experiment, or of a file with nothing but a `topology` (or nothing but what stands in one).
 
     Factors take their first level. Raises `ExperimentError`.
     """
     reader = Reader(source)
     data = reader.mapping((), source.data, "a topology")
     reader.finish()
-    if "topology" not in data and data.keys() & {"nodes", "links"}:
+    if "topology" not in data and data.keys() & {"nodes", "links", *SHAPES}:
         lines = {("topology", *path): line for path, line in source.lines.items()}
         reader = Reader(replace(source, data={"topology": data}, lines=lines))
         data = {"topology": data}
     if "topology" not in data:
-        reader.problem((), "topology is missing: nodes and links")
+        reader.problem((), "topology is missing: nodes and links, or a shape such as chain: 5")
         reader.finish()
     factors = Factors(reader, data)
     network = read_topology(reader, factors, data["topology"], wants_ipv6=False)
@@ -155,6 +156,8 @@ def _read_flag(reader: Reader, data: dict[str, Any], key: str) -> bool:
 def _read_between(reader: Reader, data: dict[str, Any], network: TopologyTemplate) -> tuple[str, str]:
     hosts = [node.name for node in network.nodes.values() if node.kind == "host"]
     if "between" not in data:
+        if network.between is not None:
+            return network.between
         if len(hosts) != 2:
             reader.problem((), f"between is missing: the two hosts that exchange traffic, of {listed(hosts)}")
             reader.finish()
