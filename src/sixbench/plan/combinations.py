@@ -12,6 +12,7 @@ from ..model.path import Path
 from ..model.topology import Family, Topology
 from ..model.trial import TrialRecord
 from ..model.workload import Scalar, Workload
+from .events_file import EventTemplate, changes, check_events
 from .factors import Factors
 from .reader import Reader
 from .topology_file import TopologyTemplate
@@ -24,16 +25,23 @@ _TAKEN_COLUMNS = COLUMNS.keys() | {field.name for field in fields(TrialRecord)}
 
 
 def expand(
-    reader: Reader, factors: Factors, network: TopologyTemplate, workloads: list[WorkloadTemplate], paths: list[Path]
+    reader: Reader,
+    factors: Factors,
+    network: TopologyTemplate,
+    workloads: list[WorkloadTemplate],
+    paths: list[Path],
+    events: list[EventTemplate],
 ) -> tuple[tuple[Topology, ...], tuple[Combination, ...]]:
-    """Every workload at every combination of the levels that it and its network depend on; and those networks."""
+    """Every workload at every combination of the levels that it, its network and what happens there depend on; and
+    those networks."""
     families: frozenset[Family] = frozenset(path.family for path in paths)
     network_factors = network.factors()
     topologies: dict[tuple[Scalar, ...], int] = {}
     concrete: list[Topology] = []
     combinations: list[Combination] = []
     for template, constants in zip(workloads, constant_levels(workloads), strict=True):
-        keys = list(dict.fromkeys([*network_factors, *template.factors()]))
+        event_factors = [key for event in events for key in event.factors()]
+        keys = list(dict.fromkeys([*network_factors, *event_factors, *template.factors()]))
         _check_number(reader, factors, template, keys, len(combinations))
         _check_columns(reader, factors, template, keys, constants)
         for assignment in factors.assignments(keys):
@@ -43,12 +51,14 @@ def expand(
                 concrete.append(network.concrete(assignment))
             params = template.params(assignment)
             check_workload(reader, template, params, families)
+            check_events(reader, events, assignment, params)
             combinations.append(
                 Combination(
                     name=f"c{len(combinations) + 1:04d}",
                     workload=Workload(kind=template.kind.name, params=params),
                     levels={factors.by_key[key].column: assignment[key] for key in keys} | constants,
                     topology=topologies[place],
+                    events=changes(events, assignment),
                 )
             )
     reader.finish()
@@ -103,7 +113,7 @@ def _check_distinct(reader: Reader, workloads: list[WorkloadTemplate], combinati
         for combination in combinations:
             kind = combination.workload.kind
             pairs = combination.levels if values == "levels" else combination.workload.params
-            key = (kind, combination.topology, tuple(sorted(pairs.items(), key=str)))
+            key = (kind, combination.topology, combination.events, tuple(sorted(pairs.items(), key=str)))
             if key in seen:
                 last = [template for template in workloads if template.kind.name == kind][-1]
                 reader.problem(last.path, f"two entries of {kind} measure the same; leave one out")

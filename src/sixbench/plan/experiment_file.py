@@ -14,6 +14,7 @@ from ..model.topology import Topology
 from ..model.wording import listed, shown
 from .blocks_file import read_blocks, read_statistics
 from .combinations import expand
+from .events_file import read_events
 from .factors import Factors
 from .overrides import apply_quick
 from .paths_file import aa_path, read_paths
@@ -30,7 +31,7 @@ MAX_TRIALS = 200_000
 
 KEYS = (
     *("experiment", "title", "description", "notes", "factors", "topology", "between", "paths", "baseline", "aa"),
-    *("workloads", "blocks", "statistics", "seed", "bottleneck", "quick"),
+    *("workloads", "events", "blocks", "statistics", "seed", "bottleneck", "quick"),
 )
 REQUIRED = ("topology", "paths", "workloads")
 BOTTLENECKS = ("any", "path")
@@ -55,6 +56,7 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
     if "topology" in data:
         network = read_topology(reader, factors, data["topology"], 6 in carried)
     workloads = read_workloads(reader, factors, data["workloads"]) if "workloads" in data else []
+    events = read_events(reader, factors, data["events"], network, 6 in carried) if "events" in data else []
     baseline = _read_baseline(reader, data, paths)
     is_aa = _read_flag(reader, data, "aa")
     reader.finish()
@@ -67,7 +69,7 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
     reader.finish()
     if is_aa:
         paths.append(aa_path(next(path for path in paths if path.name == baseline), {path.name for path in paths}))
-    topologies, combinations = expand(reader, factors, network, workloads, paths)
+    topologies, combinations = expand(reader, factors, network, workloads, paths, events)
     _check_paths(reader, topologies, paths, between, mechanisms)
     trials = len(combinations) * len(paths) * blocks.maximum
     if trials > MAX_TRIALS:

@@ -16,6 +16,7 @@ from ..model.topology import MAX_MTU, MIN_MTU_V4
 from ..model.workload import Parameter, ParameterKind, WorkloadKind
 from ..model.workloads import WORKLOADS
 from .blocks_file import BLOCKS_KEYS, DEFAULT_BLOCKS, MAX_BLOCKS, MAX_TRIM, STATISTICS_KEYS
+from .events_file import EVENT_KEYS, MAX_EVENTS
 from .experiment_file import BOTTLENECKS, DEFAULT_SEED, KEYS, MAX_SEED, REQUIRED
 from .factors import FACTOR_NAME, MAX_LEVELS
 from .link_settings import LINK_SETTINGS
@@ -75,6 +76,13 @@ def experiment_schema(mechanisms: Mapping[str, Mechanism]) -> Schema:
             "items": _workload(),
             "minItems": 1,
             "description": "The traffic, and what is measured.",
+        },
+        "events": {
+            "type": "array",
+            "items": _event(),
+            "minItems": 1,
+            "maxItems": MAX_EVENTS,
+            "description": "What changes in the midst of every trial, and is undone after it.",
         },
         "blocks": {**_blocks(), "default": DEFAULT_BLOCKS, "description": "How often, and when to stop."},
         "statistics": _statistics(),
@@ -299,6 +307,16 @@ def _value(parameter: Parameter) -> Schema:
     if kind == "rate":
         return {"anyOf": [_ref("rate"), _ref("packet-rate")]}
     return _ref(kind)
+
+
+def _event() -> Schema:
+    properties = {
+        "at": {**_swept(_ref("duration")), "description": "after the traffic begins, the warm-up included"},
+        "link": _ref("name") | {"pattern": _whole(LINK_NAME.pattern), "description": "the name of a link"},
+        "mtu": {**_swept(_ref("mtu")), "description": "of both its ends from then on"},
+    }
+    assert tuple(properties) == EVENT_KEYS, "every key of an event has its schema"
+    return _object(properties, required=EVENT_KEYS)
 
 
 def _blocks() -> Schema:
