@@ -1,8 +1,8 @@
 """A network as commands (`sysctl`, `ip -batch`, `ethtool`, `tc -batch`, `nft`), one script a node. Touches nothing.
 
 Order: settings, then links (a veth pair is made with both ends in place), then devices with addresses and routes, then
-queues, then filters; where a path is installed, then its tunnels with their addresses, its stages one after the other, and the
-routes into the tunnels. Within a step the nodes are independent of one another.
+queues, then filters; where a path is installed, then its tunnels with their addresses, its stages one after the other,
+and the routes into the tunnels. Within a step the nodes are independent of one another.
 """
 
 from __future__ import annotations

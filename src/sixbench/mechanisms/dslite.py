@@ -124,7 +124,7 @@ def _give_private_addresses(topology: Topology, one: _Subscriber, carrier_links:
 
 
 def _public_address(topology: Topology, aftr: str, between: tuple[str, str], mtu_bytes: int) -> Address:
-    """What the server sees: the AFTR's address on the way to it."""
+    """What the server sees: the AFTR's address on the way to it, or that of a node behind it that masquerades."""
     client, server = between
     if not topology.route(client, server, 4):
         raise MechanismError(
@@ -133,7 +133,7 @@ def _public_address(topology: Topology, aftr: str, between: tuple[str, str], mtu
         )
     if topology.route(aftr, server, 4) is None:
         raise MechanismError(f'the AFTR "{aftr}" does not reach "{server}" over IPv4')
-    return ends_of(topology, (aftr, server), 4).client
+    return ends_of(topology, (aftr, server), 4).client_seen
 
 
 def _policy(one: _Subscriber) -> list[str]:

@@ -16,11 +16,15 @@ from ..model.topology import MAX_MTU, MIN_MTU_V4
 from ..model.workload import Parameter, ParameterKind, WorkloadKind
 from ..model.workloads import WORKLOADS
 from .blocks_file import BLOCKS_KEYS, DEFAULT_BLOCKS, MAX_BLOCKS, MAX_TRIM, STATISTICS_KEYS
+from .events_file import EVENT_KEYS, MAX_EVENTS
 from .experiment_file import BOTTLENECKS, DEFAULT_SEED, KEYS, MAX_SEED, REQUIRED
 from .factors import FACTOR_NAME, MAX_LEVELS
 from .link_settings import LINK_SETTINGS
+from .node_settings import NODE_KEYS, NODE_KINDS, NODE_SETTINGS, SYSCTL
 from .overrides import MAX_QUICK
-from .topology_file import LINK_KEYS, LINK_NAME, MAX_LINKS, MAX_NODES, NAME, NODE_KEYS, NODE_KINDS, SYSCTL
+from .shape_file import SETTINGS
+from .shapes import MAX_LINKS, MAX_NODES, SHAPES, Shape
+from .topology_file import LINK_KEYS, LINK_NAME, NAME
 
 Schema = dict[str, Any]
 
@@ -72,6 +76,13 @@ def experiment_schema(mechanisms: Mapping[str, Mechanism]) -> Schema:
             "items": _workload(),
             "minItems": 1,
             "description": "The traffic, and what is measured.",
+        },
+        "events": {
+            "type": "array",
+            "items": _event(),
+            "minItems": 1,
+            "maxItems": MAX_EVENTS,
+            "description": "What changes in the midst of every trial, and is undone after it.",
         },
         "blocks": {**_blocks(), "default": DEFAULT_BLOCKS, "description": "How often, and when to stop."},
         "statistics": _statistics(),
@@ -130,27 +141,78 @@ def _quantity(names: Iterable[str], what: str, examples: list[str]) -> Schema:
 
 def _topology() -> Schema:
     kind = {"enum": list(NODE_KINDS)}
-    setting = {"type": ["string", "number", "boolean"]}
+    node = {"anyOf": [kind, _object(_node_properties(), required=("kind",))]}
+    names = {"propertyNames": {"pattern": _whole(NAME.pattern)}}
+    nodes = (
+        _named(node)
+        | names
+        | {"minProperties": 1, "maxProperties": MAX_NODES, "description": "Names to host or router."}
+    )
+    links = {"type": "array", "items": _link(), "maxItems": MAX_LINKS, "description": "Point-to-point segments."}
+    written = _object({"nodes": nodes, "links": links}, required=("nodes", "links"))
+    return {"anyOf": [written, *map(_shape, SHAPES.values())], "description": "The network."}
+
+
+def _node_properties() -> dict[str, Schema]:
     sysctl = {
         "type": "object",
         "propertyNames": {"pattern": _whole(SYSCTL.pattern)},
-        "additionalProperties": setting,
+        "additionalProperties": _swept({"type": ["string", "number", "boolean"]}),
         "description": "Settings of the network in this node, such as net.ipv4.tcp_sack: 0.",
     }
-    node = {"anyOf": [kind, _object(dict(zip(NODE_KEYS, (kind, sysctl), strict=True)), required=("kind",))]}
-    nodes = {
-        "type": "object",
-        "propertyNames": {"pattern": _whole(NAME.pattern)},
-        "additionalProperties": node,
-        "minProperties": 1,
-        "maxProperties": MAX_NODES,
-        "description": "Names to host or router.",
-    }
-    links = {"type": "array", "items": _link(), "maxItems": MAX_LINKS, "description": "Point-to-point segments."}
+    properties: dict[str, Schema] = {"kind": {"enum": list(NODE_KINDS)}, "sysctl": sysctl, **_node_settings()}
+    assert tuple(properties) == NODE_KEYS, "every key of a node has its schema"
+    return properties
+
+
+def _node_settings() -> dict[str, Schema]:
+    """Of routers."""
     return {
-        **_object({"nodes": nodes, "links": links}, required=("nodes", "links")),
-        "description": "The network.",
+        key: {
+            **_swept({"enum": list(setting.choices)} if setting.choices else _ref("flag")),
+            "description": f"{setting.doc}; unless given: {setting.default}",
+        }
+        for key, setting in NODE_SETTINGS.items()
     }
+
+
+def _shape(shape: Shape) -> Schema:
+    """A short form: its size, what every link and every router is given, and what differs."""
+    counts = {name: _integer(least, most) for name, (least, most) in shape.sizes.items()}
+    prefix = {"type": "string", "pattern": r"^\S+/[0-9]+$"}
+    links = _link()["properties"]
+    settings = {
+        "names": {"type": "string", "description": "a word that the names of nodes begin with; numbers follow, from 0"},
+        **{key: links[key] for key in LINK_SETTINGS},
+        **{key: {**prefix, "description": "prefix of the first link; others follow"} for key in ("ipv4", "ipv6")},
+        **_node_settings(),
+        "sysctl": _node_properties()["sysctl"],
+    }
+    if shape.is_row:
+        per_link = {"type": "string", "pattern": r"^\s*[0-9]+\s*[-+]\s*[0-9]+\s+per\s+link\s*$"}
+        described = {"description": settings["mtu"]["description"] + "; of a row also such as 1500 - 15 per link"}
+        settings["mtu"] = _swept({"anyOf": [_ref("mtu"), per_link]}) | described
+    assert set(settings) == set(SETTINGS), "every key of a short form has its schema"
+    long = _object({**counts, **settings}, required=shape.required)
+    short = [counts[shape.required[0]]] if len(shape.required) == 1 else []
+    changed = _object(_node_properties())
+    properties = {
+        shape.name: {"anyOf": [*short, long], "description": shape.doc},
+        **settings,
+        "nodes": _named({"anyOf": [{"enum": list(NODE_KINDS)}, changed]})
+        | {"description": "What is different at nodes of the shape, by name; and further nodes."},
+        "links": {
+            "anyOf": [
+                {"type": "array", "items": _link(), "description": "Further links."},
+                _named(_object(links)) | {"description": "What is different at links of the shape; and further links."},
+            ]
+        },
+    }
+    return _object(properties, required=(shape.name,))
+
+
+def _named(item: Schema) -> Schema:
+    return {"type": "object", "additionalProperties": item}
 
 
 def _link() -> Schema:
@@ -245,6 +307,16 @@ def _value(parameter: Parameter) -> Schema:
     if kind == "rate":
         return {"anyOf": [_ref("rate"), _ref("packet-rate")]}
     return _ref(kind)
+
+
+def _event() -> Schema:
+    properties = {
+        "at": {**_swept(_ref("duration")), "description": "after the traffic begins, the warm-up included"},
+        "link": _ref("name") | {"pattern": _whole(LINK_NAME.pattern), "description": "the name of a link"},
+        "mtu": {**_swept(_ref("mtu")), "description": "of both its ends from then on"},
+    }
+    assert tuple(properties) == EVENT_KEYS, "every key of an event has its schema"
+    return _object(properties, required=EVENT_KEYS)
 
 
 def _blocks() -> Schema:
