@@ -78,6 +78,16 @@ pub fn note_receive_times(socket: &Socket) -> Result<()> {
         .map_err(|e| Error::system("asking for receive timestamps", "setsockopt(SO_TIMESTAMPNS)", e))
 }
 
+/// Has the kernel note the hop limit that each datagram comes with.
+pub fn note_hop_limits(socket: &Socket, address: IpAddr) -> Result<()> {
+    let (level, name) = match address {
+        IpAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_RECVTTL),
+        IpAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_RECVHOPLIMIT),
+    };
+    sys::set_socket_option(socket, level, name, 1)
+        .map_err(|e| Error::system("asking for hop limits", "setsockopt(RECVTTL, RECVHOPLIMIT)", e))
+}
+
 /// Has the kernel note with each datagram how many it had dropped before, for want of space.
 pub fn note_drops(socket: &Socket) -> Result<()> {
     setsockopt(socket, sockopt::RxqOvfl, &1)

@@ -16,6 +16,7 @@ pub mod error_queue;
 pub mod histogram;
 pub mod ledger;
 pub mod params;
+pub mod path_mtu;
 pub mod series;
 pub mod session;
 pub mod socket;

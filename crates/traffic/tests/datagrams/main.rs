@@ -3,5 +3,6 @@
 mod common;
 mod df;
 mod ping;
+mod pmtu;
 mod udp_rr;
 mod udp_stream;
