@@ -236,6 +236,7 @@ def _perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: _
     port = server.call("serve", timeout_s=ANSWER_TIMEOUT_S, **serving, **common)["port"]
     captured: list[tuple[Agent, str]] = []
     try:
+        _forget_path_mtus(setting)
         observed.tunnels_before = _tunnel_counters(setting)
         observed.before, observed.cpu_before = _counters(setting)
         captured = _start_captures(setting, key, int(params.get("warmup_ns", 0)), limit_ns)
@@ -258,6 +259,20 @@ def _perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: _
         with contextlib.suppress(AgentError):
             observed.after, observed.cpu_after = _counters(setting)
             observed.tunnels_after = _tunnel_counters(setting)
+
+
+def _forget_path_mtus(setting: _Setting) -> None:
+    """Lets those who send packets know nothing of the path's MTU, so that a trial does not start with what the one
+    before it has learned; a kernel remembers for ten minutes."""
+    names = dict.fromkeys([*setting.between, *setting.network.encapsulators()])
+    agents = {name: setting.laboratory.agents[name] for name in names}
+    waiting = [
+        (agent, agent.submit("exec", argv=["ip", family, "route", "flush", "cache"]))
+        for agent in agents.values()
+        for family in ("-4", "-6")
+    ]
+    for agent, future in waiting:
+        agent.wait(future, "exec", ANSWER_TIMEOUT_S)
 
 
 def _start_captures(setting: _Setting, key: str, after_ns: int, limit_ns: int) -> list[tuple[Agent, str]]:
