@@ -103,3 +103,11 @@ def test_fragments_that_a_queue_dropped_are_no_difference() -> None:
 def test_other_workloads_tell_their_counters_and_nothing_more() -> None:
     found = judged(NARROW, {"r1": counters(FragFails=1)}, sent=0, received=0, kind="ping")
     assert found.evidence == {"nodes": {"r1": {"ipv4": {"too_long": 1}}}}
+
+
+def test_links_that_nothing_can_reach_are_told() -> None:
+    found = judged(NARROW, {"r1": counters(FragFails=10)}, sent=10, received=0, df="probe")
+    assert found.notes == []
+    assert found.unreached == {"r1-r2", "r2-h2"}
+    assert found.is_loss_foretold
+    assert not judged(NARROW, {}, sent=10, received=0).is_loss_foretold

@@ -46,10 +46,19 @@ KNOWN = 1
 
 @dataclass(frozen=True, kw_only=True)
 class FragmentEvidence:
-    """`evidence` is what a record keeps as `evidence["fragments"]`; `notes` are remarks where theory says otherwise."""
+    """What was found.
+
+    Attributes:
+        evidence: what a record keeps as `evidence["fragments"]`.
+        notes: remarks where theory says otherwise.
+        unreached: the links that no packet of the trial reaches, as theory has it.
+        is_loss_foretold: whether theory says that no datagram arrives, and none did.
+    """
 
     evidence: dict[str, Any]
     notes: list[str] = field(default_factory=list)
+    unreached: frozenset[str] = frozenset()
+    is_loss_foretold: bool = False
 
 
 def fragment_evidence(
@@ -101,7 +110,18 @@ def fragment_evidence(
         "expected": expected,
         "agrees": not differences,
     }
-    return FragmentEvidence(evidence=evidence, notes=differences)
+    return FragmentEvidence(
+        evidence=evidence,
+        notes=differences,
+        unreached=_unreached(states[index]),
+        is_loss_foretold=not delivered and states[index].settled.outcome != "delivered",
+    )
+
+
+def _unreached(prediction: Prediction) -> frozenset[str]:
+    loads = [load for attempt in prediction.attempts for load in attempt.loads]
+    reached = {load.segment.link.name for load in loads if load.count}
+    return frozenset(load.segment.link.name for load in loads) - reached
 
 
 def _states(network: Network, between: tuple[str, str], params: Params, engine: str | None) -> list[Prediction]:

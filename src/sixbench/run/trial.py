@@ -374,16 +374,6 @@ def _assess(
     try:
         measured = kind.summarise(params, observed.client, observed.server)
         traffic = kind.traffic(params, observed.client, observed.server)
-        judgement = judge(setting.views, observed.captures, observed.before, observed.after, traffic)
-        tunnels = tunnel_evidence(
-            setting.network,
-            observed.tunnels_before,
-            observed.tunnels_after,
-            {node: kept["interfaces"] for node, kept in judgement.evidence["counters"].items()},
-        )
-        judgement.evidence["tunnels"] = tunnels
-        judgement.invalid.extend(check_tunnels(setting.network, setting.between, tunnels, traffic))
-        measured.notes.extend(drop_notes(tunnels))
         fragments = fragment_evidence(
             kind.name,
             params,
@@ -395,8 +385,23 @@ def _assess(
             observed.before,
             observed.after,
         )
+        judgement = judge(
+            setting.views, observed.captures, observed.before, observed.after, traffic, fragments.unreached
+        )
         judgement.evidence["fragments"] = fragments.evidence
+        if fragments.is_loss_foretold:
+            measured.notes.extend(measured.invalid)
+            measured.invalid.clear()
         measured.notes.extend(fragments.notes)
+        tunnels = tunnel_evidence(
+            setting.network,
+            observed.tunnels_before,
+            observed.tunnels_after,
+            {node: kept["interfaces"] for node, kept in judgement.evidence["counters"].items()},
+        )
+        judgement.evidence["tunnels"] = tunnels
+        judgement.invalid.extend(check_tunnels(setting.network, setting.between, tunnels, traffic))
+        measured.notes.extend(drop_notes(tunnels))
         measured.metrics.update(program_times(observed.programs))
         _add_cpu(measured, setting.views[middle_of(setting.views)], observed)
         steps_ns = [clock_step_ns(span) for span in map(find_span, (observed.client, observed.server)) if span]
