@@ -16,13 +16,21 @@ struct arriving {
 	__u8 tos;
 };
 
-/* What to do with a packet for this node's tunnel address that is not from the tunnel's peer. */
-static __always_inline int stranger(void)
+/* What to do with a packet for this node's tunnel address that the tunnel has a reason to drop. */
+static __always_inline int unless_anothers(int reason)
 {
-	struct state *shared = state();
+	struct state *shared;
 
-	/* It may be another tunnel's. RFC 4213 section 3.6: silently dropped. */
-	return shared && shared->is_shared ? OUTCOME_NOT_OURS : OUTCOME_SOURCE_NOT_PEER;
+	switch (reason) {
+	case OUTCOME_SOURCE_NOT_PEER:
+	case OUTCOME_GRE_KEY_MISMATCH:
+	case OUTCOME_INNER_SOURCE_MISMATCH:
+	case OUTCOME_INNER_SOURCE_OFF_LINK:
+	case OUTCOME_INNER_DESTINATION_MISMATCH:
+		shared = state();
+		return shared && shared->is_shared ? OUTCOME_NOT_OURS : reason;
+	}
+	return reason;
 }
 
 static __always_inline bool is_for_us(__be32 destination)
@@ -44,7 +52,7 @@ static __always_inline int read_outer_ipv4(struct __sk_buff *skb, struct arrivin
 		return OUTCOME_NOT_OURS;
 	arriving->source.word[0] = header.saddr;
 	if (!is_peer(&arriving->source))
-		return stranger();
+		return OUTCOME_SOURCE_NOT_PEER;
 	if (header.frag_off & bpf_htons(IPV4_MORE | IPV4_OFFSET))
 		return OUTCOME_OUTER_FRAGMENT;
 	if (header.ihl != 5)
@@ -92,7 +100,7 @@ static __always_inline int read_outer_ipv6(struct __sk_buff *skb, struct arrivin
 	}
 	__builtin_memcpy(&arriving->source, &header.saddr, sizeof(arriving->source));
 	if (!is_peer(&arriving->source))
-		return stranger();
+		return OUTCOME_SOURCE_NOT_PEER;
 	if (header.nexthdr == IPPROTO_FRAGMENT)
 		return OUTCOME_OUTER_FRAGMENT;
 	if (header.nexthdr == IPPROTO_DSTOPTS && extension[1])

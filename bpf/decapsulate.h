@@ -48,7 +48,7 @@ static __always_inline int decapsulation(struct __sk_buff *skb, struct count *co
 	count->bytes = skb->len - ETH_HLEN;
 	wrong = read_arriving(skb, &arriving, &ethertype);
 	if (wrong)
-		return wrong;
+		return unless_anothers(wrong);
 	inner.at = ETH_HLEN + arriving.header_bytes;
 	wrong = read_inner(skb, ethertype, &inner);
 	if (wrong)
@@ -56,9 +56,9 @@ static __always_inline int decapsulation(struct __sk_buff *skb, struct count *co
 	*count = wire_count(skb, &inner);
 	if (inner.bytes > arriving.payload_bytes)
 		return OUTCOME_INNER_LENGTH;
-	wrong = check_addresses(&inner, &arriving.source);
+	wrong = check_addresses(skb, &inner, &arriving.source);
 	if (wrong)
-		return wrong;
+		return unless_anothers(wrong);
 	ecn = decapsulated_ecn(inner.tos, arriving.tos);
 	if (TUNNEL.copies_ecn && ecn == ECN_DROP)
 		return OUTCOME_ECN_INVALID;

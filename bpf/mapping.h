@@ -36,7 +36,8 @@ static __always_inline bool is_peer(const struct address *outer_source)
 }
 
 /* Whether the inner packet may come from that outer source. Returns why not, or 0. */
-static __always_inline int check_addresses(const struct inner *inner, const struct address *outer_source)
+static __always_inline int check_addresses(struct __sk_buff *skb, const struct inner *inner,
+					   const struct address *outer_source)
 {
 	if (is_bogus_source(inner))
 		return OUTCOME_INNER_SOURCE_BOGUS;
@@ -48,7 +49,7 @@ static __always_inline int check_addresses(const struct inner *inner, const stru
 	case MAPPING_6RD:
 		return check_6rd(inner, outer_source->word[0]);
 	case MAPPING_ISATAP:
-		return check_isatap(inner, outer_source->word[0]);
+		return check_isatap(skb, inner, outer_source->word[0]);
 	case MAPPING_6OVER4:
 		return check_6over4(outer_source->word[0]);
 	}

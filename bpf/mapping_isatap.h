@@ -39,19 +39,39 @@ static __always_inline int destination_isatap(const struct inner *inner, __be32 
 	return is_bogus_ipv4(*destination) ? OUTCOME_DESTINATION_MARTIAN : 0;
 }
 
-/* Section 7.3: from a router of the list, or from the address that the inner source embeds. */
-static __always_inline int check_isatap(const struct inner *inner, __be32 outer_source)
+/* Whether the node would send there by the device, and not through a gateway. */
+static __always_inline bool is_on_link(struct __sk_buff *skb, const struct address *address)
+{
+	/* Without a length the kernel would compare this packet's, outer header included, with the device's MTU. */
+	struct bpf_fib_lookup lookup = {.family = AF_INET6, .ifindex = TUNNEL.far_ifindex, .tot_len = 1};
+	struct address next_hop;
+
+	if (bpf_ntohl(address->word[0]) >> 22 == 0xfe80 >> 6)
+		return true;
+	__builtin_memcpy(lookup.ipv6_dst, address, sizeof(*address));
+	if (bpf_fib_lookup(skb, &lookup, sizeof(lookup), BPF_FIB_LOOKUP_SKIP_NEIGH) != BPF_FIB_LKUP_RET_SUCCESS)
+		return false;
+	__builtin_memcpy(&next_hop, lookup.ipv6_dst, sizeof(next_hop));
+	return lookup.ifindex == TUNNEL.near_ifindex &&
+	       !((next_hop.word[0] ^ address->word[0]) | (next_hop.word[1] ^ address->word[1]) |
+		 (next_hop.word[2] ^ address->word[2]) | (next_hop.word[3] ^ address->word[3]));
+}
+
+/* Section 7.3: from a router of the list, or from the address that the inner source embeds, which is on-link. */
+static __always_inline int check_isatap(struct __sk_buff *skb, const struct inner *inner, __be32 outer_source)
 {
 	if (is_bogus_ipv4(outer_source))
 		return OUTCOME_OUTER_SOURCE_MARTIAN;
-	if (is_isatap(&inner->source) && inner->source.word[3] == outer_source)
-		return 0;
 #pragma unroll
 	for (int i = 0; i < MAX_ROUTERS; i++) {
 		if (i < TUNNEL.router_count && TUNNEL.routers[i] == outer_source)
 			return 0;
 	}
-	return is_isatap(&inner->source) ? OUTCOME_INNER_SOURCE_MISMATCH : OUTCOME_SOURCE_NOT_PEER;
+	if (!is_isatap(&inner->source))
+		return OUTCOME_SOURCE_NOT_PEER;
+	if (inner->source.word[3] != outer_source)
+		return OUTCOME_INNER_SOURCE_MISMATCH;
+	return is_on_link(skb, &inner->source) ? 0 : OUTCOME_INNER_SOURCE_OFF_LINK;
 }
 
 #endif

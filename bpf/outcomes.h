@@ -21,6 +21,7 @@
 	OUTCOME(OUTER_OPTIONS, "outer-options", SLOW)                                                                  \
 	OUTCOME(GRE_CHECKSUM_PRESENT, "gre-checksum", SLOW)                                                            \
 	OUTCOME(OUTER_TOO_BIG, "outer-too-big", SLOW)                                                                  \
+	OUTCOME(NEIGHBOUR_UNRESOLVED, "neighbour-unresolved", SLOW)                                                    \
 	OUTCOME(KERNEL_REFUSED, "kernel-refused", SLOW)                                                                \
 	OUTCOME(OUTER_TRUNCATED, "outer-truncated", DROP)                                                              \
 	OUTCOME(OUTER_CHECKSUM, "outer-checksum", DROP)                                                                \
@@ -36,6 +37,7 @@
 	OUTCOME(INNER_DESTINATION_BOGUS, "inner-destination-bogus", DROP)                                              \
 	OUTCOME(INNER_SOURCE_MISMATCH, "inner-source-mismatch", DROP)                                                  \
 	OUTCOME(INNER_DESTINATION_MISMATCH, "inner-destination-mismatch", DROP)                                        \
+	OUTCOME(INNER_SOURCE_OFF_LINK, "inner-source-off-link", DROP)                                                  \
 	OUTCOME(INNER_FAMILY, "inner-family", DROP)                                                                    \
 	OUTCOME(ECN_INVALID, "ecn-invalid", DROP)                                                                      \
 	OUTCOME(NO_MAPPING, "no-mapping", DROP)                                                                        \

@@ -17,6 +17,8 @@ static __always_inline int find_route(struct __sk_buff *skb, const struct outer 
 {
 	/* With a length, the path MTU that the kernel has learned is looked at too. */
 	struct bpf_fib_lookup lookup = {.ifindex = TUNNEL.far_ifindex, .tot_len = outer->wire_bytes};
+	/* A group has no neighbour to ask for. */
+	bool is_group = TUNNEL.mapping == MAPPING_6OVER4 && is_6over4_multicast(outer->destination.word[0]);
 	int result;
 
 	if (TUNNEL.outer == 4) {
@@ -30,16 +32,22 @@ static __always_inline int find_route(struct __sk_buff *skb, const struct outer 
 		copy_address(lookup.ipv6_src, &TUNNEL.local);
 		copy_address(lookup.ipv6_dst, &outer->destination);
 	}
-	result = bpf_fib_lookup(skb, &lookup, sizeof(lookup), BPF_FIB_LOOKUP_SKIP_NEIGH);
+	result = bpf_fib_lookup(skb, &lookup, sizeof(lookup), is_group ? BPF_FIB_LOOKUP_SKIP_NEIGH : 0);
 	if (result == BPF_FIB_LKUP_RET_FRAG_NEEDED)
 		return OUTCOME_OUTER_TOO_BIG;
+	/*
+	 * bpf_redirect_neigh would queue the packet with an Ethernet header that has no destination, and so it would be
+	 * sent. The slow path's own packets are queued well.
+	 */
+	if (result == BPF_FIB_LKUP_RET_NO_NEIGH)
+		return OUTCOME_NEIGHBOUR_UNRESOLVED;
 	if (result != BPF_FIB_LKUP_RET_SUCCESS)
 		return OUTCOME_NO_ROUTE;
 	if (lookup.ifindex == TUNNEL.near_ifindex)
 		return OUTCOME_ROUTING_LOOP;
 	route->ifindex = lookup.ifindex;
 	route->next_hop.nh_family = lookup.family;
-	if (TUNNEL.mapping == MAPPING_6OVER4 && is_6over4_multicast(outer->destination.word[0])) {
+	if (is_group) {
 		/* To the group itself, whatever gateway the route has. */
 		route->next_hop.nh_family = AF_INET;
 		route->next_hop.ipv4_nh = outer->destination.word[0];

@@ -28,7 +28,6 @@ enum mapping {
 	MAPPING_6RD,
 	MAPPING_ISATAP,
 	MAPPING_6OVER4,
-	MAPPING_SOFTWIRES,
 };
 
 /* The outer header's DF bit. An inner IPv6 packet counts as one that must not be fragmented. */

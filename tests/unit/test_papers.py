@@ -2,43 +2,20 @@
 
 from __future__ import annotations
 
-import random
-from pathlib import Path
-
 import pytest
+from paper_runs import HEAD, claim, experiment, imagined, paper, read
 
 from sixbench.analysis.claims import judge
 from sixbench.analysis.estimates import estimates
 from sixbench.analysis.findings import findings
-from sixbench.mechanisms import MECHANISMS
 from sixbench.model.errors import ExperimentError
 from sixbench.model.experiment import Experiment
 from sixbench.model.finding import ClaimResult, PublishedComparison
-from sixbench.model.metric import CPU_METRICS, METRICS
-from sixbench.model.paper import OurMeasurement, OurTheory, Paper, Untestable
-from sixbench.model.trial import TrialRecord
-from sixbench.model.workloads import WORKLOADS
-from sixbench.plan.experiment_file import read_experiment
-from sixbench.plan.overrides import apply_quick
-from sixbench.plan.paper_file import paper_beside, read_paper
+from sixbench.model.paper import OurMeasurement, OurTheory, Untestable
 from sixbench.plan.schedule import trial_counts
-from sixbench.plan.yaml_source import parse_yaml, read_yaml
-from sixbench.store import Environment, Manifest, Run
 
-EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 PAPERS = ("soorty-sarkar-kernels", "raicu-stack-rtt")
 BETWEEN_TRIALS_NS = 200_000_000
-
-
-def experiment(name: str, quick: bool) -> Experiment:
-    source = read_yaml(EXPERIMENTS / name / "experiment.yaml")
-    return read_experiment(apply_quick(source) if quick else source, MECHANISMS)
-
-
-def paper(name: str) -> Paper:
-    found = paper_beside(EXPERIMENTS / name / "experiment.yaml")
-    assert found is not None
-    return found
 
 
 def length_ns(chosen: Experiment) -> int:
@@ -49,40 +26,6 @@ def length_ns(chosen: Experiment) -> int:
         int(length) + int(warmup) + BETWEEN_TRIALS_NS for length, warmup in zip(lengths, warmups, strict=True)
     )
     return per_path * len(chosen.paths) * chosen.blocks.minimum
-
-
-def imagined(chosen: Experiment) -> Run:
-    """A run of it with every metric that its workloads have, a little worse over IPv6."""
-    dice = random.Random(1)
-    trials = [
-        TrialRecord(
-            key=f"b{block:03d}-{combination.name}-{path.name}",
-            sequence=block,
-            block=block,
-            combination=combination.name,
-            path=path.name,
-            mechanism=path.mechanism,
-            engine="kernel",
-            workload=combination.workload.kind,
-            params=combination.workload.params,
-            levels=combination.levels,
-            status="ok",
-            started_realtime_ns=0,
-            elapsed_ns=1,
-            metrics={
-                METRICS[metric].column: (1e6 if path.family == 4 else 1.03e6) * (1 + dice.gauss(0, 0.01))
-                for metric in (*WORKLOADS[combination.workload.kind].metrics, *CPU_METRICS)
-            },
-        )
-        for block in range(1, chosen.blocks.minimum + 1)
-        for combination in chosen.combinations
-        for path in chosen.paths
-    ]
-    environment = Environment(
-        kernel="6.18", machine="x86_64", cpu="cpu", distribution="Linux", cores=2, memory_bytes=2**30, versions={}
-    )
-    manifest = Manifest(run="r", experiment=chosen, environment=environment, state="complete", started_realtime_ns=0)
-    return Run(directory=Path("none"), manifest=manifest, trials=trials)
 
 
 def judged(name: str, quick: bool) -> tuple[list[ClaimResult], list[PublishedComparison]]:
@@ -187,24 +130,7 @@ def test_what_compares_systems_is_not_ours() -> None:
 
 # The file's errors
 
-HEAD = """\
-paper: p
-title: t
-authors: [a]
-published: here
-doc: d
-systems: {old: Old Linux}
-"""
-
 GOOD_TEST = "{workload: tcp-stream, metric: goodput, path: ipv6, expect: lower}"
-
-
-def read(text: str) -> Paper:
-    return read_paper(parse_yaml(text, "published.yaml"))
-
-
-def claim(test: str) -> str:
-    return f"{HEAD}claims:\n  - claim: c\n    text: x\n    source: s\n    {test}\n"
 
 
 def value(text: str) -> str:

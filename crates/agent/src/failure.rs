@@ -5,6 +5,7 @@ use std::io;
 use nix::errno::Errno;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use sixbench_plane::refusal::Refusal;
 
 /// Result of an operation.
 pub type Outcome = Result<Value, Failure>;
@@ -50,6 +51,20 @@ impl Failure {
             None => failure,
         }
     }
+
+    fn with_refusal(self, refusal: &Refusal) -> Self {
+        let mut failure = match refusal.errno {
+            Some(number) => self.with_call("bpf", &io::Error::from_raw_os_error(number)),
+            None => self.with("call", "bpf"),
+        };
+        if !refusal.missing_capabilities.is_empty() {
+            failure = failure.with("missing_capabilities", refusal.missing_capabilities.clone());
+        }
+        match &refusal.needed_kernel {
+            Some(needed) => failure.with("needed_kernel", needed.as_str()),
+            None => failure,
+        }
+    }
 }
 
 impl From<sixbench_traffic::Error> for Failure {
@@ -62,11 +77,24 @@ impl From<sixbench_traffic::Error> for Failure {
     }
 }
 
+impl From<sixbench_services::Error> for Failure {
+    fn from(error: sixbench_services::Error) -> Self {
+        let failure = Self::new(error.code(), error.to_string());
+        match error {
+            sixbench_services::Error::System { call, source, .. } => failure.with_call(call, &source),
+            sixbench_services::Error::Refused { reason, .. } => failure.with("reason", reason),
+            sixbench_services::Error::Tunnel(error) => error.into(),
+            _ => failure,
+        }
+    }
+}
+
 impl From<sixbench_plane::Error> for Failure {
     fn from(error: sixbench_plane::Error) -> Self {
         let failure = Self::new(error.code(), error.to_string());
         match &error {
             sixbench_plane::Error::System { call, source, .. } => failure.with_call(call, source),
+            sixbench_plane::Error::Programs { refusal, .. } => failure.with_refusal(refusal),
             _ => failure,
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! What lives here: a node's network namespace, the conversation on standard input and output that `docs/protocol.md`
 //! describes, and what a node does but traffic: commands, sysctls, counters, captures. What may not: how traffic is sent and
-//! timed (`sixbench-traffic`), how tunnels carry packets (`sixbench-plane`), and what packets look like (`sixbench-wire`).
+//! timed (`sixbench-traffic`), how tunnels carry packets (`sixbench-plane`), how services work (`sixbench-services`), and what packets look like (`sixbench-wire`).
 //!
 //! [`node`] reads requests and hands them out, one module an operation; [`protocol`] says what a request may look like.
 //! `unsafe` only in [`sys`].
@@ -17,6 +17,7 @@ mod job;
 mod lines;
 mod node;
 mod protocol;
+mod services;
 mod sessions;
 mod startup;
 mod sys;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::process::{self, ExitCode};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use serde_json::{Value, json};
@@ -18,6 +18,7 @@ use crate::failure::{Failure, Outcome};
 use crate::job::{Job, shielded};
 use crate::lines::{Line, Lines};
 use crate::protocol::{self, Hello, MAX_REQUEST_BYTES, Request};
+use crate::services::Services;
 use crate::sessions::Sessions;
 use crate::{counters, sys, sysctl, tunnels};
 
@@ -29,11 +30,13 @@ pub fn serve(name: String) -> ExitCode {
     };
     let node =
         Arc::new(Node { name, answers, commands: Arc::default(), sessions: Sessions::new(sixbench_traffic::find) });
+    let tunnels = Arc::<Mutex<Tunnels>>::default();
     let mut conversation = Conversation {
         node: Arc::clone(&node),
         is_greeted: false,
         captures: Captures::default(),
-        tunnels: Tunnels::default(),
+        services: Services::new(Arc::clone(&tunnels)),
+        tunnels,
     };
     let mut lines = Lines::new(io::stdin().lock(), MAX_REQUEST_BYTES);
     loop {
@@ -61,7 +64,9 @@ struct Conversation {
     node: Arc<Node>,
     is_greeted: bool,
     captures: Captures,
-    tunnels: Tunnels,
+    /// Also the tunnel broker's and its clients'.
+    tunnels: Arc<Mutex<Tunnels>>,
+    services: Services,
 }
 
 /// When a request is answered.
@@ -96,7 +101,8 @@ impl Conversation {
     }
 
     fn reply(&mut self, request: Request) -> Result<Reply, Failure> {
-        let Self { node, captures, tunnels, .. } = self;
+        let Self { node, captures, tunnels, services, .. } = self;
+        let tunnels = || tunnels.lock().unwrap_or_else(PoisonError::into_inner);
         let value = match request {
             Request::Hello(hello) => self.greet(&hello)?,
             _ if !self.is_greeted => {
@@ -116,9 +122,20 @@ impl Conversation {
                 Some(job) => return Ok(Reply::Later(job)),
                 None => json!({}),
             },
-            Request::TunnelAdd(spec) => tunnels::add(tunnels, &spec)?,
-            Request::TunnelRemove { device } => tunnels::remove(tunnels, &device)?,
-            Request::TunnelCounters(request) => tunnels::counters(tunnels, &request)?,
+            Request::TunnelAdd(spec) => tunnels::add(&mut tunnels(), &spec)?,
+            Request::TunnelRemove { device } => tunnels::remove(&mut tunnels(), &device)?,
+            Request::TunnelCounters(request) => tunnels::counters(&mut tunnels(), &request)?,
+            Request::MulticastForward(request) => services.forward_multicast(request)?,
+            Request::MulticastCounters {} => services.multicast_counters()?,
+            Request::MulticastStop {} => services.stop_multicast()?,
+            Request::RouterAdvertise(request) => services.advertise(request)?,
+            Request::AdvertiseStop { device } => services.stop_advertising(&device)?,
+            Request::RouterSolicit(request) => return Ok(Reply::Later(services.solicit(request))),
+            Request::BrokerStart(start) => services.start_broker(*start)?,
+            Request::BrokerStatus {} => services.broker_status()?,
+            Request::BrokerStop {} => services.stop_broker()?,
+            Request::BrokerAsk(request) => return services.request_tunnel(*request).map(Reply::Later),
+            Request::BrokerRelease(release) => return services.release_tunnel(release).map(Reply::Later),
         };
         Ok(Reply::Now(value))
     }

@@ -1,6 +1,7 @@
 //! What a request may look like.
 
 use serde::Deserialize;
+use sixbench_services::{broker, discovery, multicast};
 
 use crate::{capture, exec, sessions, sysctl, tunnels};
 
@@ -31,14 +32,34 @@ pub enum Request {
     Counters {},
     Cpu {},
     CaptureStart(capture::Start),
-    CaptureStop { capture: String },
+    CaptureStop {
+        capture: String,
+    },
     Serve(sessions::Serve),
     Run(sessions::Run),
     Finish(sessions::Finish),
-    Cancel { session: String },
+    Cancel {
+        session: String,
+    },
     TunnelAdd(Box<sixbench_plane::Spec>),
-    TunnelRemove { device: String },
+    TunnelRemove {
+        device: String,
+    },
     TunnelCounters(tunnels::Counters),
+    MulticastForward(multicast::Request),
+    MulticastCounters {},
+    MulticastStop {},
+    RouterAdvertise(discovery::Advertise),
+    AdvertiseStop {
+        device: String,
+    },
+    RouterSolicit(discovery::Solicit),
+    BrokerStart(Box<broker::Start>),
+    BrokerStatus {},
+    BrokerStop {},
+    #[serde(rename = "broker-request")]
+    BrokerAsk(Box<broker::Request>),
+    BrokerRelease(broker::Release),
 }
 
 impl Request {
@@ -59,6 +80,17 @@ impl Request {
             Request::TunnelAdd(_) => "tunnel-add",
             Request::TunnelRemove { .. } => "tunnel-remove",
             Request::TunnelCounters(_) => "tunnel-counters",
+            Request::MulticastForward(_) => "multicast-forward",
+            Request::MulticastCounters {} => "multicast-counters",
+            Request::MulticastStop {} => "multicast-stop",
+            Request::RouterAdvertise(_) => "router-advertise",
+            Request::AdvertiseStop { .. } => "advertise-stop",
+            Request::RouterSolicit(_) => "router-solicit",
+            Request::BrokerStart(_) => "broker-start",
+            Request::BrokerStatus {} => "broker-status",
+            Request::BrokerStop {} => "broker-stop",
+            Request::BrokerAsk(_) => "broker-request",
+            Request::BrokerRelease(_) => "broker-release",
         }
     }
 }

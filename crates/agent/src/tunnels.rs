@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use sixbench_plane::{Spec, Tunnels};
+use sixbench_plane::{RunTimeRequest, Spec, Tunnels};
 
 use crate::failure::{Failure, Outcome};
 
@@ -13,7 +13,7 @@ pub struct Counters {
     #[serde(default)]
     device: Option<String>,
     #[serde(default)]
-    run_time: bool,
+    run_time: Option<RunTimeRequest>,
 }
 
 /// Makes a tunnel. It carries packets when this returns.

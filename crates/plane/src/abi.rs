@@ -49,7 +49,6 @@ pub mod mapping {
     pub const SIX_RD: u8 = 2;
     pub const ISATAP: u8 = 3;
     pub const SIX_OVER_FOUR: u8 = 4;
-    pub const SOFTWIRES: u8 = 5;
 }
 
 /// `enum dont_fragment`.

@@ -29,7 +29,7 @@ pub fn far_name(near: &str) -> String {
 pub fn commands(spec: &Spec) -> String {
     let (near, far, mtu_bytes) = (&spec.device, far_name(&spec.device), spec.mtu_bytes);
     let mac = spec.near_mac().map(|octet| format!("{octet:02x}")).join(":");
-    let has_neighbours = matches!(spec.mapping, Mapping::SixOverFour {});
+    let has_neighbours = matches!(spec.mapping, Mapping::SixOverFour { .. });
     let lines = [
         format!("link add {near} mtu {mtu_bytes} address {mac} type veth peer name {far} mtu {mtu_bytes}"),
         // No neighbours to be found: every packet goes into the tunnel. In 6over4 they are found by IPv4 multicast.

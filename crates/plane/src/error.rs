@@ -2,6 +2,8 @@
 
 use std::io;
 
+use crate::refusal::Refusal;
+
 /// Result of an operation on tunnels.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -33,13 +35,16 @@ pub enum Error {
         source: io::Error,
     },
     /// The kernel does not take the programs.
-    #[error("{doing}: {reason}")]
+    #[error("{doing}: {refusal}")]
     Programs {
         /// What was being done, to what.
         doing: String,
-        /// The loader's and the verifier's words.
-        reason: String,
+        /// Why, as far as it is known.
+        refusal: Refusal,
     },
+    /// There is no run time to tell.
+    #[error("no run time is being measured: run_time \"start\" comes first")]
+    NotMeasuring,
 }
 
 impl Error {
@@ -51,24 +56,10 @@ impl Error {
     /// The protocol document's code.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::BadSpec { .. } => "bad-params",
+            Self::BadSpec { .. } | Self::NotMeasuring => "bad-params",
             Self::Exists(_) => "tunnel-exists",
             Self::Missing(_) => "no-tunnel",
             Self::System { .. } | Self::Programs { .. } => "system",
         }
     }
-}
-
-/// An error of aya, with all that caused it: the outermost says little.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut words = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_words = cause.to_string();
-        if !words.contains(&cause_words) {
-            words = format!("{words}: {cause_words}");
-        }
-        source = cause.source();
-    }
-    words
 }

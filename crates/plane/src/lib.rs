@@ -1,7 +1,7 @@
-//! The transition data plane: tunnels that the kernel carries by eBPF.
+//! The transition data plane: tunnels that the kernel carries by eBPF, or that we carry.
 //!
 //! What lives here: what a tunnel is ([`spec`]), its device ([`device`]), its programs ([`program`]: compiled from `bpf/` and embedded), its
-//! counters, what user space does for it ([`slow`]), and the tunnels of a node ([`Tunnels`]). What may not: the agent's protocol, and how packets look (`sixbench-wire`).
+//! counters, the groups it is in ([`groups`]), what user space does for it ([`slow`]), and the tunnels of a node ([`Tunnels`]). What may not: the agent's protocol, and how packets look (`sixbench-wire`).
 //!
 //! A tunnel is a veth pair in the node. A program on the near end's egress encapsulates and sends on; one on the ingress of each
 //! device below decapsulates and hands the packet to the near end. Routes, path MTU and addresses are the near end's, as with a tunnel
@@ -11,7 +11,9 @@ pub mod abi;
 pub mod counters;
 pub mod device;
 pub mod error;
+pub mod groups;
 pub mod program;
+pub mod refusal;
 pub mod slow;
 pub mod spec;
 pub mod sys;
@@ -19,4 +21,4 @@ mod tunnels;
 
 pub use error::{Error, Result};
 pub use spec::Spec;
-pub use tunnels::Tunnels;
+pub use tunnels::{RunTimeRequest, Tunnels};

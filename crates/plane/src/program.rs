@@ -1,16 +1,16 @@
 //! The tunnel's programs in the kernel.
 
-use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use aya::maps::{Array, PerCpuArray};
-use aya::programs::{ProgramInfo, SchedClassifier, TcAttachType, tc};
+use aya::programs::tc::TcAttachOptions;
+use aya::programs::{LinkOrder, ProgramInfo, SchedClassifier, TcAttachType, tc};
 use aya::util::KernelVersion;
 use aya::{Ebpf, EbpfLoader, include_bytes_aligned};
 
 use crate::abi::{self, Count, OUTCOMES, State};
-use crate::error::chain;
+use crate::refusal::Refusal;
 use crate::{Error, Result};
 
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/tunnel.bpf.o"));
@@ -27,10 +27,11 @@ const TCX_SINCE: (u8, u8) = (6, 6);
 pub struct Programs {
     ebpf: Ebpf,
     device: String,
+    has_peer: bool,
 }
 
 /// How long a program ran, since statistics were switched on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RunTime {
     /// Runs.
     pub runs: u64,
@@ -45,13 +46,14 @@ impl Programs {
         let mut ebpf = EbpfLoader::new()
             .set_global("TUNNEL", tunnel, true)
             .load(OBJECT)
-            .map_err(|error| Error::Programs { doing: doing(), reason: with_remedy(chain(&error)) })?;
+            .map_err(|error| Error::Programs { doing: doing(), refusal: Refusal::of(&error) })?;
         for name in [ENCAPSULATE, DECAPSULATE] {
             classifier(&mut ebpf, name)
-                .and_then(|program| program.load().map_err(|error| chain(&error)))
-                .map_err(|reason| Error::Programs { doing: doing(), reason: with_remedy(reason) })?;
+                .and_then(|program| program.load().map_err(|error| Refusal::of(&error)))
+                .map_err(|refusal| Error::Programs { doing: doing(), refusal })?;
         }
-        Ok(Self { ebpf, device: device.to_owned() })
+        let has_peer = tunnel.mapping == abi::mapping::FIXED;
+        Ok(Self { ebpf, device: device.to_owned(), has_peer })
     }
 
     /// Attaches `encapsulate` to the tunnel's device.
@@ -67,7 +69,11 @@ impl Programs {
 
     fn attach(&mut self, name: &str, interface: &str, direction: TcAttachType) -> Result<()> {
         let doing = format!("tunnel {}: attaching {name} to {interface}", self.device);
-        if KernelVersion::current().is_ok_and(|version| version < KernelVersion::new(TCX_SINCE.0, TCX_SINCE.1, 0)) {
+        let has_tcx =
+            !KernelVersion::current().is_ok_and(|version| version < KernelVersion::new(TCX_SINCE.0, TCX_SINCE.1, 0));
+        // A tunnel with a peer takes its packets before one that takes them from anybody.
+        let place = (has_tcx && self.has_peer).then(|| TcAttachOptions::TcxOrder(LinkOrder::first()));
+        if !has_tcx {
             match tc::qdisc_add_clsact(interface) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                     return Err(Error::system(doing, "adding a clsact qdisc", error));
@@ -76,21 +82,25 @@ impl Programs {
             }
         }
         classifier(&mut self.ebpf, name)
-            .and_then(|program| program.attach(interface, direction).map_err(|error| chain(&error)))
+            .and_then(|program| {
+                let attached = match place {
+                    Some(options) => program.attach_with_options(interface, direction, options),
+                    None => program.attach(interface, direction),
+                };
+                attached.map_err(|error| Refusal::of(&error))
+            })
             .map(|_| ())
-            .map_err(|reason| Error::Programs { doing, reason: with_remedy(reason) })
+            .map_err(|refusal| Error::Programs { doing, refusal })
     }
 
     /// What became of packets so far, in the order of [`OUTCOMES`].
     pub fn counts(&self) -> Result<Vec<Count>> {
-        let failed = |reason: String| Error::Programs {
-            doing: format!("reading the counters of tunnel {}", self.device),
-            reason,
-        };
-        let map = self.ebpf.map("COUNTS").ok_or_else(|| failed("the object has no such map".to_owned()))?;
-        let map = PerCpuArray::<_, Count>::try_from(map).map_err(|error| failed(chain(&error)))?;
+        let failed =
+            |refusal| Error::Programs { doing: format!("reading the counters of tunnel {}", self.device), refusal };
+        let map = self.ebpf.map("COUNTS").ok_or_else(|| failed(Refusal::said("the object has no such map")))?;
+        let map = PerCpuArray::<_, Count>::try_from(map).map_err(|error| failed(Refusal::of(&error)))?;
         let sum = |index| -> Result<Count> {
-            let values = map.get(&index, 0).map_err(|error| failed(chain(&error)))?;
+            let values = map.get(&index, 0).map_err(|error| failed(Refusal::of(&error)))?;
             Ok(values.iter().fold(Count::default(), |sum, count| Count {
                 packets: sum.packets + count.packets,
                 bytes: sum.bytes + count.bytes,
@@ -102,11 +112,11 @@ impl Programs {
     /// Says whether other tunnels of the node have the same local address and payload.
     pub fn set_shared(&mut self, is_shared: bool) -> Result<()> {
         let doing = format!("writing the state of tunnel {}", self.device);
-        let failed = |reason: String| Error::Programs { doing: doing.clone(), reason };
-        let map = self.ebpf.map_mut("STATE").ok_or_else(|| failed("the object has no such map".to_owned()))?;
-        let mut map = Array::<_, State>::try_from(map).map_err(|error| failed(chain(&error)))?;
-        let state = map.get(&0, 0).map_err(|error| failed(chain(&error)))?;
-        map.set(0, State { is_shared: is_shared.into(), ..state }, 0).map_err(|error| failed(chain(&error)))
+        let failed = |refusal| Error::Programs { doing: doing.clone(), refusal };
+        let map = self.ebpf.map_mut("STATE").ok_or_else(|| failed(Refusal::said("the object has no such map")))?;
+        let mut map = Array::<_, State>::try_from(map).map_err(|error| failed(Refusal::of(&error)))?;
+        let state = map.get(&0, 0).map_err(|error| failed(Refusal::of(&error)))?;
+        map.set(0, State { is_shared: is_shared.into(), ..state }, 0).map_err(|error| failed(Refusal::of(&error)))
     }
 
     /// How long `name` ran.
@@ -117,39 +127,21 @@ impl Programs {
 
     /// A descriptor of `name`, for test runs.
     pub fn descriptor(&self, name: &str) -> Result<OwnedFd> {
-        let failed =
-            |reason: String| Error::Programs { doing: format!("tunnel {}: opening {name}", self.device), reason };
-        let fd = self.info(name)?.fd().map_err(|error| failed(chain(&error)))?;
-        fd.as_fd().try_clone_to_owned().map_err(|error| failed(error.to_string()))
+        let failed = |refusal| Error::Programs { doing: format!("tunnel {}: opening {name}", self.device), refusal };
+        let fd = self.info(name)?.fd().map_err(|error| failed(Refusal::of(&error)))?;
+        fd.as_fd().try_clone_to_owned().map_err(|error| failed(Refusal::of(&error)))
     }
 
     fn info(&self, name: &str) -> Result<ProgramInfo> {
         let failed =
-            |reason: String| Error::Programs { doing: format!("tunnel {}: asking about {name}", self.device), reason };
-        let program = self.ebpf.program(name).ok_or_else(|| failed("the object has no such program".to_owned()))?;
-        program.info().map_err(|error| failed(chain(&error)))
+            |refusal| Error::Programs { doing: format!("tunnel {}: asking about {name}", self.device), refusal };
+        let program = self.ebpf.program(name).ok_or_else(|| failed(Refusal::said("the object has no such program")))?;
+        program.info().map_err(|error| failed(Refusal::of(&error)))
     }
 }
 
-fn classifier<'a>(ebpf: &'a mut Ebpf, name: &str) -> std::result::Result<&'a mut SchedClassifier, String> {
-    let program = ebpf.program_mut(name).ok_or_else(|| format!("the object has no program {name}"))?;
-    program.try_into().map_err(|error| chain(&error))
-}
-
-/// Adds what would help.
-fn with_remedy(reason: String) -> String {
-    let is_refused = reason.contains("Operation not permitted") || reason.contains("Permission denied");
-    match has_capabilities() {
-        Some(false) if is_refused => format!("{reason}; it needs CAP_BPF and CAP_NET_ADMIN, or root"),
-        _ => reason,
-    }
-}
-
-/// Whether this process has CAP_BPF (39) and CAP_NET_ADMIN (12), or CAP_SYS_ADMIN (21).
-fn has_capabilities() -> Option<bool> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
-    let effective = u64::from_str_radix(line.trim(), 16).ok()?;
-    let has = |capability: u32| effective >> capability & 1 == 1;
-    Some(has(12) && (has(39) || has(21)))
+fn classifier<'a>(ebpf: &'a mut Ebpf, name: &str) -> std::result::Result<&'a mut SchedClassifier, Refusal> {
+    let missing = || Refusal::said(format!("the object has no program {name}"));
+    let program = ebpf.program_mut(name).ok_or_else(missing)?;
+    program.try_into().map_err(|error: aya::programs::ProgramError| Refusal::of(&error))
 }

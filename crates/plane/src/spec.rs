@@ -14,6 +14,8 @@ const MIN_IPV6_MTU_BYTES: u32 = 1280;
 const MIN_IPV4_MTU_BYTES: u32 = 68;
 /// The longest name: the kernel's 15 bytes, of which the far end's ending takes 4.
 const MAX_NAME_BYTES: usize = 11;
+/// More than a node has addresses.
+const MAX_GROUPS: usize = 256;
 /// Of the outer packet, where the tunnel gives one of its own: RFC 1700 and RFC 4213 section 3.3 name 64.
 const DEFAULT_TTL: u8 = 64;
 
@@ -30,6 +32,8 @@ pub struct Spec {
     pub underlay: Vec<String>,
     pub mapping: Mapping,
     #[serde(default)]
+    pub engine: Engine,
+    #[serde(default)]
     pub ttl: Ttl,
     #[serde(default)]
     pub tos: Tos,
@@ -45,6 +49,17 @@ pub struct Spec {
 
 fn yes() -> bool {
     true
+}
+
+/// Who carries the tunnel's packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Engine {
+    /// Programs in the kernel, and the slow path for what they leave over.
+    #[default]
+    Ebpf,
+    /// The slow path alone.
+    User,
 }
 
 /// The outer header's family.
@@ -99,7 +114,11 @@ pub enum Mapping {
     },
     /// RFC 2529.
     #[serde(rename = "6over4")]
-    SixOverFour {},
+    SixOverFour {
+        /// Joined on the devices below, besides those of all nodes and of the device's link-local address.
+        #[serde(default)]
+        groups: Vec<Ipv4Addr>,
+    },
 }
 
 /// The outer TTL or hop limit.
@@ -258,7 +277,8 @@ impl Spec {
             IpAddr::V4(local) => {
                 let [a, b, c, d] = local.octets();
                 // Of 6over4 it is the link-layer address option's content: RFC 2529 section 5.
-                let [high, low] = if matches!(self.mapping, Mapping::SixOverFour {}) { [0, 0] } else { [0x02, 0x04] };
+                let [high, low] =
+                    if matches!(self.mapping, Mapping::SixOverFour { .. }) { [0, 0] } else { [0x02, 0x04] };
                 [high, low, a, b, c, d]
             }
             IpAddr::V6(local) => {
@@ -344,6 +364,15 @@ impl Mapping {
             Self::Isatap { routers } if routers.len() > abi::MAX_ROUTERS => {
                 Err(format!("ISATAP has at most {} routers", abi::MAX_ROUTERS))
             }
+            Self::SixOverFour { groups } if groups.len() > MAX_GROUPS => {
+                Err(format!("6over4 has at most {MAX_GROUPS} groups"))
+            }
+            Self::SixOverFour { groups } => match groups.iter().find(|group| group.octets()[..2] != [239, 192]) {
+                Some(group) => {
+                    Err(format!("{group} is no group of 6over4, which has 239.192.0.0/16 (RFC 2529 section 6)"))
+                }
+                None => Ok(()),
+            },
             _ => Ok(()),
         }
     }
@@ -368,7 +397,7 @@ impl Mapping {
                 tunnel.ipv4_mask_bits = *ipv4_mask_bits;
                 tunnel.is_border_relay = (*is_border_relay).into();
             }
-            Self::SixOverFour {} => tunnel.mapping = abi::mapping::SIX_OVER_FOUR,
+            Self::SixOverFour { .. } => tunnel.mapping = abi::mapping::SIX_OVER_FOUR,
             Self::Isatap { routers } => {
                 tunnel.mapping = abi::mapping::ISATAP;
                 tunnel.router_count = routers.len() as u8;

@@ -5,31 +5,45 @@ use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
 use aya::sys::{Stats, enable_stats};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use crate::abi;
 use crate::counters::Counters;
 use crate::device::Device;
+use crate::groups::Groups;
 use crate::program::{DECAPSULATE, ENCAPSULATE, Programs, RunTime};
-use crate::slow::SlowPath;
-use crate::spec::{Payload, Spec};
+use crate::slow::{Rivals, SlowPath};
+use crate::spec::{Engine, Payload, Spec};
 use crate::{Error, Result};
 
 /// The tunnels of a node. With this value they go.
 #[derive(Default)]
 pub struct Tunnels {
     tunnels: BTreeMap<String, Tunnel>,
+    /// How many were made so far.
+    made: u64,
     /// Holds the kernel's run time statistics switched on.
     statistics: Option<OwnedFd>,
 }
 
 /// Fields go in this order: first no packets come any more, then the device goes.
 struct Tunnel {
-    programs: Programs,
+    /// Absent where user space carries all.
+    programs: Option<Programs>,
     slow_path: SlowPath,
+    /// Held, not asked.
+    _groups: Groups,
     /// Held, not asked.
     _device: Device,
     endpoint: Endpoint,
+    place: Place,
+    compiled: abi::Tunnel,
+    /// Of the programs, when they were last asked to be measured from now on.
+    measured_from: BTreeMap<&'static str, RunTime>,
 }
+
+/// Of tunnels at one endpoint, which a packet is offered to first: one that has a peer, then the older one.
+type Place = (bool, u64);
 
 /// Tunnels that have this in common must tell their packets apart by the outer source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,12 +72,22 @@ pub struct Report {
     pub programs: Option<BTreeMap<&'static str, ProgramTime>>,
 }
 
-/// How long a program ran, since run times were first asked for.
+/// How long a program ran.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[allow(missing_docs)]
 pub struct ProgramTime {
     pub runs: u64,
     pub run_time_ns: u64,
+}
+
+/// Whether the kernel is to measure how long programs run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RunTimeRequest {
+    /// From now on, and tell what was measured so far.
+    Start,
+    /// No more, and tell what was measured since.
+    Stop,
 }
 
 impl From<RunTime> for ProgramTime {
@@ -75,72 +99,141 @@ impl From<RunTime> for ProgramTime {
 impl Tunnels {
     /// Makes a tunnel, in the namespace of this thread. It carries packets when this returns.
     pub fn add(&mut self, spec: &Spec) -> Result<Added> {
-        let mut tunnel = spec.compile()?;
+        let mut compiled = spec.compile()?;
         if self.tunnels.contains_key(&spec.device) {
             return Err(Error::Exists(spec.device.clone()));
         }
         let device = Device::make(spec)?;
-        tunnel.near_ifindex = device.near_ifindex;
-        tunnel.far_ifindex = device.far_ifindex;
-        let mut programs = Programs::load(&spec.device, &tunnel)?;
-        let slow_path = SlowPath::start(&tunnel)?;
-        programs.attach_egress()?;
-        for interface in &spec.underlay {
-            programs.attach_ingress(interface)?;
+        compiled.near_ifindex = device.near_ifindex;
+        compiled.far_ifindex = device.far_ifindex;
+        let mut programs = match spec.engine {
+            Engine::Ebpf => Some(Programs::load(&spec.device, &compiled)?),
+            Engine::User => None,
+        };
+        let groups = Groups::join(spec)?;
+        let slow_path = SlowPath::start(&compiled, spec.mtu_bytes)?;
+        if let Some(programs) = &mut programs {
+            programs.attach_egress()?;
+            for interface in &spec.underlay {
+                programs.attach_ingress(interface)?;
+            }
         }
         device.open(spec)?;
-        let added = Added { ifindex: device.near_ifindex, overhead_bytes: tunnel.overhead_bytes };
-        let endpoint = Endpoint { local: spec.local, payload: spec.payload };
-        self.tunnels.insert(spec.device.clone(), Tunnel { programs, slow_path, _device: device, endpoint });
+        let added = Added { ifindex: device.near_ifindex, overhead_bytes: compiled.overhead_bytes };
+        let tunnel = Tunnel {
+            programs,
+            slow_path,
+            _groups: groups,
+            _device: device,
+            endpoint: Endpoint { local: spec.local, payload: spec.payload },
+            place: (compiled.mapping != abi::mapping::FIXED, self.made),
+            compiled,
+            measured_from: BTreeMap::new(),
+        };
+        self.made += 1;
+        self.tunnels.insert(spec.device.clone(), tunnel);
         self.share()?;
         Ok(added)
     }
 
     /// Takes a tunnel away, and returns its last counters.
     pub fn remove(&mut self, device: &str) -> Result<Report> {
-        let report = self.report(device, false)?;
+        let tunnel = self.tunnels.get(device).ok_or_else(|| Error::Missing(device.to_owned()))?;
+        let report = tunnel.report()?;
         self.tunnels.remove(device);
         self.share()?;
         Ok(report)
     }
 
-    /// Every tunnel's counters, or one's. `with_run_time` switches the kernel's statistics on, for all programs of the machine, until this value
-    /// goes (Linux 5.8): they cost each run some tens of nanoseconds.
-    pub fn counters(&mut self, device: Option<&str>, with_run_time: bool) -> Result<BTreeMap<String, Report>> {
-        if with_run_time && self.statistics.is_none() {
+    /// Every tunnel's counters, or one's. Run time is measured (Linux 5.8) of all programs of the machine: it costs each run some tens of nanoseconds.
+    pub fn counters(
+        &mut self,
+        device: Option<&str>,
+        run_time: Option<RunTimeRequest>,
+    ) -> Result<BTreeMap<String, Report>> {
+        if let Some(device) = device.filter(|&device| !self.tunnels.contains_key(device)) {
+            return Err(Error::Missing(device.to_owned()));
+        }
+        if run_time == Some(RunTimeRequest::Stop) && self.statistics.is_none() {
+            return Err(Error::NotMeasuring);
+        }
+        if run_time == Some(RunTimeRequest::Start) && self.statistics.is_none() {
             let statistics = enable_stats(Stats::RunTime).map_err(|error| {
-                Error::system("switching run time statistics on", "bpf(BPF_ENABLE_STATS)", error.io_error)
+                Error::system(
+                    "switching run time statistics on (which needs CAP_SYS_ADMIN)",
+                    "bpf(BPF_ENABLE_STATS)",
+                    error.io_error,
+                )
             })?;
             self.statistics = Some(statistics);
         }
-        let names: Vec<String> = match device {
-            Some(device) => vec![device.to_owned()],
-            None => self.tunnels.keys().cloned().collect(),
-        };
-        names.into_iter().map(|name| self.report(&name, with_run_time).map(|report| (name, report))).collect()
-    }
-
-    fn report(&self, device: &str, with_run_time: bool) -> Result<Report> {
-        let tunnel = self.tunnels.get(device).ok_or_else(|| Error::Missing(device.to_owned()))?;
-        let counters = Counters::name(&tunnel.programs.counts()?, &tunnel.slow_path.counts());
-        let mut programs = None;
-        if with_run_time {
-            let mut times = BTreeMap::new();
-            for name in [ENCAPSULATE, DECAPSULATE] {
-                times.insert(name, tunnel.programs.run_time(name)?.into());
+        let mut reports = BTreeMap::new();
+        for (name, tunnel) in &mut self.tunnels {
+            let times = match run_time {
+                Some(RunTimeRequest::Start) => tunnel.start_measuring()?,
+                Some(RunTimeRequest::Stop) => tunnel.measured()?,
+                None => None,
+            };
+            if device.is_none_or(|device| device == name) {
+                let mut report = tunnel.report()?;
+                report.programs = times;
+                reports.insert(name.clone(), report);
             }
-            programs = Some(times);
         }
-        Ok(Report { counters, programs })
+        if run_time == Some(RunTimeRequest::Stop) {
+            self.statistics = None;
+        }
+        Ok(reports)
     }
 
-    /// Tells every tunnel whether a packet of a stranger may be another tunnel's.
+    /// Tells every tunnel which others a packet that it gets may be for.
     fn share(&mut self) -> Result<()> {
-        let endpoints: Vec<Endpoint> = self.tunnels.values().map(|tunnel| tunnel.endpoint).collect();
+        let all: Vec<(Endpoint, Place, abi::Tunnel)> =
+            self.tunnels.values().map(|tunnel| (tunnel.endpoint, tunnel.place, tunnel.compiled)).collect();
         for tunnel in self.tunnels.values_mut() {
-            let is_shared = endpoints.iter().filter(|&&endpoint| endpoint == tunnel.endpoint).count() > 1;
-            tunnel.programs.set_shared(is_shared)?;
+            let others = || all.iter().filter(|other| other.0 == tunnel.endpoint && other.1 != tunnel.place);
+            let are_there = others().next().is_some();
+            let mut first: Vec<_> = others().filter(|other| other.1 < tunnel.place).collect();
+            first.sort_by_key(|other| other.1);
+            tunnel.slow_path.set_rivals(Rivals { are_there, first: first.iter().map(|other| other.2).collect() });
+            if let Some(programs) = &mut tunnel.programs {
+                programs.set_shared(are_there)?;
+            }
         }
         Ok(())
+    }
+}
+
+impl Tunnel {
+    fn report(&self) -> Result<Report> {
+        let counts = self.programs.as_ref().map(Programs::counts).transpose()?.unwrap_or_default();
+        Ok(Report { counters: Counters::name(&counts, &self.slow_path.counts()), programs: None })
+    }
+
+    /// What was measured so far. From now on it is told from here.
+    fn start_measuring(&mut self) -> Result<Option<BTreeMap<&'static str, ProgramTime>>> {
+        let Some(now) = self.run_times()? else { return Ok(None) };
+        let told = now.iter().map(|(&name, &time)| (name, time.into())).collect();
+        self.measured_from = now;
+        Ok(Some(told))
+    }
+
+    fn measured(&self) -> Result<Option<BTreeMap<&'static str, ProgramTime>>> {
+        let since = |(name, now): (&'static str, RunTime)| {
+            // A tunnel that is younger than the request began with nothing.
+            let from = self.measured_from.get(name).copied().unwrap_or_default();
+            let time = ProgramTime {
+                runs: now.runs.saturating_sub(from.runs),
+                run_time_ns: now.run_time_ns.saturating_sub(from.run_time_ns),
+            };
+            (name, time)
+        };
+        Ok(self.run_times()?.map(|now| now.into_iter().map(since).collect()))
+    }
+
+    fn run_times(&self) -> Result<Option<BTreeMap<&'static str, RunTime>>> {
+        let Some(programs) = &self.programs else { return Ok(None) };
+        let times = [ENCAPSULATE, DECAPSULATE].map(|name| programs.run_time(name).map(|time| (name, time)));
+        times.into_iter().collect::<Result<_>>().map(Some)
     }
 }

@@ -91,27 +91,20 @@ fn hex(bytes: &[u8]) -> String {
 #[test]
 fn the_slow_path_agrees() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/tunnel");
-    let not_for_it = [
-        "not-ours",
-        "outer-fragment",
-        "outer-checksum",
-        "outer-truncated",
-        "outer-options",
-        "nested-too-deep",
-        "gre-checksum",
-    ];
+    let not_for_it =
+        ["not-ours", "outer-fragment", "outer-checksum", "outer-truncated", "outer-options", "gre-checksum"];
     let mut count = 0;
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
         let text = fs::read_to_string(&path).expect("text");
         let vector: Vector = serde_json::from_str(&text).expect("a vector");
-        if not_for_it.contains(&vector.outcome.as_str()) || text.contains("6over4") {
+        if not_for_it.contains(&vector.outcome.as_str()) {
             continue;
         }
         let tunnel = specification(&vector).compile().expect("a tunnel");
         let packet = bytes(&vector.packet);
         let outcome = match vector.program.as_str() {
-            "encapsulate" => slowly_encapsulated(&tunnel, &packet),
+            "encapsulate" => slowly_encapsulated(&tunnel, &packet, ethernet_destination(&vector)),
             _ => slowly_decapsulated(&tunnel, &packet),
         };
         let expected = match vector.outcome.as_str() {
@@ -132,9 +125,14 @@ fn without_padding(mut packet: Vec<u8>) -> Vec<u8> {
 }
 
 /// With the outer header that the kernel would write.
-fn slowly_encapsulated(tunnel: &abi::Tunnel, packet: &[u8]) -> Result<Vec<u8>, rules::Reason> {
+fn slowly_encapsulated(
+    tunnel: &abi::Tunnel,
+    packet: &[u8],
+    ethernet_destination: [u8; 6],
+) -> Result<Vec<u8>, rules::Reason> {
     let inner = rules::Inner::read(packet)?;
-    let (outer, gre) = rules::encapsulate(tunnel, &inner)?;
+    let outer = rules::encapsulate(tunnel, &inner, packet, ethernet_destination)?;
+    let gre = outer.gre.as_bytes();
     let protocol = [41, 4, 47][usize::from(tunnel.payload)];
     let bytes = gre.len() + packet.len();
     let mut out = Vec::new();
@@ -169,5 +167,8 @@ fn slowly_decapsulated(tunnel: &abi::Tunnel, packet: &[u8]) -> Result<Vec<u8>, r
         source.0.copy_from_slice(&packet[8..24]);
         (source, packet[0] << 4 | packet[1] >> 4, if packet[6] == 60 { 48 } else { 40 }, packet.len())
     };
-    rules::decapsulate(tunnel, &source, tos, &packet[header..bytes])
+    let mut payload = packet[header..bytes].to_vec();
+    let mut is_on_link = |address: &abi::Address| address.0.starts_with(&[0x20, 0x01, 0x0d, 0xb8, 0, 5, 0, 0]);
+    let range = rules::decapsulate(tunnel, &source, tos, &mut payload, &mut is_on_link)?;
+    Ok(payload[range].to_vec())
 }

@@ -53,8 +53,11 @@ BASE_SYSCTL = {
     "net.ipv4.tcp_no_metrics_save": "1",
     "net.ipv4.tcp_tw_reuse": "1",
     "net.ipv4.ip_local_port_range": "1024 65535",
+    "net.ipv4.ipfrag_time": "2",
+    "net.ipv6.ip6frag_time": "2",
 }
-"""Of every node. Metrics are not saved so that a trial does not start with what the one before it learned; ports are
+"""Of every node. Fragments whose others were lost are given up after 2 s instead of 30 and 60 s: they would fill the
+reassembly's memory, and the trials after an overloaded one would receive nothing. Metrics are not saved so that a trial does not start with what the one before it learned; ports are
 reused so that connection rates can be measured for minutes."""
 
 FIRST_INTERFACE = 10

@@ -1,6 +1,8 @@
 //! An agent under test: the real binary, spoken to over its pipes.
 #![allow(dead_code)] // Each file of tests uses a part.
 
+pub mod chain;
+
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -58,9 +60,22 @@ impl Agent {
         }
     }
 
+    /// A greeted agent in a namespace that others made for it, without some capabilities, as setpriv(1) writes them. `None` where the machine does not
+    /// permit it.
+    pub fn in_own_namespace_without(capabilities: &str) -> Option<Self> {
+        Self::in_own_namespace()?;
+        let mut command = Command::new("unshare");
+        command.args(["--net", "setpriv", "--bounding-set", capabilities, "--inh-caps", capabilities]);
+        command.args([env!("CARGO_BIN_EXE_sixbench-agent"), "node", "--name", "here", "--here"]);
+        Some(Self::spawn(&mut command).greeted())
+    }
+
     fn start(arguments: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_sixbench-agent"))
-            .args(arguments)
+        Self::spawn(Command::new(env!("CARGO_BIN_EXE_sixbench-agent")).args(arguments))
+    }
+
+    fn spawn(command: &mut Command) -> Self {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

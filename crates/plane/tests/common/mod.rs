@@ -13,7 +13,11 @@ use sixbench_plane::{Spec, sys};
 
 pub const ETHERNET_BYTES: usize = 14;
 
-/// A namespace, for this thread, with a device that everything is routed to, and a tunnel device.
+/// What is on-link on the tunnel device, besides link-local addresses.
+pub const ON_LINK: &str = "2001:db8:5::/64";
+
+/// A namespace, for this thread, with a device that everything is routed to, and a tunnel device, which has the prefix [`ON_LINK`] and a gateway
+/// to 2001:db8:6::/64.
 pub struct Bench {
     device: Device,
     underlay_ifindex: u32,
@@ -46,14 +50,20 @@ impl Bench {
         }
         let setup =
             "ip link add c0 address 02:00:00:00:00:01 type veth peer name c1; ip link set c1 up; ip link set c0 up
-            ip address add 192.0.2.100/24 dev c0; ip route add default via 192.0.2.200 dev c0
-            ip address add 2001:db8::100/64 dev c0 nodad; ip -6 route add default via 2001:db8::200 dev c0";
+            ip address add 192.0.2.100/32 dev c0; ip route add 192.0.2.200 dev c0; ip route add default via 192.0.2.200
+            ip address add 2001:db8::100/128 dev c0 nodad; ip -6 route add 2001:db8::200 dev c0; ip -6 route add default via 2001:db8::200
+            ip neighbour add 192.0.2.200 lladdr 02:00:00:00:00:02 dev c0; ip neighbour add 2001:db8::200 lladdr 02:00:00:00:00:02 dev c0";
         let status = Command::new("sh").args(["-ec", setup]).status().expect("sh");
         assert!(status.success());
         let spec = r#"{"device": "sb0", "mtu_bytes": 1480, "outer": "ipv4", "payload": "gre", "local": "192.0.2.1", "underlay": ["c0"],
             "mapping": {"kind": "fixed", "remote": "192.0.2.2"}}"#;
         let spec: Spec = serde_json::from_str(spec).expect("a tunnel");
         let device = Device::make(&spec).expect("a device");
+        let routes = format!(
+            "ip link set sb0 up; ip -6 route add {ON_LINK} dev sb0; ip -6 route add 2001:db8:6::/64 via fe80::5efe:c000:209 dev sb0"
+        );
+        let status = Command::new("sh").args(["-ec", &routes]).status().expect("sh");
+        assert!(status.success());
         let underlay_ifindex = nix::net::if_::if_nametoindex("c0").expect("it is there");
         Some(Self { device, underlay_ifindex })
     }

@@ -123,7 +123,8 @@ def _value_axis(axes: Axes, known: Sequence[float]) -> None:
         axes.yaxis.set_major_locator(FixedLocator(style.log_ticks(low / pad, high * pad, 1.2)))
         axes.yaxis.set_minor_locator(NullLocator())
     else:
-        axes.set_ylim(bottom=min([0.0, *known]))
+        low, high = min([0.0, *known]), max([0.0, *known])
+        axes.set_ylim(low, high + 0.1 * (high - low) or 1.0)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 

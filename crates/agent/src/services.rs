@@ -1,0 +1,202 @@
+//! What the node does for others besides traffic and tunnels: one registry of what was started.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::Serialize;
+use serde_json::json;
+use sixbench_plane::Tunnels;
+use sixbench_services::broker::{self, Broker, Lease};
+use sixbench_services::discovery::{self, Advertiser};
+use sixbench_services::multicast::{self, Forwarder};
+use sixbench_services::{Error, Result};
+
+use crate::failure::{Failure, Outcome};
+use crate::job::Job;
+
+const MAX_ADVERTISERS: usize = 64;
+const MAX_LEASES: usize = 64;
+
+/// The services of this node. Only the thread that reads requests starts and stops them; broker and leases work on its tunnels.
+pub struct Services {
+    tunnels: Arc<Mutex<Tunnels>>,
+    forwarder: Option<Forwarder>,
+    advertisers: BTreeMap<String, Advertiser>,
+    broker: Option<Broker>,
+    leases: Leases,
+}
+
+/// By device. `None` while a request is at work on it.
+#[derive(Clone, Default)]
+struct Leases(Arc<Mutex<BTreeMap<String, Option<Lease>>>>);
+
+impl Services {
+    /// None yet.
+    pub fn new(tunnels: Arc<Mutex<Tunnels>>) -> Self {
+        Self { tunnels, forwarder: None, advertisers: BTreeMap::new(), broker: None, leases: Leases::default() }
+    }
+
+    /// Forwards IPv4 multicast from now on.
+    pub fn forward_multicast(&mut self, request: multicast::Request) -> Outcome {
+        if self.forwarder.is_some() {
+            return Err(Error::Exists("this node forwards multicast".to_owned()).into());
+        }
+        self.forwarder = Some(Forwarder::start(request)?);
+        Ok(json!({}))
+    }
+
+    /// What was forwarded.
+    pub fn multicast_counters(&self) -> Outcome {
+        to_value(&present(self.forwarder.as_ref(), "multicast forwarding")?.counters()?)
+    }
+
+    /// Forwards no more.
+    pub fn stop_multicast(&mut self) -> Outcome {
+        let counters = self.multicast_counters();
+        self.forwarder = None;
+        counters
+    }
+
+    /// Answers Router Solicitations from now on.
+    pub fn advertise(&mut self, request: discovery::Advertise) -> Outcome {
+        let count = self.advertisers.len();
+        let Entry::Vacant(place) = self.advertisers.entry(request.device.clone()) else {
+            return Err(Error::Exists(format!("this node is a router on {}", request.device)).into());
+        };
+        if count >= MAX_ADVERTISERS {
+            return Err(Failure::new("busy", format!("this node is a router on {MAX_ADVERTISERS} devices already")));
+        }
+        place.insert(Advertiser::start(request)?);
+        Ok(json!({}))
+    }
+
+    /// Answers no more.
+    pub fn stop_advertising(&mut self, device: &str) -> Outcome {
+        let advertiser = self.advertisers.remove(device);
+        to_value(&present(advertiser, &format!("router on {device}"))?.counters())
+    }
+
+    /// Looks for a router.
+    pub fn solicit(&self, request: discovery::Solicit) -> Job {
+        Box::new(move || to_value(&discovery::solicit(&request)?))
+    }
+
+    /// Hands out tunnels from now on.
+    pub fn start_broker(&mut self, start: broker::Start) -> Outcome {
+        if self.broker.is_some() {
+            return Err(Error::Exists("this node is a tunnel broker".to_owned()).into());
+        }
+        let broker = self.broker.insert(Broker::start(start, &self.tunnels)?);
+        Ok(json!({ "port": broker.port() }))
+    }
+
+    /// Who has tunnels.
+    pub fn broker_status(&self) -> Outcome {
+        to_value(&present(self.broker.as_ref(), "tunnel broker")?.status())
+    }
+
+    /// Takes all tunnels back.
+    pub fn stop_broker(&mut self) -> Outcome {
+        let status = self.broker_status();
+        self.broker = None;
+        status
+    }
+
+    /// Asks a broker for a tunnel, or for more time for the one it gave.
+    pub fn request_tunnel(&self, request: broker::Request) -> std::result::Result<Job, Failure> {
+        let (leases, tunnels) = (self.leases.clone(), Arc::clone(&self.tunnels));
+        let (place, lease) = leases.begin(&request)?;
+        Ok(Box::new(move || match lease {
+            Some(lease) => {
+                let given = lease.renew(&request);
+                place.keep(lease);
+                to_value(&given?)
+            }
+            None => {
+                let (lease, given) = Lease::obtain(request, &tunnels)?;
+                place.keep(lease);
+                to_value(&given)
+            }
+        }))
+    }
+
+    /// Gives a broker's tunnel back.
+    pub fn release_tunnel(&self, release: broker::Release) -> std::result::Result<Job, Failure> {
+        let tunnels = Arc::clone(&self.tunnels);
+        let (place, lease) = self.leases.take(&release.device)?;
+        Ok(Box::new(move || {
+            let renewals = lease.release(&release, &tunnels);
+            drop(place);
+            to_value(&renewals?)
+        }))
+    }
+}
+
+/// A device whose lease is being worked on; it is nobody's when this is dropped.
+struct Place {
+    leases: Leases,
+    device: String,
+    is_kept: bool,
+}
+
+impl Leases {
+    /// Reserves a device, and takes its lease out if it has one that the request may renew.
+    fn begin(&self, request: &broker::Request) -> std::result::Result<(Place, Option<Lease>), Failure> {
+        let mut leases = self.lock();
+        let count = leases.len();
+        let is_elsewhere = |(device, lease): (&String, &Option<Lease>)| {
+            *device != request.device && lease.as_ref().is_some_and(|lease| lease.is_for(request))
+        };
+        if leases.iter().any(is_elsewhere) {
+            let message = "this node has another device for the tunnel of that broker and local address";
+            return Err(Error::Exists(message.to_owned()).into());
+        }
+        let lease = match leases.entry(request.device.clone()) {
+            Entry::Vacant(_) if count >= MAX_LEASES => {
+                return Err(Failure::new("busy", format!("there are {MAX_LEASES} tunnels of brokers already")));
+            }
+            Entry::Vacant(place) => {
+                place.insert(None);
+                None
+            }
+            Entry::Occupied(mut place) => match place.get_mut().take_if(|lease| lease.is_for(request)) {
+                Some(lease) => Some(lease),
+                None => return Err(Error::Exists(format!("there is a broker's tunnel {}", request.device)).into()),
+            },
+        };
+        Ok((Place { leases: self.clone(), device: request.device.clone(), is_kept: false }, lease))
+    }
+
+    fn take(&self, device: &str) -> std::result::Result<(Place, Lease), Failure> {
+        let lease = present(self.lock().get_mut(device).and_then(Option::take), &format!("broker's tunnel {device}"))?;
+        Ok((Place { leases: self.clone(), device: device.to_owned(), is_kept: false }, lease))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Option<Lease>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place {
+    fn keep(mut self, lease: Lease) {
+        self.is_kept = true;
+        self.leases.lock().insert(self.device.clone(), Some(lease));
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            self.leases.lock().remove(&self.device);
+        }
+    }
+}
+
+fn present<T>(service: Option<T>, name: &str) -> Result<T> {
+    service.ok_or_else(|| Error::Missing(name.to_owned()))
+}
+
+fn to_value(result: &impl Serialize) -> Outcome {
+    serde_json::to_value(result).map_err(|error| Failure::new("internal", format!("writing the result: {error}")))
+}

@@ -1,0 +1,188 @@
+//! What tunnels do where the way is narrow, unknown, shared or hostile.
+
+mod common;
+
+use common::chain::{Chain, HOST_1, HOST_2, ROUTER_1, ROUTER_2, fixed, packets, tunnel};
+use serde_json::json;
+
+#[test]
+fn strangers_are_dropped_and_counted() {
+    let Some(mut chain) = Chain::build() else { return };
+    chain.number_hosts(["2001:db8:1::", "2001:db8:2::"]);
+    chain.add(ROUTER_1, fixed("sb0", ["10.0.0.1", "10.0.0.2"], "ipv6", 1480));
+    // Its peer is another one.
+    chain.add(ROUTER_2, fixed("sb0", ["10.0.0.2", "10.0.0.9"], "ipv6", 1480));
+    chain.shell(ROUTER_1, "ip route add 2001:db8:2::/64 dev sb0");
+    chain.shell(HOST_1, "ping -c 1 -W 1 2001:db8:2::2 && exit 1 || true");
+    let counters = chain.counters(ROUTER_2, "sb0");
+    assert!(counters["drops"]["source-not-peer"]["packets"].as_u64() > Some(0), "{counters}");
+    // A second tunnel between the right ends finds its packets, although the first one has the same local address.
+    chain.add(ROUTER_2, fixed("sb1", ["10.0.0.2", "10.0.0.1"], "ipv6", 1480));
+    chain.shell(ROUTER_2, "ip route add 2001:db8:1::/64 dev sb1");
+    chain.shell(HOST_1, "ping -c 1 -W 5 2001:db8:2::2");
+}
+
+/// A configured tunnel between the routers, over a link that is narrower than it.
+fn over_a_narrow_link(engine: &'static str, outer: &str, pmtu: &str) -> Option<Chain> {
+    let mut chain = Chain::build()?;
+    chain.engine = engine;
+    chain.number_hosts(["2001:db8:1::", "2001:db8:2::"]);
+    for (router, from, to) in [(ROUTER_1, 1, 2), (ROUTER_2, 2, 1)] {
+        let ends = [format!("{outer}{from}"), format!("{outer}{to}")];
+        let mut tunnel = fixed("sb0", [&ends[0], &ends[1]], "gre", 1500 - if outer == "10.0.0." { 24 } else { 44 });
+        tunnel["pmtu"] = json!(pmtu);
+        chain.add(router, tunnel);
+        chain.shell(
+            router,
+            &format!("ip route add 2001:db8:{to}::/64 dev sb0; ip route replace 10.{to}.0.0/24 dev sb0"),
+        );
+        chain.shell(router, "ip link set e1 mtu 1400");
+    }
+    Some(chain)
+}
+
+#[test]
+fn outer_packets_are_fragmented_and_reassembled_where_that_is_allowed() {
+    for (outer, mtu_bytes) in [("10.0.0.", 1476), ("2001:db8::", 1456)] {
+        let Some(mut chain) = over_a_narrow_link("ebpf", outer, "static") else { return };
+        chain.proves_itself(HOST_1, HOST_2, "2001:db8:2::2", mtu_bytes);
+        let (one, other) = (chain.counters(ROUTER_1, "sb0"), chain.counters(ROUTER_2, "sb0"));
+        for (sender, receiver) in [(&one, &other), (&other, &one)] {
+            let slow = packets(sender, "slow.outer-too-big");
+            assert!(slow > 1000, "{sender}");
+            // While the next hop was unknown, others were slow too.
+            let unresolved = packets(sender, "slow.neighbour-unresolved");
+            assert!(packets(sender, "slow_encapsulated") <= slow + unresolved, "{sender}");
+            // The last ones may be under way.
+            let received = packets(receiver, "slow_decapsulated");
+            assert!(packets(sender, "slow_encapsulated").abs_diff(received) < 8 + unresolved, "{sender} {receiver}");
+            assert_eq!(packets(sender, "drops.outer-too-big"), 0, "{sender}");
+        }
+    }
+}
+
+/// RFC 4213 section 3.2.2, RFC 2473 sections 7.1 and 7.2.
+#[test]
+fn sources_are_told_of_the_path_mtu_where_outer_packets_must_stay_whole() {
+    for (outer, overhead) in [("10.0.0.", 24), ("2001:db8::", 44)] {
+        for engine in ["ebpf", "user"] {
+            let Some(mut chain) = over_a_narrow_link(engine, outer, "dynamic") else { return };
+            for to in ["2001:db8:2::2", "10.2.0.2"] {
+                chain.proves_itself(HOST_1, HOST_2, to, 1400 - overhead);
+            }
+            let counters = chain.counters(ROUTER_1, "sb0");
+            assert!(packets(&counters, "drops.outer-too-big") > 0, "{counters}");
+            if engine == "ebpf" {
+                let unresolved = packets(&counters, "slow.neighbour-unresolved");
+                assert!(packets(&counters, "slow_encapsulated") <= unresolved, "{counters}");
+            }
+            // What may be fragmented is: IPv4 without DF, and what every IPv6 link carries.
+            chain.shell(HOST_1, "ping -c 1 -W 5 -M dont -s 1400 10.2.0.2");
+            for router in [ROUTER_1, ROUTER_2] {
+                chain.shell(router, "ip link set e1 mtu 1300");
+            }
+            chain.shell(HOST_1, "ping -c 1 -W 5 -M do -s 1232 2001:db8:2::2");
+        }
+    }
+}
+
+#[test]
+fn the_first_packets_wait_for_their_next_hop() {
+    for outer in ["10.0.0.", "2001:db8::"] {
+        let Some(mut chain) = over_a_narrow_link("ebpf", outer, "static") else { return };
+        for _ in 0..10 {
+            for router in [ROUTER_1, ROUTER_2] {
+                chain.shell(router, "ip neighbour flush dev e1");
+            }
+            let words = chain.shell(HOST_1, "ping -c 20 -i 0.002 -W 5 2001:db8:2::2");
+            assert!(words.contains(" 20 received"), "{words}");
+        }
+        let counters = chain.counters(ROUTER_1, "sb0");
+        assert!(packets(&counters, "slow.neighbour-unresolved") >= 10, "{counters}");
+        assert!(packets(&counters, "encapsulated") > 100, "{counters}");
+    }
+}
+
+/// A tunnel with a peer and one without, or with other keys, at the same address.
+#[test]
+fn every_packet_is_one_tunnels() {
+    for engine in ["ebpf", "user"] {
+        let Some(mut chain) = Chain::build() else { return };
+        chain.engine = engine;
+        chain.number_hosts(["2002:a00:1:1::", "2001:db8:2::"]);
+        // The one without a peer is the first.
+        let mapping = json!({"kind": "6to4", "allow_private": true});
+        chain.add(ROUTER_2, tunnel("sb1", "10.0.0.2", &mapping));
+        chain.add(ROUTER_2, fixed("sb0", ["10.0.0.2", "10.0.0.1"], "ipv6", 1480));
+        chain.add(ROUTER_1, fixed("sb0", ["10.0.0.1", "10.0.0.2"], "ipv6", 1480));
+        chain.shell(ROUTER_1, "ip route add 2001:db8:2::/64 dev sb0");
+        chain.shell(ROUTER_2, "ip route add 2002:a00:1::/48 dev sb0");
+        let words = chain.shell(HOST_1, "ping -c 10 -i 0.01 -W 5 2001:db8:2::2");
+        for router in [ROUTER_1, ROUTER_2] {
+            chain.shell(router, "ip link set e1 mtu 1300");
+        }
+        // These come in fragments, which only the kernel puts together.
+        let long = chain.shell(HOST_1, "ping -c 10 -i 0.01 -W 5 -s 1400 2001:db8:2::2");
+        for words in [words, long] {
+            assert!(words.contains(" 10 received") && !words.contains("duplicates"), "{words}");
+        }
+        let counters = chain.counters(ROUTER_2, "sb1");
+        assert_eq!(packets(&counters, "decapsulated") + packets(&counters, "slow_decapsulated"), 0, "{counters}");
+        // What the node itself sends to groups has no mapping.
+        let reasons: Vec<&String> = counters["drops"].as_object().expect("an object").keys().collect();
+        assert!(
+            reasons.iter().all(|reason| ["no-mapping", "carrier-unreachable"].contains(&reason.as_str())),
+            "{reasons:?}"
+        );
+
+        for router in [ROUTER_1, ROUTER_2] {
+            let end = if router == ROUTER_1 { ["10.0.0.1", "10.0.0.2"] } else { ["10.0.0.2", "10.0.0.1"] };
+            for key in [1, 2] {
+                let mut keyed = fixed(&format!("key{key}"), end, "gre", 1400);
+                keyed["gre_key"] = json!(key);
+                chain.add(router, keyed);
+                chain.shell(router, &format!("ip address add 10.9.{key}.{router}/24 dev key{key}"));
+            }
+        }
+        for key in [1, 2] {
+            chain.shell(
+                ROUTER_1,
+                &format!("ping -c 3 -i 0.01 -W 5 10.9.{key}.{ROUTER_2}; ping -c 1 -W 5 -s 1372 10.9.{key}.{ROUTER_2}"),
+            );
+        }
+    }
+}
+
+#[test]
+fn errors_of_the_carrier_reach_the_source() {
+    let Some(mut chain) = Chain::build() else { return };
+    chain.number_hosts(["2001:db8:1::", "2001:db8:2::"]);
+    // The other end is behind the second router, which has no way there.
+    chain.shell(ROUTER_1, "ip route add 192.0.2.0/24 via 10.0.0.2");
+    chain.add(ROUTER_1, fixed("sb0", ["10.0.0.1", "192.0.2.1"], "ipv6", 1480));
+    chain.shell(ROUTER_1, "ip route add 2001:db8:2::/64 dev sb0");
+    let words = chain.shell(HOST_1, "ping -c 3 -i 0.1 -W 5 2001:db8:2::2 || true");
+    assert!(words.contains("Address unreachable"), "{words}");
+    let counters = chain.counters(ROUTER_1, "sb0");
+    assert!(counters["drops"]["carrier-unreachable"]["packets"].as_u64() > Some(0), "{counters}");
+}
+
+#[test]
+fn a_tunnel_may_follow_a_tunnel() {
+    let Some(mut chain) = Chain::build() else { return };
+    chain.number_hosts(["2001:db8:1::", "2001:db8:2::"]);
+    let mut first =
+        [fixed("sb1", ["10.1.0.2", "10.1.0.1"], "ipv6", 1480), fixed("sb1", ["10.1.0.1", "10.1.0.2"], "ipv6", 1480)];
+    first.iter_mut().for_each(|tunnel| tunnel["underlay"] = json!(["e0"]));
+    let [at_host, at_router] = first;
+    chain.add(HOST_1, at_host);
+    chain.add(ROUTER_1, at_router);
+    chain.add(ROUTER_1, fixed("sb0", ["10.0.0.1", "10.0.0.2"], "ipv6", 1480));
+    chain.add(ROUTER_2, fixed("sb0", ["10.0.0.2", "10.0.0.1"], "ipv6", 1480));
+    chain.shell(HOST_1, "ip address add 2001:db8:9::2/64 dev sb1; ip -6 route replace default dev sb1");
+    chain.shell(ROUTER_1, "ip route add 2001:db8:9::/64 dev sb1; ip route add 2001:db8:2::/64 dev sb0");
+    chain.shell(ROUTER_2, "ip route add 2001:db8:9::/64 dev sb0");
+    chain.proves_itself(HOST_1, HOST_2, "2001:db8:2::2", 1480);
+    let counters = chain.counters(ROUTER_1, "sb0");
+    assert!(counters["slow_encapsulated"]["packets"].as_u64() > Some(0), "{counters}");
+}

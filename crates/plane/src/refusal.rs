@@ -1,0 +1,154 @@
+//! Why a kernel does not take programs.
+
+use std::error::Error as StdError;
+use std::fs;
+use std::io;
+
+use aya::util::KernelVersion;
+use nix::errno::Errno;
+
+/// The first kernel that has all that the programs use (`bpf_skb_adjust_room` with `BPF_F_ADJ_ROOM_DECAP_L3_IPV6`).
+const NEEDED_KERNEL: (u8, u8) = (6, 3);
+
+const NET_ADMIN: (u32, &str) = (12, "CAP_NET_ADMIN");
+const SYS_ADMIN: u32 = 21;
+const BPF: (u32, &str) = (39, "CAP_BPF");
+
+/// What is known of a refusal.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Refusal {
+    /// The loader's and the verifier's words.
+    pub reason: String,
+    /// The error number of the system call.
+    pub errno: Option<i32>,
+    /// Which capabilities this process lacks in the first user namespace, where that is why.
+    pub missing_capabilities: Vec<&'static str>,
+    /// The kernel that is needed, where this one is older.
+    pub needed_kernel: Option<String>,
+}
+
+impl Refusal {
+    /// What only we say.
+    pub fn said(reason: impl Into<String>) -> Self {
+        Self { reason: reason.into(), ..Self::default() }
+    }
+
+    /// What the kernel's error, and this machine, tell.
+    pub fn of(error: &(dyn StdError + 'static)) -> Self {
+        let mut refusal = Self { reason: chain(error), errno: errno(error), ..Self::default() };
+        let is_older = KernelVersion::current()
+            .is_ok_and(|version| version < KernelVersion::new(NEEDED_KERNEL.0, NEEDED_KERNEL.1, 0));
+        if is_older {
+            refusal.needed_kernel = Some(format!("{}.{}", NEEDED_KERNEL.0, NEEDED_KERNEL.1));
+        }
+        if matches!(refusal.errno, Some(libc::EPERM | libc::EACCES)) {
+            refusal.missing_capabilities = missing_capabilities().unwrap_or_default();
+        }
+        refusal
+    }
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.reason)?;
+        let is_forbidden = self.errno == Some(libc::EPERM);
+        if !self.missing_capabilities.is_empty() {
+            write!(formatter, "; this process has no {} here", self.missing_capabilities.join(" and no "))?;
+        } else if is_forbidden {
+            formatter
+                .write_str("; it has the capabilities, so a security module or a filter of system calls forbids it")?;
+        }
+        if let Some(needed) = &self.needed_kernel {
+            write!(formatter, "; it needs Linux {needed}")?;
+        }
+        if self.errno == Some(libc::ENOSYS) {
+            formatter.write_str("; this kernel is built without bpf()")?;
+        }
+        if is_forbidden || self.needed_kernel.is_some() || self.errno == Some(libc::ENOSYS) {
+            formatter.write_str("; engine \"user\" needs no BPF")?;
+        }
+        Ok(())
+    }
+}
+
+/// Those of CAP_BPF and CAP_NET_ADMIN that this process lacks; CAP_SYS_ADMIN is as good as both.
+fn missing_capabilities() -> io::Result<Vec<&'static str>> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let uid_map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    Ok(missing(&status, &uid_map))
+}
+
+fn missing(status: &str, uid_map: &str) -> Vec<&'static str> {
+    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:")).unwrap_or_default();
+    let mut effective = u64::from_str_radix(line.trim(), 16).unwrap_or(u64::MAX);
+    // bpf() looks at the first user namespace, which has all user numbers; in another one capabilities say nothing there.
+    if uid_map.split_whitespace().ne(["0", "0", "4294967295"]) {
+        effective = 0;
+    }
+    let has = |capability: u32| effective >> capability & 1 == 1;
+    [BPF, NET_ADMIN].iter().filter(|(number, _)| !has(*number) && !has(SYS_ADMIN)).map(|(_, name)| *name).collect()
+}
+
+/// An error of aya, with all that caused it: the outermost says little.
+fn chain(error: &dyn StdError) -> String {
+    let mut words = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_words = cause.to_string();
+        if !words.contains(&cause_words) {
+            words = format!("{words}: {cause_words}");
+        }
+        source = cause.source();
+    }
+    words
+}
+
+/// The system's number in an error or what caused it.
+fn errno(error: &(dyn StdError + 'static)) -> Option<i32> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(number) = error.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error) {
+            return Some(number);
+        }
+        if let Some(errno) = error.downcast_ref::<Errno>() {
+            return Some(*errno as i32);
+        }
+        next = error.source();
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIRST: &str = "         0          0 4294967295\n";
+
+    #[test]
+    fn missing_capabilities_are_named() {
+        let with = |effective: &str| format!("Name:\tx\nCapEff:\t{effective}\n");
+        assert_eq!(missing(&with("0000000000000000"), FIRST), ["CAP_BPF", "CAP_NET_ADMIN"]);
+        assert_eq!(missing(&with("0000000000001000"), FIRST), ["CAP_BPF"]);
+        assert_eq!(missing(&with("0000008000000000"), FIRST), ["CAP_NET_ADMIN"]);
+        assert_eq!(missing(&with("0000000000200000"), FIRST), [""; 0]);
+        assert_eq!(missing(&with("0000008000001000"), FIRST), [""; 0]);
+    }
+
+    #[test]
+    fn capabilities_of_another_user_namespace_are_none() {
+        assert_eq!(missing("CapEff:\t000001ffffffffff\n", "0 1000 1\n"), ["CAP_BPF", "CAP_NET_ADMIN"]);
+    }
+
+    #[test]
+    fn a_refusal_says_what_would_help() {
+        let refusal = Refusal {
+            reason: "loading failed".to_owned(),
+            errno: Some(libc::EPERM),
+            missing_capabilities: vec!["CAP_BPF"],
+            needed_kernel: Some("6.3".to_owned()),
+        };
+        let words =
+            "loading failed; this process has no CAP_BPF here; it needs Linux 6.3; engine \"user\" needs no BPF";
+        assert_eq!(refusal.to_string(), words);
+    }
+}

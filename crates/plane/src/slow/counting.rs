@@ -1,0 +1,57 @@
+//! What the slow path did.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::rules::Reason;
+use crate::abi::Count;
+
+/// Packets and bytes of inner packets.
+#[derive(Debug, Clone, Default)]
+pub struct SlowCounts {
+    /// Sent.
+    pub encapsulated: Count,
+    /// Received.
+    pub decapsulated: Count,
+    /// Neither, by reason.
+    pub drops: BTreeMap<Reason, Count>,
+}
+
+impl SlowCounts {
+    /// From the counters of both threads.
+    pub(super) fn of(sender: &Mutex<ThreadCounts>, receiver: &Mutex<ThreadCounts>) -> Self {
+        let [sender, receiver] = [sender, receiver].map(|counts| lock(counts).clone());
+        let mut drops = sender.drops;
+        for (reason, count) in receiver.drops {
+            add(drops.entry(reason).or_default(), count);
+        }
+        Self { encapsulated: sender.carried, decapsulated: receiver.carried, drops }
+    }
+}
+
+/// What one thread did. It holds the lock while it carries a batch, so that nobody sees a packet before its count.
+#[derive(Debug, Clone, Default)]
+pub struct ThreadCounts {
+    carried: Count,
+    drops: BTreeMap<Reason, Count>,
+}
+
+impl ThreadCounts {
+    pub fn carry(&mut self, bytes: usize) {
+        add(&mut self.carried, Count { packets: 1, bytes: bytes as u64 });
+    }
+
+    pub fn lose(&mut self, reason: Reason, bytes: usize) {
+        add(self.drops.entry(reason).or_default(), Count { packets: 1, bytes: bytes as u64 });
+    }
+}
+
+/// For a batch, or to read.
+pub fn lock(counts: &Mutex<ThreadCounts>) -> MutexGuard<'_, ThreadCounts> {
+    counts.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn add(sum: &mut Count, count: Count) {
+    sum.packets += count.packets;
+    sum.bytes += count.bytes;
+}

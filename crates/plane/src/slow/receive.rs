@@ -1,0 +1,182 @@
+//! What arrives for the tunnel: by a raw socket, decapsulated, into the device's far end.
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use socket2::Socket;
+
+use super::counting::{ThreadCounts, lock};
+use super::offload::{ETHERNET_BYTES, FrameHead, virtual_header};
+use super::on_link::OnLink;
+use super::rules::{self, Inner, Reason};
+use super::{BATCH, BUFFER_BYTES, Rivals, carrier, errors, wait};
+use crate::abi::{self, Address, Tunnel};
+use crate::sys::{self, FarSocket, Message, ReceiveBatch, Received, SendBatch, VIRTUAL_HEADER_BYTES};
+
+/// One direction of a tunnel.
+pub struct Receiver {
+    tunnel: Tunnel,
+    mtu_bytes: usize,
+    carrier: Socket,
+    far: FarSocket,
+    rivals: Arc<Mutex<Rivals>>,
+    counts: Arc<Mutex<ThreadCounts>>,
+}
+
+/// A packet of the batch that is to go into the device.
+struct Incoming<'a> {
+    head: FrameHead,
+    packet: &'a [u8],
+}
+
+impl Receiver {
+    pub fn open(
+        tunnel: &Tunnel,
+        mtu_bytes: u32,
+        rivals: Arc<Mutex<Rivals>>,
+        counts: Arc<Mutex<ThreadCounts>>,
+    ) -> Result<Self, (&'static str, io::Error)> {
+        Ok(Self {
+            tunnel: *tunnel,
+            mtu_bytes: mtu_bytes as usize,
+            carrier: carrier::receiver(tunnel).map_err(|error| ("socket(SOCK_RAW)", error))?,
+            far: FarSocket::open_to_send(tunnel.far_ifindex).map_err(|error| ("socket(AF_PACKET)", error))?,
+            rivals,
+            counts,
+        })
+    }
+
+    pub fn work(self, stopped: &UnixStream) {
+        let mut inbox = ReceiveBatch::new(BATCH, BUFFER_BYTES);
+        let mut outbox = SendBatch::default();
+        let mut quoted = vec![0; BUFFER_BYTES];
+        let mut on_link = None;
+        while wait(&self.carrier, stopped) {
+            match inbox.receive(&self.carrier) {
+                Ok(0) => {}
+                Ok(_) => self.receive_all(&mut inbox, &mut outbox, &mut on_link, &mut lock(&self.counts)),
+                // Of a packet that was sent. The error itself is beside.
+                Err(_) => {}
+            }
+            while self.relay_error(&mut quoted) {}
+        }
+    }
+
+    fn receive_all(
+        &self,
+        inbox: &mut ReceiveBatch,
+        outbox: &mut SendBatch,
+        on_link: &mut Option<OnLink>,
+        counts: &mut ThreadCounts,
+    ) {
+        let rivals = self.rivals.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let near_ifindex = self.tunnel.near_ifindex;
+        // It is opened by the first ISATAP packet that needs it.
+        let mut is_on_link = |address: &Address| {
+            if on_link.is_none() {
+                *on_link = OnLink::open(near_ifindex).ok();
+            }
+            on_link.as_mut().is_some_and(|on_link| on_link.has(address))
+        };
+        let mut incoming = Vec::with_capacity(BATCH);
+        for received in inbox.packets() {
+            let bytes = received.packet.len();
+            match self.unwrap(received, &rivals, &mut is_on_link) {
+                Ok(Some(unwrapped)) => incoming.push(unwrapped),
+                Ok(None) => {}
+                Err(reason) => counts.lose(reason, bytes),
+            }
+        }
+        let mut rest = &incoming[..];
+        while let Some(first) = rest.first() {
+            let messages = rest.iter().map(|next| Message { head: &next.head, body: next.packet, destination: None });
+            let sent = match outbox.send(&self.far, messages) {
+                Ok(count) => {
+                    rest[..count].iter().for_each(|sent| counts.carry(sent.packet.len()));
+                    count
+                }
+                // The device is down, or its MTU is less than this.
+                Err(_) => {
+                    counts.lose("no-room", first.packet.len());
+                    1
+                }
+            };
+            rest = &rest[sent..];
+        }
+    }
+
+    /// `None` is a packet of another tunnel's.
+    fn unwrap<'a>(
+        &self,
+        received: Received<'a>,
+        rivals: &Rivals,
+        is_on_link: &mut dyn FnMut(&Address) -> bool,
+    ) -> Result<Option<Incoming<'a>>, Reason> {
+        let (source, tos, payload) = match self.tunnel.outer {
+            4 => {
+                // The kernel has checked the header, and put the packet together.
+                let header: [u8; 20] = *received.packet.first_chunk().ok_or("outer-truncated")?;
+                if !self.is_for_us(&header) {
+                    return Ok(None);
+                }
+                let mut source = Address::default();
+                source.0[..4].copy_from_slice(&header[12..16]);
+                let header_bytes = usize::from(header[0] & 0x0f) * 4;
+                (source, header[1], received.packet.get_mut(header_bytes..).unwrap_or_default())
+            }
+            _ => (received.source, received.traffic_class, received.packet),
+        };
+        if rivals.first.iter().any(|rival| rules::inspect(rival, &source, tos, payload, is_on_link).is_ok()) {
+            return Ok(None);
+        }
+        let range = match rules::decapsulate(&self.tunnel, &source, tos, payload, is_on_link) {
+            Ok(range) => range,
+            Err(reason) if rivals.are_there && rules::may_be_anothers(reason) => return Ok(None),
+            Err(reason) => return Err(reason),
+        };
+        let packet: &[u8] = payload.get(range).ok_or("inner-length")?;
+        let inner = Inner::read(packet)?;
+        Ok(Some(Incoming { head: self.head(packet, &inner, &source), packet }))
+    }
+
+    /// The socket of 6over4 has no address.
+    fn is_for_us(&self, header: &[u8; 20]) -> bool {
+        let destination = u32::from_be_bytes([header[16], header[17], header[18], header[19]]);
+        self.tunnel.mapping != abi::mapping::SIX_OVER_FOUR
+            || header[16..20] == self.tunnel.local.0[..4]
+            || rules::is_6over4_group(destination)
+    }
+
+    fn head(&self, packet: &[u8], inner: &Inner, source: &Address) -> FrameHead {
+        let mut head: FrameHead = [0; VIRTUAL_HEADER_BYTES + ETHERNET_BYTES];
+        let (offloads, ethernet) = head.split_at_mut(VIRTUAL_HEADER_BYTES);
+        offloads.copy_from_slice(&virtual_header(packet, inner, self.mtu_bytes));
+        ethernet[..6].copy_from_slice(&self.tunnel.near_mac);
+        if self.tunnel.mapping == abi::mapping::SIX_OVER_FOUR {
+            if inner.destination.0[0] == 0xff {
+                ethernet[..2].copy_from_slice(&[0x33, 0x33]);
+                ethernet[2..6].copy_from_slice(&inner.destination.0[12..]);
+            }
+            ethernet[8..12].copy_from_slice(&source.0[..4]);
+        }
+        ethernet[12..].copy_from_slice(if inner.version == 6 { &[0x86, 0xdd] } else { &[0x08, 0x00] });
+        head
+    }
+
+    /// Whether there was an error that the carrier told.
+    fn relay_error(&self, buffer: &mut [u8]) -> bool {
+        let Ok(Some(error)) = sys::receive_error(&self.carrier, buffer) else { return false };
+        let is_unreachable = match error.origin {
+            sys::ErrorOrigin::Icmp => (error.kind == 3 && error.code != 4) || error.kind == 11,
+            sys::ErrorOrigin::Icmpv6 => matches!(error.kind, 1 | 3),
+            sys::ErrorOrigin::Other => false,
+        };
+        if let Some((packet, inner)) = rules::quoted(&self.tunnel, &buffer[..error.length]).filter(|_| is_unreachable) {
+            let mut counts = lock(&self.counts);
+            let _ = errors::unreachable(packet, &inner); // The packet is lost, whoever hears of it.
+            counts.lose("carrier-unreachable", packet.len());
+        }
+        true
+    }
+}

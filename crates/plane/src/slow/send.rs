@@ -1,0 +1,135 @@
+//! What leaves the device: out of its far end, encapsulated, by a raw socket.
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex};
+
+use socket2::Socket;
+
+use super::counting::{ThreadCounts, lock};
+use super::offload::{Frame, complete};
+use super::rules::{self, Inner, Outer, Reason};
+use super::{BATCH, BUFFER_BYTES, carrier, errors, wait};
+use crate::abi::Tunnel;
+use crate::sys::{self, Destination, FarSocket, Message, ReceiveBatch, SendBatch};
+
+const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
+const ETHERTYPE_IPV6: [u8; 2] = [0x86, 0xdd];
+
+/// One direction of a tunnel.
+pub struct Sender {
+    tunnel: Tunnel,
+    far: FarSocket,
+    /// By whether the kernel may fragment.
+    fragmenting: Socket,
+    whole: Socket,
+    counts: Arc<Mutex<ThreadCounts>>,
+}
+
+/// A packet of the batch that is to be sent.
+struct Outgoing<'a> {
+    packet: &'a [u8],
+    inner: Inner,
+    outer: Outer,
+    destination: Destination,
+}
+
+impl Sender {
+    pub fn open(tunnel: &Tunnel, counts: Arc<Mutex<ThreadCounts>>) -> Result<Self, (&'static str, io::Error)> {
+        Ok(Self {
+            tunnel: *tunnel,
+            far: FarSocket::open(tunnel.far_ifindex, carrier::RECEIVE_BUFFER_BYTES)
+                .map_err(|error| ("socket(AF_PACKET)", error))?,
+            fragmenting: carrier::sender(tunnel, false).map_err(|error| ("socket(SOCK_RAW)", error))?,
+            whole: carrier::sender(tunnel, true).map_err(|error| ("socket(SOCK_RAW)", error))?,
+            counts,
+        })
+    }
+
+    pub fn work(self, stopped: &UnixStream) {
+        let mut inbox = ReceiveBatch::new(BATCH, BUFFER_BYTES);
+        let mut outbox = SendBatch::default();
+        while wait(&self.far, stopped) {
+            // An error is the device's (it is down); the next packet may come.
+            if inbox.receive(&self.far).is_ok() {
+                self.send_all(&mut inbox, &mut outbox, &mut lock(&self.counts));
+            }
+        }
+    }
+
+    fn send_all(&self, inbox: &mut ReceiveBatch, outbox: &mut SendBatch, counts: &mut ThreadCounts) {
+        let mut outgoing = Vec::with_capacity(BATCH);
+        for received in inbox.packets() {
+            let Some(frame) = complete(received.packet) else { continue };
+            match self.prepare(&frame) {
+                Ok(prepared) => outgoing.push(prepared),
+                Err(reason) => counts.lose(reason, frame.packet.len()),
+            }
+        }
+        let mut rest = &outgoing[..];
+        while let Some(first) = rest.first() {
+            let alike = rest.iter().take_while(|next| next.outer.dont_fragment == first.outer.dont_fragment).count();
+            let sent = match self.send(&rest[..alike], outbox) {
+                Ok(count) => {
+                    rest[..count].iter().for_each(|sent| counts.carry(sent.packet.len()));
+                    count
+                }
+                Err(error) => {
+                    match self.resolve(first, &error, outbox) {
+                        Ok(()) => counts.carry(first.packet.len()),
+                        Err(reason) => counts.lose(reason, first.packet.len()),
+                    }
+                    1
+                }
+            };
+            rest = &rest[sent..];
+        }
+    }
+
+    fn prepare<'a>(&self, frame: &Frame<'a>) -> Result<Outgoing<'a>, Reason> {
+        if ![ETHERTYPE_IPV4, ETHERTYPE_IPV6].contains(&frame.ethertype) {
+            return Err("inner-family");
+        }
+        let inner = Inner::read(frame.packet)?;
+        let packet = &frame.packet[..inner.bytes];
+        let outer = rules::encapsulate(&self.tunnel, &inner, packet, frame.ethernet_destination)?;
+        let address = carrier::ip(&self.tunnel, &outer.destination);
+        // The kernel takes none of 0; a packet with it does not get far in either case.
+        let destination = Destination { address, ttl: outer.ttl.max(1), tos: outer.tos };
+        Ok(Outgoing { packet, inner, outer, destination })
+    }
+
+    /// Sends packets that are alike in DF. Returns how many went; or why the first one did not.
+    fn send(&self, packets: &[Outgoing<'_>], outbox: &mut SendBatch) -> io::Result<usize> {
+        let dont_fragment = packets.first().is_some_and(|first| first.outer.dont_fragment);
+        let socket = if dont_fragment { &self.whole } else { &self.fragmenting };
+        outbox.send(socket, packets.iter().map(message))
+    }
+
+    /// What becomes of a packet that was not sent.
+    fn resolve(&self, packet: &Outgoing<'_>, error: &io::Error, outbox: &mut SendBatch) -> Result<(), Reason> {
+        match error.raw_os_error() {
+            Some(libc::EMSGSIZE) if packet.outer.dont_fragment => self.send_too_big(packet, outbox),
+            Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM) => Err("no-room"),
+            _ => Err("no-route"),
+        }
+    }
+
+    /// RFC 4213 section 3.2.2, RFC 2473 sections 7.1 and 7.2: what IPv6 guarantees, and what may be fragmented, is fragmented; of others the source is
+    /// told.
+    fn send_too_big(&self, packet: &Outgoing<'_>, outbox: &mut SendBatch) -> Result<(), Reason> {
+        let inner = &packet.inner;
+        if !inner.dont_fragment || (inner.version == 6 && packet.packet.len() <= 1280) {
+            let sent = outbox.send(&self.fragmenting, std::iter::once(message(packet)));
+            return sent.map(|_| ()).map_err(|_| "no-route");
+        }
+        let path_bytes = sys::path_mtu_bytes(packet.destination.address).map_err(|_| "no-route")?;
+        let tunnel_bytes = path_bytes.saturating_sub(self.tunnel.overhead_bytes);
+        errors::too_big(packet.packet, inner, tunnel_bytes).map_err(|_| "no-route")?;
+        Err("outer-too-big")
+    }
+}
+
+fn message<'a>(packet: &'a Outgoing<'_>) -> Message<'a> {
+    Message { head: packet.outer.gre.as_bytes(), body: packet.packet, destination: Some(packet.destination) }
+}

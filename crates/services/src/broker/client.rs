@@ -1,0 +1,211 @@
+//! The broker's client: asks for a tunnel, makes its end, renews it, gives it back.
+
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::end::{self, End, SharedTunnels};
+use super::exchange::{Patience, ask};
+use super::messages::{Action, Answer, Granted, Question, Secret};
+use crate::worker::{Stop, Woken, Worker, deadline, lock, wait};
+use crate::{Error, Result};
+
+/// Of a renewal.
+const RENEWAL_TIMEOUT: Duration = Duration::from_secs(5);
+/// Between renewals, whatever lifetime the broker names: half of the least one that ours has.
+const LEAST_INTERVAL: Duration = Duration::from_millis(500);
+
+/// The request `broker-request`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct Request {
+    pub broker: Ipv4Addr,
+    pub port: u16,
+    pub token: Secret,
+    pub local: Ipv4Addr,
+    pub device: String,
+    pub tunnel: Map<String, Value>,
+    #[serde(default = "five_seconds")]
+    pub timeout_ns: u64,
+}
+
+/// The request `broker-release`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct Release {
+    pub device: String,
+    #[serde(default = "five_seconds")]
+    pub timeout_ns: u64,
+}
+
+fn five_seconds() -> u64 {
+    5_000_000_000
+}
+
+/// What the broker gave.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[allow(missing_docs)]
+pub struct Given {
+    pub device: String,
+    /// With its length.
+    pub address: String,
+    pub server: Ipv6Addr,
+    pub mtu_bytes: u32,
+    pub lifetime_s: u32,
+    pub took_ns: u64,
+}
+
+/// What the client's thread did.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[allow(missing_docs)]
+pub struct Renewals {
+    pub renewals: u64,
+    pub failed_renewals: u64,
+}
+
+/// A lease that is renewed until it is released. Without that, the broker takes it back in its own time, and the device stays.
+#[derive(Debug)]
+pub struct Lease {
+    request: Request,
+    granted: Granted,
+    renewals: Arc<Mutex<Renewals>>,
+    worker: Worker,
+}
+
+impl Lease {
+    /// Asks for a tunnel and makes this end of it.
+    pub fn obtain(request: Request, tunnels: &SharedTunnels) -> Result<(Self, Given)> {
+        let begun = Instant::now();
+        if request.tunnel.contains_key("mtu_bytes") {
+            return Err(Error::BadParams(format!(
+                "the broker's tunnel {}: its mtu_bytes is set already",
+                request.device
+            )));
+        }
+        let patience = Patience { deadline: deadline(Duration::from_nanos(request.timeout_ns)), stop: None };
+        let granted = request.create(patience)?;
+        // Where this fails, the broker takes the lease back in its own time, if it does not hear of it.
+        let give_back = |error| {
+            let _ = request.ask(Action::Release, patience);
+            error
+        };
+        request.make(&granted, tunnels).map_err(give_back)?;
+        let renewals = Arc::<Mutex<Renewals>>::default();
+        let renewer = Renewer { request: request.clone(), granted, renewals: Arc::clone(&renewals) };
+        let worker = Worker::start("renewal", move |stop| renewer.serve(&stop)).map_err(|error| {
+            let _ = end::remove(tunnels, &request.device);
+            give_back(error)
+        })?;
+        let given = request.given(&granted, begun);
+        Ok((Self { request, granted, renewals, worker }, given))
+    }
+
+    /// Whether a request asks for what this is.
+    pub fn is_for(&self, request: &Request) -> bool {
+        let key = |request: &Request| (request.broker, request.port, request.local);
+        key(&self.request) == key(request)
+    }
+
+    /// Asks for more time, with the token and the patience of the request.
+    pub fn renew(&self, request: &Request) -> Result<Given> {
+        let begun = Instant::now();
+        let patience = Patience { deadline: deadline(Duration::from_nanos(request.timeout_ns)), stop: None };
+        let granted = request.create(patience)?;
+        if granted != self.granted {
+            return Err(self.request.other_lease());
+        }
+        Ok(self.request.given(&granted, begun))
+    }
+
+    /// Gives the lease back and removes the device, this even if the broker does not answer.
+    pub fn release(self, release: &Release, tunnels: &SharedTunnels) -> Result<Renewals> {
+        let Self { request, renewals, worker, .. } = self;
+        drop(worker);
+        let patience = Patience { deadline: deadline(Duration::from_nanos(release.timeout_ns)), stop: None };
+        let released = request.ask(Action::Release, patience);
+        end::remove(tunnels, &request.device)?;
+        match released? {
+            Answer::Released => Ok(*lock(&renewals)),
+            _ => Err(request.strange_answer()),
+        }
+    }
+}
+
+impl Request {
+    fn broker(&self) -> SocketAddrV4 {
+        SocketAddrV4::new(self.broker, self.port)
+    }
+
+    fn ask(&self, action: Action, patience: Patience<'_>) -> Result<Answer> {
+        ask(self.local, self.broker(), &Question { action, token: self.token }, patience)
+    }
+
+    fn create(&self, patience: Patience<'_>) -> Result<Granted> {
+        match self.ask(Action::Create, patience)? {
+            Answer::Granted(granted) => Ok(granted),
+            _ => Err(self.strange_answer()),
+        }
+    }
+
+    fn make(&self, granted: &Granted, tunnels: &SharedTunnels) -> Result<()> {
+        let mut options = self.tunnel.clone();
+        options.insert("mtu_bytes".to_owned(), json!(granted.mtu_bytes));
+        let end = End { device: &self.device, local: self.local, remote: granted.remote, options: &options };
+        end.make(tunnels, granted.address)
+    }
+
+    fn given(&self, granted: &Granted, begun: Instant) -> Given {
+        Given {
+            device: self.device.clone(),
+            address: format!("{}/64", granted.address),
+            server: granted.server,
+            mtu_bytes: granted.mtu_bytes,
+            lifetime_s: granted.lifetime_s,
+            took_ns: u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX),
+        }
+    }
+
+    fn strange_answer(&self) -> Error {
+        Error::PeerLost(format!("asking the tunnel broker {}: it answers another question", self.broker()))
+    }
+
+    fn other_lease(&self) -> Error {
+        Error::PeerLost(format!(
+            "renewing the lease of {} at the tunnel broker {}: it gave another one; release it and ask again",
+            self.device,
+            self.broker()
+        ))
+    }
+}
+
+/// The thread that asks for more time.
+struct Renewer {
+    request: Request,
+    granted: Granted,
+    renewals: Arc<Mutex<Renewals>>,
+}
+
+impl Renewer {
+    fn serve(&self, stop: &Stop) {
+        let half = (Duration::from_secs(self.granted.lifetime_s.into()) / 2).max(LEAST_INTERVAL);
+        while let Ok(Woken::Late) = wait(None, Some(stop), deadline(half)) {
+            let patience = Patience { deadline: deadline(RENEWAL_TIMEOUT.min(half)), stop: Some(stop) };
+            let granted = self.request.create(patience);
+            let is_renewed = granted.as_ref().is_ok_and(|granted| *granted == self.granted);
+            if granted.is_ok() && !is_renewed {
+                let _ = self.request.ask(Action::Release, patience); // Ours was over, and this one is of no use.
+            }
+            let mut renewals = lock(&self.renewals);
+            if is_renewed {
+                renewals.renewals += 1;
+            } else {
+                renewals.failed_renewals += 1;
+            }
+        }
+    }
+}

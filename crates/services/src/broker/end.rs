@@ -1,0 +1,93 @@
+//! One end of a broker's tunnel: 6in4 to a fixed peer (RFC 4213), with an address.
+
+use std::io::{self, Write};
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Map, Value, json};
+use sixbench_plane::{Spec, Tunnels};
+
+use crate::worker::lock;
+use crate::{Error, Result};
+
+/// The tunnels of a node: those of its orchestrator and those of its broker.
+pub type SharedTunnels = Arc<Mutex<Tunnels>>;
+
+/// What follows from being a broker's tunnel.
+const SET_ALREADY: [&str; 5] = ["device", "outer", "payload", "local", "mapping"];
+
+/// An end as it is wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct End<'a> {
+    /// Its device.
+    pub device: &'a str,
+    /// This node's end.
+    pub local: Ipv4Addr,
+    /// The peer.
+    pub remote: Ipv4Addr,
+    /// Other keys of `tunnel-add`.
+    pub options: &'a Map<String, Value>,
+}
+
+impl End<'_> {
+    /// The tunnel, checked as far as it can be without being made.
+    pub fn spec(&self) -> Result<Spec> {
+        let refuse = |reason: String| Error::BadParams(format!("the broker's tunnel {}: {reason}", self.device));
+        if let Some(key) = SET_ALREADY.into_iter().find(|&key| self.options.contains_key(key)) {
+            return Err(refuse(format!("its {key} is set already")));
+        }
+        let mut tunnel = self.options.clone();
+        let fixed = [
+            ("device", json!(self.device)),
+            ("outer", json!("ipv4")),
+            ("payload", json!("ipv6")),
+            ("local", json!(self.local)),
+            ("mapping", json!({"kind": "fixed", "remote": self.remote})),
+        ];
+        tunnel.extend(fixed.map(|(key, value)| (key.to_owned(), value)));
+        let spec: Spec = serde_json::from_value(Value::Object(tunnel)).map_err(|error| refuse(error.to_string()))?;
+        spec.compile()?;
+        Ok(spec)
+    }
+
+    /// Makes the tunnel and gives it an address of a /64. It carries packets when this returns.
+    pub fn make(&self, tunnels: &SharedTunnels, address: Ipv6Addr) -> Result<()> {
+        let spec = self.spec()?;
+        let mut tunnels = lock(tunnels);
+        tunnels.add(&spec)?;
+        let numbered = number(self.device, address).map_err(|error| {
+            Error::system(format!("giving the tunnel {} the address {address}/64", self.device), "ip address", error)
+        });
+        if numbered.is_err() {
+            let _ = tunnels.remove(self.device); // It was there a moment ago.
+        }
+        numbered
+    }
+}
+
+/// Takes an end away. Its orchestrator may have done so before.
+pub fn remove(tunnels: &SharedTunnels, device: &str) -> Result<()> {
+    match lock(tunnels).remove(device) {
+        Ok(_) | Err(sixbench_plane::Error::Missing(_)) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// There is nobody else in the tunnel, so that no duplicate can be.
+fn number(device: &str, address: Ipv6Addr) -> io::Result<()> {
+    let mut child = Command::new("ip")
+        .args(["-batch", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| io::Error::new(error.kind(), format!("{error}; install the Debian package iproute2")))?;
+    let line = format!("address replace {address}/64 dev {device} nodad\n");
+    let written = child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(line.as_bytes()));
+    let finished = child.wait_with_output()?;
+    if finished.status.success() {
+        return written;
+    }
+    Err(io::Error::other(String::from_utf8_lossy(&finished.stderr).trim().replace('\n', "; ")))
+}

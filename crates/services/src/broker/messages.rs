@@ -1,0 +1,179 @@
+//! What broker and client say: a line of JSON each. No I/O.
+
+use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use sixbench_traffic::Token;
+
+/// The longest line, its end not counted.
+pub const MAX_LINE_BYTES: usize = 4096;
+
+/// What the client says.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Question {
+    /// What it wants. The lease is that of the connection's source address.
+    pub action: Action,
+    /// What proves that it may ask.
+    pub token: Secret,
+}
+
+/// What a client can want.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Action {
+    /// A lease, or more time for the one it has.
+    Create,
+    /// To give it back.
+    Release,
+}
+
+/// What the broker says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Answer {
+    /// The lease.
+    Granted(Granted),
+    /// It is given back.
+    Released,
+    /// A reason of [`Refusal`].
+    Refused(String),
+}
+
+/// A lease, as its client needs it. Both addresses are in the same /64.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Granted {
+    /// The broker's end of the tunnel.
+    pub remote: Ipv4Addr,
+    /// The broker's address in the tunnel.
+    pub server: Ipv6Addr,
+    /// The client's address in the tunnel.
+    pub address: Ipv6Addr,
+    /// Of the tunnel.
+    pub mtu_bytes: u32,
+    /// Until when it must be renewed.
+    pub lifetime_s: u32,
+}
+
+/// Why a client gets nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[allow(missing_docs)]
+pub enum Refusal {
+    Stranger,
+    WrongToken,
+    Malformed,
+    TooLong,
+    Deadline,
+    NoRoom,
+    NoLease,
+    System,
+}
+
+impl Refusal {
+    /// The protocol document's reason.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Stranger => "stranger",
+            Self::WrongToken => "wrong-token",
+            Self::Malformed => "malformed",
+            Self::TooLong => "too-long",
+            Self::Deadline => "deadline",
+            Self::NoRoom => "no-room",
+            Self::NoLease => "no-lease",
+            Self::System => "system",
+        }
+    }
+}
+
+/// A token that debug output does not tell, and that is compared in the same time whatever is wrong with it.
+#[derive(Clone, Copy)]
+pub struct Secret(Token);
+
+impl PartialEq for Secret {
+    fn eq(&self, other: &Self) -> bool {
+        let differences = self.0.0.iter().zip(other.0.0).fold(0, |sum, (one, other)| sum | (one ^ other));
+        std::hint::black_box(differences) == 0
+    }
+}
+
+impl Serialize for Secret {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{:032x}", u128::from_be_bytes(self.0.0)))
+    }
+}
+
+impl<'de> Deserialize<'de> for Secret {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Token::parse(&text).map(Secret).ok_or_else(|| de::Error::custom("a token is 32 hexadecimal digits"))
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Secret")
+    }
+}
+
+/// A line, with its end.
+pub fn line(message: &impl Serialize) -> Vec<u8> {
+    // Nothing that is said here has keys that are not text, or numbers that are none: the only things JSON cannot say.
+    let mut line = serde_json::to_vec(message).unwrap_or_default();
+    line.push(b'\n');
+    line
+}
+
+/// Reads a line, without its end.
+pub fn read<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Option<T> {
+    serde_json::from_slice(line).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const TOKEN: &str = "00112233445566778899aabbccddeeff";
+
+    #[test]
+    fn questions_and_answers_are_lines() {
+        let token = Secret(Token::parse(TOKEN).expect("a token"));
+        let question = Question { action: Action::Create, token };
+        let text = line(&question);
+        assert_eq!(text, format!("{{\"action\":\"create\",\"token\":\"{TOKEN}\"}}\n").as_bytes());
+        assert_eq!(read(&text), Some(question));
+        for answer in [Answer::Released, Answer::Refused("no-room".to_owned())] {
+            assert_eq!(read(&line(&answer)), Some(answer));
+        }
+        assert!(!format!("{question:?}").contains("0011"));
+    }
+
+    #[test]
+    fn other_tokens_are_not_equal() {
+        let secret = |text: &str| Secret(Token::parse(text).expect("a token"));
+        assert!(secret(TOKEN) == secret(TOKEN));
+        assert!(secret(TOKEN) != secret("10112233445566778899aabbccddeeff"));
+        assert!(secret(TOKEN) != secret("00112233445566778899aabbccddeefe"));
+    }
+
+    #[test]
+    fn other_lines_are_no_questions() {
+        for text in ["", "{}", "[]", r#"{"action":"create"}"#, r#"{"action":"create","token":"00"}"#] {
+            assert_eq!(read::<Question>(text.as_bytes()), None, "{text}");
+        }
+        let extra = format!(r#"{{"action":"create","token":"{TOKEN}","client":"192.0.2.1"}}"#);
+        assert_eq!(read::<Question>(extra.as_bytes()), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_is_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
+            let _ = read::<Question>(&bytes);
+            let _ = read::<Answer>(&bytes);
+        }
+    }
+}

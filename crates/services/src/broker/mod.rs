@@ -1,0 +1,13 @@
+//! A tunnel broker: RFC 3053, with the exchange of RFC 5572 made small: one question, one answer, one lease.
+//!
+//! [`leases`] and [`messages`] decide and describe, without I/O; [`exchange`] moves lines, [`end`] makes one end of a tunnel.
+
+mod client;
+mod end;
+mod exchange;
+mod leases;
+mod messages;
+mod server;
+
+pub use client::{Given, Lease, Release, Renewals, Request};
+pub use server::{Broker, Start, Status};

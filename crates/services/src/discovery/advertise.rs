@@ -1,0 +1,119 @@
+//! Answers Router Solicitations: RFC 4861 section 6.2.6, for one device.
+
+use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
+use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex};
+
+use nix::poll::PollFlags;
+use serde::{Deserialize, Serialize};
+
+use super::messages::{self, Advertisement, Prefix, SOLICITATION};
+use super::socket::LinkSocket;
+use crate::worker::{Stop, Woken, Worker, lock, wait};
+use crate::{Error, Result};
+
+/// With as many, and all else, an advertisement still fits the least IPv6 MTU.
+const MAX_PREFIXES: usize = 32;
+/// The least MTU of a link that carries IPv6: RFC 8200 section 5.
+const MIN_MTU_BYTES: u32 = 1280;
+/// RFC 4861 section 4.2 gives it 16 bits; section 6.2.1 has 1800 as the default.
+const DEFAULT_ROUTER_LIFETIME_S: u16 = 1800;
+
+/// The request `router-advertise`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct Request {
+    pub device: String,
+    pub prefixes: Vec<Prefix>,
+    #[serde(default = "default_router_lifetime_s")]
+    pub router_lifetime_s: u16,
+    #[serde(default)]
+    pub mtu_bytes: Option<u32>,
+    #[serde(default)]
+    pub hop_limit: Option<u8>,
+}
+
+fn default_router_lifetime_s() -> u16 {
+    DEFAULT_ROUTER_LIFETIME_S
+}
+
+/// What was heard and said.
+#[derive(Debug, Clone, Default, Serialize)]
+#[allow(missing_docs)]
+pub struct Counters {
+    pub solicitations: u64,
+    pub advertisements: u64,
+    pub ignored: BTreeMap<&'static str, u64>,
+}
+
+/// A router's voice on a device. It falls silent with this value.
+#[derive(Debug)]
+pub struct Advertiser {
+    counters: Arc<Mutex<Counters>>,
+    _worker: Worker,
+}
+
+impl Advertiser {
+    /// Begins to answer, in the namespace of this thread.
+    pub fn start(request: Request) -> Result<Self> {
+        check(&request)?;
+        let socket = LinkSocket::open(&request.device, SOLICITATION, true)?;
+        let Request { prefixes, router_lifetime_s, mtu_bytes, hop_limit, .. } = request;
+        let message = Advertisement { router_lifetime_s, hop_limit, mtu_bytes, prefixes }.encode(socket.mac);
+        let counters = Arc::<Mutex<Counters>>::default();
+        let shared = Arc::clone(&counters);
+        let worker = Worker::start("advertise", move |stop| serve(&socket, &message, &shared, &stop))?;
+        Ok(Self { counters, _worker: worker })
+    }
+
+    /// What was heard and said until now.
+    pub fn counters(&self) -> Counters {
+        lock(&self.counters).clone()
+    }
+}
+
+fn check(request: &Request) -> Result<()> {
+    let refuse = |reason: String| Err(Error::BadParams(format!("router-advertise on {}: {reason}", request.device)));
+    if request.prefixes.len() > MAX_PREFIXES {
+        return refuse(format!("there are {} prefixes, more than {MAX_PREFIXES}", request.prefixes.len()));
+    }
+    if let Some(mtu_bytes) = request.mtu_bytes.filter(|&mtu_bytes| mtu_bytes < MIN_MTU_BYTES) {
+        return refuse(format!("mtu_bytes is {mtu_bytes}, less than IPv6's {MIN_MTU_BYTES}"));
+    }
+    match request.prefixes.iter().find(|prefix| prefix.preferred_s > prefix.valid_s) {
+        Some(prefix) => {
+            refuse(format!("preferred_s is {}, more than valid_s, which is {}", prefix.preferred_s, prefix.valid_s))
+        }
+        None => Ok(()),
+    }
+}
+
+fn serve(socket: &LinkSocket, message: &[u8], counters: &Mutex<Counters>, stop: &Stop) {
+    let mut buffer = [0; 2048];
+    loop {
+        match wait(Some((socket.as_fd(), PollFlags::POLLIN)), Some(stop), None) {
+            Ok(Woken::Ready) => (),
+            Ok(Woken::Late) => continue,
+            Ok(Woken::Stopped) | Err(_) => return,
+        }
+        // An error, such as that the device is down, is told once.
+        let Ok(Some(arrived)) = socket.receive(&mut buffer) else { continue };
+        let mut counters = lock(counters);
+        if let Err(flaw) = messages::check_solicitation(&arrived) {
+            *counters.ignored.entry(flaw.reason()).or_default() += 1;
+            continue;
+        }
+        counters.solicitations += 1;
+        match socket.send(message, answer_to(arrived.source)) {
+            Ok(()) => counters.advertisements += 1,
+            Err(_) => *counters.ignored.entry("not-answered").or_default() += 1,
+        }
+    }
+}
+
+/// Who asks without an address is answered with all others: section 6.2.6.
+fn answer_to(source: Ipv6Addr) -> Ipv6Addr {
+    if source.is_unspecified() { Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1) } else { source }
+}

@@ -1,0 +1,68 @@
+//! What can go wrong with a service.
+
+use std::io;
+
+/// Result of an operation on a service.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a service cannot be.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The parameters contradict themselves or the service's rules.
+    #[error("{0}")]
+    BadParams(String),
+    /// The service is there already.
+    #[error("{0} already")]
+    Exists(String),
+    /// The service is not there.
+    #[error("there is no {0}")]
+    Missing(String),
+    /// The tunnel broker said no.
+    #[error("asking the tunnel broker {broker}: it refuses: {reason}")]
+    Refused {
+        /// Its address and port.
+        broker: String,
+        /// One of the protocol document's reasons.
+        reason: String,
+    },
+    /// The other side closed, or spoke nonsense.
+    #[error("{0}")]
+    PeerLost(String),
+    /// Nothing came in time.
+    #[error("{0}")]
+    Timeout(String),
+    /// A system call or a command failed.
+    #[error("{doing}: {call} failed: {source}")]
+    System {
+        /// What was being done, to what.
+        doing: String,
+        /// Which call, or which command.
+        call: &'static str,
+        /// The system's words.
+        source: io::Error,
+    },
+    /// The tunnel could not be made or taken away.
+    #[error(transparent)]
+    Tunnel(#[from] sixbench_plane::Error),
+}
+
+impl Error {
+    /// A system call or a command failed.
+    pub fn system(doing: impl Into<String>, call: &'static str, source: impl Into<io::Error>) -> Self {
+        Self::System { doing: doing.into(), call, source: source.into() }
+    }
+
+    /// The protocol document's code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::BadParams(_) => "bad-params",
+            Self::Exists(_) => "service-exists",
+            Self::Missing(_) => "no-service",
+            Self::Refused { .. } => "refused",
+            Self::PeerLost(_) => "peer-lost",
+            Self::Timeout(_) => "timeout",
+            Self::System { .. } => "system",
+            Self::Tunnel(error) => error.code(),
+        }
+    }
+}
