@@ -47,15 +47,19 @@ class Events:
             self._thread = threading.Thread(target=self._carry_out, name="events", daemon=True)
             self._thread.start()
 
+    def wait(self) -> None:
+        """Until all of them have happened, or `undo` was called elsewhere."""
+        if self._thread is not None:
+            self._thread.join()
+
     def undo(self) -> None:
         """Ends the thread, gives every link its MTU back, and has the nodes forget the path MTU that they learned.
 
         Raises `LabError` where a link could not be given its MTU back: then the network is not what it was.
         """
         self._over.set()
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
+        self.wait()
+        self._thread = None
         changed = dict.fromkeys(done["link"] for done in self.done)
         for name in changed:
             link = self._links[name]
