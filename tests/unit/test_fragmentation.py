@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+from pathlib import Path as File
+
 import pytest
 from fragments_lab import Profile
 
-from sixbench.theory import NotPredicted, Policy, Prediction, predict
+from sixbench.cli.fragments_table import print_fragments
+from sixbench.model.errors import UsageError
+from sixbench.model.path import Path
+from sixbench.model.topology import Topology
+from sixbench.model.workload import Scalar
+from sixbench.theory import NotPredicted, Policy, Prediction, expected, predict
 from sixbench.theory.pieces import Piece, TooLong, forward, forward_reassembled, is_complete, originate
 
 BETWEEN = ("h1", "h2")
@@ -163,3 +172,61 @@ def test_reassembled_fragments_of_ipv6_are_refused_where_the_longest_does_not_fi
     assert forward_reassembled(pieces, 6, 1496) == pieces
     with pytest.raises(TooLong):
         forward_reassembled(pieces, 6, 1495)
+
+
+def links(*mtus: int) -> Topology:
+    """A line of links of 100 Mbit/s."""
+    network = Profile(mtus=mtus, mechanism="native4").network()
+    wires = tuple(replace(link, rate_bps=100_000_000) for link in network.topology.links)
+    return replace(network.topology, links=wires)
+
+
+def goodput_bps(path: Path, topology: Topology, kind: str = "udp-stream", **params: Scalar) -> float | None:
+    return expected(kind, {"datagram_bytes": 4000, **params}, path, topology, BETWEEN).get("goodput_bps")
+
+
+IPV4 = Path(name="ipv4", mechanism="native4", family=4)
+
+
+def test_goodput_of_ipv4_fragments_over_different_mtus_is_that_of_the_better_knowledge() -> None:
+    # Unknown: 1500 + 1500 + 1068, then 1300 + 220 twice and 1068. Known: 1300 x 3 and 188 on both links.
+    known_bytes = 3 * (1300 + 38) + 188 + 38
+    assert goodput_bps(IPV4, links(1500, 1300)) == pytest.approx(1e8 * 4000 / known_bytes)
+
+
+@pytest.mark.parametrize(("df", "is_given"), [("clear", True), ("kernel", True), ("set", False), ("probe", False)])
+def test_no_goodput_is_expected_of_datagrams_that_do_not_arrive(df: str, is_given: bool) -> None:
+    assert (goodput_bps(IPV4, links(1500, 1300), df=df) is not None) is is_given
+
+
+def test_goodput_through_a_tunnel_whose_outer_packets_are_fragmented() -> None:
+    path = Path(name="6in4", mechanism="6in4", family=6, nodes=("r1", "r2"), options={"mtu": 1500})
+    # A full segment of 1500 bytes, 1428 of them data, is 1500 and 40 bytes of IPv4 in the tunnel.
+    assert goodput_bps(path, links(1500, 1500, 1500), "tcp-stream") == pytest.approx(1e8 * 1428 / (1538 + 84))
+
+
+def test_the_command_prints_every_link(capsys: pytest.CaptureFixture[str], tmp_path: File) -> None:
+    file = tmp_path / "try.yaml"
+    file.write_text(
+        "experiment: try\n"
+        "topology:\n"
+        "  nodes: {h1: host, r1: router, h2: host}\n"
+        "  links: [{endpoints: [h1, r1]}, {endpoints: [r1, h2], mtu: 1300}]\n"
+        "paths: {ipv4: native4, ipv6: native6}\n"
+        "workloads: [ping]\n"
+    )
+    print_fragments(str(file), [], ["ipv6"], ["1400B"], "clear", json=True)
+    [prediction] = json.loads(capsys.readouterr().out)["predictions"]
+    assert prediction["lost_first"] == 1
+    first, settled = prediction["attempts"]
+    assert [link["sizes_bytes"] for link in first["links"]] == [[1448], []]
+    assert [link["sizes_bytes"] for link in settled["links"]] == [[1296, 208], [1296, 208]]
+    assert first["learned"] == [{"node": "h1", "to": "h2", "mtu_bytes": 1300}]
+    print_fragments(str(file), [], ["ipv6"], ["1400B"], "clear", json=False)
+    out = capsys.readouterr().out
+    assert "1296 + 208" in out
+    assert "at least 1 datagram is lost" in out
+    with pytest.raises(UsageError, match="there are clear, set, probe, kernel"):
+        print_fragments(str(file), [], [], [], "off", json=False)
+    with pytest.raises(UsageError, match="has the paths ipv4, ipv6"):
+        print_fragments(str(file), [], ["ipv7"], [], "clear", json=False)
