@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
@@ -40,48 +40,63 @@ def all_routes(topology: Topology) -> dict[str, list[Route]]:
     targets = {family: _targets(topology, family) for family in FAMILIES}
     found: dict[str, list[Route]] = {}
     for node in topology.nodes:
-        ways: dict[Family, Sequence[Link | None]] = {}
+        reached: dict[Family, _Reached] = {}
         for family in FAMILIES:
             if _needs_many(topology, node, family):
-                alike = family == 6 and 4 in ways and topology.is_alike
-                ways[family] = ways[4] if alike else _first_links(topology, node, family)
+                is_known = family == 6 and 4 in reached and topology.is_alike
+                reached[family] = reached[4] if is_known else _reached(topology, node, family)
         found[node] = [
-            route for family in FAMILIES for route in _routes(topology, node, family, targets[family], ways.get(family))
+            route
+            for family in FAMILIES
+            for route in _routes(topology, node, family, targets[family], reached.get(family))
         ]
     return found
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Target:
-    """The prefix of a link. `is_apart`: no other prefix lies within it, nor it within another."""
+    """A prefix, and the numbers of the links that have it: several where they are those of one tunnel's device.
+
+    Attributes:
+        is_apart: no other prefix lies within it, nor it within another.
+    """
 
     base: int
     length: int
     prefix: Prefix
-    index: int
+    links: tuple[int, ...]
     domain: str | None
     is_apart: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Reached:
+    """What a node reaches: the way to every other one, and for each link of the topology the link to it."""
+
+    ways: Mapping[str, Way]
+    first_links: Sequence[Link | None]
 
 
 def _targets(topology: Topology, family: Family) -> list[_Target]:
     """Of all links that carry the family, by address."""
     links = [(index, link) for index, link in enumerate(topology.links) if link.carries(family)]
-    prefixes = {_prefix(end, family) for _, link in links for end in link.ends}
-    overlapping = _overlapping(prefixes)
-    targets = []
+    overlapping = _overlapping({_prefix(end, family) for _, link in links for end in link.ends})
+    members: dict[tuple[Prefix, str | None], list[int]] = {}
     for index, link in links:
-        prefix = _prefix(link.ends[0], family)
-        targets.append(
-            _Target(
-                base=int(prefix.network_address),
-                length=prefix.prefixlen,
-                prefix=prefix,
-                index=index,
-                domain=link.ipv4_domain if family == 4 else None,
-                is_apart=prefix not in overlapping,
-            )
+        domain = link.ipv4_domain if family == 4 else None
+        members.setdefault((_prefix(link.ends[0], family), domain), []).append(index)
+    targets = [
+        _Target(
+            base=int(prefix.network_address),
+            length=prefix.prefixlen,
+            prefix=prefix,
+            links=tuple(indices),
+            domain=domain,
+            is_apart=prefix not in overlapping,
         )
-    return sorted(targets, key=lambda target: (target.base, target.length, target.index))
+        for (prefix, domain), indices in members.items()
+    ]
+    return sorted(targets, key=lambda target: (target.base, target.length, target.links))
 
 
 def _overlapping(prefixes: set[Prefix]) -> set[Prefix]:
@@ -106,16 +121,15 @@ def _routers(topology: Topology, node: str, own: list[Link]) -> list[Link]:
     return [link for link in own if topology.nodes[link.other_end(node).node].kind == "router"]
 
 
-def _first_links(topology: Topology, node: str, family: Family) -> list[Link | None]:
-    """For each link of the topology, the link by which `node` reaches it."""
+def _reached(topology: Topology, node: str, family: Family) -> _Reached:
     ways = topology.ways(node, family)
     kinds = topology.nodes
-    found: list[Link | None] = []
+    first_links: list[Link | None] = []
     for link in topology.links:
         one, other = (end.node for end in link.ends)
         way = _better(ways.get(one), kinds[one].kind == "host", ways.get(other), kinds[other].kind == "host")
-        found.append(None if way is None else way.first)
-    return found
+        first_links.append(None if way is None else way.first)
+    return _Reached(ways=ways, first_links=first_links)
 
 
 def _better(one: Way | None, one_is_host: bool, other: Way | None, other_is_host: bool) -> Way | None:
@@ -126,14 +140,10 @@ def _better(one: Way | None, one_is_host: bool, other: Way | None, other_is_host
 
 
 def _routes(
-    topology: Topology,
-    node: str,
-    family: Family,
-    targets: Sequence[_Target],
-    first_links: Sequence[Link | None] | None,
+    topology: Topology, node: str, family: Family, targets: Sequence[_Target], reached: _Reached | None
 ) -> list[Route]:
     own = [link for link in topology.links_of(node) if link.carries(family)]
-    if first_links is None:
+    if reached is None:
         single = len(own) == 1 and _routers(topology, node, own)
         return [_route(own[0], node, family, None)] if single else []
     own_prefixes = {_key(_prefix(link.end_of(node), family)) for link in own}
@@ -141,14 +151,30 @@ def _routes(
     domain = next(iter(domains)) if len(domains) == 1 else None
     found: list[tuple[_Target, Link]] = []
     for target in targets:
-        link = first_links[target.index]
-        if link is None or (target.domain is not None and target.domain != domain):
+        if target.domain is not None and target.domain != domain:
             continue
-        if (target.base, target.length) in own_prefixes:
+        single_link = len(target.links) == 1
+        link = reached.first_links[target.links[0]] if single_link else _first_of(topology, target, reached.ways)
+        if link is None or (target.base, target.length) in own_prefixes:
             continue
         if not found or (found[-1][0].base, found[-1][0].length) != (target.base, target.length):
             found.append((target, link))
     return [_route(link, node, family, prefix) for prefix, link in _aggregated(found, 32 if family == 4 else 128)]
+
+
+def _first_of(topology: Topology, target: _Target, ways: Mapping[str, Way]) -> Link | None:
+    """The link to a prefix that several links have: to the nearest of its nodes that forwards; of several as near the
+    one whose links to the others come first: so does `ways` decide, by the last link."""
+    members: dict[str, list[int]] = {}
+    for index in target.links:
+        for end in topology.links[index].ends:
+            if end.node in ways:
+                members.setdefault(end.node, []).append(index)
+
+    def order(name: str) -> tuple[object, ...]:
+        return topology.nodes[name].kind == "host", ways[name].rank[0], members[name], ways[name].rank
+
+    return ways[min(members, key=order)].first if members else None
 
 
 def _aggregated(found: Sequence[tuple[_Target, Link]], bits: int) -> list[tuple[Prefix, Link]]:

@@ -18,6 +18,8 @@ NODE_KINDS = get_args(NodeKind)
 
 SYSCTL = re.compile(r"net([./][A-Za-z0-9_-]+)+")
 
+SEVERAL_NUMBERS = frozenset(f"net.ipv4.{name}" for name in ("tcp_mem", "tcp_rmem", "tcp_wmem", "udp_mem"))
+
 
 @dataclass(frozen=True, kw_only=True)
 class NodeSetting:
@@ -146,11 +148,19 @@ def _read_sysctl(reader: Reader, factors: Factors, place: KeyPath, value: Any) -
         if not SYSCTL.fullmatch(name):
             reader.problem(path, "only settings of the network can be set in a node, such as net.ipv4.tcp_sack")
             continue
+        if isinstance(setting, list) and name.replace("/", ".") in SEVERAL_NUMBERS and any(map(_is_number, setting)):
+            words = "several numbers in one text, such as 4096 87380 6291456, where a list means levels"
+            reader.problem(path, f"{name} takes {words}")
+            continue
         own = (("sysctl", name), re.sub(r"[^A-Za-z0-9]", "_", name))
         read = factors.setting(path, setting, _sysctl_value, "", own)
         if read is not None:
             sysctl[name] = read
     return sysctl
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float))
 
 
 def _sysctl_value(value: object) -> Scalar:
