@@ -7,6 +7,8 @@
     packets   a message cut into TCP segments, or a datagram into IPv4 or IPv6 fragments
     pieces, treatment
               what one node makes of a packet that is too long, and what else nodes do to fragments
+    prediction
+              what is foretold of a datagram
     fragmentation
               a datagram followed through a network: its fragments on each link, and what path MTU discovery costs
     limits    the most that links can carry of it
@@ -18,11 +20,12 @@ Imports `model` only. Whatever is not exact is not given: see docs/theory.md for
 """
 
 from .expected import expected, path_mtu
-from .fragmentation import Attempt, LinkLoad, NotPredicted, Prediction, Work, predict, settle
+from .fragmentation import NotPredicted, predict, settle
 from .headers import frame_bytes, wire_bytes
 from .limits import datagrams_limit_pps, tcp_goodput_limit_bps, udp_goodput_limit_bps
 from .packets import TCP_TIMESTAMPS_BYTES, Packets, Transport, message_packets, path_mtu_bytes, tcp_payload_bytes
 from .pieces import POLICIES, Policy
+from .prediction import Attempt, LinkLoad, Prediction, Work
 from .stacks import Hop, hops_of, stack_of
 from .table import FullPacket, Row, full_packet, raicu_table_1, table
 from .waiting import one_way_ns, round_trip_ns

@@ -9,10 +9,11 @@ from ..model.network import Network
 from ..model.path import Path
 from ..model.topology import Topology
 from ..model.workload import Params
-from .fragmentation import Attempt, LinkLoad, NotPredicted, predict, settle
+from .fragmentation import NotPredicted, predict, settle
 from .headers import TCP
 from .packets import TCP_TIMESTAMPS_BYTES, tcp_payload_bytes
 from .pieces import POLICIES, Policy, header_of
+from .prediction import Attempt, LinkLoad
 from .stacks import Hop
 
 
