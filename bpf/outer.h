@@ -118,6 +118,14 @@ static __always_inline int write_ipv6(struct __sk_buff *skb, const struct inner 
 	return bpf_skb_store_bytes(skb, ETH_HLEN, &headers, TUNNEL.overhead_bytes, 0);
 }
 
+/* Whether the device's Ethernet header has a group as destination. */
+static __always_inline bool is_for_group(const struct inner *inner)
+{
+	if (inner->version == 6)
+		return is_ipv6_multicast(&inner->destination);
+	return bpf_ntohl(inner->destination.word[0]) >= 0xe0000000;
+}
+
 /* Makes room before the inner packet and writes the outer headers there. Returns why it could not, or 0. */
 static __always_inline int write_outer(struct __sk_buff *skb, const struct inner *inner, const struct outer *outer)
 {
@@ -136,7 +144,8 @@ static __always_inline int write_outer(struct __sk_buff *skb, const struct inner
 	if (bpf_skb_adjust_room(skb, TUNNEL.overhead_bytes, BPF_ADJ_ROOM_MAC, flags))
 		return OUTCOME_KERNEL_REFUSED;
 	/* bpf_redirect_neigh takes no packet for an Ethernet group, and writes an address of its own. */
-	if (TUNNEL.mapping == MAPPING_6OVER4 && bpf_skb_store_bytes(skb, 0, no_mac, sizeof(no_mac), 0))
+	if ((TUNNEL.mapping == MAPPING_6OVER4 || is_for_group(inner)) &&
+	    bpf_skb_store_bytes(skb, 0, no_mac, sizeof(no_mac), 0))
 		return OUTCOME_NO_ROOM;
 	wrong = TUNNEL.outer == 4 ? write_ipv4(skb, inner, outer) : write_ipv6(skb, inner, outer);
 	return wrong ? OUTCOME_NO_ROOM : 0;

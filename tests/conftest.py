@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from installed import Installed, install_in
 
 from sixbench.cli.main import main
 from sixbench.mechanisms import MECHANISMS
@@ -50,6 +52,12 @@ def small() -> str:
 def read() -> Callable[[str], Experiment]:
     """Reads an experiment from text."""
     return lambda text: read_experiment(parse_yaml(text, "test.yaml"), MECHANISMS)
+
+
+@pytest.fixture(scope="session")
+def installed(read: Callable[[str], Experiment]) -> Installed:
+    """Installs a path in a network."""
+    return partial(install_in, read)
 
 
 @pytest.fixture(scope="session")

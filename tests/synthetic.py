@@ -301,6 +301,7 @@ def _build(chosen: Experiment, blocks: int) -> Synthetic:
         ended_realtime_ns=STARTED_NS + 6 * SECOND_NS * len(trials),
         command=["sixbench", "run", chosen.file, "--seed", "1", "--out", "runs/a run"],
         lab_build_ns=[180_000_000],
+        install_ns={path.name: [61_000_000, 58_500_000, 90_000_000] for path in chosen.paths if path.nodes},
     )
     return Synthetic(manifest=manifest, trials=trials, series=series)
 
@@ -317,7 +318,7 @@ def _trial(
         combination=combination.name,
         path=path.name,
         mechanism=path.mechanism,
-        engine=path.engine or "native",
+        engine=path.engine or "kernel",
         workload=combination.workload.kind,
         params=combination.workload.params,
         levels=combination.levels,
@@ -328,6 +329,6 @@ def _trial(
         theory=measured.theory,
         limited_by="path",
         histograms=measured.histograms,
-        evidence=evidence(path, link_used),
+        evidence=evidence(path, chosen.topologies[combination.topology], chosen.between),
     )
     return record, measured.series

@@ -100,6 +100,8 @@ def _findings(
             continue
         own = _by_block(trials, path.name, metric)
         pairs = [(own[block], baseline[block]) for block in own if block in baseline]
+        if not pairs and metric.name != WORKLOADS[combination.workload.kind].primary:
+            continue
         ratio, difference, (low, high) = _compare(metric, pairs)
         if path.aa_of:
             noise = (low, high)

@@ -1,4 +1,4 @@
-"""What `sixbench plan` shows of a small network with two routers.
+"""What `sixbench plan` shows of small networks with two routers.
 
 `SIXBENCH_UPDATE_GOLDEN=1 pytest tests/golden/test_plan.py` writes the files anew: read the difference.
 """
@@ -18,11 +18,12 @@ PLAN = Path(__file__).parent / "plan"
 Command = Callable[..., Any]
 
 
+@pytest.mark.parametrize("name", ["two-routers", "tunnels"])
 @pytest.mark.parametrize(("suffix", "options"), [("txt", ["--trials"]), ("json", ["--json"])])
-def test_a_plan(suffix: str, options: list[str], sixbench: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan(name: str, suffix: str, options: list[str], sixbench: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(PLAN)
-    done = sixbench("plan", "two-routers.yaml", *options)
-    golden = PLAN / f"two-routers.{suffix}"
+    done = sixbench("plan", f"{name}.yaml", *options)
+    golden = PLAN / f"{name}.{suffix}"
     if os.environ.get("SIXBENCH_UPDATE_GOLDEN") == "1":
         golden.write_text(done.stdout)
     assert done.stdout == golden.read_text()
@@ -53,3 +54,20 @@ def test_what_the_command_line_changes(sixbench: Command) -> None:
     quick = sixbench("plan", PLAN / "two-routers.yaml", "--quick")
     assert quick.stdout.startswith("# two-routers: 54 trials: 6 combinations x 3 paths x 3 blocks\n")
     assert "duration: 1s" in quick.stdout
+
+
+def test_what_a_tunnel_makes_of_the_network(sixbench: Command) -> None:
+    data = json.loads(sixbench("plan", PLAN / "tunnels.yaml", "--json").stdout)
+    paths = {path["name"]: path for path in data["paths"]}
+    assert [paths[name]["engine"] for name in ("configured", "relay", "isatap", "ds-lite")] == [
+        *("kernel", "ebpf", "user", None)
+    ]
+    [network] = paths["relay"]["networks"]
+    assert (network["client"], network["server"]) == ("2002:c612:101:1::1", "2001:2:0:2::2")
+    assert [link["headers"] for link in network["links"]] == [["ipv6"], ["ipv4", "ipv6"], ["ipv6"]]
+    assert [(end["node"], end["mtu_bytes"], end["local"]) for end in network["tunnels"]] == [
+        ("r1", 1280, "198.18.1.1"),
+        ("r2", 1280, "198.18.1.2"),
+    ]
+    [shared] = paths["ds-lite"]["networks"]
+    assert (shared["client"], shared["client_seen"]) == ("192.168.1.1", "198.18.2.1")

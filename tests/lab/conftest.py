@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from lab.unprivileged import NOBODY
 
 from sixbench.agent import AgentHub, find_agent
 from sixbench.lab.privileges import try_namespace
@@ -48,6 +50,17 @@ def hub() -> Iterator[AgentHub]:
     """A hub whose agents are gone after the test."""
     with AgentHub(find_agent()) as hub:
         yield hub
+
+
+@pytest.fixture
+def nobodys_directory() -> Iterator[Path]:
+    """A directory that is nobody's. `tmp_path` will not do: every other pytest that starts takes the way to it away."""
+    with tempfile.TemporaryDirectory(prefix="sixbench-test-") as name:
+        directory = Path(name)
+        directory.chmod(0o755)
+        if os.geteuid() == 0:
+            os.chown(directory, NOBODY, NOBODY)
+        yield directory
 
 
 @pytest.fixture

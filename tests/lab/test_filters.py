@@ -203,3 +203,23 @@ def test_nodes_forget_the_path_mtu(build: Callable[[str], Laboratory]) -> None:
     forget_path_mtu(lab, ["h1"])
     for family in (4, 6):
         assert "mtu" not in execute(lab, "h1", "ip", "route", "get", SERVER[family])[1]
+
+
+def test_a_run_through_routers_that_masquerade_proves_its_path(
+    sixbench: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    file, out = tmp_path / "chain.yaml", tmp_path / "run"
+    file.write_text(
+        "topology: {chain: 5, masquerade: true, mtu: 1500 - 15 per link}\n"
+        "paths: {ipv4: native4, ipv6: native6}\nblocks: 1\n"
+        "workloads: [{udp-stream: {datagram: 1470B, rate: 1Mbit, duration: 200ms, warmup: 50ms}}]\n"
+    )
+    done = sixbench("run", file, "--out", out, "--quiet")
+    assert done.returncode == 0, done.stderr
+    trials = [json.loads(path.read_text()) for path in sorted(out.glob("trials/*/trial.json"))]
+    assert [(trial["path"], trial["status"], trial["reasons"]) for trial in trials] == [
+        ("ipv4", "ok", []),
+        ("ipv6", "ok", []),
+    ]
+    for trial, pair in zip(trials, ("198.18.3.1 > 198.18.3.2", "2001:2:0:3::1 > 2001:2:0:3::2"), strict=True):
+        assert list(trial["evidence"]["segments"][-1]["outer"]) == [pair]

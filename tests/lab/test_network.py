@@ -9,7 +9,11 @@ import pytest
 
 from sixbench.agent import AgentHub
 from sixbench.lab.registry import start_ticks
+from sixbench.mechanisms import install
 from sixbench.model.errors import AgentError, LabError
+from sixbench.model.network import Blueprint
+from sixbench.model.path import Path as Way
+from sixbench.model.topology import Family
 from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.yaml_source import parse_yaml
 from sixbench.run.laboratory import Laboratory
@@ -35,7 +39,12 @@ links:
 
 
 def laboratory(hub: AgentHub, text: str) -> Laboratory:
-    return Laboratory(hub, read_topology_only(parse_yaml(text, "test.yaml")))
+    return Laboratory(hub, Blueprint(topology=read_topology_only(parse_yaml(text, "test.yaml"))))
+
+
+def check_reachable(lab: Laboratory, client: str, server: str, family: Family) -> None:
+    native = install(Way(name="native", mechanism=f"native{family}", family=family), lab.topology, (client, server))
+    lab.check_reachable(client, server, native.ends)
 
 
 def execute(lab: Laboratory, node: str, *argv: str) -> str:
@@ -50,7 +59,8 @@ def test_every_host_reaches_every_host_over_both_families(hub: AgentHub, text: s
     for client in hosts:
         for server in hosts:
             if client != server:
-                lab.check_reachable(client, server, {4, 6})
+                check_reachable(lab, client, server, 4)
+                check_reachable(lab, client, server, 6)
 
 
 def test_addresses_are_the_ones_that_plan_tells_and_duplicate_detection_is_off(hub: AgentHub) -> None:
@@ -76,7 +86,7 @@ def test_links_have_their_mtu_and_rate_and_no_offload_where_there_is_a_rate(hub:
 
 def test_a_link_under_1280_carries_ipv4_only(hub: AgentHub) -> None:
     lab = laboratory(hub, "nodes: {h1: host, h2: host}\nlinks: [{endpoints: [h1, h2], mtu: 576}]")
-    lab.check_reachable("h1", "h2", {4})
+    check_reachable(lab, "h1", "h2", 4)
     assert "2001:2::1" not in execute(lab, "h1", "ip", "address")
 
 

@@ -14,9 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lab.unprivileged import run_as_nobody
 
-from sixbench.agent import find_agent
 from sixbench.lab.registry import start_ticks
+from sixbench.mechanisms import MECHANISMS
+from sixbench.plan.experiment_file import read_experiment
+from sixbench.plan.schedule import block_order
+from sixbench.plan.yaml_source import read_yaml
 
 SMALL = """
 experiment: small
@@ -64,8 +68,9 @@ def test_every_workload_runs_over_both_families_and_is_proved(sixbench: Any, tmp
     assert wrong == []
     for record in trials:
         family = "ipv4" if record["path"] == "ipv4" else "ipv6"
-        assert set(record["evidence"]["stacks"]) == {family}
-        assert record["evidence"]["max_ip_bytes"] <= 1500
+        for segment in record["evidence"]["segments"]:
+            assert set(segment["stacks"]) == {family}
+            assert segment["max_ip_bytes"] <= 1500
         assert record["metrics"]["cpu_busy_cores"] >= 0
     metrics = {record["workload"]: record["metrics"] for record in trials}
     assert {"goodput_bps", "tcp_rtt_mean_ns"} <= metrics["tcp-stream"].keys()
@@ -88,7 +93,7 @@ def test_the_captured_headers_are_what_tshark_reads(sixbench: Any, tmp_path: Pat
     text = SMALL.split("  - tcp-rr", maxsplit=1)[0] + "blocks: 1\n"
     assert sixbench("run", write(tmp_path, text), "--out", run, "--quiet").returncode == 0
     seen = {}
-    for capture in run.glob("trials/*/*.pcap"):
+    for capture in run.glob("trials/*/*.pcapng"):
         done = subprocess.run(
             ["tshark", "-r", capture, "-T", "fields", "-e", "frame.protocols"],
             capture_output=True,
@@ -96,7 +101,7 @@ def test_the_captured_headers_are_what_tshark_reads(sixbench: Any, tmp_path: Pat
             check=True,
         )
         stacks = {":".join(line.split(":")[:4]) for line in done.stdout.splitlines()}
-        seen["ipv6" if "ipv6" in capture.parent.name else "ipv4"] = stacks
+        seen[capture.parent.name.split("-")[-1]] = stacks
     assert seen == {"ipv4": {"eth:ethertype:ip:tcp"}, "ipv6": {"eth:ethertype:ipv6:tcp"}}
 
 
@@ -206,13 +211,32 @@ def test_an_agent_that_hangs_fails_its_trial_in_time_and_the_run_goes_on(tmp_pat
     assert "Traceback" not in stderr
 
 
-def test_a_trial_whose_peer_cannot_be_reached_fails_and_says_so(sixbench: Any, tmp_path: Path) -> None:
-    text = LONGER.replace("r1: router", "r1: {kind: router, sysctl: {net.ipv6.conf.all.forwarding: 0}}")
+DEAF = LONGER.replace("r1: router", "r1: {kind: router, sysctl: {net.ipv6.conf.all.forwarding: 0}}")
+
+
+def test_a_run_whose_only_path_reaches_nothing_ends_before_any_trial_and_says_so(sixbench: Any, tmp_path: Path) -> None:
+    text = DEAF.replace("{ipv4: native4, ipv6: native6}", "{ipv6: native6}")
     done = sixbench("run", write(tmp_path, text), "--out", tmp_path / "run", "--quiet")
     assert done.returncode == 3
     assert "h1" in done.stderr
     assert "IPv6" in done.stderr
     assert "Traceback" not in done.stderr
+    assert records(tmp_path / "run") == []
+
+
+def test_a_path_that_reaches_nothing_fails_by_itself_and_the_others_go_on(sixbench: Any, tmp_path: Path) -> None:
+    workload, rest = DEAF.index("workloads"), "workloads: [{ping: {count: 3, interval: 1ms}}]\nblocks: 1\nseed: SEED\n"
+    for seed in range(20):  # in which IPv4 is first
+        file = write(tmp_path, DEAF[:workload] + rest.replace("SEED", str(seed)))
+        if block_order(read_experiment(read_yaml(file), MECHANISMS), 1)[0].path == "ipv4":
+            break
+    done = sixbench("run", file, "--out", tmp_path / "run", "--quiet")
+    assert done.returncode == 4, done.stderr
+    status = {record["path"]: record for record in records(tmp_path / "run")}
+    assert status["ipv4"]["status"] == "ok"
+    assert status["ipv6"]["status"] == "failed"
+    assert "h1" in status["ipv6"]["reasons"][0]
+    assert "IPv6" in status["ipv6"]["reasons"][0]
 
 
 def test_an_unwritable_directory_and_one_that_is_taken_are_refused(sixbench: Any, tmp_path: Path) -> None:
@@ -253,37 +277,10 @@ def test_a_full_disk_is_said_and_what_is_done_is_kept(sixbench: Any, tmp_path: P
     assert ".partial" not in done.stderr
 
 
-def test_without_root_a_run_takes_a_user_namespace(tmp_path: Path) -> None:
-    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-    if os.geteuid() != 0 or not succeeds([*nobody, "unshare", "--user", "--map-root-user", "--net", "true"]):
-        pytest.skip("this kernel lets no user make namespaces, or this test is not root")
-    same = f"{sys.version_info.major}.{sys.version_info.minor}"
-    pythons = [sys.executable, f"/usr/bin/python{same}"]
-    python = next(
-        (name for name in pythons if succeeds([*nobody, "unshare", "--user", "--map-root-user", name, "-V"])), None
-    )
-    if python is None:
-        pytest.skip(f"no Python {same} on this machine can be run by anyone but root")
-    file = write(tmp_path, LONGER.replace("blocks: 3", "blocks: 1"))
-    for directory in (tmp_path, *tmp_path.parents):
-        if directory.is_relative_to("/tmp") and directory != Path("/tmp"):
-            directory.chmod(directory.stat().st_mode | 0o755)
-    os.chown(tmp_path, 65534, 65534)
-    run = tmp_path / "run"
-    packages = os.pathsep.join(path for path in sys.path if path)
-    done = subprocess.run(
-        [*nobody, python, "-m", "sixbench", "run", file, "--out", run, "--quiet"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        cwd=tmp_path,
-        env={**os.environ, "HOME": str(tmp_path), "PYTHONPATH": packages, "SIXBENCH_AGENT": str(find_agent())},
-    )
+def test_without_root_a_run_takes_a_user_namespace(nobodys_directory: Path) -> None:
+    file = write(nobodys_directory, LONGER.replace("blocks: 3", "blocks: 1"))
+    run = nobodys_directory / "run"
+    done = run_as_nobody(nobodys_directory, "run", file, "--out", run, "--quiet")
     assert done.returncode == 0, done.stderr
     assert [record["status"] for record in records(run)] == ["ok"] * 6
     assert json.loads((run / "manifest.json").read_text())["environment"]["privileges"] == "user-namespace"
-
-
-def succeeds(words: list[str]) -> bool:
-    return subprocess.run(words, capture_output=True, check=False).returncode == 0

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from json_schema import complaints
 
-from sixbench.mechanisms import MECHANISMS
 from sixbench.lab.render import render
+from sixbench.mechanisms import MECHANISMS, install
 from sixbench.model import units
 from sixbench.model.errors import ExperimentError, UsageError
 from sixbench.model.experiment import Experiment
@@ -227,6 +227,66 @@ def test_anything_anywhere_in_an_experiment_is_right_or_refused(changes: list[tu
         except (ExperimentError, UsageError) as refusal:
             if not refused_properly(refusal):
                 raise AssertionError(f"refused with {refusal!r}") from refusal
+
+
+NODES = st.sampled_from(["h1", "r1", "r2", "h2", "h3", "r9", 1, None])
+VALUES = st.one_of(
+    NODES,
+    scalars,
+    st.lists(NODES, max_size=5),
+    st.sampled_from(
+        ["1280B", "1480B", 64, 0, "static", "dynamic", "ipv4", "ipv6", "2001:db8::/32", "2a00::/24", "ebpf"]
+    ),
+)
+OPTIONS = sorted({option.name for kind in MECHANISMS.values() for option in kind.options} | {"nodes", "engine"})
+ARGUMENTS = st.one_of(
+    VALUES,
+    st.lists(st.sampled_from(["h1", "r1", "r2", "h2", "h3"]), min_size=1, max_size=4, unique=True),
+    st.dictionaries(st.sampled_from([*OPTIONS, "mechanism", "x"]), VALUES, max_size=4).flatmap(
+        lambda options: st.sampled_from([["r1", "r2"], ["h1", "r2"], ["h1", "h2"], "r1"]).map(
+            lambda nodes: {"nodes": nodes} | options
+        )
+    ),
+)
+NAMES = st.sampled_from([*MECHANISMS, "mechanism", "6in5", "nodes", ""])
+PATHS_NETWORK = {
+    "topology": {
+        "nodes": {"h1": "host", "r1": "router", "r2": "router", "h2": "host", "h3": "host"},
+        "links": [
+            {"endpoints": ["h1", "r1"]},
+            {"endpoints": ["r1", "r2"], "mtu": [1500, 1400]},
+            {"endpoints": ["r2", "h2"]},
+            {"endpoints": ["r2", "h3"], "ipv4": ["10.0.0.1/24", "10.0.0.2/24"]},
+        ],
+    },
+    "between": ["h1", "h2"],
+    "workloads": ["ping"],
+}
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.dictionaries(
+        st.sampled_from(["a", "b", "ipv4"]) | st.text(max_size=3),
+        st.one_of(
+            NAMES,
+            st.dictionaries(NAMES, ARGUMENTS, max_size=2),
+            st.tuples(NAMES, ARGUMENTS).map(
+                lambda both: {"mechanism": both[0]} | (both[1] if isinstance(both[1], dict) else {"nodes": both[1]})
+            ),
+            nested,
+        ),
+        max_size=3,
+    )
+    | nested
+)
+def test_any_paths_are_installed_or_refused(paths: Any) -> None:
+    experiment = outcome(yaml.safe_dump(PATHS_NETWORK | {"paths": paths}, allow_unicode=True, sort_keys=False))
+    for path in experiment.paths if experiment is not None else ():
+        for topology in experiment.topologies if experiment is not None else ():
+            network = install(path, topology, ("h1", "h2"))
+            assert network.segments("h1", "h2")
+            assert network.ends.family == path.family
 
 
 ODD = (None, [], {}, [[]], {"a": {}}, [None], -1, 1.5, 10**25, "", "\x07", "é x", True, False, "$nothing", "9" * 5000)

@@ -1,137 +1,270 @@
-"""What proves that a trial took its path."""
+"""What proves that a trial took its path: packets on every link, and counters of the nodes passed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sixbench.mechanisms.native import NATIVE4, NATIVE6
+from sixbench.mechanisms import install
 from sixbench.model.experiment import Experiment
-from sixbench.mechanisms.kind import Mechanism
-from sixbench.model.topology import Topology
+from sixbench.model.network import Network
 from sixbench.model.workload import Traffic
-from sixbench.run.evidence import Judgement, Viewpoint, judge, link_traffic, to_pcap, viewpoint
+from sixbench.run.evidence import Judgement, Viewpoint, judge, link_traffic, middle_of, viewpoints
 
 Read = Callable[[str], Experiment]
 Counters = dict[str, Any]
-
-TUNNEL = Mechanism(name="6in4", doc="", family=6, layers=("ipv4", "ipv6"), carriers=frozenset({4}))
-"""IPv6 in IPv4."""
+Packet = dict[str, Any]
 
 
-def line(read: Read, kinds: str, link: str = "mtu: 1500") -> Topology:
-    """Nodes in a line, from a word such as `hrrh`; links are named by their number."""
+def line(read: Read, kinds: str, path: str = "native4", link: str = "mtu: 1500") -> Network:
+    """Nodes in a line, from a word such as `hrrh`, with a path installed; links are named by their number."""
     names = [f"{kind}{index}" for index, kind in enumerate(kinds)]
     nodes = ", ".join(f"{name}: {'host' if name[0] == 'h' else 'router'}" for name in names)
     links = ", ".join(f"{{endpoints: [{a}, {b}], name: l{i}, {link}}}" for i, (a, b) in enumerate(pairwise(names)))
-    text = f"topology: {{nodes: {{{nodes}}}, links: [{links}]}}\npaths: {{a: native4}}\nworkloads: [ping]\n"
-    return read(text).topologies[0]
+    text = f"topology: {{nodes: {{{nodes}}}, links: [{links}]}}\npaths: {{a: {path}}}\nworkloads: [ping]\n"
+    experiment = read(text)
+    return install(experiment.paths[0], experiment.topologies[0], experiment.between)
+
+
+def views_of(network: Network) -> list[Viewpoint]:
+    hosts = [name for name, node in network.topology.nodes.items() if node.kind == "host"]
+    return viewpoints(network, hosts[0], hosts[-1])
 
 
 @pytest.mark.parametrize(
-    ("kinds", "link", "node", "towards_server"),
+    ("kinds", "seen"),
     [
-        ("hh", "l0", "h1", False),
-        ("hrh", "l0", "r1", False),
-        ("hrrh", "l1", "r2", False),
-        ("hrrrh", "l1", "r2", False),
+        ("hh", [("l0", "h1", False)]),
+        ("hrh", [("l0", "r1", False), ("l1", "r1", True)]),
+        ("hrrh", [("l0", "r1", False), ("l1", "r2", False), ("l2", "r2", True)]),
     ],
 )
-def test_the_middle_link_is_seen_from_a_router(
-    read: Read, kinds: str, link: str, node: str, towards_server: bool
+def test_every_link_is_seen_from_a_router(read: Read, kinds: str, seen: list[tuple[str, str, bool]]) -> None:
+    network = line(read, kinds)
+    first, last = "h0", f"h{len(kinds) - 1}"
+    there = viewpoints(network, first, last)
+    assert [(view.link.name, view.end.node, view.towards_server) for view in there] == seen
+    back = viewpoints(network, last, first)
+    assert [view.link.name for view in back] == [name for name, _, _ in seen][::-1]
+    assert all(network.topology.nodes[view.end.node].kind == "router" for view in back) is (kinds != "hh")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "path", "link"),
+    [
+        ("hh", "native6", "l0"),
+        ("hrh", "native6", "l0"),
+        ("hrrh", "native6", "l1"),
+        ("hrrrh", "native6", "l1"),
+        ("hrrrrh", "native6", "l2"),
+        ("hrrrrh", "{6in4: [r1, r2]}", "l1"),
+        ("hrrrrh", "{6in4: [h0, r2]}", "l1"),
+        ("hrrrrh", "{6in4: [r3, r4]}", "l3"),
+        ("hrrrrh", "{6in4: [h0, h5]}", "l2"),
+    ],
+)
+def test_the_link_that_tells_most_is_where_the_path_has_most_headers(
+    read: Read, kinds: str, path: str, link: str
 ) -> None:
-    topology = line(read, kinds)
-    view = viewpoint(topology, "h0", f"h{len(kinds) - 1}")
-    assert (view.link.name, view.end.node, view.towards_server) == (link, node, towards_server)
-    back = viewpoint(topology, f"h{len(kinds) - 1}", "h0")
-    assert topology.nodes[back.end.node].kind == topology.nodes[node].kind
+    views = views_of(line(read, kinds, path))
+    assert views[middle_of(views)].link.name == link
 
 
-def packet(*kinds: str, wire_bytes: int = 100, total_bytes: int | None = None, **last: Any) -> dict[str, Any]:
+@pytest.mark.parametrize(
+    ("path", "claimed"),
+    [
+        ("native4", ["ipv4", "ipv4", "ipv4"]),
+        ("{6in4: [r1, r2]}", ["ipv6", "ipv6 in ipv4", "ipv6"]),
+        ("{6in4: [h0, h3]}", ["ipv6 in ipv4"] * 3),
+        ("{4in6: [r1, r2]}", ["ipv4", "ipv4 in ipv6", "ipv4"]),
+        ("{gre: [r1, r2]}", ["ipv6", "ipv6 in gre in ipv4", "ipv6"]),
+        ("{gre: {nodes: [r1, r2], inner: ipv4, outer: ipv6}}", ["ipv4", "ipv4 in gre in ipv6", "ipv4"]),
+        ("{vxlan: [r1, r2]}", ["ipv6", "ipv6 in vxlan in ipv4", "ipv6"]),
+    ],
+)
+def test_what_a_path_claims_of_each_link(read: Read, path: str, claimed: list[str]) -> None:
+    assert [view.claimed for view in views_of(line(read, "hrrh", path))] == claimed
+
+
+ADDRESSES = {"ipv4": ("198.18.1.1", "198.18.1.2"), "ipv6": ("2001:2::1", "2001:2::2")}
+
+
+def packet(*kinds: str, wire_bytes: int = 100, total_bytes: int | None = None, **last: Any) -> Packet:
     layers: list[dict[str, Any]] = [{"kind": "ethernet", "bytes": 14}]
-    layers += [{"kind": kind, "bytes": 20, "total_bytes": total_bytes or wire_bytes - 14} for kind in kinds]
+    for kind in kinds:
+        layers.append({"kind": kind, "bytes": 20, "total_bytes": total_bytes or wire_bytes - 14})
+        if kind in ADDRESSES:
+            layers[-1] |= dict(zip(("source", "destination"), ADDRESSES[kind], strict=True))
     layers[-1] |= last
     return {"realtime_ns": 1_760_000_000_123_456_789, "wire_bytes": wire_bytes, "layers": layers, "data": "00" * 14}
 
 
-def counters(interface: str, packets: int, octets: int, ip: int = 0, ip6: int = 0) -> Counters:
+def counters(view: Viewpoint, packets: int, octets: int, ip: int = 0, ip6: int = 0) -> Counters:
     counted = {f"{way}_{what}": n for way in ("rx", "tx") for what, n in (("packets", packets), ("bytes", octets))}
     return {
-        "interfaces": {interface: counted, "lo": dict.fromkeys(counted, 0)},
+        "interfaces": {view.end.name: counted, "lo": dict.fromkeys(counted, 0)},
         "snmp": {"Ip": {"InReceives": ip}, "Ip6": {"InReceives": ip6}},
     }
 
 
 TRAFFIC = Traffic(forward_payload_bytes=1000, reverse_payload_bytes=500, forward_datagrams=10)
+SLOW = "rate: 1Gbit"
+
+
+def judged(
+    view: Viewpoint, packets: Sequence[Packet], after: Counters | None = None, traffic: Traffic = TRAFFIC
+) -> Judgement:
+    """What is said of one link; unless told otherwise its counters fit the claim."""
+    node = view.end.node
+    if after is None:
+        own = {"ip": 100} if "ipv4" in view.segment.headers else {}
+        after = counters(view, 105, 10_500, **own)
+    return judge(
+        [view],
+        [{"packets": packets, "dropped": 0}],
+        {node: counters(view, 5, 500)},
+        {node: after},
+        traffic,
+    )
 
 
 @pytest.fixture
 def view(read: Read) -> Viewpoint:
-    return viewpoint(line(read, "hrrh", "rate: 1Gbit"), "h0", "h3")
+    """The link between two routers on an IPv4 path."""
+    return views_of(line(read, "hrrh", link=SLOW))[1]
 
 
-def judged(
-    view: Viewpoint,
-    packets: list[dict[str, Any]],
-    mechanism: Mechanism = NATIVE4,
-    after: Counters | None = None,
-    traffic: Traffic = TRAFFIC,
-) -> Judgement:
-    node, interface = view.end.node, view.end.name
-    before = {node: counters(interface, 5, 500)}
-    return judge(
-        view,
-        mechanism,
-        {"packets": packets, "dropped": 0},
-        before,
-        {node: counters(interface, 105, 10_500, ip=100) if after is None else after},
-        traffic,
-    )
+@pytest.fixture
+def tunnelled(read: Read) -> Viewpoint:
+    """The same link, with IPv6 in IPv4 on it."""
+    return views_of(line(read, "hrrh", "{6in4: [r1, r2]}", SLOW))[1]
 
 
 def test_a_trial_that_took_its_path(view: Viewpoint) -> None:
     found = judged(view, [packet("ipv4", "tcp"), packet("ipv4", "tcp", wire_bytes=1514)])
     assert found.invalid == []
-    assert found.evidence["stacks"] == {"ipv4": 2}
-    assert found.evidence["claimed"] == "ipv4"
+    [segment] = found.evidence["segments"]
+    assert (segment["link"], segment["node"], segment["claimed"]) == ("l1", view.end.node, "ipv4")
+    assert segment["stacks"] == {"ipv4": 2}
+    assert segment["outer"] == {"198.18.1.1 > 198.18.1.2": 2}
+    assert (segment["captured_packets"], segment["capture_dropped"], segment["max_ip_bytes"]) == (2, 0, 1500)
+    assert segment["packets"][0]["wire_bytes"] == 1514
     assert found.evidence["families"] == {"ipv4": 2, "ipv6": 0}
-    assert found.evidence["max_ip_bytes"] == 1500
-    assert found.evidence["packets"][0]["wire_bytes"] == 1514
+    assert found.evidence["payload_bytes"] == {"forward": 1000, "reverse": 500}
     assert found.evidence["counters"][view.end.node]["interfaces"] == {
         view.end.name: {"rx_packets": 100, "tx_packets": 100, "rx_bytes": 10_000, "tx_bytes": 10_000}
     }
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "kinds", "stack"),
+    ("path", "kinds", "stack"),
     [
-        (NATIVE4, ("ipv6", "tcp"), "ipv6"),
-        (NATIVE6, ("ipv4", "tcp"), "ipv4"),
-        (NATIVE6, ("ipv4", "ipv6", "tcp"), "ipv6 in ipv4"),
-        (TUNNEL, ("ipv6", "tcp"), "ipv6"),
-        (TUNNEL, ("ipv6", "ipv4", "tcp"), "ipv4 in ipv6"),
+        ("native4", ("ipv6", "tcp"), "ipv6"),
+        ("native6", ("ipv4", "tcp"), "ipv4"),
+        ("native6", ("ipv4", "ipv6", "tcp"), "ipv6 in ipv4"),
+        ("{6in4: [r1, r2]}", ("ipv6", "tcp"), "ipv6"),
+        ("{6in4: [r1, r2]}", ("ipv6", "ipv4", "tcp"), "ipv4 in ipv6"),
+        ("{6in4: [r1, r2]}", ("ipv4", "gre", "ipv6", "tcp"), "ipv6 in gre in ipv4"),
+        ("{gre: [r1, r2]}", ("ipv4", "ipv6", "tcp"), "ipv6 in ipv4"),
+        ("{4in6: [r1, r2]}", ("ipv4", "tcp"), "ipv4"),
     ],
 )
-def test_other_packets_than_claimed_are_invalid(
-    view: Viewpoint, mechanism: Mechanism, kinds: tuple[str, ...], stack: str
-) -> None:
-    right = packet(*mechanism.layers, "tcp")
-    found = judged(view, [right, packet(*kinds)], mechanism, counters(view.end.name, 105, 10_500))
-    claimed = " in ".join(reversed(mechanism.layers))
+def test_other_packets_than_claimed_are_invalid(read: Read, path: str, kinds: tuple[str, ...], stack: str) -> None:
+    view = views_of(line(read, "hrrh", path, SLOW))[1]
+    right = packet(*view.segment.headers, "tcp")
+    found = judged(view, [right, packet(*kinds)])
     assert found.invalid == [
-        f"1 of 2 packets seen on l1 at {view.end.node} were {stack}, where {mechanism.name} claims {claimed}"
+        f"1 of 2 packets seen on l1 at {view.end.node} were {stack}, where the path claims {view.claimed}"
     ]
 
 
-def test_a_tunnel_shows_what_it_carries(view: Viewpoint) -> None:
-    found = judged(view, [packet("ipv4", "ipv6", "udp")], TUNNEL)
+def test_every_link_is_judged_by_its_own_claim(read: Read) -> None:
+    """A tunnel that begins one router too early is seen on the link before."""
+    views = views_of(line(read, "hrrh", "{6in4: [r1, r2]}", SLOW))
+    before: Counters = {node: {"interfaces": {}, "snmp": {}} for node in ("r1", "r2")}
+    after: Counters = {node: {"interfaces": {}, "snmp": {}} for node in ("r1", "r2")}
+    for view in views:
+        before[view.end.node]["interfaces"] |= counters(view, 5, 500)["interfaces"]
+        after[view.end.node]["interfaces"] |= counters(view, 105, 10_500)["interfaces"]
+    plain, inside = packet("ipv6", "udp"), packet("ipv4", "ipv6", "udp")
+    captures = [{"packets": [one], "dropped": 0} for one in (plain, inside, plain)]
+    right = judge(views, captures, before, after, TRAFFIC)
+    assert right.invalid == []
+    assert [segment["claimed"] for segment in right.evidence["segments"]] == ["ipv6", "ipv6 in ipv4", "ipv6"]
+    assert (right.evidence["middle"], right.evidence["families"]) == (1, {"ipv4": 0, "ipv6": 1})
+    captures[0] = {"packets": [inside], "dropped": 0}
+    assert judge(views, captures, before, after, TRAFFIC).invalid == [
+        "1 of 1 packets seen on l0 at r1 were ipv6 in ipv4, where the path claims ipv6"
+    ]
+
+
+def test_a_tunnel_shows_what_it_carries(tunnelled: Viewpoint) -> None:
+    found = judged(tunnelled, [packet("ipv4", "ipv6", "udp")])
     assert found.invalid == []
-    assert found.evidence["stacks"] == {"ipv6 in ipv4": 1}
-    assert found.evidence["families"] == {"ipv4": 1, "ipv6": 0}
+    [segment] = found.evidence["segments"]
+    assert segment["stacks"] == {"ipv6 in ipv4": 1}
+    assert segment["outer"] == {"198.18.1.1 > 198.18.1.2": 1}
+    assert found.evidence["families"] == {"ipv4": 0, "ipv6": 1}
+
+
+@pytest.mark.parametrize(
+    ("layers", "others"),
+    [
+        (("ipv4", "fragment-data"), {"fragment of ipv6 in ipv4": 1}),
+        (("ipv4", "ipv6", "fragment-data"), {}),
+        (("ipv6", "fragment-data"), None),
+        (("ipv4", "tcp"), None),
+    ],
+)
+def test_a_later_fragment_of_an_outer_packet_hides_what_is_inside(
+    tunnelled: Viewpoint, layers: tuple[str, ...], others: dict[str, int] | None
+) -> None:
+    found = judged(tunnelled, [packet("ipv4", "ipv6", "udp"), packet(*layers)])
+    assert (found.invalid == []) is (others is not None)
+    if others is not None:
+        assert found.evidence["segments"][0]["stacks"] == {"ipv6 in ipv4": 2 - len(others)} | others
+
+
+@pytest.mark.parametrize(
+    ("layers", "fields", "error"),
+    [
+        (("ipv4", "icmp"), {"type": 3, "code": 4}, "icmp 3/4"),
+        (("ipv4", "icmp"), {"type": 11, "code": 0}, "icmp 11/0"),
+        (("ipv4", "icmp"), {"type": 8, "code": 0}, None),
+        (("ipv4", "udp"), {}, None),
+    ],
+)
+def test_the_carrier_may_answer_with_errors_and_nothing_else(
+    tunnelled: Viewpoint, layers: tuple[str, ...], fields: dict[str, int], error: str | None
+) -> None:
+    found = judged(tunnelled, [packet("ipv4", "ipv6", "udp"), packet(*layers, **fields)])
+    if error is None:
+        assert found.invalid == [
+            f"1 of 2 packets seen on l1 at {tunnelled.end.node} were ipv4, where the path claims ipv6 in ipv4"
+        ]
+    else:
+        assert found.invalid == []
+        assert found.evidence["segments"][0]["errors"] == {error: 1}
+        assert found.evidence["segments"][0]["stacks"] == {"ipv6 in ipv4": 1}
+
+
+@pytest.mark.parametrize("count", [8, 9])
+def test_a_few_last_segments_of_an_earlier_trial_say_nothing_of_the_path(view: Viewpoint, count: int) -> None:
+    """Acknowledgements and resets carry no data; as many of them as a trial would send are one."""
+    late = packet("ipv6", "tcp", payload_bytes=0)
+    found = judged(view, [packet("ipv4", "tcp", payload_bytes=9), *[late] * count])
+    assert (found.invalid == []) is (count <= 8)
+    [segment] = found.evidence["segments"]
+    assert segment["leftovers"] == ({"ipv6": 8} if count == 8 else {})
+    assert segment["stacks"] == ({"ipv4": 1} if count == 8 else {"ipv4": 1, "ipv6": 9})
+
+
+def test_one_segment_with_data_over_the_wrong_family_is_too_many(view: Viewpoint) -> None:
+    found = judged(view, [packet("ipv4", "tcp", payload_bytes=9), packet("ipv6", "tcp", payload_bytes=1)])
+    assert found.invalid == [f"1 of 2 packets seen on l1 at {view.end.node} were ipv6, where the path claims ipv4"]
 
 
 @pytest.mark.parametrize("type_", [130, 133, 135, 136, 143])
@@ -139,7 +272,16 @@ def test_discovery_on_the_link_says_nothing_of_the_path(view: Viewpoint, type_: 
     """The kernel probes the neighbours of an IPv6 trial seconds later, in the midst of an IPv4 trial."""
     found = judged(view, [packet("ipv4", "tcp"), packet("ipv6", "icmpv6", type=type_)])
     assert found.invalid == []
-    assert found.evidence["stacks"] == {"ipv4": 1}
+    assert found.evidence["segments"][0]["stacks"] == {"ipv4": 1}
+
+
+def test_igmp_says_nothing_of_the_path(tunnelled: Viewpoint) -> None:
+    """6over4 joins its groups on the carrier."""
+    joined = packet("ipv4")
+    joined["layers"][1]["protocol"] = 2
+    found = judged(tunnelled, [packet("ipv4", "ipv6", "udp"), joined])
+    assert found.invalid == []
+    assert found.evidence["segments"][0]["stacks"] == {"ipv6 in ipv4": 1}
 
 
 def test_an_echo_over_the_wrong_family_is_no_discovery(view: Viewpoint) -> None:
@@ -147,10 +289,16 @@ def test_an_echo_over_the_wrong_family_is_no_discovery(view: Viewpoint) -> None:
 
 
 @pytest.mark.parametrize("packets", [[], [packet("arp")], [packet("ipv6", "icmpv6", type=135)]])
-def test_no_packet_is_no_evidence(view: Viewpoint, packets: list[dict[str, Any]]) -> None:
+def test_no_packet_is_no_evidence(view: Viewpoint, packets: list[Packet]) -> None:
     found = judged(view, packets)
     assert found.invalid == [f"no packet of the trial was seen on l1 at {view.end.node}"]
-    assert found.evidence["max_ip_bytes"] is None
+    assert found.evidence["segments"][0]["max_ip_bytes"] is None
+
+
+def test_a_capture_without_packets_is_no_evidence(view: Viewpoint) -> None:
+    node = view.end.node
+    before, after = {node: counters(view, 5, 500)}, {node: counters(view, 105, 10_500, ip=100)}
+    assert judge([view], [{}], before, after, TRAFFIC).invalid == [f"no packet of the trial was seen on l1 at {node}"]
 
 
 def test_a_packet_over_the_mtu(read: Read, view: Viewpoint) -> None:
@@ -158,7 +306,7 @@ def test_a_packet_over_the_mtu(read: Read, view: Viewpoint) -> None:
     assert judged(view, large).invalid == [
         f"a packet of 9000 bytes was seen on l1 at {view.end.node}, whose MTU is 1500"
     ]
-    with_offload = viewpoint(line(read, "hrrh"), "h0", "h3")
+    with_offload = views_of(line(read, "hrrh"))[1]
     assert judged(with_offload, large).invalid == []
 
 
@@ -174,36 +322,65 @@ def test_a_packet_over_the_mtu(read: Read, view: Viewpoint) -> None:
     ],
 )
 def test_counters_that_contradict(view: Viewpoint, after: tuple[int, ...], message: str) -> None:
-    found = judged(view, [packet("ipv4", "udp")], after=counters(view.end.name, *after))
+    found = judged(view, [packet("ipv4", "udp")], after=counters(view, *after))
     assert len(found.invalid) == 1
     assert message in found.invalid[0]
 
 
+def test_what_went_back_is_counted_too(view: Viewpoint) -> None:
+    after = counters(view, 105, 10_500)
+    after["interfaces"][view.end.name]["tx_bytes"] = 700
+    assert judged(view, [packet("ipv4", "udp")], after).invalid == [
+        "500 bytes of payload arrived to the client, but only 200 bytes crossed l1: they took another way"
+    ]
+
+
 def test_background_of_the_other_family_is_no_contradiction(view: Viewpoint) -> None:
-    after = counters(view.end.name, 105, 10_500, ip=100, ip6=100)
+    after = counters(view, 105, 10_500, ip=100, ip6=100)
     assert judged(view, [packet("ipv4", "udp")], after=after).invalid == []
+
+
+@pytest.mark.parametrize("ip", [0, 5000])
+def test_an_end_of_a_tunnel_sees_both_families(read: Read, ip: int) -> None:
+    """Of r1, where the tunnel begins, IPv4 is claimed, and of a router that only sees the packets inside it is not."""
+    views = views_of(line(read, "hrrrh", "{6in4: [r1, r2]}", SLOW))
+    for index, told in ((0, False), (3, True)):
+        view = views[index]
+        far = views[3] if index == 3 else views[0]
+        before = {far.end.node: counters(far, 5, 500)}
+        after = {far.end.node: counters(far, 105, 10_500, ip=ip, ip6=1000)}
+        others = [other for other in views if far.end.node in (other.segment.near, other.segment.far)]
+        captures = [{"packets": [packet(*other.segment.headers, "udp")], "dropped": 0} for other in others]
+        found = judge(others, captures, before, after, Traffic())
+        told_words = [words for words in found.invalid if "received" in words]
+        expected = [f"{view.end.node} received {ip} ipv4 packets during a trial over ipv6"] if told and ip else []
+        assert told_words == expected
 
 
 @pytest.mark.parametrize("after", [{}, {"interfaces": {}, "snmp": {}}, {"interfaces": {"eth9": {}}, "snmp": {}}])
 def test_counters_that_are_not_there_are_told(view: Viewpoint, after: Counters) -> None:
     node = view.end.node
-    before = {node: counters(view.end.name, 5, 500)}
-    found = judge(view, NATIVE4, {"packets": [packet("ipv4")]}, before, {node: after} if after else {}, TRAFFIC)
+    before = {node: counters(view, 5, 500)}
+    given = {node: after} if after else {}
+    found = judge([view], [{"packets": [packet("ipv4")]}], before, given, TRAFFIC)
     assert found.invalid == [f"{node} could not be asked for the counters of {view.end.name}"]
-    assert link_traffic(view, before, {node: after} if after else {}) is None
+    assert link_traffic(view, before, given) is None
 
 
 def test_packets_and_bytes_of_the_link(view: Viewpoint) -> None:
-    node, name = view.end.node, view.end.name
-    assert link_traffic(view, {node: counters(name, 5, 500)}, {node: counters(name, 8, 900)}) == (6, 800)
+    node = view.end.node
+    assert link_traffic(view, {node: counters(view, 5, 500)}, {node: counters(view, 8, 900)}) == (6, 800)
 
 
-def test_a_capture_is_a_pcap_file(tmp_path: Path) -> None:
-    frame = "020000000002020000000001080045000014000000004001ad5bc6120001c6120002"
-    path = tmp_path / "x.pcap"
-    path.write_bytes(to_pcap([packet("ipv4", wire_bytes=1514) | {"data": frame}]))
-    content = path.read_bytes()
-    assert content[:4] == bytes.fromhex("4d3cb2a1")
-    assert len(content) == 24 + 16 + 34
-    assert int.from_bytes(content[24 + 12 : 24 + 16], "little") == 1514
-    assert content[40:].hex() == frame
+@pytest.mark.parametrize(("count", "payload_bytes", "is_right"), [(8, 0, True), (9, 0, False), (1, 1, False)])
+def test_the_end_of_an_earlier_trials_connection_says_nothing_of_the_path(
+    view: Viewpoint, count: int, payload_bytes: int, is_right: bool
+) -> None:
+    """A FIN that was lost is sent again 200 ms later, in the midst of the next trial."""
+    late = packet("ipv6", "tcp", payload_bytes=payload_bytes)
+    found = judged(view, [packet("ipv4", "tcp"), *[late] * count])
+    assert (found.invalid == []) is is_right
+    [segment] = found.evidence["segments"]
+    assert (segment["stacks"], segment["leftovers"]) == (
+        ({"ipv4": 1}, {"ipv6": count}) if is_right else ({"ipv4": 1, "ipv6": count}, {})
+    )

@@ -12,7 +12,9 @@ import pytest
 import yaml
 from json_schema import complaints
 
-from sixbench.mechanisms import MECHANISMS
+from sixbench.lab.engines import ENGINES
+from sixbench.mechanisms import MECHANISMS, install
+from sixbench.mechanisms.common import TUNNEL_OPTIONS
 from sixbench.model.experiment import Experiment
 from sixbench.model.workload import Parameter
 from sixbench.model.workloads import WORKLOADS
@@ -29,15 +31,20 @@ DOCUMENT = (Path(__file__).parents[2] / "docs/experiments.md").read_text()
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", DOCUMENT, re.DOTALL)
 COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", DOCUMENT, re.DOTALL) for line in block.splitlines()]
 WHOLE = EXAMPLES[0]
+PATHS = re.findall(r"```yaml\n(.*?)```", DOCUMENT.partition("\n## Paths\n")[2].partition("\n## ")[0], re.DOTALL)
+TWO_ROUTERS = PATHS[1]
+CONSOLE = re.findall(r"^\$ (.*)$", DOCUMENT, re.MULTILINE)
 
 SCHEMA = experiment_schema(MECHANISMS)
 
 
 def completed(example: str) -> str:
-    """A whole example as it is; a part of one put into the first example."""
-    if set(REQUIRED) <= yaml.safe_load(example).keys():
+    """A whole example as it is; a part of one put into the first example, or into that of paths."""
+    given = yaml.safe_load(example)
+    if set(REQUIRED) <= given.keys():
         return example
-    return yaml.safe_dump(yaml.safe_load(WHOLE) | yaml.safe_load(example), sort_keys=False)
+    whole = yaml.safe_load(TWO_ROUTERS if example in PATHS[1:] else WHOLE)
+    return yaml.safe_dump(whole | given, sort_keys=False)
 
 
 def experiment(example: str) -> Experiment:
@@ -64,6 +71,16 @@ def test_every_command_is_right(
     assert (done.exit, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("command", CONSOLE)
+def test_every_command_that_needs_a_network_is_there(command: str, sixbench: Callable[..., Any]) -> None:
+    program, *arguments = shlex.split(command.partition(" -- ")[0])
+    assert program == "sixbench"
+    words = arguments[:2] if arguments[0] == "lab" else arguments[:1]
+    done = sixbench(*words, "--help")
+    assert done.exit == 0
+    assert all(option in done.stdout for option in arguments if option.startswith("--"))
+
+
 def example_with(text: str) -> str:
     return next(example for example in EXAMPLES if text in example)
 
@@ -80,7 +97,7 @@ def test_what_is_said_of_combinations() -> None:
 
 def test_what_is_said_of_addresses() -> None:
     first = experiment(WHOLE).topologies[0].links[1].ends
-    assert [(str(end.ipv4.ip), str(end.ipv6 and end.ipv6.ip)) for end in first] == [
+    assert [(str(end.ipv4 and end.ipv4.ip), str(end.ipv6 and end.ipv6.ip)) for end in first] == [
         ("198.18.1.1", "2001:2:0:1::1"),
         ("198.18.1.2", "2001:2:0:1::2"),
     ]
@@ -128,7 +145,13 @@ def test_every_parameter_of_a_workload_is_told(name: str) -> None:
 
 def told(parameter: Parameter) -> list[str]:
     """The cells that a parameter has: its value, what it is unless given, its meaning."""
-    words = {"packet-rate": "packet rate", "duration": "time", "count": "whole number", "word": "name"}
+    words = {
+        "packet-rate": "packet rate",
+        "duration": "time",
+        "count": "whole number",
+        "word": "name",
+        "ipv6-prefix": "IPv6 prefix",
+    }
     value = words.get(parameter.kind, parameter.kind)
     if parameter.kind == "flag":
         value = "`true` or `false`"
@@ -140,4 +163,46 @@ def told(parameter: Parameter) -> list[str]:
 
 
 def test_every_mechanism_is_told() -> None:
-    assert rows("Paths") == {name: [" in ".join(reversed(kind.layers)), kind.doc] for name, kind in MECHANISMS.items()}
+    assert rows("Paths") == {
+        name: [", ".join(kind.headers), ", ".join(kind.engines) if kind.node_count[1] else "", kind.doc]
+        for name, kind in MECHANISMS.items()
+    }
+
+
+def test_every_engine_is_told() -> None:
+    assert list(rows("Engines")) == list(ENGINES)
+
+
+def test_the_options_of_every_tunnel_are_told() -> None:
+    assert rows("Options of every tunnel") == {option.name: told(option) for option in TUNNEL_OPTIONS}
+
+
+@pytest.mark.parametrize("name", [name for name in MECHANISMS if not name.startswith("native")])
+def test_every_option_of_a_mechanism_is_told_and_it_has_an_example(name: str) -> None:
+    kind = MECHANISMS[name]
+    own = [option for option in kind.options if option not in TUNNEL_OPTIONS]
+    assert rows(f"`{name}`") == {option.name: told(option) for option in own}
+    shared = [option for option in TUNNEL_OPTIONS if option in kind.options]
+    assert shared == ([] if name == "dual-stack" else list(TUNNEL_OPTIONS))
+    section = DOCUMENT.partition(f"\n### `{name}`\n")[2].partition("\n### ")[0]
+    assert kind.doc in section
+    assert name in {path.mechanism for text in PATHS if text in section for path in experiment(text).paths}
+
+
+SAID = [
+    (text, name, tuple(ends))
+    for text in PATHS
+    for name, *ends in re.findall(r"^  ([a-z0-9-]+): .*# ([0-9a-f.:]+) to ([0-9a-f.:]+)$", text, re.MULTILINE)
+]
+
+
+@pytest.mark.parametrize(("text", "name", "ends"), SAID, ids=[name for _, name, _ in SAID])
+def test_what_is_said_of_the_ends_of_a_path(text: str, name: str, ends: tuple[str, str]) -> None:
+    found = experiment(text)
+    network = install(found.path(name), found.topologies[0], found.between)
+    assert (str(network.ends.client), str(network.ends.server)) == ends
+
+
+def test_ends_are_said_of_every_mechanism() -> None:
+    told_of = {experiment(text).path(name).mechanism for text, name, _ in SAID}
+    assert told_of == {name for name in MECHANISMS if not name.startswith("native")}

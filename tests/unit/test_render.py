@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
-from sixbench.lab.build import Completed, build
-from sixbench.lab.render import NodeScript, fill_pids, render, script_text
+from sixbench.lab.build import Completed, build, build_path
+from sixbench.lab.render import NodeScript, fill_pids, render, render_path, script_text
+from sixbench.mechanisms import install
 from sixbench.model.errors import AgentError, LabError
 from sixbench.model.experiment import Experiment
+from sixbench.model.network import Network
 from sixbench.model.topology import Topology
 
 Read = Callable[[str], Experiment]
@@ -141,6 +145,7 @@ class FakeNode:
     done: list[str] = field(default_factory=list)
     running: list[Future[Completed]] = field(default_factory=list)
     fails: dict[str, str] = field(default_factory=dict)
+    answers: dict[str, dict[str, Any]] = field(default_factory=dict)
     most_running: int = 0
 
     def execute(self, argv: list[str], stdin: str = "") -> Future[Completed]:
@@ -159,6 +164,15 @@ class FakeNode:
             future.set_exception(AgentError("system", self.fails["sysctl"]))
         else:
             future.set_result(None)
+        return future
+
+    def request(self, op: str, fields: Mapping[str, Any]) -> Future[dict[str, Any]]:
+        self.done.append(f"{op}: {json.dumps(fields)}")
+        future: Future[dict[str, Any]] = Future()
+        if op in self.fails:
+            future.set_exception(AgentError("system", self.fails[op]))
+        else:
+            future.set_result(self.answers.get(op, {}))
         return future
 
 
@@ -220,3 +234,114 @@ def test_a_failure_names_node_command_and_cause(read: Read, fails: dict[str, str
     with pytest.raises(LabError) as caught:
         build(network(read, "rate: 1Mbit"), nodes(r1=fails))
     assert message in str(caught.value)
+
+
+FOUR = """
+topology:
+  nodes: {h1: host, r1: router, r2: router, h2: host}
+  links: [{endpoints: [h1, r1]}, {endpoints: [r1, r2]}, {endpoints: [r2, h2]}]
+paths: {p: PATH}
+workloads: [ping]
+"""
+
+
+def path_network(read: Read, path: str) -> Network:
+    experiment = read(FOUR.replace("PATH", path))
+    return install(experiment.paths[0], experiment.topologies[0], experiment.between)
+
+
+def test_a_tunnel_is_made_before_its_addresses_and_these_before_its_routes(read: Read) -> None:
+    found = render_path(path_network(read, "{6in4: {nodes: [r1, r2], pmtu: dynamic}}"), "kernel")
+    lines = script_text(found["r1"]).splitlines()
+    assert lines[-4:] == [
+        "ip link add 6in4-1 type sit local 198.18.1.1 remote 198.18.1.2 ttl 64 tos inherit pmtudisc",
+        "ip link set 6in4-1 mtu 1480 up",
+        "ip address add 2001:db8::1/64 dev 6in4-1 nodad",
+        "ip route add 2001:2:0:2::/64 via 2001:db8::2 dev 6in4-1",
+    ]
+    assert "ip address add 198.18.1.1/24 dev eth1" in lines
+    assert not [line for line in lines if line.startswith("ip address add 2001:2:0:1:")]
+    assert not found["h1"].tunnels
+    assert not found["h1"].tunnel_routes
+
+
+def test_what_only_the_agent_does_is_a_comment_in_the_script(read: Read) -> None:
+    found = render_path(path_network(read, "{6in4: [r1, r2]}"), "ebpf")
+    [line] = [line for line in script_text(found["r1"]).splitlines() if line.startswith("#")]
+    assert line.startswith('# the agent: tunnel-add {"device": "6in4-1", "mtu_bytes": 1480, "outer": "ipv4"')
+
+
+def test_a_plain_network_has_the_same_script_with_and_without_a_path(read: Read) -> None:
+    network = path_network(read, "native6")
+    assert {name: script_text(script) for name, script in render_path(network, "kernel").items()} == {
+        name: script_text(script) for name, script in render(network.topology).items()
+    }
+
+
+def four(**answers: dict[str, dict[str, Any]]) -> dict[str, FakeNode]:
+    return {
+        name: FakeNode(100 + index, answers=answers.get(name, {}))
+        for index, name in enumerate(("h1", "r1", "r2", "h2"))
+    }
+
+
+def asked(node: FakeNode, *words: str) -> list[str]:
+    """What was done in a node, in order, of what holds one of these words."""
+    return [line for line in node.done if any(word in line for word in words)]
+
+
+ADVERTISED = {"router": "fe80::200:5efe:c612:102", "prefixes": [{"prefix": "2001:db8::/64", "autonomous": True}]}
+
+
+def test_stages_follow_one_another_and_routes_come_last(read: Read) -> None:
+    made = four(h1={"router-solicit": ADVERTISED})
+    install_ns, undo = build_path(path_network(read, "{isatap: [h1, r2]}"), "ebpf", made)
+    assert install_ns > 0
+    assert undo == []
+    steps = asked(made["h1"], "tunnel-add", "router-solicit", "isatap-1")
+    assert [step.split(":")[0] for step in steps] == ["tunnel-add", "router-solicit", "ip -batch -", "ip -batch -"]
+    assert "address add 2001:db8::200:5efe:c612:1/64 dev isatap-1 nodad" in steps[2]
+    assert "route add default via fe80::200:5efe:c612:102 dev isatap-1" in steps[3]
+    assert asked(made["r2"], "router-advertise")
+
+
+def test_an_answer_that_is_not_the_expected_one_fails_the_network(read: Read) -> None:
+    made = four(h1={"router-solicit": ADVERTISED | {"router": "fe80::1"}})
+    with pytest.raises(LabError) as caught:
+        build_path(path_network(read, "{isatap: [h1, r2]}"), "ebpf", made)
+    assert str(caught.value) == (
+        "building the network: router-solicit in h1: the router fe80::1 advertised itself, "
+        "where fe80::200:5efe:c612:102 was expected"
+    )
+
+
+def test_what_one_node_answered_is_asked_of_the_other_and_undone_in_the_reverse_order(read: Read) -> None:
+    made = four(
+        r2={"broker-start": {"port": 4242}},
+        h1={"broker-request": {"device": "broker-1", "address": "2001:db8:b00::2/64"}},
+    )
+    _, undo = build_path(path_network(read, "{tunnel-broker: [h1, r2]}"), "ebpf", made)
+    [request] = asked(made["h1"], "broker-request")
+    assert '"port": 4242' in request
+    assert [(one.node, one.op, dict(one.fields)) for one in undo] == [
+        ("h1", "broker-release", {"device": "broker-1"}),
+        ("r2", "broker-stop", {}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "node", "word", "message"),
+    [
+        ("{6in4: [r1, r2]}", "r1", "tunnel-add", "building the network: tunnel-add in r1: no such right"),
+        ("{ds-lite: [r1, r2]}", "r2", "nft", "building the network: nft -f - in r2 ended with 1: no such right"),
+        ("{6over4: [h1, h2]}", "r2", "multicast-forward", "building the network: multicast-forward in r2: no such"),
+    ],
+)
+def test_a_mechanism_that_cannot_be_installed_names_node_and_cause(
+    read: Read, path: str, node: str, word: str, message: str
+) -> None:
+    made = four()
+    made[node].fails[word] = "no such right"
+    with pytest.raises(LabError) as caught:
+        build_path(path_network(read, path), "ebpf", made)
+    assert str(caught.value).startswith(message)

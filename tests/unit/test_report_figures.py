@@ -226,6 +226,64 @@ def test_links_that_differ_between_networks_say_so() -> None:
     assert "10 Mbit/s to 10 Gbit/s (4)" in text
 
 
+def test_the_network_shows_where_packets_are_in_a_tunnel_and_which() -> None:
+    run = synthetic.many_levels(blocks=1).in_memory()
+    [drawing] = [d for d in drawings(run, NOTHING) if d.section == "network"]
+    text = svg(drawing)
+    assert text.count(">IPv6 in IPv4<") == 2
+    assert ">6in4-1, MTU 1480 / 8980<" in text
+    assert ">6in4, kernel<" in text
+    assert "A pipe is a tunnel" in drawing.caption
+
+
+def test_a_way_that_is_not_the_row_of_the_drawing_has_its_own_nodes() -> None:
+    run = synthetic.no_trials()
+    tunnel = NetworkPath(name="tunnel", mechanism="6in4", family=6, nodes=("r1", "r7"))
+    nodes = ("h1", *(f"r{index}" for index in range(10)), "h2")
+    experiment = replace(
+        run.manifest.experiment, topologies=(synthetic.chain(names=nodes),), paths=(tunnel,), baseline="tunnel"
+    )
+    [drawing] = drawings(synthetic.replace_run(run, experiment=experiment).in_memory(), NOTHING)
+    assert all(svg(drawing).count(f">{node}<") == 2 for node in nodes)
+
+
+# --- packets ------------------------------------------------------------------------------------------------------
+
+
+def test_packets_are_drawn_header_by_header_on_the_links_where_they_differ() -> None:
+    run = synthetic.transition(blocks=1).in_memory()
+    [drawing] = [d for d in drawings(run, NOTHING) if d.name == "headers"]
+    text = svg(drawing)
+    for said in (">h1-r1, r2-h2<", ">r1-r2<", ">1494 B<", ">1408<", ">6over4, ebpf<"):
+        assert said in text, said
+    assert text.count(">1514 B<") == 4
+    assert "offload" not in drawing.caption
+
+
+def test_packets_of_very_many_paths_are_drawn_on_several_pages() -> None:
+    run = synthetic.no_trials()
+    [ipv4, *_] = synthetic.one_block().trials
+    paths = tuple(NetworkPath(name=f"p{index}", mechanism="native4", family=4) for index in range(40))
+    experiment = replace(run.manifest.experiment, paths=paths, baseline="p0")
+    trials = [replace(ipv4, path=path.name) for path in paths]
+    many = replace(synthetic.replace_run(run, experiment=experiment), trials=trials).in_memory()
+    pages = [d for d in drawings(many, NOTHING) if d.section == "evidence"]
+    assert [page.name for page in pages] == ["headers-1", "headers-2"]
+    assert [svg(page).count(">1514 B<") for page in pages] == [34, 6]
+
+
+def test_what_the_baseline_has_no_value_of_is_shown_and_not_compared() -> None:
+    run = synthetic.transition(blocks=3).in_memory()
+    analysis = plain_analysis(run)
+    found = {d.name: d for d in drawings(run, analysis)}
+    alone = svg(found["tcp-stream-bpf-encapsulate"])
+    assert "host-to-host" in alone
+    assert "router-to-router" not in alone
+    assert "change against" not in found["tcp-stream-bpf-encapsulate"].caption
+    values = svg(found["tcp-connect-values"])
+    assert "Run time of the encapsulating program (ns), not compared: ipv6 has none" in values
+
+
 # --- distributions and markup -------------------------------------------------------------------------------------
 
 

@@ -140,6 +140,22 @@ def test_reports_say_what_a_run_lacks(name: str, words: str) -> None:
         assert words in " ".join(FORMATS[form].render(run, plain_analysis(run)).split())
 
 
+def test_terminal_report_says_what_tunnels_carried_and_dropped() -> None:
+    run = run_of("transition")
+    text = FORMATS["terminal"].render(run, plain_analysis(run)).replace("\u00a0", " ")
+    assert re.search(r"router-to-router kernel IPv6 in IPv4 +4.92 M +2.46 M +– +120 +–", text)
+    assert re.search(r"host-to-host +ebpf +IPv6 in IPv4 +4.92 M +2.46 M +<0.01 % +360 +4\d\d/2\d\d\n", text)
+    assert "host-to-host: dropped: ecn-invalid 120; to the slow path: neighbour-unresolved 360" in " ".join(
+        text.split()
+    )
+    assert "Dropped by no-mapping: what nodes send by themselves" in " ".join(text.split())
+
+
+def test_terminal_report_without_tunnels_says_nothing_of_them() -> None:
+    run = run_of("small")
+    assert "unnel" not in FORMATS["terminal"].render(run, plain_analysis(run))
+
+
 # --- JSON and CSV -------------------------------------------------------------------------------------------------
 
 
@@ -164,6 +180,27 @@ def test_json_report_counts_trials_by_reason() -> None:
         ("failed", 1, ["ipv4"]),
         ("invalid", 1, ["ipv6"]),
     ]
+
+
+def test_json_report_says_what_each_path_is_and_what_its_trials_show() -> None:
+    run = run_of("transition")
+    document = json.loads(FORMATS["json"].render(run, plain_analysis(run)))
+    paths = {path["name"]: path for path in document["paths"]}
+    assert list(paths) == ["ipv4", "ipv6", "router-to-router", "host-to-host"]
+    assert (paths["ipv6"]["baseline"], paths["ipv6"]["engines"], paths["ipv6"]["tunnels"]) == (True, ["kernel"], [])
+    tunnel = paths["router-to-router"]
+    assert (tunnel["mechanism"], tunnel["nodes"], tunnel["engines"]) == ("6in4", ["r1", "r2"], ["kernel"])
+    assert [(link["link"], link["headers"]) for link in tunnel["links"]] == [
+        ("h1-r1", ["ipv6"]),
+        ("r1-r2", ["ipv4", "ipv6"]),
+        ("r2-h2", ["ipv6"]),
+    ]
+    assert tunnel["tunnels"][0] == {"node": "r1", "device": "6in4-1", "local": "198.18.1.1", "mtu_bytes": [1480]}
+    assert tunnel["install_ns"] == [61_000_000, 58_500_000, 90_000_000]
+    shown = {evidence["path"]: evidence for evidence in document["evidence"]}["host-to-host"]
+    assert (shown["trials"], shown["are_valid"], shown["middle"]) == (60, True, "r1-r2")
+    assert shown["tunnels"][0]["drops"]["ecn-invalid"] == {"packets": 60, "bytes": 88_800}
+    assert [packet["links"] for packet in shown["packets"]] == [["h1-r1", "r1-r2", "r2-h2"]]
 
 
 def test_missing_values_are_null_in_json_and_empty_in_csv_and_never_nan() -> None:
@@ -258,12 +295,25 @@ def test_latex_report_is_balanced_and_escaped(hostile: bool) -> None:
     body = "\n".join(line for line in text.splitlines() if not line.startswith("%"))
     plain = re.sub(r"\\[{}\\$&%#_]", "", body)
     assert plain.count("{") == plain.count("}")
+    plain = re.sub(r"(?<=\d)~(?=\d)", "", plain)  # between groups of digits
     assert not re.search(r"[#%_~^]", plain.replace("\\label{tab:sixbench-1}", ""))
     assert all(math in ("$-$", "$\\pm$") for math in re.findall(r"\$[^$]*\$", plain))
     for environment in ("table", "tabular", "longtable"):
         assert body.count(rf"\begin{{{environment}}}") == body.count(rf"\end{{{environment}}}")
     assert body.count(r"\begin{tabular}") >= 1
     assert text.isascii() or all(ord(character) < 0x180 for character in body)
+
+
+@pytest.mark.parametrize("form", ["md", "latex"])
+def test_reports_name_the_engine_of_every_path_and_what_its_tunnels_did(form: str) -> None:
+    run = run_of("transition")
+    lines = FORMATS[form].render(run, plain_analysis(run)).replace("\\_", "_").splitlines()
+    rows = [re.split(r" (?:\||&) ", line.strip("| \\").replace("\\-", "-")) for line in lines]
+    assert any(row[:3] == ["ipv4", "native4", "kernel"] for row in rows)
+    assert any(row[:3] == ["host-to-host", "6over4", "ebpf"] for row in rows)
+    ends = [row for row in rows if row[:3] == ["host-to-host", "ebpf", "h1 6over4-1"]]
+    assert len(ends) == 1
+    assert any("ecn-invalid 60" in cell for cell in ends[0])
 
 
 def test_latex_rows_have_a_cell_for_every_column() -> None:

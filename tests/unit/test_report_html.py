@@ -114,7 +114,7 @@ def test_page_has_figures_that_say_what_they_show(text: str) -> None:
     titles = {figure["aria-label"] for figure in figures}
     assert {"Network and paths", "TCP bulk transfer: Goodput", "ICMP echo: value of each path, and change"} <= titles
     assert {"TCP bulk transfer: goodput over time", "ICMP echo: distribution of the round-trip time"} <= titles
-    assert {"Published values and ours", "Headers of the largest packet captured on each path"} <= titles
+    assert {"Published values and ours", "Packets of each path, link by link"} <= titles
     assert all(figure["role"] == "img" and "viewbox" in figure for figure in figures)
 
 
@@ -208,3 +208,25 @@ def test_figures_beyond_the_limit_are_named_and_left_out(
 
 def test_page_is_the_same_every_time(run: Run, analysis: Analysis, text: str) -> None:
     assert FORMATS["html"].render(run, analysis) == text
+
+
+def test_page_says_of_tunnels_what_they_carried_dropped_and_cost(no_figures: None) -> None:
+    run = synthetic.transition(blocks=2).in_memory()
+    page = parse(FORMATS["html"].render(run, plain_analysis(run)))
+    said = " ".join(" ".join(page.text).split())
+    assert page.problems == []
+    assert {"id": "tunnels"} in page.all("h3")
+    for phrase in (
+        "router-to-router 6in4 kernel r1, r2 2001:2::1 to 2001:2:0:2::2 r1 198.18.1.1, r2 198.18.1.2 IPv6 in IPv4 1480",
+        "host-to-host ebpf h1 6over4-1 10 410 000 30 205 000 0 <0.01 % 30 (<0.01 %) no-mapping 20, ecn-invalid 10",
+        "neighbour-unresolved 30",
+        "Dropped by no-mapping: what nodes send by themselves",
+        "r1-r2 r2 eth-1 IPv6 in IPv4 640 IPv6 in IPv4 198.18.1.1 to 198.18.1.2: 440",
+        "Run time of the BPF programs",
+    ):
+        assert phrase in said, phrase
+
+
+def test_page_of_native_paths_has_no_tunnels(text: str) -> None:
+    assert 'id="tunnels"' not in text
+    assert "Run time of the BPF programs" not in text

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sixbench.model.finding import Analysis, Finding
-from sixbench.report import evidence, rows, validity, words
+from sixbench.report import rows, validity, words
 from sixbench.report.answers import answers
 
 
@@ -226,34 +226,3 @@ def test_reasons_that_differ_in_numbers_only_count_as_one() -> None:
     assert found["invalid", "CPU busy for 97 %"] == 2
     assert found["failed", "CPU busy for 97 %"] == 1
     assert validity.trials(run.in_memory()).planned == 4 * 3 * 3
-
-
-def test_evidence_adds_up_over_trials_and_names_the_headers() -> None:
-    found = {item.path: item for item in evidence.by_path(synthetic.transition(blocks=2).in_memory())}
-    tunnel = found["router-to-router"]
-    assert tunnel.families == {"ipv4": 64 * tunnel.trials}
-    assert tunnel.seen == {"ipv6 in ipv4": 64 * tunnel.trials}
-    assert tunnel.claimed == ["ipv6 in ipv4"]
-    assert list(tunnel.stacks) == ["Ethernet / IPv4 / IPv6 / TCP"]
-    assert (tunnel.links, tunnel.max_ip_bytes) == (["r1-r2"], 1500)
-    assert tunnel.largest is not None
-    assert tunnel.largest.payload_bytes == 1408
-
-
-@pytest.mark.parametrize(
-    "odd",
-    [
-        {},
-        {"packets": None, "families": [1], "stacks": "many", "link": 3, "max_ip_bytes": "large"},
-        {"packets": ["x", {"layers": 5}, [], [{"no": "kind"}], [{"kind": "novel", "bytes": "many"}]]},
-        {"something": {"of": "a later version"}},
-    ],
-)
-def test_evidence_of_another_shape_is_no_error(odd: dict[str, Any]) -> None:
-    run = synthetic.small(blocks=1).in_memory()
-    for trial in run.trials:
-        trial.evidence.clear()
-        trial.evidence.update(odd)
-    found = evidence.by_path(run)
-    assert [item.path for item in found] == ["ipv4", "ipv4-again", "ipv6"]
-    assert all(item.max_ip_bytes is None and not item.families for item in found)

@@ -15,7 +15,6 @@ from json_schema import complaints
 
 from sixbench.mechanisms import MECHANISMS
 from sixbench.model.errors import ExperimentError
-from sixbench.mechanisms.kind import Mechanism
 from sixbench.plan.schema import experiment_schema
 from sixbench.plan.shipped import find_experiment, shipped_names
 from sixbench.plan.yaml_source import parse_yaml, read_yaml
@@ -47,11 +46,6 @@ def path_with(**changes: Any) -> dict[str, Any]:
     return {"topology": {"nodes": {"h1": "host"}, "links": []}, "workloads": ["ping"]} | changes
 
 
-TUNNEL = Mechanism(
-    name="6in4", doc="IPv6 in IPv4.", family=6, layers=("ipv4", "ipv6"), carriers=frozenset({4}), node_count=(2, 2)
-)
-
-
 @pytest.mark.parametrize(
     ("path", "right"),
     [
@@ -60,12 +54,26 @@ TUNNEL = Mechanism(
         ({"native4": {}}, True),
         ({"native4": {"engine": "kernel"}}, True),
         ({"mechanism": "native4"}, True),
+        ("dual-stack", True),
+        ({"dual-stack": {"prefer": "ipv4"}}, True),
         ({"6in4": ["r1", "r2"]}, True),
-        ({"6in4": {"nodes": ["r1", "r2"], "engine": "kernel", "ttl": 64}}, True),
+        ({"6in4": [1, 2]}, True),
+        ({"6in4": {"nodes": ["r1", "r2"], "engine": "ebpf", "ttl": 64, "mtu": "1280B", "pmtu": "dynamic"}}, True),
         ({"mechanism": "6in4", "nodes": ["r1", "r2"], "ttl": 64}, True),
+        ({"6to4": "r1"}, True),
+        ({"6to4": {"nodes": "r1", "relay": "r2", "private": True}}, True),
+        ({"mechanism": "6to4", "nodes": "r1", "relay": "r2"}, True),
+        ({"6rd": {"nodes": ["r1", "r2"], "prefix": "2001:db8::/32", "ipv4-mask": 8, "br": "r2"}}, True),
+        ({"gre": {"nodes": ["r1", "r2"], "inner": "ipv4", "outer": "ipv6", "key": 7}}, True),
         ("6in4", False),
         ({"6in4": ["r1", "r2", "r3"]}, False),
         ({"6in4": ["r1", "r2"], "native4": None}, False),
+        ({"6in4": {"nodes": ["r1", "r2"], "engine": "vpp"}}, False),
+        ({"6in4": {"nodes": ["r1", "r2"], "key": 7}}, False),
+        ({"6in4": {"nodes": ["r1", "r2"], "mtu": 1280}}, False),
+        ({"6in4": {"nodes": ["r1", "r2"], "ttl": 256}}, False),
+        ({"6rd": {"nodes": ["r1", "r2"], "prefix": "2001:db8::"}}, False),
+        ({"vxlan": {"nodes": ["r1", "r2"], "engine": "ebpf"}}, False),
         ({"native4": {"ttl": 64}}, False),
         ({"native4": ["r1"]}, False),
         ({"mechanism": "wireguard"}, False),
@@ -73,8 +81,17 @@ TUNNEL = Mechanism(
     ],
 )
 def test_paths_are_those_of_the_mechanisms(path: Any, right: bool) -> None:
-    schema = experiment_schema({**MECHANISMS, "6in4": TUNNEL})
-    assert (complaints(schema, path_with(paths={"a": path})) == []) is right
+    assert (complaints(SCHEMA, path_with(paths={"a": path})) == []) is right
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_every_mechanism_and_option_is_told_to_editors(name: str) -> None:
+    told = SCHEMA["properties"]["paths"]["additionalProperties"]["anyOf"][1]["properties"][name]
+    kind = MECHANISMS[name]
+    assert told["description"] == kind.doc
+    options = told["anyOf"][-1]["properties"]
+    assert set(options) == {"nodes", "engine", *(option.name for option in kind.options)}
+    assert all(option.doc in options[option.name]["description"] for option in kind.options)
 
 
 MEANING = {
@@ -87,6 +104,7 @@ MEANING = {
     "blocks-precision-100",
     "blocks-precision-zero",
     "combinations-too-many",
+    "event-unknown-link",
     "factors-level-twice",
     "factors-level-unit",
     "factors-name-of-a-metric",
@@ -96,6 +114,7 @@ MEANING = {
     "factors-undeclared",
     "factors-unknown",
     "factors-unused",
+    "filter-on-host",
     "link-burst-small",
     "link-burst-without-rate",
     "link-burst-zero",
@@ -118,8 +137,8 @@ MEANING = {
     "link-mtu-twice",
     "link-name-taken",
     "link-node-unknown",
-    "link-queue-huge-time",
     "link-queue-huge",
+    "link-queue-huge-time",
     "link-queue-without-rate",
     "link-queue-zero",
     "link-rate-digits",
@@ -128,21 +147,54 @@ MEANING = {
     "link-to-itself",
     "link-two-lists",
     "links-empty",
+    "paths-6rd-br-alone",
+    "paths-6rd-br-host",
+    "paths-6rd-mask-not-shared",
+    "paths-6rd-prefix-host-bits",
+    "paths-6rd-prefix-long",
+    "paths-6rd-prefix-multicast",
+    "paths-6rd-prefix-overlap",
+    "paths-6rd-prefix-too-long-for-any-mask",
+    "paths-6to4-alone",
+    "paths-aa",
+    "paths-aftr-first",
+    "paths-aftr-host",
+    "paths-broker-host",
+    "paths-carrier-masquerades",
+    "paths-cuts-the-way",
+    "paths-family-in-itself",
+    "paths-isatap-on-routers",
+    "paths-isatap-router-first",
+    "paths-mtu-large-dynamic",
+    "paths-mtu-of-a-level",
+    "paths-mtu-of-the-link",
+    "paths-mtu-small",
     "paths-name-partial",
+    "paths-node-twice",
+    "paths-node-unknown",
+    "paths-node-unknown-in-lines",
+    "paths-not-on-the-way",
+    "paths-overlap",
+    "paths-private",
+    "paths-relay-host",
+    "paths-several-addresses",
+    "paths-unreachable",
     "quick-nowhere",
     "quick-unknown-key",
     "quick-value",
+    "shape-mtu-too-small",
     "statistics-confidence-full",
     "statistics-confidence-low",
     "statistics-margin-full",
+    "sysctl-value-list",
     "sysctl-value-newline",
     "title-bell",
     "topology-disconnected",
     "topology-through-a-host",
     "trials-too-many",
     "workload-bytes-and-warmup",
-    "workload-datagram-large-ipv6",
     "workload-datagram-large",
+    "workload-datagram-large-ipv6",
     "workload-datagram-missing",
     "workload-datagram-small",
     "workload-duration-and-count",
@@ -159,8 +211,8 @@ MEANING = {
     "workload-rate-twice",
     "workload-response-large",
     "workload-series-long",
-    "workload-twice-by-default",
     "workload-twice",
+    "workload-twice-by-default",
 }
 """What is wrong with these is not their form."""
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Interface
+from pathlib import Path as File
+from typing import Literal
 
 import pytest
 
+from sixbench.mechanisms import MECHANISMS
 from sixbench.model.path import Path
 from sixbench.model.topology import Interface, Link, Node, Topology
+from sixbench.model.workload import Scalar
+from sixbench.plan.addressing import link_ipv4, link_ipv6
 from sixbench.theory import (
     Hop,
     datagrams_limit_pps,
@@ -20,14 +24,12 @@ from sixbench.theory import (
     raicu_table_1,
     round_trip_ns,
     stack_of,
-    stacks,
     table,
     tcp_goodput_limit_bps,
     tcp_payload_bytes,
     udp_goodput_limit_bps,
     wire_bytes,
 )
-from sixbench.theory.headers import IPV4, IPV6
 
 MBIT = 1_000_000
 IPV4_PATH = Path(name="ipv4", mechanism="native4", family=4)
@@ -42,7 +44,6 @@ def network(*links: dict[str, object]) -> Topology:
     """Hosts h0 and hN with routers between, one link after another."""
     names = [f"n{index}" for index in range(len(links) + 1)]
     kinds = {name: "host" if name in (names[0], names[-1]) else "router" for name in names}
-    address = IPv4Interface("198.18.0.1/24")
     return Topology(
         nodes={name: Node(name=name, kind="host" if kind == "host" else "router") for name, kind in kinds.items()},
         links=tuple(
@@ -50,7 +51,10 @@ def network(*links: dict[str, object]) -> Topology:
                 **{  # type: ignore[arg-type]
                     "name": f"link{index}",
                     "ends": tuple(
-                        Interface(node=node, name="eth0", ipv4=address, ipv6=None) for node in names[index : index + 2]
+                        Interface(node=node, name=f"eth{1 - position}", ipv4=ipv4, ipv6=ipv6)
+                        for position, (node, ipv4, ipv6) in enumerate(
+                            zip(names[index : index + 2], link_ipv4(index), link_ipv6(index), strict=True)
+                        )
                     ),
                     "mtu_bytes": 1500,
                     "rate_bps": None,
@@ -230,8 +234,6 @@ def test_nothing_is_expected_where_it_would_not_be_exact() -> None:
     assert theory("tcp-stream", {}, IPV4_PATH, {}, slow) == {}
     assert theory("tcp-stream", {}, IPV4_PATH, slow, {}) != {}
     assert theory("tcp-stream", {"direction": "reverse"}, IPV4_PATH, {}, slow) != {}
-    unknown = Path(name="new", mechanism="7in8", family=6)
-    assert theory("tcp-stream", {}, unknown, slow) == {}
 
 
 def test_expected_goodput_of_udp_is_what_is_offered_or_what_fits() -> None:
@@ -259,9 +261,12 @@ def test_ipv4_fragments_over_different_mtus_are_not_predicted() -> None:
     )
 
 
-def test_a_tunnel_changes_only_the_links_between_its_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(stacks.MECHANISMS, "6in4", stacks.tunnel((IPV4,), IPV6))  # type: ignore[arg-type]
-    path = Path(name="tunnel", mechanism="6in4", family=6, nodes=("n2", "n1"))
+def tunnel(mechanism: str, nodes: tuple[str, ...], family: Literal[4, 6] = 6, **options: Scalar) -> Path:
+    return Path(name="tunnel", mechanism=mechanism, family=family, nodes=nodes, options=options)
+
+
+def test_a_tunnel_changes_only_the_links_between_its_ends() -> None:
+    path = tunnel("6in4", ("n2", "n1"))
     links: list[dict[str, object]] = [{"rate_bps": 100 * MBIT}] * 3
     hops = hops_of(path, network(*links), ("n0", "n3"))
     assert hops is not None
@@ -276,3 +281,85 @@ def test_a_tunnel_changes_only_the_links_between_its_ends(monkeypatch: pytest.Mo
         [1480, 624],
     ]
     assert table(("6in4",), ("udp",))[0].header_bytes == 14 + 20 + 40 + 8
+
+
+@pytest.mark.parametrize(
+    ("path", "outer_bytes", "data_bytes"),
+    [
+        (tunnel("6in4", ("n0", "n3")), [20, 20, 20], 1408),
+        (tunnel("6over4", ("n0", "n3")), [20, 20, 20], 1408),
+        (tunnel("6to4", ("n1", "n2"), mtu=1280), [0, 20, 0], 1208),
+        (tunnel("6rd", ("n1", "n2")), [0, 20, 0], 1408),
+        (tunnel("isatap", ("n0", "n2")), [20, 20, 0], 1408),
+        (tunnel("4in6", ("n1", "n2"), 4), [0, 40, 0], 1408),
+        (tunnel("ds-lite", ("n1", "n2"), 4), [0, 40, 0], 1408),
+        (tunnel("gre", ("n1", "n2")), [0, 24, 0], 1404),
+        (tunnel("gre", ("n1", "n2"), key=7), [0, 28, 0], 1400),
+        (tunnel("gre", ("n1", "n2"), 4, inner="ipv4", outer="ipv6"), [0, 44, 0], 1404),
+        (tunnel("vxlan", ("n1", "n2")), [0, 50, 0], 1378),
+        (Path(name="dual", mechanism="dual-stack", family=6), [0, 0, 0], 1428),
+    ],
+    ids=lambda value: value.mechanism if isinstance(value, Path) else None,
+)
+def test_what_each_mechanism_costs(path: Path, outer_bytes: list[int], data_bytes: int) -> None:
+    """By hand: an MTU of 1500 without the outer headers, the inner one and 32 bytes of TCP; 38 more on the wire."""
+    links: list[dict[str, object]] = [{"rate_bps": 100 * MBIT}] * 3
+    hops = hops_of(path, network(*links), ("n0", "n3"))
+    assert hops is not None
+    assert [each.outer_bytes for each in hops] == outer_bytes
+    inner_bytes = 20 if path.family == 4 else 40
+    largest_bytes = data_bytes + 32 + inner_bytes + max(outer_bytes)
+    assert theory("tcp-stream", {}, path, *links)["goodput_bps"] == pytest.approx(
+        1e8 * data_bytes / (largest_bytes + 38)
+    )
+
+
+DOCUMENT = (File(__file__).parents[2] / "docs/theory.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "mechanism", "options"),
+    [
+        ("`6in4`, `6over4`, `6to4`, `6rd`, `isatap`, `tunnel-broker`", name, {})
+        for name in ("6in4", "6over4", "6to4", "6rd", "isatap", "tunnel-broker")
+    ]
+    + [
+        ("`4in6`, `ds-lite`", "4in6", {}),
+        ("`4in6`, `ds-lite`", "ds-lite", {}),
+        ("`gre` in IPv4; with a key (RFC 2890)", "gre", {}),
+        ("`gre` in IPv4; with a key (RFC 2890)", "gre", {"key": 0}),
+        ("`gre` in IPv6; with a key", "gre", {"inner": "ipv4", "outer": "ipv6"}),
+        ("`gre` in IPv6; with a key", "gre", {"inner": "ipv4", "outer": "ipv6", "key": 0}),
+        ("`vxlan` in IPv4", "vxlan", {}),
+        ("`vxlan` in IPv6", "vxlan", {"inner": "ipv4", "outer": "ipv6"}),
+    ],
+)
+def test_what_is_said_of_tunnels(words: str, mechanism: str, options: dict[str, Scalar]) -> None:
+    [row] = [line for line in DOCUMENT.splitlines() if line.startswith(f"| {words} |")]
+    sizes, rooms = ([int(one) for one in cell.split(";")] for cell in row.split("|")[3:5])
+    kind = MECHANISMS[mechanism]
+    nodes = ("n0", "n2") if mechanism == "isatap" else ("n1", "n2")
+    hops = hops_of(tunnel(mechanism, nodes, kind.family(options), **options), network({}, {}, {}), ("n0", "n3"))
+    assert hops is not None
+    index = 1 if "key" in options else 0
+    assert max(hop.outer_bytes for hop in hops) == sizes[index]
+    assert path_mtu_bytes(hops) == rooms[index]
+
+
+def test_nothing_is_expected_where_outer_packets_are_fragmented() -> None:
+    links: list[dict[str, object]] = [{"rate_bps": 100 * MBIT}] * 3
+    for mtu_bytes, is_known in ((1480, True), (1481, False), (9000, False)):
+        path = tunnel("6in4", ("n1", "n2"), mtu=mtu_bytes)
+        assert (theory("tcp-stream", {}, path, *links) != {}) is is_known
+
+
+def test_a_tunnel_is_as_wide_as_the_narrowest_link_below_it() -> None:
+    links: list[dict[str, object]] = [
+        {"mtu_bytes": 9000},
+        {"mtu_bytes": 9000},
+        {"mtu_bytes": 1400},
+        {"mtu_bytes": 9000},
+    ]
+    hops = hops_of(tunnel("6in4", ("n1", "n3")), network(*links), ("n0", "n4"))
+    assert hops is not None
+    assert path_mtu_bytes(hops) == 1380

@@ -2,7 +2,13 @@
 
 mod common;
 
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::thread;
+
 use common::chain::{Chain, HOST_1, HOST_2, ROUTER_1, ROUTER_2, fixed, packets, tunnel};
+use nix::sched::{CloneFlags, setns};
+use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn, sendto, socket};
 use serde_json::json;
 
 #[test]
@@ -157,6 +163,10 @@ fn every_packet_is_one_tunnels() {
 fn errors_of_the_carrier_reach_the_source() {
     let Some(mut chain) = Chain::build() else { return };
     chain.number_hosts(["2001:db8:1::", "2001:db8:2::"]);
+    // Errors are limited to one a second, and the device's own multicast provokes the first ones.
+    for router in [ROUTER_1, ROUTER_2] {
+        chain.shell(router, "sysctl -q -w net.ipv4.icmp_ratelimit=0 net.ipv6.icmp.ratelimit=0");
+    }
     // The other end is behind the second router, which has no way there.
     chain.shell(ROUTER_1, "ip route add 192.0.2.0/24 via 10.0.0.2");
     chain.add(ROUTER_1, fixed("sb0", ["10.0.0.1", "192.0.2.1"], "ipv6", 1480));
@@ -185,4 +195,56 @@ fn a_tunnel_may_follow_a_tunnel() {
     chain.proves_itself(HOST_1, HOST_2, "2001:db8:2::2", 1480);
     let counters = chain.counters(ROUTER_1, "sb0");
     assert!(counters["slow_encapsulated"]["packets"].as_u64() > Some(0), "{counters}");
+}
+
+/// First fragments of packets whose rest never comes, from a peer.
+fn send_incomplete_fragments(namespace_of: u32, count: u16) {
+    let send = move || {
+        let namespace = File::open(format!("/proc/{namespace_of}/ns/net")).expect("a namespace");
+        setns(namespace, CloneFlags::CLONE_NEWNET).expect("it may be entered");
+        let socket =
+            socket(AddressFamily::Inet, SockType::Raw, SockFlag::empty(), SockProtocol::Raw).expect("a raw socket");
+        for identification in 1..=count {
+            let [high, low] = identification.to_be_bytes();
+            let mut packet = vec![0x45, 0, 0, 0, high, low, 0x20, 0, 64, 41, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+            packet.extend([0x60; 64]);
+            let to = SockaddrIn::new(10, 0, 0, 2, 0);
+            sendto(socket.as_raw_fd(), &packet, &to, MsgFlags::empty()).expect("it is sent");
+        }
+    };
+    thread::spawn(send).join().expect("they are sent");
+}
+
+#[test]
+fn fragments_that_never_complete_take_bounded_memory() {
+    for engine in ["ebpf", "user"] {
+        let Some(mut chain) = Chain::build() else { return };
+        chain.engine = engine;
+        chain.number_hosts(["2001:db8:1::", "2001:db8:2::"]);
+        for (router, from, to) in [(ROUTER_1, 1, 2), (ROUTER_2, 2, 1)] {
+            let ends = [format!("10.0.0.{from}"), format!("10.0.0.{to}")];
+            chain.add(router, fixed("sb0", [&ends[0], &ends[1]], "ipv6", 1480));
+            chain.shell(router, &format!("ip route add 2001:db8:{to}::/64 dev sb0; ip link set e1 mtu 1300"));
+        }
+        // Fragments that are long enough to be sent so, and reassembled, before.
+        chain.shell(HOST_1, "ping -c 1 -W 5 -s 1400 2001:db8:2::2");
+        chain.shell(ROUTER_2, "sysctl -qw net.ipv4.ipfrag_time=2");
+        send_incomplete_fragments(chain.nodes[ROUTER_1].pid(), 10_000);
+        chain.shell(HOST_1, "ping -c 10 -i 0.01 -W 5 2001:db8:2::2");
+        let held = chain.shell(ROUTER_2, "sed -n 's/^FRAG: inuse [0-9]* memory //p' /proc/net/sockstat");
+        let most = chain.shell(ROUTER_2, "cat /proc/sys/net/ipv4/ipfrag_high_thresh");
+        let [held, most] = [held, most].map(|number| number.trim().parse::<u64>().expect("a number"));
+        // The last one may begin below the threshold.
+        assert!(held < most + 10_000, "{held} {most}");
+        // They are given up when their time is over, and others have room again.
+        let recovered = "until ping -c 1 -W 1 -s 1400 2001:db8:2::2 >/dev/null; do :; done";
+        chain.shell(HOST_1, recovered);
+        let failed = "awk '/^Ip: [0-9]/ {print $17}' /proc/net/snmp";
+        let failed: u64 = chain.shell(ROUTER_2, failed).trim().parse().expect("a number");
+        assert!(failed >= 10_000, "{failed}");
+        if engine == "ebpf" {
+            let counters = chain.counters(ROUTER_2, "sb0");
+            assert!(packets(&counters, "slow.outer-fragment") >= 10_000, "{counters}");
+        }
+    }
 }

@@ -2,12 +2,19 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::net::Ipv6Addr;
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use nix::net::if_::if_nametoindex;
 
+use crate::routes::{Routes, Way};
 use crate::spec::{Mapping, Spec};
 use crate::{Error, Result};
+
+/// For what the kernel does at once, but not before it answers.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A pair that was made. It goes with this value.
 #[derive(Debug)]
@@ -86,7 +93,27 @@ impl Device {
     /// Lets packets in.
     pub fn open(&self, spec: &Spec) -> Result<()> {
         let doing = || format!("setting the tunnel device {} up", self.name);
-        ip(&opening_commands(spec)).map_err(|error| Error::system(doing(), "ip -batch", error))
+        ip(&opening_commands(spec)).map_err(|error| Error::system(doing(), "ip -batch", error))?;
+        match spec.link_local() {
+            Some(address) => self.wait_for(address).map_err(|error| Error::system(doing(), "netlink", error)),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits until the node knows the address as its own: the kernel sees to that after it has answered (net/ipv6/addrconf.c, addrconf_dad_work).
+    fn wait_for(&self, address: Ipv6Addr) -> io::Result<()> {
+        let routes = Routes::open()?;
+        let end = Instant::now() + PATIENCE;
+        while routes.look_up(address, Some(self.near_ifindex))? != Way::Local {
+            if Instant::now() > end {
+                return Err(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    format!("{address} is not there after {PATIENCE:?}"),
+                ));
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
     }
 
     fn find_indices(mut self, doing: &str) -> Result<Self> {

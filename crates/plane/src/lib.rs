@@ -14,6 +14,7 @@ pub mod error;
 pub mod groups;
 pub mod program;
 pub mod refusal;
+pub mod routes;
 pub mod slow;
 pub mod spec;
 pub mod sys;

@@ -44,11 +44,6 @@ _PROGRAMS = (
 
 _TRIALS: tuple[tuple[str, str, str, bool], ...] = (
     ("veth", "link add name sb0 type veth peer name sb1", "every link", True),
-    ("tun", "tuntap add dev sbtun mode tun", "mechanisms in user space", False),
-    ("vxlan", "link add name sbvx type vxlan id 1 remote 192.0.2.1 dstport 4789", "VXLAN as a carrier", False),
-    ("sit", "link add name sbsit type sit remote 192.0.2.1", "the kernel's engine for 6in4, 6to4, 6rd, ISATAP", False),
-    ("ip6tnl", "link add name sbtnl type ip6tnl remote 2001:db8::1", "the kernel's engine for 4in6", False),
-    ("gre", "link add name sbgre type gre remote 192.0.2.1", "the kernel's engine for GRE", False),
 )
 
 _QDISCS = (

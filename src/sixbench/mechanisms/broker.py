@@ -17,6 +17,7 @@ from .common import (
     TOS,
     TTL,
     carrier,
+    check_overlap,
     device_mtu,
     family_of,
     finish,
@@ -109,6 +110,7 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
         undo=Request(op="broker-release", fields={"device": device}),
     )
     carried = without_family(topology, {link.name for link in way.links}, 6)
+    check_overlap(path, carried, [POOL])
     stages = ({server: Stage(requests=(start,))}, {client: Stage(requests=(ask,))})
     return finish(path, with_links(carried, [link]), between, ends, 6, stages=stages)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Interface, IPv6Network
 from typing import Any, Literal
@@ -11,6 +11,7 @@ from typing import Any, Literal
 from ..model.network import Address, Ends, Network, Payload, Stage, Tunnel
 from ..model.path import Path
 from ..model.topology import ETHERNET_MIN_MTU_V6, MIN_MTU_V4, Family, Interface, Link, Topology
+from ..model.wording import listed, shown
 from ..model.workload import Parameter
 from .kind import MechanismError, Options
 
@@ -101,6 +102,14 @@ def ipv4_of(address: Address) -> IPv4Address:
     """An outer address of a mechanism over IPv4."""
     assert isinstance(address, IPv4Address), "the carrier is IPv4"
     return address
+
+
+def check_router(topology: Topology, node: str, what: str, option: str) -> None:
+    """Raises `MechanismError` where the node that an option names is not there or is a host."""
+    if node not in topology.nodes:
+        raise MechanismError(f"there is no node {shown(node)}; known here: {listed(topology.nodes)}", option)
+    if topology.nodes[node].kind != "router":
+        raise MechanismError(f'"{node}" is a host; {what} is a router', option)
 
 
 def carrier(path: Path, topology: Topology, first: str, second: str, family: Family) -> Carrier:
@@ -218,7 +227,10 @@ def with_addresses(topology: Topology, addresses: Mapping[str, tuple[Any, Any]],
 
 
 def site_links(topology: Topology, node: str, carrier_links: set[str]) -> list[Link]:
-    """The wires behind `node` that no carrier uses: those that are reached without crossing a carrier's link."""
+    """The wires behind `node` that no carrier uses: those that are reached without crossing a carrier's link. None
+    behind a host, which does not forward."""
+    if topology.nodes[node].kind == "host":
+        return []
     found: dict[str, Link] = {}
     seen = {node}
     waiting = deque([node])
@@ -234,6 +246,17 @@ def site_links(topology: Topology, node: str, carrier_links: set[str]) -> list[L
                 if topology.nodes[other].kind == "router":
                     waiting.append(other)
     return [link for link in topology.links if link.name in found]
+
+
+def check_site(path: Path, site: Iterable[Link], node: str, members: Collection[str]) -> None:
+    """Raises `MechanismError` where another member is in the site of `node`: reached without crossing a carrier."""
+    for link in site:
+        for end in link.ends:
+            if end.node != node and end.node in members:
+                raise MechanismError(
+                    f'"{end.node}" is in the site behind "{node}", by the link "{link.name}": '
+                    f"{path.mechanism} is installed where nothing but its carrier joins the two"
+                )
 
 
 def tunnel_prefix_v6(index: int) -> IPv6Network:
@@ -253,10 +276,21 @@ def tunnel_pair_v4(index: int) -> tuple[IPv4Interface, IPv4Interface]:
     return IPv4Interface((base + 1, 30)), IPv4Interface((base + 2, 30))
 
 
-def check_overlap(path: Path, topology: Topology, prefixes: Iterable[Any], option: str | None = None) -> None:
-    """Raises `MechanismError` where a prefix of the mechanism's is one of a link's too."""
+def check_overlap(
+    path: Path,
+    topology: Topology,
+    prefixes: Iterable[Any],
+    option: str | None = None,
+    numbered: Collection[str] = frozenset(),
+) -> None:
+    """Raises `MechanismError` where a prefix of the mechanism's is one of a link's too.
+
+    Args:
+        topology: as the mechanism leaves it: what lost its addresses does not overlap.
+        numbered: the links that have their addresses of the mechanism.
+    """
     for prefix in prefixes:
-        for link in topology.wires:
+        for link in (link for link in topology.wires if link.name not in numbered):
             for end in link.ends:
                 address = end.address(6 if prefix.version == 6 else 4)
                 if address is not None and address.network.overlaps(prefix):

@@ -13,6 +13,7 @@ from .common import (
     TUNNEL_OPTIONS,
     Carrier,
     carrier,
+    check_overlap,
     device_mtu,
     family_of,
     finish,
@@ -22,7 +23,7 @@ from .common import (
     with_links,
     without_family,
 )
-from .kind import Mechanism, Options
+from .kind import Mechanism, MechanismError, Options
 
 DEVICE_NUMBER = 1
 
@@ -49,13 +50,20 @@ def _installer(
 ) -> Callable[[Path, Topology, tuple[str, str]], Network]:
     def install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
         inner, below = family(path.options), outer(path.options)
+        if inner == below:
+            raise MechanismError(
+                f"{path.mechanism} would carry IPv{inner} in IPv{below}, and then its own outer packets too: "
+                f"give it the other family inside or outside",
+                "inner" if "inner" in path.options else "outer",
+            )
         key = path.options.get("key")
         headers = headers_of(payload, below, has_key=key is not None)
         way = carrier(path, topology, path.nodes[0], path.nodes[1], below)
         mtu_bytes = device_mtu(path, [way], headers, inner)
         device = f"{path.mechanism}-{DEVICE_NUMBER}"
         link = link_between(path, way, headers, mtu_bytes, inner, device)
-        carried = topology if inner == below else without_family(topology, {link.name for link in way.links}, inner)
+        carried = without_family(topology, {link.name for link in way.links}, inner)
+        check_overlap(path, carried, [tunnel_pair_v6(0)[0].network if inner == 6 else tunnel_pair_v4(0)[0].network])
         tunnels = [
             make_tunnel(
                 path,
@@ -155,7 +163,7 @@ GRE = Mechanism(
 )
 VXLAN = Mechanism(
     name="vxlan",
-    doc="Ethernet in UDP (RFC 7348), with IPv6 in the Ethernet.",
+    doc="Ethernet in UDP (RFC 7348), with IPv6 or IPv4 in the Ethernet.",
     family=_inner,
     install=_installer("ethernet", _inner, _outer),
     headers=("ipv4", "udp", "vxlan", "ethernet"),

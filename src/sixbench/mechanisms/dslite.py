@@ -13,6 +13,7 @@ from .common import (
     Carrier,
     carrier,
     check_overlap,
+    check_site,
     device_mtu,
     ends_of,
     finish,
@@ -32,6 +33,7 @@ _AFTR = IPv4Interface("192.0.0.1/29")
 _SUBSCRIBER_POOL = IPv4Network("192.168.0.0/16")
 """Every subscriber's own links have the first /24s of this, the same for all."""
 _FIRST_SUBNET = 1
+_MAX_SUBNETS = 255
 
 FIRST_TABLE = 100
 """Subscriber n, from 1, has routing table 100 + n, firewall mark n and connection tracking zone n."""
@@ -58,12 +60,13 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
         )
         for number, node in enumerate(homes, start=1)
     ]
-    check_overlap(path, topology, [_B4.network, _SUBSCRIBER_POOL])
     mtu_bytes = device_mtu(path, [one.way for one in subscribers], _HEADERS, 4)
     carrier_links = {link.name for one in subscribers for link in one.way.links}
     changed = without_family(topology, carrier_links, 4)
     for one in subscribers:
-        changed = _give_private_addresses(changed, one, carrier_links)
+        changed = _give_private_addresses(path, changed, one, carrier_links)
+    private = {link.name for link in changed.links if link.ipv4_domain is not None}
+    check_overlap(path, changed, [_B4.network, _SUBSCRIBER_POOL], numbered=private)
     links = [
         Link(
             name=f"{path.mechanism}:{one.node}-{aftr}",
@@ -93,7 +96,7 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
     ]
     whole = with_links(changed, links)
     translation = Stage(ip=tuple(line for one in subscribers for line in _policy(one)), nft=_ruleset(subscribers))
-    public = _public_address(whole, aftr, between, mtu_bytes)
+    public = _public_address(whole, aftr, between)
     return finish(path, whole, between, tunnels, 4, stages=({aftr: translation},), client_seen=public)
 
 
@@ -101,8 +104,11 @@ def _domain(one: _Subscriber) -> str:
     return f"subscriber {one.number}"
 
 
-def _give_private_addresses(topology: Topology, one: _Subscriber, carrier_links: set[str]) -> Topology:
+def _give_private_addresses(path: Path, topology: Topology, one: _Subscriber, carrier_links: set[str]) -> Topology:
     site = site_links(topology, one.node, carrier_links)
+    check_site(path, site, one.node, path.nodes)
+    if len(site) > _MAX_SUBNETS:
+        raise MechanismError(f'behind "{one.node}" are {len(site)} links, and {_SUBSCRIBER_POOL} has {_MAX_SUBNETS}')
     taken = [link.name for link in site if link.ipv4_domain is not None]
     if taken:
         raise MechanismError(f'the link "{taken[0]}" is in the networks of two subscribers of ds-lite')
@@ -123,16 +129,19 @@ def _give_private_addresses(topology: Topology, one: _Subscriber, carrier_links:
     )
 
 
-def _public_address(topology: Topology, aftr: str, between: tuple[str, str], mtu_bytes: int) -> Address:
+def _public_address(topology: Topology, aftr: str, between: tuple[str, str]) -> Address:
     """What the server sees: the AFTR's address on the way to it, or that of a node behind it that masquerades."""
     client, server = between
-    if not topology.route(client, server, 4):
+    way = topology.route(client, server, 4) or []
+    domains = [link.ipv4_domain for link in way]
+    entered = [link for link in way if link.is_tunnel]
+    # Out of one subscriber's network for good: addresses are translated for connections from there alone.
+    leaves_once = None in domains and all(domain is None for domain in domains[domains.index(None) :])
+    if len(entered) != 1 or not leaves_once:
         raise MechanismError(
-            f'with ds-lite, no way leads from "{client}" through "{aftr}" to "{server}" over IPv4: '
-            "name the B4 on the client's side first, then the AFTR"
+            f'with ds-lite, no way leads from "{client}" out of one subscriber\'s network through "{aftr}" '
+            f'to "{server}" over IPv4: connections begin behind a B4, which is named before the AFTR'
         )
-    if topology.route(aftr, server, 4) is None:
-        raise MechanismError(f'the AFTR "{aftr}" does not reach "{server}" over IPv4')
     return ends_of(topology, (aftr, server), 4).client_seen
 
 

@@ -13,6 +13,7 @@ from ..model.path import Path
 from ..model.topology import Interface, Link, Topology
 from .common import (
     TUNNEL_OPTIONS,
+    check_overlap,
     device_mtu,
     family_of,
     finish,
@@ -81,6 +82,7 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
         for node in path.nodes
     ]
     carried = without_family(topology, {link.name for way in ways for link in way.links}, 6)
+    check_overlap(path, carried, [prefix])
     stages: list[dict[str, Stage]] = [
         {router: Stage(requests=(_advertise(device, prefix, mtu_bytes),))},
         {

@@ -9,7 +9,7 @@ from itertools import combinations
 
 from ..model.path import Path
 from ..model.topology import Interface, Link, Topology
-from .common import Carrier, carrier, ipv4_of, site_links, with_addresses, with_links, without_family
+from .common import Carrier, carrier, check_site, ipv4_of, site_links, with_addresses, with_links, without_family
 from .kind import MechanismError
 
 SUBNET_BITS = 64
@@ -24,12 +24,14 @@ class Sites:
         ways: the carriers between members.
         of: the carriers of a member.
         local: the IPv4 address by which a member is known.
+        numbered: the names of the links in the sites.
     """
 
     topology: Topology
     ways: list[Carrier]
     of: dict[str, list[Carrier]]
     local: dict[str, IPv4Address]
+    numbered: frozenset[str]
 
 
 def carriers_of(path: Path, topology: Topology, members: list[str]) -> tuple[list[Carrier], dict[str, list[Carrier]]]:
@@ -79,7 +81,9 @@ def join(
     owner: dict[str, str] = {}
     for node in sites:
         prefix = prefix_of(local[node])
-        for number, link in enumerate(site_links(topology, node, carrier_links), start=1):
+        site = site_links(topology, node, carrier_links)
+        check_site(path, site, node, members)
+        for number, link in enumerate(site, start=1):
             if link.name in owner:
                 raise MechanismError(
                     f'the link "{link.name}" is in the sites of both "{owner[link.name]}" and "{node}": '
@@ -102,7 +106,7 @@ def join(
         for way in ways
     ]
     changed = with_addresses(without_family(topology, carrier_links, 6), addresses, 6)
-    return Sites(topology=with_links(changed, links), ways=ways, of=own, local=local)
+    return Sites(topology=with_links(changed, links), ways=ways, of=own, local=local, numbered=frozenset(addresses))
 
 
 def _end(
@@ -117,12 +121,14 @@ def _end(
 
 
 def _subnet(path: Path, prefix: IPv6Network, number: int) -> tuple[IPv6Interface, IPv6Interface]:
+    # The first /64 is the device's, if there is another.
+    room = max(2 ** (SUBNET_BITS - prefix.prefixlen) - 1, 1)
+    if number > room:
+        raise MechanismError(
+            f"{path.mechanism} delegates {prefix}, which has room for {room} {'link' if room == 1 else 'links'}, "
+            "and the site has more: give it a shorter prefix"
+        )
     if prefix.prefixlen == SUBNET_BITS:
-        if number > 1:
-            raise MechanismError(
-                f"{path.mechanism} delegates {prefix}, which has room for one link, and the site has more: "
-                "give it a shorter prefix"
-            )
         number = 0
     base = int(prefix.network_address) + (number << SUBNET_BITS)
     return IPv6Interface((base + 1, SUBNET_BITS)), IPv6Interface((base + 2, SUBNET_BITS))

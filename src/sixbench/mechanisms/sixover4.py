@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv6Address, IPv6Interface
-from itertools import combinations
 
 from ..model.network import Network, Request, Stage
 from ..model.path import Path
@@ -11,7 +10,7 @@ from ..model.topology import Interface, Link, Topology
 from .common import (
     TUNNEL_OPTIONS,
     Carrier,
-    carrier,
+    check_overlap,
     device_mtu,
     family_of,
     finish,
@@ -22,6 +21,7 @@ from .common import (
     without_family,
 )
 from .kind import Mechanism
+from .sites import carriers_of
 
 GROUPS = "239.192.0.0/16"
 """Section 6: the Organization-Local Scope."""
@@ -32,10 +32,9 @@ _ALL_ROUTERS = IPv6Address("ff02::2")
 
 
 def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
-    ways = [carrier(path, topology, first, second, 4) for first, second in combinations(path.nodes, 2)]
+    ways, own = carriers_of(path, topology, list(path.nodes))
     mtu_bytes = device_mtu(path, ways, _HEADERS, 6)
     device = f"{path.mechanism}-1"
-    own = {node: [way for way in ways if node in (way.first, way.second)] for node in path.nodes}
     addresses = {node: own_address(ipv4_of(own[node][0].local(node))) for node in path.nodes}
     links = [
         Link(
@@ -66,6 +65,7 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
         for node in path.nodes
     ]
     carried = without_family(topology, {link.name for way in ways for link in way.links}, 6)
+    check_overlap(path, carried, [tunnel_prefix_v6(0)])
     # Which way its multicast leaves.
     routes = {node: Stage(ip=(f"route add {GROUPS} dev {own[node][0].interface(node).name}",)) for node in path.nodes}
     return finish(

@@ -9,12 +9,21 @@ from ..model.network import Network
 from ..model.path import Path
 from ..model.topology import Topology
 from ..model.workload import Parameter
-from .common import TUNNEL_OPTIONS, check_overlap, device_mtu, family_of, finish, make_tunnel
+from .common import TUNNEL_OPTIONS, check_overlap, check_router, device_mtu, family_of, finish, make_tunnel
 from .kind import Mechanism, MechanismError
 from .sites import carriers_of, join
 
 DEFAULT_PREFIX = "2001:db8::/32"
 _HEADERS = ("ipv4",)
+_NOT_FOR_HOSTS = {
+    f"{what} ({network})": IPv6Network(network)
+    for what, network in (
+        ("multicast", "ff00::/8"),
+        ("link-local addresses", "fe80::/10"),
+        ("addresses that embed IPv4 ones, and special ones,", "::/8"),
+        ("6to4", "2002::/16"),
+    )
+}
 _SUBNET_BITS = 64
 _DEVICE_HOST = 0xFF
 """The last octet of a tunnel device's address: the link behind a CE may be in the same prefix, and has 1 and 2."""
@@ -23,24 +32,23 @@ _DEVICE_HOST = 0xFF
 def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
     relay = str(path.options.get("br", path.nodes[-1]))
     customers = [node for node in path.nodes if node != relay]
-    if relay not in topology.nodes:
-        raise MechanismError(f'there is no node "{relay}"; it has {", ".join(topology.nodes)}', "br")
-    if topology.nodes[relay].kind != "router":
-        raise MechanismError(f'"{relay}" is a host; the border relay is a router: name it last, or with br:')
+    check_router(topology, relay, "the border relay, which is named last or with br:,", "br")
     if not customers:
         raise MechanismError("6rd has at least one CE besides its border relay, such as [r1, r2]")
     domain = IPv6Network(str(path.options.get("prefix", DEFAULT_PREFIX)))
     mask_bits = int(path.options.get("ipv4-mask", 0))
     delegated_bits = domain.prefixlen + 32 - mask_bits
     if delegated_bits > _SUBNET_BITS:
+        least_mask_bits = mask_bits + delegated_bits - _SUBNET_BITS
         raise MechanismError(
             f"a 6rd prefix of /{domain.prefixlen} and {32 - mask_bits} bits of the IPv4 address make "
-            f"/{delegated_bits}, which leaves no /64 for a link (RFC 5969 section 4): give a shorter prefix, "
-            f"or an ipv4-mask of at least {mask_bits + delegated_bits - _SUBNET_BITS}",
+            f"/{delegated_bits}, which leaves no /64 for a link (RFC 5969 section 4): give a prefix of at most "
+            f"/{_SUBNET_BITS - 32 + mask_bits}"
+            + (f", or an ipv4-mask of at least {least_mask_bits}" if least_mask_bits < 32 else ""),
             "prefix",
         )
     _check_common(path, topology, [*customers, relay], mask_bits)
-    check_overlap(path, topology, [domain], "prefix")
+    _check_prefix(domain)
     device = f"{path.mechanism}-1"
     members = join(
         path,
@@ -54,6 +62,7 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
         mtu_of=partial(device_mtu, path, headers=_HEADERS, inner=6),
         device=device,
     )
+    check_overlap(path, members.topology, [domain], "prefix", members.numbered)
     mtu_bytes = device_mtu(path, members.ways, _HEADERS, 6)
     tunnels = [
         make_tunnel(
@@ -74,6 +83,16 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
         for node in (*customers, relay)
     ]
     return finish(path, members.topology, between, tunnels, 6)
+
+
+def _check_prefix(domain: IPv6Network) -> None:
+    """Raises `MechanismError` where hosts cannot have addresses of it, or other mechanisms do (RFC 6890)."""
+    wrong = [name for name, network in _NOT_FOR_HOSTS.items() if domain.overlaps(network)]
+    if wrong:
+        raise MechanismError(
+            f"the prefix {domain} overlaps {wrong[0]}: give the domain one of its own, such as {DEFAULT_PREFIX}",
+            "prefix",
+        )
 
 
 def delegated(domain: IPv6Network, mask_bits: int, address: IPv4Address) -> IPv6Network:

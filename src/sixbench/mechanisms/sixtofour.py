@@ -9,7 +9,7 @@ from ..model.network import Network
 from ..model.path import Path
 from ..model.topology import Topology
 from ..model.workload import Parameter
-from .common import TUNNEL_OPTIONS, check_overlap, device_mtu, family_of, finish, is_private, make_tunnel
+from .common import TUNNEL_OPTIONS, check_overlap, check_router, device_mtu, family_of, finish, is_private, make_tunnel
 from .kind import Mechanism, MechanismError
 from .sites import join
 
@@ -39,7 +39,7 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
     for node, address in members.local.items():
         _check_address(node, address, allows_private)
     mtu_bytes = device_mtu(path, members.ways, _HEADERS, 6)
-    check_overlap(path, topology, [PREFIX] if others else [site_prefix(members.local[node]) for node in sites])
+    check_overlap(path, members.topology, [PREFIX], numbered=members.numbered)
     tunnels = [
         make_tunnel(
             path,
@@ -76,10 +76,7 @@ def _compatible(address: IPv4Address) -> IPv6Interface:
 
 def _check_members(path: Path, topology: Topology, sites: list[str], others: list[str]) -> None:
     for node in others:
-        if node not in topology.nodes:
-            raise MechanismError(f'there is no node "{node}"; it has {", ".join(topology.nodes)}', "relay")
-        if topology.nodes[node].kind != "router":
-            raise MechanismError(f'"{node}" is a host; a relay is a router', "relay")
+        check_router(topology, node, "a relay", "relay")
     if len(sites) + len(others) < 2:
         raise MechanismError(
             "6to4 joins two sites, or a site and a relay: name two nodes, such as [r1, r2], or one and relay: r2"

@@ -53,6 +53,12 @@ def all_routes(topology: Topology) -> dict[str, list[Route]]:
     return found
 
 
+def routes(topology: Topology, node: str, family: Family) -> list[Route]:
+    """Of one node; `all_routes` gives those of all at once in much less time."""
+    reached = _reached(topology, node, family) if _needs_many(topology, node, family) else None
+    return _routes(topology, node, family, _targets(topology, family), reached)
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Target:
     """A prefix, and the numbers of the links that have it: several where they are those of one tunnel's device.

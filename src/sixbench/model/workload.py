@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from . import units
 from .topology import Family
-from .wording import shown
+from .wording import shown, visible
 
 ParameterKind = Literal[
     "size", "rate", "packet-rate", "duration", "count", "flag", "choice", "word", "name", "ipv6-prefix"
@@ -102,12 +102,14 @@ class Parameter:
 
 
 def _ipv6_prefix(value: object) -> str:
-    if not isinstance(value, str) or "/" not in value:
+    if not isinstance(value, str) or "/" not in value or "%" in value:
         raise ValueError(f"{shown(value)} is not an IPv6 prefix, such as 2001:db8::/32")
     try:
         return str(IPv6Network(value))
     except ValueError as error:
-        raise ValueError(f"{shown(value)} is not an IPv6 prefix, such as 2001:db8::/32: {error}") from error
+        raise ValueError(
+            f"{shown(value)} is not an IPv6 prefix, such as 2001:db8::/32: {visible(str(error))}"
+        ) from error
 
 
 @dataclass(frozen=True, kw_only=True)

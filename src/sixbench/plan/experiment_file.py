@@ -17,7 +17,7 @@ from .combinations import expand
 from .events_file import read_events
 from .factors import Factors
 from .overrides import apply_quick
-from .paths_file import aa_path, read_paths
+from .paths_file import aa_path, node_place, read_paths
 from .reader import Reader, as_name, suggest
 from .shapes import SHAPES
 from .topology_file import NAME, NAME_RULE, TopologyTemplate, read_topology
@@ -184,9 +184,10 @@ def _read_between(reader: Reader, data: dict[str, Any], network: TopologyTemplat
 
 def _check_nodes(reader: Reader, network: TopologyTemplate, paths: list[Path]) -> None:
     for path in paths:
-        for node in path.nodes:
+        for position, node in enumerate(path.nodes):
             if node not in network.nodes:
-                reader.problem(("paths", path.name), f"there is no node {shown(node)}; {suggest(node, network.nodes)}")
+                words = f"there is no node {shown(node)}; {suggest(node, network.nodes)}"
+                reader.problem(node_place(reader, path, position), words)
 
 
 def _check_paths(

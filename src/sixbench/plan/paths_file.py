@@ -83,6 +83,11 @@ def _read_path(reader: Reader, name: str, item: Any, mechanisms: Mapping[str, Me
 
 
 def _read_nodes(reader: Reader, place: KeyPath, kind: Mechanism, value: Any) -> tuple[str, ...] | None:
+    if value is None:
+        reader.problem(
+            place, f"nodes must be a list of nodes, such as [{', '.join(kind.sample) or 'r1, r2'}], not nothing"
+        )
+        return None
     nodes = value if isinstance(value, list) else [value]
     least, most = kind.node_count
     if not least <= len(nodes) <= most:
@@ -90,7 +95,20 @@ def _read_nodes(reader: Reader, place: KeyPath, kind: Mechanism, value: Any) -> 
         order = f" ({kind.node_order})" if kind.node_order else ""
         reader.problem(place, f"{kind.name} is installed on {wanted}{order}, not {len(nodes)}")
         return None
-    return tuple(name if isinstance(name, str) else shown(name) for name in map(as_name, nodes))
+    names = list(map(as_name, nodes))
+    for name in names:
+        if not isinstance(name, str):
+            reader.problem(place, f"{shown(name)} cannot name a node; {kind.name} is installed on nodes by their names")
+    return tuple(names) if all(isinstance(name, str) for name in names) else None
+
+
+def node_place(reader: Reader, path: Path, position: int) -> KeyPath:
+    """Where a node of a path is named."""
+    place = ("paths", path.name)
+    for below in ((path.mechanism, position), (path.mechanism, "nodes", position), ("nodes", position)):
+        if (*place, *below) in reader.source.lines:
+            return (*place, *below)
+    return place
 
 
 def _read_options(

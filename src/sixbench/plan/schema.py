@@ -251,7 +251,7 @@ def _path(mechanisms: Mapping[str, Mechanism]) -> Schema:
     engines = sorted({engine for kind in mechanisms.values() for engine in kind.engines})
     options: dict[str, Schema] = {option.name: {} for kind in mechanisms.values() for option in kind.options}
     long = _object(
-        {"mechanism": {"enum": list(mechanisms)}, "nodes": _nodes(), "engine": {"enum": engines}, **options},
+        {"mechanism": {"enum": list(mechanisms)}, "nodes": _one_or(_nodes()), "engine": {"enum": engines}, **options},
         required=("mechanism",),
     )
     short = _object(by_name) | {"minProperties": 1, "maxProperties": 1}
@@ -260,11 +260,18 @@ def _path(mechanisms: Mapping[str, Mechanism]) -> Schema:
 
 def _arguments(kind: Mechanism) -> Schema:
     """What stands behind a mechanism's name: nothing, its nodes, or nodes, engine and options."""
-    properties: dict[str, Schema] = {"nodes": _nodes(), "engine": {"enum": list(kind.engines)}}
-    most = kind.node_count[1]
+    least, most = kind.node_count
+    several = {**_nodes(kind.node_order), "maxItems": most}
+    nodes = _one_or(several) if least == 1 else several
+    properties: dict[str, Schema] = {"nodes": nodes, "engine": {"enum": list(kind.engines)}}
     properties |= {option.name: _option(option) for option in kind.options}
-    bare = [_ref("name")] if kind.node_count[0] == 1 else []
-    return {"anyOf": [{"type": "null"}, *bare, {**_nodes(kind.node_order), "maxItems": most}, _object(properties)]}
+    bare = [_ref("name")] if least == 1 else []
+    return {"anyOf": [{"type": "null"}, *bare, several, _object(properties)]}
+
+
+def _one_or(several: Schema) -> Schema:
+    """A list, or what would be alone in it."""
+    return {"anyOf": [_ref("name"), several]}
 
 
 def _option(option: Parameter) -> Schema:

@@ -1,27 +1,25 @@
-"""What was seen on the wire, path by path: the proof that trials took the path they claim.
+"""What was seen on the wire, path by path and link by link: the proof that trials took the path they claim.
 
-Evidence is what the run layer stored with each trial. Only the keys that are there are used, and none is needed.
+Evidence is what the run layer stored with each trial. Only the keys that are there are used, and none is needed: runs
+of earlier versions have evidence of one link, at the top level.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..model.trial import TrialRecord
 from ..store import Run
+from . import words
+from .tunnel_counts import TunnelEnd, tunnel_ends
 
-_NAMES = {
-    "ethernet": "Ethernet",
-    "ipv4": "IPv4",
-    "ipv6": "IPv6",
-    "tcp": "TCP",
-    "udp": "UDP",
-    "icmp": "ICMP",
-    "icmpv6": "ICMPv6",
-    "gre": "GRE",
-}
+_REMAINDERS = frozenset({"fragment-data", "unknown", "truncated", "malformed", "too-deep"})
+"""Kinds of layers that are no header: what was not decoded."""
+
+_TELLING = ("ipv4", "ipv6", "gre", "vxlan")
+"""The headers by which evidence names stacks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +42,53 @@ class Stack:
         """Such as `Ethernet / IPv4 / IPv6 / TCP`."""
         return " / ".join(layer.name for layer in self.layers)
 
+    @property
+    def header_bytes(self) -> int:
+        """All headers whose size is known."""
+        return sum(layer.bytes or 0 for layer in self.layers)
+
+    @property
+    def total_bytes(self) -> int:
+        """The frame, without preamble and check sequence."""
+        return self.header_bytes + (self.payload_bytes or 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkEvidence:
+    """What the trials of one path put on one link.
+
+    Attributes:
+        node, interface: where it was looked at.
+        claimed: the IP and tunnel headers that the path claims there, such as `ipv6 in ipv4`; several where trials
+            claimed several.
+        seen: packets by their headers, added up over trials, named as in `claimed`.
+        outer: packets by their outermost addresses, such as `198.18.1.1 > 198.18.1.2`.
+        errors: ICMP errors outside the tunnel, by type and code.
+        captured, not_captured: packets that the captures took, and that they had no room for.
+        max_ip_bytes: the largest IP packet.
+        stacks: packets of the records by all their headers, most frequent first.
+    """
+
+    link: str
+    node: str | None = None
+    interface: str | None = None
+    claimed: list[str] = field(default_factory=list)
+    seen: dict[str, int] = field(default_factory=dict)
+    outer: dict[str, int] = field(default_factory=dict)
+    errors: dict[str, int] = field(default_factory=dict)
+    captured: int = 0
+    not_captured: int = 0
+    max_ip_bytes: int | None = None
+    stacks: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnLinks:
+    """A captured packet, and the links of the way on which packets have these headers."""
+
+    links: tuple[str, ...]
+    stack: Stack
+
 
 @dataclass(frozen=True, kw_only=True)
 class PathEvidence:
@@ -51,26 +96,25 @@ class PathEvidence:
 
     Attributes:
         trials: how many carry evidence.
-        links: where it was looked for.
-        claimed: what the mechanism puts on the wire, such as `ipv6 in ipv4`.
-        seen: packets by their IP headers, added up over trials, named as in `claimed`.
-        families: packets by family, such as `{"ipv4": 214}`, added up over trials; families with none are left out.
-        max_ip_bytes: the largest IP packet seen.
-        stacks: packets captured by their headers, most frequent first.
-        largest: the captured packet with most bytes.
+        are_valid: whether these are the valid trials; else no trial is, and they are all there are.
+        links: those of the way, from client to server.
+        middle: the one that tells most.
+        families: packets there by family as the records have it, such as `{"ipv4": 214}`; families with none are left
+            out.
+        packets: the largest packet of one trial with each of the stacks of the way, from client to server.
+        tunnels: what the ends of the tunnels did.
     """
 
     path: str
     mechanism: str
     engines: list[str]
     trials: int = 0
-    links: list[str] = field(default_factory=list)
-    claimed: list[str] = field(default_factory=list)
-    seen: dict[str, int] = field(default_factory=dict)
+    are_valid: bool = True
+    links: list[LinkEvidence] = field(default_factory=list)
+    middle: LinkEvidence | None = None
     families: dict[str, int] = field(default_factory=dict)
-    max_ip_bytes: int | None = None
-    stacks: dict[str, int] = field(default_factory=dict)
-    largest: Stack | None = None
+    packets: list[OnLinks] = field(default_factory=list)
+    tunnels: list[TunnelEnd] = field(default_factory=list)
 
 
 def by_path(run: Run) -> list[PathEvidence]:
@@ -78,49 +122,109 @@ def by_path(run: Run) -> list[PathEvidence]:
     found = []
     for path in run.manifest.experiment.paths:
         own = [trial for trial in run.trials if trial.path == path.name]
-        found.append(_summary(path.name, path.mechanism, [trial for trial in own if trial.status == "ok"] or own))
+        valid = [trial for trial in own if trial.status == "ok"]
+        found.append(_summary(path.name, path.mechanism, valid or own, are_valid=bool(valid)))
     return found
 
 
-def _summary(path: str, mechanism: str, trials: list[TrialRecord]) -> PathEvidence:
-    links: dict[str, None] = {}
-    claimed: dict[str, None] = {}
-    families: dict[str, int] = {}
-    seen: dict[str, int] = {}
-    sizes: list[int] = []
-    stacks: dict[str, int] = {}
-    largest: Stack | None = None
+def _summary(path: str, mechanism: str, trials: list[TrialRecord], *, are_valid: bool) -> PathEvidence:
     carrying = [trial.evidence for trial in trials if trial.evidence]
+    segments: dict[str, list[Mapping[str, Any]]] = {}
+    middle: str | None = None
+    families: dict[str, int] = {}
     for evidence in carrying:
-        if isinstance(evidence.get("link"), str):
-            links.setdefault(evidence["link"])
-        if isinstance(evidence.get("claimed"), str):
-            claimed.setdefault(evidence["claimed"])
+        own = _segments(evidence)
+        for segment in own:
+            segments.setdefault(str(segment["link"]), []).append(segment)
+        index = _whole(evidence.get("middle"))
+        if middle is None and own:
+            middle = str(own[index if index is not None and index < len(own) else 0]["link"])
         _add(families, evidence.get("families"))
-        _add(seen, evidence.get("stacks"))
-        if isinstance(evidence.get("max_ip_bytes"), int):
-            sizes.append(evidence["max_ip_bytes"])
-        for stack in _stacks(evidence):
-            stacks[stack.text] = stacks.get(stack.text, 0) + 1
-            if largest is None or _size(stack) > _size(largest):
-                largest = stack
+    links = [_link(name, of_link) for name, of_link in segments.items()]
     return PathEvidence(
         path=path,
         mechanism=mechanism,
         engines=list(dict.fromkeys(trial.engine for trial in trials if trial.engine)),
         trials=len(carrying),
-        links=list(links),
-        claimed=list(claimed),
-        seen=seen,
+        are_valid=are_valid,
+        links=links,
+        middle=next((link for link in links if link.link == middle), None),
         families=families,
-        max_ip_bytes=max(sizes, default=None),
-        stacks=dict(sorted(stacks.items(), key=lambda item: -item[1])),
-        largest=largest,
+        packets=_packets([_segments(evidence) for evidence in carrying]),
+        tunnels=tunnel_ends(evidence.get("tunnels") for evidence in carrying),
     )
 
 
-def _stacks(evidence: Mapping[str, Any]) -> Iterator[Stack]:
-    packets = evidence.get("packets")
+def _segments(evidence: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The links of a trial, each with its name."""
+    given = evidence.get("segments")
+    segments = given if isinstance(given, list) else [evidence]
+    return [one for one in segments if isinstance(one, Mapping) and isinstance(one.get("link"), str)]
+
+
+def _link(name: str, segments: Sequence[Mapping[str, Any]]) -> LinkEvidence:
+    claimed: dict[str, None] = {}
+    seen: dict[str, int] = {}
+    outer: dict[str, int] = {}
+    errors: dict[str, int] = {}
+    stacks: dict[str, int] = {}
+    for segment in segments:
+        if isinstance(segment.get("claimed"), str):
+            claimed.setdefault(segment["claimed"])
+        _add(seen, segment.get("stacks"))
+        _add(outer, segment.get("outer"))
+        _add(errors, segment.get("errors"))
+        for stack in _stacks(segment.get("packets")):
+            stacks[stack.text] = stacks.get(stack.text, 0) + 1
+    sizes = [size for segment in segments if (size := _whole(segment.get("max_ip_bytes"))) is not None]
+    return LinkEvidence(
+        link=name,
+        node=_text(segments[0].get("node")),
+        interface=_text(segments[0].get("interface")),
+        claimed=list(claimed),
+        seen=seen,
+        outer=outer,
+        errors=errors,
+        captured=sum(_whole(segment.get("captured_packets")) or 0 for segment in segments),
+        not_captured=sum(_whole(segment.get("capture_dropped")) or 0 for segment in segments),
+        max_ip_bytes=max(sizes, default=None),
+        stacks=dict(sorted(stacks.items(), key=lambda item: -item[1])),
+    )
+
+
+def _packets(trials: Sequence[Sequence[Mapping[str, Any]]]) -> list[OnLinks]:
+    """Of the trial with the largest packet, the largest packet with each of the stacks of the way."""
+    best: list[OnLinks] = []
+    most = -1
+    for segments in trials:
+        found: dict[str, OnLinks] = {}
+        for segment in segments:
+            stack = _largest(segment)
+            if stack is None:
+                continue
+            known = found.get(stack.text)
+            links = (*(known.links if known else ()), str(segment["link"]))
+            larger = known.stack if known and known.stack.total_bytes >= stack.total_bytes else stack
+            found[stack.text] = OnLinks(links=links, stack=larger)
+        size = max((one.stack.total_bytes for one in found.values()), default=-1)
+        if size > most:
+            best, most = list(found.values()), size
+    return best
+
+
+def _largest(segment: Mapping[str, Any]) -> Stack | None:
+    """The largest of a link's packets that are what the path claims there, of all its packets where none is."""
+    packets = [packet for packet in segment.get("packets") or [] if isinstance(packet, Mapping)]
+    claimed = [packet for packet in packets if _named(packet.get("layers")) == segment.get("claimed")]
+    return max(_stacks(claimed or packets), key=lambda stack: stack.total_bytes, default=None)
+
+
+def _named(layers: Any) -> str:
+    kinds = [layer.get("kind") for layer in layers if isinstance(layer, Mapping)] if isinstance(layers, list) else []
+    return " in ".join(kind for kind in reversed(kinds) if kind in _TELLING)
+
+
+def _stacks(packets: Any) -> Iterator[Stack]:
     for packet in packets if isinstance(packets, list) else []:
         layers = packet.get("layers") if isinstance(packet, Mapping) else packet
         known = (
@@ -128,15 +232,22 @@ def _stacks(evidence: Mapping[str, Any]) -> Iterator[Stack]:
             if isinstance(layers, list)
             else []
         )
-        if known:
-            yield Stack(
-                layers=tuple(_layer(layer) for layer in known), payload_bytes=_whole(known[-1].get("payload_bytes"))
-            )
+        headers = tuple(
+            Layer(name=words.protocol(str(layer["kind"])), bytes=_whole(layer.get("bytes")))
+            for layer in known
+            if layer["kind"] not in _REMAINDERS
+        )
+        if headers:
+            payload_bytes = _whole(known[-1].get("payload_bytes"))
+            wire_bytes = _whole(packet.get("wire_bytes")) if isinstance(packet, Mapping) else None
+            if wire_bytes is not None and all(header.bytes is not None for header in headers):
+                # What a header says of its payload is of the whole datagram, of which this may be a fragment.
+                payload_bytes = max(0, wire_bytes - sum(header.bytes or 0 for header in headers))
+            yield Stack(layers=headers, payload_bytes=payload_bytes)
 
 
-def _layer(layer: Mapping[str, Any]) -> Layer:
-    kind = str(layer["kind"])
-    return Layer(name=_NAMES.get(kind, kind), bytes=_whole(layer.get("bytes")))
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _whole(value: Any) -> int | None:
@@ -148,7 +259,3 @@ def _add(total: dict[str, int], counts: Any) -> None:
     for name, packets in counts.items() if isinstance(counts, Mapping) else ():
         if isinstance(packets, int) and packets > 0:
             total[name] = total.get(name, 0) + packets
-
-
-def _size(stack: Stack) -> int:
-    return sum(layer.bytes or 0 for layer in stack.layers) + (stack.payload_bytes or 0)

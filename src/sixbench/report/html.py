@@ -13,9 +13,12 @@ from typing import Any
 from ..model.finding import Analysis, Finding
 from ..model.workloads import WORKLOADS
 from ..store import Run
-from . import answers, evidence, facts, rows, tables, validity, words
+from . import answers, facts, path_tables, rows, tables, validity, words
+from .evidence import LinkEvidence, PathEvidence
 from .figures import Drawing, drawings, svg
-from .figures.style import PathStyle, path_styles
+from .figures.style import path_styles
+from .path_facts import path_facts
+from .tunnel_counts import total
 
 MOST_FIGURE_BYTES = 3_300_000
 """Of all figures together, so that the page stays under 5 MB with its tables. Main figures come first."""
@@ -57,6 +60,7 @@ def render(run: Run, analysis: Analysis) -> str:
         undefined=StrictUndefined,
     )
     environment.filters["together"] = words.keep_together
+    environment.filters["heading"] = lambda text: text[:1].upper() + text[1:]
     return environment.get_template("report.html.j2").render(_page(run, analysis)) + "\n"
 
 
@@ -67,6 +71,7 @@ def _page(run: Run, analysis: Analysis) -> dict[str, Any]:
     shown, left_out = _figures(run, analysis)
     said = answers.answers(analysis, confidence=statistics.confidence, margin=statistics.margin)
     findings = _findings(analysis)
+    paths = path_facts(run)
     return {
         "title": experiment.title or experiment.name,
         "experiment": experiment,
@@ -76,7 +81,8 @@ def _page(run: Run, analysis: Analysis) -> dict[str, Any]:
         "notes": [*experiment.notes, *run.manifest.notes],
         "answers": said[:_ANSWERS_SHOWN],
         "more_answers": said[_ANSWERS_SHOWN:],
-        "paths": _paths(path_styles(experiment), run),
+        "paths": path_tables.paths_table(paths),
+        "styles": path_styles(experiment),
         "network": [figure for figure in shown if figure.drawing.section == "network"],
         "chapters": _chapters(shown),
         "published_figures": [figure for figure in shown if figure.drawing.section == "published"],
@@ -97,7 +103,16 @@ def _page(run: Run, analysis: Analysis) -> dict[str, Any]:
         ],
         "aa": [f"{path.name} repeats {path.aa_of}" for path in experiment.paths if path.aa_of is not None],
         "verdicts": facts.VERDICTS,
-        "evidence": [_evidence(item) for item in evidence.by_path(run)],
+        "evidence": [_evidence(item.evidence) for item in paths],
+        "every_link": [
+            _every_link(item.evidence, link)
+            for item in paths
+            for link in item.evidence.links
+            if len(item.evidence.links) > 1
+        ],
+        "tunnels": path_tables.tunnels_table(paths),
+        "expected_drops": path_tables.expected_drops(total(end.drops for p in paths for end in p.evidence.tunnels)),
+        "programs": path_tables.programs_table(analysis),
         "environment": facts.environment_facts(run),
         "method": facts.method(run),
         "command": facts.command(run),
@@ -189,45 +204,51 @@ def _filters(findings: list[Finding]) -> dict[str, list[str]]:
     }
 
 
-def _paths(styles: dict[str, PathStyle], run: Run) -> list[dict[str, Any]]:
-    """Paths in words, with the colour that they have in all figures."""
-    found = []
-    for path in run.manifest.experiment.paths:
-        engines = list(dict.fromkeys(trial.engine for trial in run.trials if trial.path == path.name and trial.engine))
-        found.append(
-            {
-                "name": path.name,
-                "style": styles[path.name],
-                "mechanism": path.mechanism,
-                "family": f"IPv{path.family}",
-                "nodes": ", ".join(path.nodes),
-                "engine": ", ".join(engines) or path.engine or "",
-                "role": _role(path.name, path.aa_of, run),
-            }
-        )
-    return found
-
-
-def _role(name: str, aa_of: str | None, run: Run) -> str:
-    if name == run.manifest.experiment.baseline:
-        return "baseline"
-    return f"A/A: repeats {aa_of}" if aa_of else ""
-
-
-def _evidence(item: evidence.PathEvidence) -> dict[str, Any]:
+def _evidence(item: PathEvidence) -> dict[str, Any]:
+    """The link that tells most of a path."""
+    link = item.middle
+    seen = link.seen if link else {}
     return {
         "path": item.path,
-        "mechanism": item.mechanism,
         "engines": ", ".join(item.engines) or words.MISSING,
-        "trials": item.trials,
-        "links": ", ".join(item.links) or words.MISSING,
-        "claimed": _protocols(", ".join(item.claimed)) or words.MISSING,
-        "seen": _protocols(", ".join(f"{n} {name}" for name, n in (item.seen or item.families).items()))
-        or words.MISSING,
-        "max_ip_bytes": words.MISSING if item.max_ip_bytes is None else f"{item.max_ip_bytes} B",
-        "stacks": list(item.stacks)[:5],
+        "trials": item.trials if item.are_valid else f"{item.trials} (none valid)",
+        "link": link.link if link else words.MISSING,
+        "claimed": _claimed(link),
+        "seen": _packets(seen or item.families),
+        "max_ip_bytes": _largest(link),
+        "stacks": list(link.stacks)[:5] if link else [],
     }
 
 
-def _protocols(text: str) -> str:
-    return text.replace("ipv4", "IPv4").replace("ipv6", "IPv6")
+def _every_link(item: PathEvidence, link: LinkEvidence) -> dict[str, Any]:
+    return {
+        "path": item.path,
+        "link": link.link,
+        "at": " ".join(part for part in (link.node, link.interface) if part),
+        "claimed": _claimed(link),
+        "seen": _packets(link.seen),
+        "outer": [f"{pair.replace(' > ', ' to ')}: {words.whole(number)}" for pair, number in _most(link.outer)],
+        "errors": ", ".join(f"{words.whole(number)} {error}" for error, number in link.errors.items()),
+        "max_ip_bytes": _largest(link),
+        "captured": words.whole(link.captured),
+        "not_captured": words.whole(link.not_captured) if link.not_captured else "",
+    }
+
+
+def _claimed(link: LinkEvidence | None) -> str:
+    return ", ".join(words.protocols(claimed) for claimed in link.claimed) if link and link.claimed else words.MISSING
+
+
+def _largest(link: LinkEvidence | None) -> str:
+    return words.MISSING if link is None or link.max_ip_bytes is None else f"{link.max_ip_bytes} B"
+
+
+def _packets(counts: dict[str, int]) -> str:
+    """Packets by their headers, the most frequent first."""
+    text = ", ".join(f"{words.whole(number)} {words.protocols(name)}" for name, number in _most(counts))
+    return text or words.MISSING
+
+
+def _most(counts: dict[str, int], shown: int = 6) -> list[tuple[str, int]]:
+    ordered = sorted(counts.items(), key=lambda item: -item[1])
+    return ordered[:shown] if len(ordered) > shown else ordered

@@ -13,6 +13,14 @@
     published       source, what, published, unit, ours, ours_low, ours_high, note
     paper_tables    name, title, note, columns (heading, unit, role, is_compared), rows, ours: tables of the paper in
                     its own columns and units, each row a list of numbers
+    paths           one object a path: name, mechanism, family, nodes, options, engines, baseline (whether it is),
+                    aa_of, client, client_seen, server (addresses), headers (where there are most, outermost first),
+                    links (link, near, far, headers), tunnels (node, device, local, mtu_bytes: list), install_ns: list
+    evidence        one object a path: path, trials, are_valid (false: no trial is, and these are all), middle (the link
+                    that tells most), families, links (link, node, interface, claimed, seen, outer, errors, captured,
+                    not_captured, max_ip_bytes, stacks), packets (links, layers, payload_bytes), tunnels (node, device,
+                    trials, encapsulated, decapsulated, slow_encapsulated, slow_decapsulated, slow and drops by reason,
+                    each as packets and bytes)
     trials          planned, total, ok, invalid, failed, reasons (status, reason, count, paths, workloads, keys)
     remarks         sentences
 
@@ -31,6 +39,8 @@ from typing import Any
 from ..model.finding import FINDINGS_SCHEMA, Analysis, Finding
 from ..store import Run
 from . import validity, words
+from .evidence import PathEvidence
+from .path_facts import PathFacts, path_facts
 
 FINDING_KEYS = tuple(field.name for field in fields(Finding))
 
@@ -43,6 +53,7 @@ def render(run: Run, analysis: Analysis) -> str:
 def document(run: Run, analysis: Analysis) -> dict[str, Any]:
     """The object itself."""
     manifest, experiment = run.manifest, run.manifest.experiment
+    paths = path_facts(run)
     return {
         "schema": FINDINGS_SCHEMA,
         "experiment": experiment.name,
@@ -61,6 +72,8 @@ def document(run: Run, analysis: Analysis) -> dict[str, Any]:
         "claims": [_plain(asdict(claim)) for claim in analysis.claims],
         "published": [_plain(asdict(item)) for item in analysis.published],
         "paper_tables": [_plain_table(asdict(table)) for table in analysis.tables],
+        "paths": [_path(facts, experiment.baseline) for facts in paths],
+        "evidence": [_evidence(facts.evidence) for facts in paths],
         "trials": _trials(validity.trials(run)),
         "remarks": list(analysis.remarks),
     }
@@ -72,6 +85,40 @@ def _trials(trials: validity.Trials) -> dict[str, Any]:
         {"reason" if key == "text" else key: value for key, value in reason.items()} for reason in counts["reasons"]
     ]
     return counts
+
+
+def _path(facts: PathFacts, baseline: str) -> dict[str, Any]:
+    path, way = facts.path, facts.way
+    ends = None if way is None else way.network.ends
+    return {
+        "name": path.name,
+        "mechanism": path.mechanism,
+        "family": path.family,
+        "nodes": list(path.nodes),
+        "options": path.options,
+        "engines": facts.engines,
+        "baseline": path.name == baseline,
+        "aa_of": path.aa_of,
+        "client": None if ends is None else str(ends.client),
+        "client_seen": None if ends is None else str(ends.client_seen),
+        "server": None if ends is None else str(ends.server),
+        "headers": None if way is None else list(way.deepest.headers),
+        "links": [
+            {"link": link.name, "near": near, "far": far, "headers": list(stretch.headers)}
+            for stretch in (way.stretches if way is not None else ())
+            for link, near, far in zip(stretch.links, stretch.nodes, stretch.nodes[1:], strict=False)
+        ],
+        "tunnels": [asdict(tunnel) for tunnel in facts.tunnels],
+        "install_ns": facts.install_ns,
+    }
+
+
+def _evidence(evidence: PathEvidence) -> dict[str, Any]:
+    data = asdict(evidence)
+    del data["mechanism"], data["engines"]
+    data["middle"] = None if evidence.middle is None else evidence.middle.link
+    data["packets"] = [{"links": packet["links"], **packet["stack"]} for packet in data["packets"]]
+    return data
 
 
 def _plain_table(data: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,8 @@ import unicodedata
 
 from ..model.finding import Analysis
 from ..store import Run
-from . import facts, tables, validity
+from . import facts, path_tables, tables, validity
+from .path_facts import path_facts
 
 LONG = 40
 """Rows that fit on a page at this size; longer tables are split over pages."""
@@ -59,7 +60,7 @@ _ESCAPES = {
 _LATIN = 0x17F
 """Last letter of Latin Extended-A: what T1 fonts have."""
 
-_PROSE = {"claim", "reason", "note", "what", "source"}
+_PROSE = {"claim", "reason", "note", "what", "source", "dropped by reason", "to the slow path by reason"}
 """Columns whose cells may be sentences."""
 
 
@@ -75,10 +76,14 @@ def render(run: Run, analysis: Analysis) -> str:
         r"%   \usepackage{textcomp, array, booktabs, longtable}",
         *(f"% Note: {_comment(warning)}" for warning in facts.warnings(run, trials)),
     ]
-    made = tables.all_tables(analysis, trials, experiment.statistics.confidence)
-    parts = [_table(table, index + 1) for index, table in enumerate(made)]
-    if not made:
-        parts = ["% No table: nothing was compared."]
+    paths = path_facts(run)
+    made = [
+        *tables.all_tables(analysis, trials, experiment.statistics.confidence),
+        path_tables.paths_table(paths, addresses=False),
+        path_tables.tunnels_table(paths),
+        path_tables.programs_table(analysis),
+    ]
+    parts = [_table(table, index) for index, table in enumerate((t for t in made if t is not None), start=1)]
     return "\n\n".join(["\n".join(head), *parts]) + "\n"
 
 

@@ -6,7 +6,8 @@ import re
 
 from ..model.finding import Analysis
 from ..store import Run
-from . import answers, facts, tables, validity, words
+from . import answers, facts, path_tables, tables, validity, words
+from .path_facts import path_facts
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
 
@@ -24,7 +25,10 @@ def render(run: Run, analysis: Analysis) -> str:
     said = answers.answers(analysis, confidence=statistics.confidence, margin=statistics.margin)
     if said:
         parts.append("\n".join(f"- {escape(answer.text)}" for answer in said))
-    for table in tables.all_tables(analysis, trials, statistics.confidence):
+    paths = path_facts(run)
+    about = [path_tables.paths_table(paths), path_tables.tunnels_table(paths), path_tables.programs_table(analysis)]
+    made = tables.all_tables(analysis, trials, statistics.confidence)
+    for table in [*made, *(table for table in about if table is not None)]:
         parts += [f"## {escape(table.title)}", _table(table)]
     if analysis.remarks:
         parts += ["## Remarks", "\n".join(f"- {escape(remark)}" for remark in analysis.remarks)]

@@ -13,6 +13,9 @@ from ..model.workload import Scalar
 from ..model.workloads import WORKLOADS
 from . import words
 
+PROGRAM_METRICS = ("bpf_encapsulate", "bpf_decapsulate")
+"""Of paths that the `ebpf` engine carries only: where the baseline is native there is nothing to compare with."""
+
 Tone = Literal["better", "worse", "changed", "same", "open"]
 """What a verdict means for the user: `changed` where neither direction is better, `open` where nothing could be
 concluded."""

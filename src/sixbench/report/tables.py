@@ -103,7 +103,7 @@ def finding_tables(findings: Iterable[Finding], confidence: float) -> list[Table
                 Column(name=f"theory{change_unit}", align="right"),
                 Column(name="invalid", align="right"),
             ]
-            found.append(_without_empty(Table(title=title(group), columns=columns, rows=made.rows)))
+            found.append(without_empty(Table(title=title(group), columns=columns, rows=made.rows)))
     return found
 
 
@@ -150,7 +150,7 @@ def published_table(published: list[PublishedComparison], confidence: float) -> 
         Column(name="source"),
         Column(name="note"),
     ]
-    return _without_empty(Table(title="Published values beside ours", columns=columns, rows=made))
+    return without_empty(Table(title="Published values beside ours", columns=columns, rows=made))
 
 
 def paper_table(table: ComparedTable, *, paired: bool = False) -> Table:
@@ -231,7 +231,7 @@ def all_tables(analysis: Analysis, trials: Trials, confidence: float) -> list[Ta
         found.append(claims_table(analysis.claims))
     if analysis.published:
         found.append(published_table(analysis.published, confidence))
-    found += [paper_table(table) for table in analysis.tables]
+    found += [paper_table(table, paired=True) for table in analysis.tables]
     if trials.reasons:
         found.append(reasons_table(trials))
     return found
@@ -268,7 +268,7 @@ def _range(low: float | None, high: float | None, unit: str) -> str:
     return f"{words.number(low / divisor)} to {words.number(high / divisor)} {name}"
 
 
-def _without_empty(table: Table) -> Table:
+def without_empty(table: Table) -> Table:
     """The table without columns that say nothing in any row."""
     kept = [
         index for index in range(len(table.columns)) if any(row[index] not in ("", words.MISSING) for row in table.rows)

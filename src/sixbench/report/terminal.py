@@ -13,7 +13,8 @@ from rich.text import Text
 
 from ..model.finding import Analysis, ClaimResult, ComparedTable, Finding, PublishedComparison
 from ..store import Run
-from . import answers, facts, rows, tables, validity, words
+from . import answers, facts, path_tables, rows, tables, validity, words
+from .path_facts import path_facts
 
 MOST_ROWS = 60
 """Findings that a screenful or two can hold; of more, those of primary metrics come first."""
@@ -89,6 +90,7 @@ def _write(console: Console, run: Run, analysis: Analysis, *, everything: bool) 
         )
     for remark in analysis.remarks:
         _paragraph(console, f"Note: {remark}", "")
+    _tunnels(console, run, analysis)
     _reasons(console, trials)
     _claims(console, analysis.claims)
     _published(console, analysis.published)
@@ -226,6 +228,26 @@ class _Layout:
         return table
 
 
+def _tunnels(console: Console, run: Run, analysis: Analysis) -> None:
+    """What each tunnel carried, both ends together, and below it what was dropped and why."""
+    made = path_tables.tunnels_summary(path_facts(run), analysis)
+    if made is None:
+        return
+    console.print()
+    _paragraph(console, f"{made.table.title}: packets in (encapsulated) and out, both ends, all valid trials", "bold")
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
+    for column in made.table.columns:
+        # The headers of packets are the one thing that may take two lines.
+        table.add_column(column.name, justify=column.align, no_wrap=column.name != path_tables.HEADERS, overflow="fold")
+    for row in made.table.rows:
+        table.add_row(*(Text(words.one_line(cell)) for cell in row))
+    console.print(table)
+    for remark in made.remarks:
+        _paragraph(console, remark, "yellow", indent="  ")
+    if made.note:
+        _paragraph(console, made.note, "dim")
+
+
 def _claims(console: Console, claims: list[ClaimResult]) -> None:
     """The paper's claims: the verdict, and beside it what was claimed, where, and why the verdict."""
     if not claims:
@@ -260,17 +282,21 @@ def _published(console: Console, published: list[PublishedComparison]) -> None:
 
 
 def _in_own_columns(console: Console, compared: ComparedTable) -> None:
-    """A paper's table, ours in the line below each of its own."""
+    """A paper's table, ours in the line below each of its own; headings are longer than what is under them."""
     made = tables.paper_table(compared, paired=True)
     console.print()
     _paragraph(console, words.one_line(made.title), "bold")
     if compared.note:
         _paragraph(console, compared.note, "")
+    for number, column in enumerate(made.columns[1:], start=1):
+        _paragraph(console, f"[{number}] {column.name}", "dim", indent="  ")
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
-    for column in made.columns:
-        table.add_column(words.one_line(column.name), justify=column.align, vertical="bottom", overflow="fold")
+    table.add_column("")
+    for number, column in enumerate(made.columns[1:], start=1):
+        table.add_column(f"[{number}]", justify=column.align, overflow="fold")
     for row in made.rows:
-        table.add_row(*(Text(cell, style="" if row[0] == "paper" else "cyan") for cell in row))
+        if row[0] == "paper" or any(cell not in ("", words.MISSING) for cell in row[1:]):
+            table.add_row(*(Text(cell, style="" if row[0] == "paper" else "cyan") for cell in row))
     console.print(table)
 
 

@@ -10,13 +10,14 @@ from ..model.trial import Status
 from ..store import Run
 from . import rows, words
 
-_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_NUMBER = re.compile(r"(?<![\w.:-])-?\d+(?:\.\d+)?(?![\d.:]*[.:]\d)")
+"""A number that stands by itself: none that is part of a name or an address."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reason:
     """Why trials are not `ok`: reasons that differ in their numbers only count as one, and the first of them is
-    `text`."""
+    `text`. `count` is of trials."""
 
     status: Status
     text: str
@@ -78,13 +79,14 @@ def trials(run: Run) -> Trials:
         for text in trial.reasons or ["no reason was recorded"]:
             alike = (trial.status, _NUMBER.sub("#", text))
             known = found.get(alike)
+            keys = _with(known.keys if known else [], trial.key)
             found[alike] = Reason(
                 status=trial.status,
                 text=known.text if known else text,
-                count=(known.count if known else 0) + 1,
+                count=len(keys),
                 paths=_with(known.paths if known else [], trial.path),
                 workloads=_with(known.workloads if known else [], trial.workload),
-                keys=_with(known.keys if known else [], trial.key),
+                keys=keys,
             )
     return Trials(
         planned=experiment.blocks.minimum * len(experiment.combinations) * len(experiment.paths),

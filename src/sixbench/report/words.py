@@ -32,6 +32,23 @@ _TIMES = ("rtt", "transaction_", "connect_", "one_way_delay_", "ipdv_", "pdv_", 
 _PACKET_SIZES = {"mtu", "mss", "datagram", "payload", "frame"}
 """Sizes that are packets', which nobody counts in KiB."""
 
+_PROTOCOLS = {
+    "ethernet": "Ethernet",
+    "vlan": "VLAN",
+    "arp": "ARP",
+    "ipv4": "IPv4",
+    "ipv6": "IPv6",
+    "tcp": "TCP",
+    "udp": "UDP",
+    "icmp": "ICMP",
+    "icmpv6": "ICMPv6",
+    "gre": "GRE",
+    "gre-key": "GRE key",
+    "vxlan": "VXLAN",
+}
+_TELLING = ("ipv4", "ipv6", "gre", "vxlan")
+"""The headers by which stacks are named, as evidence names them."""
+
 _TITLES = {
     "tcp-stream": "TCP bulk transfer",
     "udp-stream": "UDP stream",
@@ -160,6 +177,36 @@ def better(name: str) -> str:
 def workload_title(kind: str) -> str:
     """A workload's name for headings."""
     return _TITLES.get(kind, kind)
+
+
+def protocol(kind: str) -> str:
+    """A header's name as its RFC writes it: `IPv6` for `ipv6`."""
+    return _PROTOCOLS.get(kind, kind)
+
+
+def protocols(text: str) -> str:
+    """A stack as evidence has it, with the names that the RFCs write: `IPv6 in IPv4`."""
+    return " ".join(_PROTOCOLS.get(word, word) for word in text.split(" "))
+
+
+def stack(headers: Iterable[str]) -> str:
+    """Headers, outermost first, by those that tell stacks apart: `IPv6 in IPv4`."""
+    return " in ".join(_PROTOCOLS[kind] for kind in reversed(list(headers)) if kind in _TELLING)
+
+
+def whole(value: int) -> str:
+    """A count with its digits in groups: `1 234 567`, with no-break spaces."""
+    return f"{value:,}".replace(",", "\u00a0")
+
+
+def share(part: int, total: int) -> str:
+    """A part of a whole in percent, which is only `0 %` or `100 %` where it is exactly that."""
+    if not total:
+        return MISSING
+    percent = 100 * part / total
+    if 0 < percent < 0.01:
+        return "<0.01 %"
+    return ">99.99 %" if 99.99 < percent < 100 else f"{number(percent, 3) if part < total else 100} %"
 
 
 def count(number_of: int, one: str, many: str | None = None) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ..agent import Agent
 from ..lab.engines import ENGINES
+from ..lab.engines.kernel import refusal
 from ..mechanisms import MECHANISMS, install
 from ..model.errors import AgentError, CapabilityError
 from ..model.experiment import Experiment
@@ -59,11 +60,12 @@ def why_not(probe: Agent, tunnel: Tunnel, engine: str) -> str | None:
         if script.ip:
             done = probe.call("exec", argv=["ip", "-batch", "-"], stdin="\n".join(script.ip) + "\n")
             if done["exit"] != 0:
-                return " ".join(str(done["stderr"]).split()) or f"ip ended with {done['exit']}"
+                return refusal(str(done["stderr"]), script.ip) or f"ip ended with {done['exit']}"
     except AgentError as error:
-        return str(error)
+        return str(error).removeprefix(f"{probe.name}: ")
     finally:
         with contextlib.suppress(AgentError):
             probe.call("tunnel-remove", device=trial.device)
-        probe.call("exec", argv=["ip", "link", "delete", trial.device])
+        with contextlib.suppress(AgentError):
+            probe.call("exec", argv=["ip", "link", "delete", trial.device])
     return None

@@ -3,6 +3,7 @@ passed, and counters of the tunnels' ends."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +27,10 @@ STACK_LAYERS = (*IP_LAYERS, "gre", "vxlan")
 LINK_ICMPV6_TYPES = frozenset({*range(130, 138), 143})
 """Multicast listener discovery (RFC 2710, RFC 3810), neighbour discovery (RFC 4861 section 4). The kernel sends them
 when its timers say so: for a neighbour of an earlier trial in the midst of a later one."""
+
+LEFTOVER_PACKETS = 8
+"""So many TCP segments without data may be an earlier trial's, of another path in the same network: the last ones of a
+connection, sent again after the retransmission timeout of 200 ms because they were lost (RFC 9293 section 3.6)."""
 
 IGMP = 2
 
@@ -128,6 +133,7 @@ def _segment(view: Viewpoint, capture: Mapping[str, Any], invalid: list[str], *,
     """What was seen on a link; what is wrong with it is added to `invalid`."""
     packets = capture.get("packets") or []
     stacks: dict[str, int] = {}
+    leftovers: dict[str, int] = {}
     errors: dict[str, int] = {}
     outer: dict[str, int] = {}
     largest = 0
@@ -144,11 +150,16 @@ def _segment(view: Viewpoint, capture: Mapping[str, Any], invalid: list[str], *,
         stack = " in ".join(layer["kind"] for layer in reversed(layers))
         if _is_later_fragment(packet["layers"]) and f"{claimed} in ".endswith(f" {stack} in "):
             stack = f"fragment of {claimed}"
+        if stack not in (claimed, f"fragment of {claimed}") and _is_bare_segment(packet["layers"]):
+            leftovers[stack] = leftovers.get(stack, 0) + 1
+            continue
         stacks[stack] = stacks.get(stack, 0) + 1
         largest = max(largest, int(layers[0].get("total_bytes") or 0))
         if layers[0].get("source"):
             pair = f"{layers[0]['source']} > {layers[0].get('destination')}"
             outer[pair] = outer.get(pair, 0) + 1
+    if sum(leftovers.values()) > LEFTOVER_PACKETS:
+        stacks, leftovers = dict(Counter(stacks) + Counter(leftovers)), {}
     if not stacks and is_reached:
         invalid.append(f"no packet of the trial was seen {place}")
     for stack, count in stacks.items():
@@ -166,6 +177,7 @@ def _segment(view: Viewpoint, capture: Mapping[str, Any], invalid: list[str], *,
         "stacks": stacks,
         "outer": outer,
         "errors": errors,
+        "leftovers": leftovers,
         "captured_packets": len(packets),
         "capture_dropped": capture.get("dropped"),
         "max_ip_bytes": largest or None,
@@ -195,6 +207,10 @@ def _error(layers: list[Mapping[str, Any]]) -> str | None:
 
 def _is_later_fragment(layers: list[Mapping[str, Any]]) -> bool:
     return bool(layers) and layers[-1]["kind"] == "fragment-data"
+
+
+def _is_bare_segment(layers: list[Mapping[str, Any]]) -> bool:
+    return bool(layers) and layers[-1]["kind"] == "tcp" and layers[-1].get("payload_bytes") == 0
 
 
 def link_traffic(view: Viewpoint, before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[int, int] | None:

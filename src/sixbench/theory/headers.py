@@ -23,6 +23,7 @@ IPV6 = Header(
 TCP = Header(name="TCP", size_bytes=20, reference="RFC 9293 section 3.1")
 UDP = Header(name="UDP", size_bytes=8, reference="RFC 768")
 GRE = Header(name="GRE", size_bytes=4, reference="RFC 2784 section 2.1")
+GRE_KEY = Header(name="GRE key", size_bytes=4, reference="RFC 2890 section 2.1")
 VXLAN = Header(name="VXLAN", size_bytes=8, reference="RFC 7348 section 5")
 ICMP = Header(name="ICMP", size_bytes=8, reference="RFC 792 and RFC 4443 section 4.1: echo")
 

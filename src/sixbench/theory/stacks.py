@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..mechanisms import MECHANISMS, install
 from ..model.path import Path
 from ..model.topology import Topology
-from .headers import ETHERNET, GRE, IPV4, IPV6, UDP, VXLAN, Header
+from .headers import ETHERNET, GRE, GRE_KEY, IPV4, IPV6, UDP, VXLAN, Header
 
 Stack = tuple[Header, ...]
 """Network headers, outermost first: `(IPV4,)` for native IPv4, `(IPV4, IPV6)` for IPv6 in IPv4."""
@@ -47,6 +47,7 @@ HEADERS: Mapping[str, Header] = {
     "ipv4": IPV4,
     "ipv6": IPV6,
     "gre": GRE,
+    "gre-key": GRE_KEY,
     "udp": UDP,
     "vxlan": VXLAN,
     "ethernet": ETHERNET,

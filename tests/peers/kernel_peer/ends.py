@@ -99,20 +99,7 @@ PAIRS = [("kernel", "kernel"), ("kernel", "ours"), ("ours", "kernel")]
 CONTROLS = ("6in4", "4in6")
 """The tunnels that are tried without any engine of ours: that the tests themselves are right."""
 
-_FRAGMENTS = (
-    "our tunnels over IPv6 fragment the outer packet where RFC 2473 sections 7.1 (IPv6 over 1280 bytes) and 7.2 "
-    "(DF set) ask for an error to the sender"
-)
-
-KNOWN_FAILURES = {
-    "test_a_narrower_link_on_the_way_narrows_the_tunnel?4in6-ours-kernel?": (_FRAGMENTS, True),
-    "test_a_narrower_link_on_the_way_narrows_the_tunnel?6in6-ours-kernel?": (_FRAGMENTS, True),
-    "test_a_narrower_link_on_the_way_narrows_the_tunnel?gre6-ours-kernel?": (_FRAGMENTS, True),
-    "test_echoes_pass_both_ways_and_the_counters_are_clean?6in6-*ours*": (
-        "packets of ours that wait for the carrier's neighbour go out with the tunnel's MAC as destination",
-        False,
-    ),
-}
+KNOWN_FAILURES: dict[str, tuple[str, bool]] = {}
 """What fails, by patterns of test names: why, and whether always, so that it is an error if it passes."""
 
 

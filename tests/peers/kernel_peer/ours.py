@@ -80,12 +80,14 @@ class OurEnd:
 
     def counters(self, device: str) -> dict[str, int]:
         tunnel = self._agent.call("tunnel-counters", device=device)["tunnels"][device]
-        # Multicast of the node itself (listener reports, router solicitations) has no mapping in some mechanisms.
-        reasons = {reason: count for reason, count in tunnel["drops"].items() if reason != "no-mapping"}
+        # Multicast of the node itself (listener reports, router solicitations) has no mapping in some mechanisms,
+        # and may come before the other end has its tunnel.
+        own = ("no-mapping", "carrier-unreachable")
+        reasons = {reason: count for reason, count in tunnel["drops"].items() if reason not in own}
         drops = {f"dropped_{reason}": count["packets"] for reason, count in reasons.items()}
         return {
-            "rx_packets": tunnel["decapsulated"]["packets"],
-            "tx_packets": tunnel["encapsulated"]["packets"],
+            "rx_packets": tunnel["decapsulated"]["packets"] + tunnel["slow_decapsulated"]["packets"],
+            "tx_packets": tunnel["encapsulated"]["packets"] + tunnel["slow_encapsulated"]["packets"],
         } | drops
 
     def close(self) -> None:

@@ -102,7 +102,6 @@ fn hosts_of_isatap_ask_their_router() {
 }
 
 #[test]
-#[ignore = "the fast path loses packets whose inner destination is multicast, but those of 6over4"]
 fn hosts_of_isatap_find_their_router() {
     let Some((mut host, _router)) = isatap() else { return };
     // With the next hop known, it is the fast path's.

@@ -9,8 +9,8 @@
 
 mod carrier;
 mod counting;
-mod errors;
-mod offload;
+pub mod icmp;
+pub mod offload;
 mod on_link;
 mod receive;
 pub mod rules;

@@ -7,6 +7,7 @@ use sixbench_wire::checksum;
 use super::rules::Inner;
 use crate::sys::VIRTUAL_HEADER_BYTES;
 
+/// An Ethernet header.
 pub const ETHERNET_BYTES: usize = 14;
 
 /// Before the packet: a virtual header and an Ethernet header.
@@ -25,6 +26,7 @@ const GSO_ECN: u8 = 0x80;
 const CWR: u8 = 0x80;
 
 /// A frame that came out of the device's far end, with the checksum that was left to the device.
+#[allow(missing_docs)]
 pub struct Frame<'a> {
     pub ethernet_destination: [u8; 6],
     pub ethertype: [u8; 2],

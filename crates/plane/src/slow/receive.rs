@@ -10,7 +10,7 @@ use super::counting::{ThreadCounts, lock};
 use super::offload::{ETHERNET_BYTES, FrameHead, virtual_header};
 use super::on_link::OnLink;
 use super::rules::{self, Inner, Reason};
-use super::{BATCH, BUFFER_BYTES, Rivals, carrier, errors, wait};
+use super::{BATCH, BUFFER_BYTES, Rivals, carrier, icmp, wait};
 use crate::abi::{self, Address, Tunnel};
 use crate::sys::{self, FarSocket, Message, ReceiveBatch, Received, SendBatch, VIRTUAL_HEADER_BYTES};
 
@@ -174,7 +174,7 @@ impl Receiver {
         };
         if let Some((packet, inner)) = rules::quoted(&self.tunnel, &buffer[..error.length]).filter(|_| is_unreachable) {
             let mut counts = lock(&self.counts);
-            let _ = errors::unreachable(packet, &inner); // The packet is lost, whoever hears of it.
+            let _ = icmp::send(&icmp::unreachable(packet, &inner), &inner); // The packet is lost, whoever hears of it.
             counts.lose("carrier-unreachable", packet.len());
         }
         true

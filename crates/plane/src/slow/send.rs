@@ -9,7 +9,7 @@ use socket2::Socket;
 use super::counting::{ThreadCounts, lock};
 use super::offload::{Frame, complete};
 use super::rules::{self, Inner, Outer, Reason};
-use super::{BATCH, BUFFER_BYTES, carrier, errors, wait};
+use super::{BATCH, BUFFER_BYTES, carrier, icmp, wait};
 use crate::abi::Tunnel;
 use crate::sys::{self, Destination, FarSocket, Message, ReceiveBatch, SendBatch};
 
@@ -125,7 +125,7 @@ impl Sender {
         }
         let path_bytes = sys::path_mtu_bytes(packet.destination.address).map_err(|_| "no-route")?;
         let tunnel_bytes = path_bytes.saturating_sub(self.tunnel.overhead_bytes);
-        errors::too_big(packet.packet, inner, tunnel_bytes).map_err(|_| "no-route")?;
+        icmp::send(&icmp::too_big(packet.packet, inner, tunnel_bytes), inner).map_err(|_| "no-route")?;
         Err("outer-too-big")
     }
 }

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from hashlib import sha256
+
 from ...model.network import Tunnel
 from .engine import TunnelScript
 
@@ -9,9 +12,19 @@ VXLAN_PORT = 4789
 """RFC 7348 section 5."""
 DEFAULT_VNI = 1
 
+OPTIONS = {
+    "sit": "CONFIG_IPV6_SIT",
+    "ip6tnl": "CONFIG_IPV6_TUNNEL",
+    "gre": "CONFIG_NET_IPGRE",
+    "ip6gre": "CONFIG_IPV6_GRE",
+    "vxlan": "CONFIG_VXLAN",
+}
+"""What a kernel is built with to have a kind of device, in it or as a module."""
+
 
 def make(tunnel: Tunnel) -> TunnelScript:
-    """A device of the kernel's. ECN passes through it (RFC 6040) and cannot be kept from doing so."""
+    """A device of the kernel's. ECN passes through it (RFC 6040) and cannot be kept from doing so. In sit, outer
+    packets that may be fragmented have the inner one's TTL: ip(8) takes no other then."""
     match tunnel.payload:
         case "ethernet":
             lines = [_vxlan(tunnel)]
@@ -24,10 +37,22 @@ def make(tunnel: Tunnel) -> TunnelScript:
     return TunnelScript(ip=(*lines, f"link set {tunnel.device} mtu {tunnel.mtu_bytes} up"))
 
 
+def refusal(stderr: str, lines: Sequence[str]) -> str:
+    """What `ip -batch` said, in words; `lines` are what it was given, of which the first makes the device."""
+    said = " ".join(stderr.partition("Command failed")[0].split())
+    if "Unknown device type" in said or "Operation not supported" in said:
+        _, _, kind = lines[0].partition(" type ")
+        kind = kind.split()[0] if kind else ""
+        if kind in OPTIONS:
+            return f"this kernel has no {kind} devices, or may not load their module ({OPTIONS[kind]})"
+    return said
+
+
 def _sit(tunnel: Tunnel) -> list[str]:
     mapping = tunnel.mapping
     add = f"link add {tunnel.device} type sit local {tunnel.local}"
-    rest = f"{_ttl(tunnel)} {_tos(tunnel)} {_pmtu(tunnel)}"
+    ttl = _ttl(tunnel) if tunnel.pmtu == "dynamic" else "ttl inherit"
+    rest = f"{ttl} {_tos(tunnel)} {_pmtu(tunnel)}"
     match mapping["kind"]:
         case "fixed":
             return [f"{add} remote {mapping['remote']} {rest}"]
@@ -76,8 +101,8 @@ def _vxlan(tunnel: Tunnel) -> str:
 
 
 def _mac(tunnel: Tunnel) -> str:
-    """Locally administered and predictable: from the end of the outer address."""
-    octets = tunnel.local.packed[-4:]
+    """Locally administered and predictable: from the outer address, all of it, since IPv6 ones may end alike."""
+    octets = sha256(tunnel.local.packed).digest()[:4]
     return "02:05:" + ":".join(f"{octet:02x}" for octet in octets)
 
 

@@ -73,11 +73,14 @@ class Measured:
 
 
 def measured(analysis: Analysis) -> list[Measured]:
-    """Every workload's headline metrics, in order; all metrics of a workload whose headline ones were not measured."""
+    """Every workload's headline metrics, in order, and what its BPF programs took; all metrics of a workload whose
+    headline ones were not measured."""
     found = []
     for workload, of_workload in rows.by_workload(analysis.estimates).items():
         known = WORKLOADS[workload].headline if workload in WORKLOADS else ()
         shown = [estimate for estimate in of_workload if estimate.metric in known] or of_workload
+        if shown is not of_workload:
+            shown += [estimate for estimate in of_workload if estimate.metric in rows.PROGRAM_METRICS]
         varying = rows.varying(of_workload)
         main = main_factor(of_workload, varying)
         others = [column for column in varying if column != main]

@@ -43,11 +43,7 @@ def drawings(context: Context, items: Sequence[Measured]) -> list[Drawing]:
             Drawing(
                 name=f"{workload}-values{f'-{number}' if len(pages) > 1 else ''}",
                 title=title + suffix,
-                caption=(
-                    f"Left: means of valid trials with their {context.confidence} confidence intervals, from zero. "
-                    f"Right: change against {context.experiment.baseline}, paired by block; the grey band is the "
-                    f"margin of ±{100 * context.margin:g} % within which paths count as equivalent."
-                ),
+                caption=_caption(context, page),
                 section="workload",
                 workload=workload,
                 rank=0 if number == 1 else number,
@@ -55,6 +51,21 @@ def drawings(context: Context, items: Sequence[Measured]) -> list[Drawing]:
             )
         )
     return found
+
+
+def _caption(context: Context, page: Sequence[Measured]) -> str:
+    text = f"means of valid trials with their {context.confidence} confidence intervals, from zero."
+    if not any(_is_compared(item) for item in page):
+        return text[:1].upper() + text[1:]
+    return (
+        f"Left: {text} Right: change against {context.experiment.baseline}, paired by block; the grey band is the "
+        f"margin of ±{100 * context.margin:g} % within which paths count as equivalent."
+    )
+
+
+def _is_compared(item: Measured) -> bool:
+    """Whether any path is: not where the baseline has no such value."""
+    return any(panel.findings for panel in item.panels)
 
 
 @dataclass
@@ -73,14 +84,16 @@ class _Dots:
                 len(self.items), 2, height_ratios=[0.5 + 0.19 * count for count in counts], width_ratios=[1, 1]
             )
             for index, item in enumerate(self.items):
-                left = figure.add_subplot(grid[index, 0])
-                right = figure.add_subplot(grid[index, 1], sharey=left)
-                self._metric(left, right, item, index)
+                if _is_compared(item):
+                    left = figure.add_subplot(grid[index, 0])
+                    self._metric(left, figure.add_subplot(grid[index, 1], sharey=left), item, index)
+                else:
+                    self._metric(figure.add_subplot(grid[index, :]), None, item, index)
             style.title(figure, self.title)
             style.legend(figure, self._handles())
             return Picture(figure=figure, tips=self.tips)
 
-    def _metric(self, left: Axes, right: Axes, item: Measured, index: int) -> None:
+    def _metric(self, left: Axes, right: Axes | None, item: Measured, index: int) -> None:
         """Rows of one metric: the paths of each combination, from the top down."""
         shown: list[tuple[str, Estimate, Finding | None]] = []
         for panel in item.panels:
@@ -100,7 +113,11 @@ class _Dots:
         top = max(tops, default=0.0) / divisor
         left.set_xlim(0, top * 1.06 if top > 0 else 1)
         left.locator_params(axis="x", nbins=6)
-        left.set_title(f"{words.metric_label(item.metric)} ({unit})")
+        title = f"{words.metric_label(item.metric)} ({unit})"
+        if right is None:
+            left.set_title(f"{title}, not compared: {self.context.experiment.baseline} has none")
+            return
+        left.set_title(title)
         right.tick_params(axis="y", labelleft=False, length=0)
         right.grid(axis="y", visible=False)
         self._changes(right, [finding for _, _, finding in shown], item.unit, index)
@@ -194,7 +211,9 @@ class _Dots:
         ]
         if any(estimate.theory is not None for estimate in estimates):
             handles.append(style.theory_handle())
-        return [*handles, style.margin_handle(self.context.margin)]
+        if any(_is_compared(item) for item in self.items):
+            handles.append(style.margin_handle(self.context.margin))
+        return handles
 
 
 def _percents(finding: Finding) -> tuple[float, float | None, float | None]:

@@ -1,22 +1,31 @@
-"""The headers of a captured packet of each path: headers to scale, the payload cut short."""
+"""The headers of a captured packet of each path, on every link of its way where they differ: headers to scale, the
+payload cut short."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 from matplotlib.patches import Polygon, Rectangle
 
 from ...store import Run
-from .. import evidence
-from ..evidence import PathEvidence, Stack
+from .. import words
+from ..evidence import OnLinks, PathEvidence, Stack, by_path
 from . import style
 from .data import Context
 from .drawing import Drawing, Picture
 
-_ROW_IN = 0.46
-_BAR_IN = 0.34
-_PAYLOAD_IN = 1.35
+MOST_ROWS = 34
+"""Stacks of a page."""
+
+_ROW_IN, _BAR_IN, _GAP_IN = 0.36, 0.31, 0.09
+"""Of a row, of the bar in it, and between paths."""
+_PAYLOAD_IN, _TOTAL_IN = 0.8, 0.5
 _UNKNOWN_BYTES = 20
 """Width of a header whose size the capture does not say."""
+_LEAST_SIZE = 5.0
+ETHERNET_BYTES = 14
+"""IEEE 802.3, without preamble and check sequence."""
 
 _COLOURS = {
     "Ethernet": "#e6e9ec",
@@ -30,90 +39,170 @@ _COLOURS = {
 _OTHER = "#e8d9ea"
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Group:
+    """The rows of one path."""
+
+    evidence: PathEvidence
+    rows: list[OnLinks]
+
+
 def drawings(context: Context, run: Run) -> list[Drawing]:
-    """One figure, if packets were captured."""
-    found = [(item, item.largest) for item in evidence.by_path(run) if item.largest is not None]
-    if not found:
-        return []
-    links = sorted({link for item, _ in found for link in item.links})
-    return [
-        Drawing(
-            name="headers",
-            title="Headers of the largest packet captured on each path",
-            caption=(
-                f"As seen on {', '.join(links) or 'the middle link'}, outermost header at the left, with sizes in "
-                "bytes. Headers are to scale, payloads are not."
-            ),
-            section="evidence",
-            rank=0,
-            draw=lambda: _draw(context, found),
+    """One figure, if packets were captured; several where there are many paths."""
+    groups = [_Group(evidence=item, rows=item.packets) for item in by_path(run) if item.packets]
+    pages: list[list[_Group]] = []
+    for group in groups:
+        if not pages or sum(len(one.rows) for one in (*pages[-1], group)) > MOST_ROWS:
+            pages.append([])
+        pages[-1].append(group)
+    found = []
+    for number, page in enumerate(pages, start=1):
+        suffix = f" ({number} of {len(pages)})" if len(pages) > 1 else ""
+        found.append(
+            Drawing(
+                name=f"headers{f'-{number}' if len(pages) > 1 else ''}",
+                title=f"Packets of each path, link by link{suffix}",
+                caption=_caption(context, page),
+                section="evidence",
+                rank=number - 1,
+                draw=lambda page=page, suffix=suffix: _draw(context, page, suffix),  # type: ignore[misc]
+            )
         )
-    ]
+    return found
 
 
-def _draw(context: Context, found: list[tuple[PathEvidence, Stack]]) -> Picture:
+def _caption(context: Context, groups: list[_Group]) -> str:
+    text = (
+        "The largest captured packet of one trial of each path, on the links of its way, outermost header at the left, "
+        "with sizes in bytes; at the right the whole frame. Headers are to scale, payloads are not."
+    )
+    mtus = [link.mtu_bytes for topology in context.experiment.topologies for link in topology.links]
+    largest = max(row.stack.total_bytes for group in groups for row in group.rows)
+    if mtus and largest > max(mtus) + ETHERNET_BYTES:
+        text += " Some are longer than any link's MTU: segmentation offload cuts them later."
+    return text
+
+
+def _draw(context: Context, groups: list[_Group], suffix: str) -> Picture:
     with style.house_style():
-        height_in = 0.55 + _ROW_IN * len(found)
+        rows = sum(len(group.rows) for group in groups)
+        height_in = 0.5 + _ROW_IN * rows + _GAP_IN * len(groups)
         figure = style.figure(height_in)
         figure.set_layout_engine("none")
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set_xlim(0, style.WIDTH_IN)
         axes.set_ylim(0, height_in)
         axes.set_axis_off()
-        left_in = 0.25 + 0.066 * max(len(item.path) for item, _ in found)
-        most = max(sum(_bytes(layer.bytes) for layer in stack.layers) for _, stack in found)
-        scale = (style.WIDTH_IN - left_in - _PAYLOAD_IN - 0.2) / max(1, most)
         axes.text(
             0.09,
             height_in - 0.2,
-            "Headers of the largest packet captured on each path",
+            f"Packets of each path, link by link{suffix}",
             fontsize=9.5,
             fontweight="bold",
             va="center",
         )
-        for index, (item, stack) in enumerate(found):
-            y_in = height_in - 0.5 - _BAR_IN / 2 - index * _ROW_IN
-            axes.text(left_in - 0.1, y_in, item.path, ha="right", va="center_baseline", fontsize=7.5)
-            colour = context.styles[item.path].colour if item.path in context.styles else style.MUTED
-            axes.add_patch(
-                Rectangle((left_in - 0.05, y_in - _BAR_IN / 2), 0.03, _BAR_IN, facecolor=colour, linewidth=0)
-            )
-            _stack(axes, stack, left_in, y_in, scale)
+        names_in = 0.2 + max(
+            max(0.066 * len(group.evidence.path), 0.053 * len(_carried_by(group.evidence))) for group in groups
+        )
+        links_in = 0.12 + 0.053 * max(len(_place(row.links)) for group in groups for row in group.rows)
+        most = max(_header_bytes(row.stack) for group in groups for row in group.rows)
+        right_in = style.WIDTH_IN - _PAYLOAD_IN - _TOTAL_IN
+        scale = (right_in - names_in - links_in) / max(1, most)
+        y_in = height_in - 0.42
+        for index, group in enumerate(groups):
+            if index:
+                axes.plot([0.09, style.WIDTH_IN - 0.09], [y_in, y_in], color=style.FAINT, linewidth=0.6)
+            y_in -= _GAP_IN / 2
+            _name(axes, context, group, names_in, y_in)
+            for row in group.rows:
+                y_in -= _ROW_IN
+                middle_in = y_in + _ROW_IN / 2
+                axes.text(
+                    names_in + 0.05, middle_in, _place(row.links), ha="left", va="center_baseline", fontsize=6,
+                    color=style.MUTED,
+                )  # fmt: skip
+                _stack(axes, row.stack, right_in, middle_in, scale)
+            y_in -= _GAP_IN / 2
         return Picture(figure=figure)
 
 
-def _stack(axes: Axes, stack: Stack, x_in: float, y_in: float, scale: float) -> None:
+def _name(axes: Axes, context: Context, group: _Group, right_in: float, top_in: float) -> None:
+    """The path, what carries it, and its colour along its rows."""
+    item = group.evidence
+    middle_in = top_in - _ROW_IN / 2
+    axes.text(right_in - 0.1, middle_in + 0.06, item.path, ha="right", va="center", fontsize=7.5)
+    axes.text(
+        right_in - 0.1, middle_in - 0.075, _carried_by(item), ha="right", va="center", fontsize=6, color=style.MUTED
+    )
+    colour = context.styles[item.path].colour if item.path in context.styles else style.MUTED
+    height = _ROW_IN * len(group.rows) - (_ROW_IN - _BAR_IN)
+    low = top_in - _ROW_IN * len(group.rows) + (_ROW_IN - _BAR_IN) / 2
+    axes.add_patch(Rectangle((right_in - 0.05, low), 0.03, height, facecolor=colour, linewidth=0))
+
+
+def _carried_by(item: PathEvidence) -> str:
+    return ", ".join([item.mechanism, *(engine for engine in item.engines if engine != "native")])
+
+
+def _place(links: tuple[str, ...]) -> str:
+    """The links, as far as there is room to name them."""
+    text = ", ".join(links)
+    if len(text) <= 19:
+        return text
+    more = f" + {len(links) - 1}" if len(links) > 1 else ""
+    return (links[0] if len(links[0]) + len(more) <= 19 else f"{links[0][: 18 - len(more)]}…") + more
+
+
+def _stack(axes: Axes, stack: Stack, right_in: float, y_in: float, scale: float) -> None:
+    """The headers, so that they end at `right_in`: what is inside stands under what it was inside of."""
     low = y_in - _BAR_IN / 2
+    x_in = right_in - _header_bytes(stack) * scale
     for layer in stack.layers:
         width = _bytes(layer.bytes) * scale
         colour = _COLOURS.get(layer.name, _OTHER)
         axes.add_patch(Rectangle((x_in, low), width, _BAR_IN, facecolor=colour, edgecolor=style.MUTED, linewidth=0.7))
-        size = min(7.0, 72 * (width - 0.04) / (0.62 * len(layer.name)))
-        if size >= 4:
-            text = f"{layer.name}\n{layer.bytes if layer.bytes is not None else '?'}"
-            axes.text(x_in + width / 2, y_in, text, ha="center", va="center", fontsize=size, linespacing=1.2)
+        _label(axes, layer.name, layer.bytes, x_in + width / 2, y_in, width)
         x_in += width
-    if stack.payload_bytes:
-        tear = 0.06
-        end = x_in + _PAYLOAD_IN - 0.1
+    payload_bytes = stack.payload_bytes
+    if payload_bytes:
+        tear = 0.05
+        end = right_in + _PAYLOAD_IN - 0.1
         corners = [
-            (x_in, low),
+            (right_in, low),
             (end, low),
             (end - tear, y_in - _BAR_IN / 6),
             (end + tear, y_in + _BAR_IN / 6),
             (end, low + _BAR_IN),
-            (x_in, low + _BAR_IN),
+            (right_in, low + _BAR_IN),
         ]
         axes.add_patch(Polygon(corners, closed=True, facecolor="white", edgecolor=style.MUTED, linewidth=0.7))
-        axes.text(
-            x_in + _PAYLOAD_IN / 2 - 0.05,
-            y_in,
-            f"payload\n{stack.payload_bytes}",
-            ha="center",
-            va="center",
-            fontsize=7,
-            linespacing=1.2,
-        )
+        text = f"payload\n{payload_bytes}"
+        axes.text((right_in + end) / 2, y_in, text, ha="center", va="center", fontsize=6.5, linespacing=1.15)
+    axes.text(
+        style.WIDTH_IN - 0.09,
+        y_in,
+        words.MISSING if payload_bytes is None else f"{stack.total_bytes} B",
+        ha="right",
+        va="center_baseline",
+        fontsize=6.5,
+    )
+
+
+def _label(axes: Axes, name: str, size_bytes: int | None, x_in: float, y_in: float, width_in: float) -> None:
+    """Name and bytes: one under the other, turned where there is no room for that, or nothing."""
+    size_text = "?" if size_bytes is None else str(size_bytes)
+    size = min(6.5, 72 * (width_in - 0.03) / (0.6 * max(len(name), len(size_text))))
+    if size >= _LEAST_SIZE:
+        axes.text(x_in, y_in, f"{name}\n{size_text}", ha="center", va="center", fontsize=size, linespacing=1.15)
+        return
+    text = f"{name} {size_text}"
+    size = min(6.0, 72 * (_BAR_IN - 0.03) / (0.63 * len(text)), 72 * width_in / 1.15)
+    if size >= 3.5:
+        axes.text(x_in, y_in, text, ha="center", va="center", fontsize=size, rotation=90)
+
+
+def _header_bytes(stack: Stack) -> int:
+    return sum(_bytes(layer.bytes) for layer in stack.layers)
 
 
 def _bytes(size: int | None) -> int:

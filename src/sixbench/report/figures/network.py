@@ -1,4 +1,4 @@
-"""The network: nodes and links as they were, and along them the way that each path takes."""
+"""The network: nodes and links as they were, and below them the way that each path takes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch
 from ...model.topology import Topology
 from ...store import Run
 from .. import words
-from . import style
+from ..path_facts import PathFacts, path_facts
+from . import strips, style
 from .data import Context
 from .drawing import Drawing, Picture
 from .layout import Cell, Layout, is_blocked, layout
+from .strips import Strip
 
 MOST_LABELS = 10
 """Links that are all labelled; of more, only those that are unlike most."""
@@ -27,7 +29,6 @@ At = Callable[[Cell], tuple[float, float]]
 """From a cell to a place on the page, in inches."""
 
 _ROW_IN = 1.15
-_TRACK_IN = 0.3
 _RADIUS_IN = 0.17
 
 
@@ -64,6 +65,7 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
         ends = tuple((link.name, link.ends[0].node, link.ends[1].node) for link in topology.links)
         shapes.setdefault((tuple(topology.nodes), ends), []).append(topology)
     found = []
+    paths = path_facts(run)
     for number, topologies in enumerate(list(shapes.values())[:MOST_DRAWINGS], start=1):
         shape = _Shape(topologies=topologies)
         if not shape.first.nodes:
@@ -72,20 +74,22 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
             Drawing(
                 name="network" if len(shapes) == 1 else f"network-{number}",
                 title="Network and paths" if len(shapes) == 1 else f"Network {number} of {len(shapes)} and paths",
-                caption=_caption(shape),
+                caption=_caption(shape, paths),
                 section="network",
                 rank=0 if number == 1 else number,
-                draw=lambda shape=shape: _draw(context, shape),  # type: ignore[misc]
+                draw=lambda shape=shape: _draw(context, shape, paths),  # type: ignore[misc]
             )
         )
     return found
 
 
-def _caption(shape: _Shape) -> str:
-    text = (
-        "Squares are hosts, circles routers. Below: each path from end host to end host; thick where a mechanism "
-        "carries it."
-    )
+def _caption(shape: _Shape, paths: Sequence[PathFacts]) -> str:
+    text = "Squares are hosts, circles routers. Below: each path from end host to end host, with what its packets are."
+    if any(facts.way is not None and facts.way.deepest.tunnels for facts in paths):
+        text += (
+            " A pipe is a tunnel, in the colour of the packets outside (blue: IPv4, orange: IPv6); at the small "
+            "squares at its ends nodes encapsulate what goes in and decapsulate what comes out."
+        )
     common = _common_label(shape)
     if common is not None:
         text += f" Links without a label: {', '.join(common.splitlines())}."
@@ -100,14 +104,23 @@ def _common_label(shape: _Shape) -> str | None:
     return Counter(labels).most_common(1)[0][0]
 
 
-def _draw(context: Context, shape: _Shape) -> Picture:
+def _draw(context: Context, shape: _Shape, paths: Sequence[PathFacts]) -> Picture:
     with style.house_style():
         places = layout(shape.first, context.experiment.between)
-        paths = list(context.experiment.paths) if places.straight else []
-        below_in = 0.2 + _TRACK_IN * len(paths) if paths else 0.15
-        left_in = 0.25 + (0.068 * max(len(path.name) for path in paths) if paths else 0.0)
+        labels_in = [
+            max(0.068 * len(facts.path.name), 0.055 * len(", ".join([facts.path.mechanism, *facts.engines])))
+            for facts in paths
+        ]
+        left_in = 0.25 + max(labels_in, default=0.0)
         width_in = style.WIDTH_IN
         step_in = (width_in - left_in - 0.5) / max(1, places.columns - 1)
+        radius_in = min(_RADIUS_IN, 0.3 * step_in)
+
+        def across(column: int) -> float:
+            return left_in + 0.2 + column * step_in if places.columns > 1 else width_in / 2
+
+        below = _strips(context, paths, places, across, (left_in + 0.2, width_in - 0.3))
+        below_in = 0.14 + sum(strip.height_in for strip in below)
         height_in = 1.25 + _ROW_IN * (places.rows - 1) + below_in
         figure = style.figure(height_in)
         figure.set_layout_engine("none")
@@ -118,16 +131,14 @@ def _draw(context: Context, shape: _Shape) -> Picture:
         axes.text(
             0.09,
             height_in - 0.2,
-            "Network and paths" if paths else "Network",
+            "Network and paths" if below else "Network",
             fontsize=9.5,
             fontweight="bold",
             va="center",
         )
-        radius_in = min(_RADIUS_IN, 0.3 * step_in)
 
         def at(cell: Cell) -> tuple[float, float]:
-            x_in = left_in + 0.2 + cell[0] * step_in if places.columns > 1 else width_in / 2
-            return x_in, height_in - 0.85 - cell[1] * _ROW_IN
+            return across(cell[0]), height_in - 0.85 - cell[1] * _ROW_IN
 
         common = _common_label(shape)
         labels = {link.name: shape.label(index) for index, link in enumerate(shape.first.links)}
@@ -135,9 +146,35 @@ def _draw(context: Context, shape: _Shape) -> Picture:
         _links(axes, places, shape.first, shown, at, step_in, radius_in)
         for name, node in shape.first.nodes.items():
             _node(axes, name, node.kind == "host", at(places.cells[name]), radius_in, step_in)
-        for index, path in enumerate(paths):
-            _track(axes, context, places, path.name, at, 0.2 + _TRACK_IN * (len(paths) - 1 - index), left_in)
+        top_in = below_in - 0.04
+        if places.straight and places.rows == 1 and any(not strip.names for strip in below):
+            strips.guides(axes, [at(places.cells[node])[0] for node in places.route], top_in + 0.1, 0.08)
+        for strip in below:
+            strip.draw(axes, top_in, left_in)
+            top_in -= strip.height_in
         return Picture(figure=figure)
+
+
+def _strips(
+    context: Context,
+    paths: Sequence[PathFacts],
+    places: Layout,
+    across: Callable[[int], float],
+    span_in: tuple[float, float],
+) -> list[Strip]:
+    """A strip a path: under the nodes of the network where its way is the row of the drawing, else with the nodes of
+    its own way side by side. None where there is no way between the hosts."""
+    row = {node: across(places.cells[node][0]) for node in places.route} if places.straight else {}
+    found = []
+    for facts in paths:
+        nodes = list(dict.fromkeys(facts.way.nodes)) if facts.way else list(places.route)
+        own = not row or nodes != list(row)
+        if own and facts.way is None:
+            continue
+        step_in = (span_in[1] - span_in[0]) / max(1, len(nodes) - 1)
+        spread = {node: span_in[0] + index * step_in for index, node in enumerate(nodes)}
+        found.append(Strip(facts=facts, look=context.styles[facts.path.name], places=spread if own else row, names=own))
+    return found
 
 
 def _links(
@@ -261,38 +298,6 @@ def _node(axes: Axes, name: str, is_host: bool, place: tuple[float, float], radi
         fontsize=7.5,
         zorder=3,
     )
-
-
-def _track(axes: Axes, context: Context, places: Layout, name: str, at: At, y_in: float, left_in: float) -> None:
-    """A path below the network: thin where packets go as they are, thick between the nodes of its mechanism."""
-    path, look = context.experiment.path(name), context.styles[name]
-    ends = [at(places.cells[node])[0] for node in (places.route[0], places.route[-1])]
-    axes.text(left_in, y_in, name, ha="right", va="center_baseline", fontsize=7.5)
-    axes.plot(
-        ends, [y_in, y_in], color=look.colour, linewidth=1.2, linestyle=look.line, solid_capstyle="butt", zorder=1
-    )
-    for end in ends:
-        axes.plot([end], [y_in], marker="o", markersize=3.5, color=look.colour, markerfacecolor=look.face, zorder=2)
-    on_route = [at(places.cells[node])[0] for node in path.nodes if node in places.route]
-    label = {"native4": "native IPv4", "native6": "native IPv6"}.get(path.mechanism, path.mechanism)
-    if len(on_route) >= 2:
-        axes.plot(
-            [min(on_route), max(on_route)],
-            [y_in, y_in],
-            color=look.colour,
-            linewidth=5,
-            solid_capstyle="butt",
-            zorder=2,
-        )
-    elif on_route:
-        axes.plot(on_route, [y_in], marker="D", markersize=6, color=look.colour, linestyle="none", zorder=2)
-    middle = sum(on_route) / len(on_route) if len(on_route) >= 2 else sum(ends) / 2
-    if path.engine and path.engine != "native":
-        label += f" ({path.engine})"
-    axes.text(
-        middle, y_in, label, ha="center", va="center_baseline", fontsize=7, color=look.colour, zorder=3,
-        bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.2},
-    )  # fmt: skip
 
 
 def _values(values: Sequence[float | None], column: str) -> str:

@@ -51,7 +51,7 @@ def drawings(context: Context, items: Sequence[Measured], primary: str | None) -
 
 
 def _caption(context: Context, item: Measured, panels: list[Panel]) -> str:
-    compared = any(_has_change(finding) for panel in panels for finding in panel.findings)
+    compared = _is_compared(context, panels)
     theory = any(estimate.theory is not None for panel in panels for estimate in panel.estimates)
     logarithmic = _is_logarithmic(item)
     text = f"Points are means of valid trials, bars their {context.confidence} confidence intervals over trials."
@@ -74,6 +74,13 @@ def _caption(context: Context, item: Measured, panels: list[Panel]) -> str:
 
 def _has_change(finding: Finding) -> bool:
     return words.finite(finding.ratio) is not None
+
+
+def _is_compared(context: Context, panels: Sequence[Panel]) -> bool:
+    """Whether anything is compared with the experiment's baseline: not where the baseline has no such value, such as
+    the run time of a tunnel's programs."""
+    baseline = context.experiment.baseline
+    return any(_has_change(f) and f.baseline == baseline for panel in panels for f in panel.findings)
 
 
 def _all_levels(item: Measured) -> list[float]:
@@ -102,7 +109,7 @@ class _Sweep:
             count = len(self.panels)
             columns = 1 if count == 1 else 2 if count in (2, 4) else 3
             panel_rows = math.ceil(count / columns)
-            compared = any(_has_change(f) for panel in self.panels for f in panel.findings)
+            compared = _is_compared(self.context, self.panels)
             top_in, bottom_in = (2.15, 1.25) if count == 1 else (1.75, 1.05)
             height_in = 0.75 + panel_rows * (top_in + (bottom_in if compared else 0) + 0.35)
             figure = style.figure(height_in)

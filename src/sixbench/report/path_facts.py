@@ -1,0 +1,115 @@
+"""What each path is: who executes it, where, between which addresses, inside which headers, and how long that took to
+install."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+
+from ..model.path import Path
+from ..model.topology import Topology
+from ..store import Manifest, Run
+from . import evidence
+from .evidence import PathEvidence
+from .ways import Way, way_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class TunnelFacts:
+    """One end of a tunnel. `mtu_bytes` has one value for each that the experiment's networks lead to."""
+
+    node: str
+    device: str
+    local: str
+    mtu_bytes: list[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathFacts:
+    """A path and what its trials say of it.
+
+    Attributes:
+        engines: who executed it, as the records name them; what the experiment says where there is no record.
+        way: on the first network; None where it is not known.
+        tunnels: the ends of its tunnels.
+        install_ns: how long each installation took.
+    """
+
+    path: Path
+    role: str
+    engines: list[str]
+    way: Way | None
+    tunnels: list[TunnelFacts]
+    install_ns: list[int]
+    evidence: PathEvidence
+
+    @property
+    def mtu_bytes(self) -> list[int]:
+        """Of its tunnels, each value once."""
+        return sorted({mtu for tunnel in self.tunnels for mtu in tunnel.mtu_bytes})
+
+    @property
+    def install_median_ns(self) -> float | None:
+        """How long installing it took."""
+        return statistics.median(self.install_ns) if self.install_ns else None
+
+    @property
+    def is_tunnelled(self) -> bool:
+        """Whether packets of it are inside others anywhere."""
+        return bool(self.tunnels or self.evidence.tunnels)
+
+
+def path_facts(run: Run) -> list[PathFacts]:
+    """One for each path, in the experiment's order."""
+    experiment = run.manifest.experiment
+    networks = _unlike(experiment.topologies)
+    seen = {item.path: item for item in evidence.by_path(run)}
+    found = []
+    for path in experiment.paths:
+        ways = [way_of(path, topology, experiment.between) for topology in networks]
+        own = seen[path.name]
+        engines = own.engines or ([path.engine] if path.engine else [])
+        found.append(
+            PathFacts(
+                path=path,
+                role=_role(path, experiment.baseline),
+                engines=engines,
+                way=ways[0] if ways else None,
+                tunnels=_tunnels([way for way in ways if way is not None]),
+                install_ns=_install_ns(run.manifest, path),
+                evidence=own,
+            )
+        )
+    return found
+
+
+def _unlike(topologies: tuple[Topology, ...]) -> list[Topology]:
+    """The networks that may lead to different tunnels, of those that differ in rates or delays one."""
+    found: dict[object, Topology] = {}
+    for topology in topologies:
+        links = tuple((link.ends, link.mtu_bytes) for link in topology.links)
+        found.setdefault((tuple(topology.nodes), links), topology)
+    return list(found.values())
+
+
+def _tunnels(ways: list[Way]) -> list[TunnelFacts]:
+    mtus: dict[tuple[str, str, str], dict[int, None]] = {}
+    for way in ways:
+        for tunnel in way.network.tunnels:
+            mtus.setdefault((tunnel.node, tunnel.device, str(tunnel.local)), {}).setdefault(tunnel.mtu_bytes)
+    return [
+        TunnelFacts(node=node, device=device, local=local, mtu_bytes=sorted(values))
+        for (node, device, local), values in mtus.items()
+    ]
+
+
+def _install_ns(manifest: Manifest, path: Path) -> list[int]:
+    """An A/A path uses the network of the path that it repeats."""
+    own = manifest.install_ns.get(path.name)
+    return list(own or (manifest.install_ns.get(path.aa_of) if path.aa_of else None) or [])
+
+
+def _role(path: Path, baseline: str) -> str:
+    if path.name == baseline:
+        return "baseline"
+    return f"A/A: repeats {path.aa_of}" if path.aa_of else ""

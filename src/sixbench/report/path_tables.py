@@ -1,0 +1,266 @@
+"""Tables of what the paths are and of what their tunnels did, for every format that people read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..model.finding import Analysis, Estimate
+from ..model.units import scale
+from . import rows, words
+from .path_facts import PathFacts
+from .tables import Column, Table, without_empty
+from .tunnel_counts import EXPECTED_DROPS, Count, TunnelEnd, total
+
+HEADERS = "packets are"
+"""A column of the summary."""
+
+
+def paths_table(paths: Sequence[PathFacts], *, addresses: bool = True) -> Table:
+    """A row a path; `addresses`: whether there is room for them."""
+    columns = [
+        Column(name="path"),
+        Column(name="mechanism"),
+        Column(name="engine"),
+        Column(name="nodes"),
+        *([Column(name="addresses"), Column(name="tunnel ends")] if addresses else []),
+        Column(name="headers"),
+        Column(name="tunnel MTU", align="right"),
+        Column(name="installed in", align="right"),
+        Column(name="role"),
+    ]
+    return without_empty(
+        Table(
+            title="Paths",
+            columns=columns,
+            rows=[
+                [
+                    facts.path.name,
+                    facts.path.mechanism,
+                    ", ".join(facts.engines),
+                    ", ".join(dict.fromkeys([*facts.path.nodes, *(tunnel.node for tunnel in facts.tunnels)])),
+                    *([_ends(facts), _outer(facts)] if addresses else []),
+                    headers(facts),
+                    " / ".join(f"{mtu}" for mtu in facts.mtu_bytes),
+                    installed(facts),
+                    facts.role,
+                ]
+                for facts in paths
+            ],
+        )
+    )
+
+
+def tunnels_table(paths: Sequence[PathFacts]) -> Table | None:
+    """A row for each end of a tunnel, over the trials of its path; None where no tunnel was counted."""
+    made = [
+        [
+            facts.path.name,
+            ", ".join(facts.engines),
+            f"{end.node} {end.device}",
+            str(end.trials),
+            words.whole(end.encapsulated.packets),
+            _slow(end.slow_encapsulated),
+            words.whole(end.decapsulated.packets),
+            _slow(end.slow_decapsulated),
+            slow_share([end]),
+            _dropped(end),
+            reasons(end.drops),
+            reasons(end.slow),
+        ]
+        for facts in paths
+        for end in facts.evidence.tunnels
+    ]
+    if not made:
+        return None
+    columns = [
+        Column(name="path"),
+        Column(name="engine"),
+        Column(name="end"),
+        *(
+            Column(name=name, align="right")
+            for name in (
+                "trials",
+                "encapsulated",
+                "by slow path",
+                "decapsulated",
+                "by slow path",
+                "slow share",
+                "dropped",
+            )
+        ),
+        Column(name="dropped by reason"),
+        Column(name="to the slow path by reason"),
+    ]
+    return without_empty(Table(title="Packets at the ends of the tunnels", columns=columns, rows=made))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """A table of a line a path, what there is to say of some of them, and a note on drops that mean nothing."""
+
+    table: Table
+    remarks: list[str]
+    note: str
+
+
+def tunnels_summary(paths: Sequence[PathFacts], analysis: Analysis) -> Summary | None:
+    """What each tunnel carried, both ends together; None where no tunnel was counted."""
+    counted = [facts for facts in paths if facts.evidence.tunnels]
+    if not counted:
+        return None
+    made, remarks = [], []
+    quiet: dict[str, None] = {}
+    for facts in counted:
+        ends = facts.evidence.tunnels
+        made.append(
+            [
+                facts.path.name,
+                ", ".join(facts.engines),
+                headers(facts),
+                _short(sum(end.encapsulated.packets + _packets(end.slow_encapsulated) for end in ends)),
+                _short(sum(end.decapsulated.packets + _packets(end.slow_decapsulated) for end in ends)),
+                slow_share(ends),
+                _short(sum(end.dropped_packets for end in ends)),
+                _programs(analysis, facts.path.name),
+            ]
+        )
+        telling = total(end.drops for end in ends)
+        quiet |= {reason: None for reason in telling if reason in EXPECTED_DROPS}
+        said = _both(total(end.slow for end in ends), {r: c for r, c in telling.items() if r not in EXPECTED_DROPS})
+        remarks += [f"{facts.path.name}: {said}"] if said else []
+    columns = [
+        *(Column(name=name) for name in ("path", "engine", HEADERS)),
+        *(Column(name=name, align="right") for name in ("in", "out", "slow", "dropped", "BPF ns")),
+    ]
+    return Summary(
+        table=without_empty(Table(title="Tunnels", columns=columns, rows=made)),
+        remarks=remarks,
+        note=expected_drops(quiet),
+    )
+
+
+def programs_table(analysis: Analysis) -> Table | None:
+    """What the BPF programs took of each packet or segment; None where none were measured."""
+    shown = [estimate for estimate in analysis.estimates if estimate.metric in rows.PROGRAM_METRICS]
+    if not shown:
+        return None
+    levels = rows.varying(shown)
+    found: dict[tuple[str, str, str], dict[str, Estimate]] = {}
+    for estimate in shown:
+        found.setdefault((estimate.workload, estimate.combination, estimate.path), {})[estimate.metric] = estimate
+    made = []
+    for (workload, _, path), of_place in found.items():
+        first = next(iter(of_place.values()))
+        made.append(
+            [
+                workload,
+                *(words.level(column, first.levels.get(column)) for column in levels),
+                path,
+                *(_value(of_place.get(metric)) for metric in rows.PROGRAM_METRICS),
+                str(first.n),
+            ]
+        )
+    columns = [
+        Column(name="workload"),
+        *(Column(name=words.factor(column), align="right") for column in levels),
+        Column(name="path"),
+        Column(name="encapsulating", align="right"),
+        Column(name="decapsulating", align="right"),
+        Column(name="trials", align="right"),
+    ]
+    return without_empty(Table(title="Run time of the BPF programs", columns=columns, rows=made))
+
+
+def headers(facts: PathFacts) -> str:
+    """The headers where there are most of them: `IPv6 in IPv4`."""
+    if facts.way is not None:
+        return words.stack(facts.way.deepest.headers)
+    middle = facts.evidence.middle
+    return ", ".join(words.protocols(claimed) for claimed in middle.claimed) if middle else ""
+
+
+def installed(facts: PathFacts) -> str:
+    """How long installing took, by the median."""
+    median_ns = facts.install_median_ns
+    if median_ns is None:
+        return ""
+    scaled, unit = scale(median_ns, "ns")
+    return f"{words.number(scaled, 3)} {unit}"
+
+
+def slow_share(ends: Sequence[TunnelEnd]) -> str:
+    """The share of packets that the slow path carried; empty where the engine has none."""
+    slow = [end.slow_packets for end in ends]
+    if any(packets is None for packets in slow):
+        return words.MISSING
+    return words.share(sum(packets or 0 for packets in slow), sum(end.carried_packets for end in ends))
+
+
+def reasons(counts: Mapping[str, Count]) -> str:
+    """Such as `no-route 12, ecn-invalid 1`."""
+    return ", ".join(f"{reason} {words.whole(count.packets)}" for reason, count in counts.items() if count.packets)
+
+
+def expected_drops(found: Iterable[str]) -> str:
+    """What to think of those of these reasons that are nothing to worry about; empty where there are none."""
+    known = [reason for reason in found if reason in EXPECTED_DROPS]
+    if not known:
+        return ""
+    return (
+        f"Dropped by {words.listing(known)}: what nodes send by themselves into a tunnel that does not carry it, such "
+        "as multicast listener reports."
+    )
+
+
+def _both(slow: Mapping[str, Count], drops: Mapping[str, Count]) -> str:
+    parts = [("dropped", reasons(drops)), ("to the slow path", reasons(slow))]
+    return "; ".join(f"{what}: {text}" for what, text in parts if text)
+
+
+def _programs(analysis: Analysis, path: str) -> str:
+    """Mean run times of both programs over all combinations."""
+    means = []
+    for metric in rows.PROGRAM_METRICS:
+        values = [e.value for e in analysis.estimates if e.metric == metric and e.path == path]
+        means.append(words.number(sum(values) / len(values), 3) if values else words.MISSING)
+    return words.MISSING if set(means) == {words.MISSING} else "/".join(means)
+
+
+def _short(packets: int) -> str:
+    """Every digit of what is less than a million, three of what is more."""
+    return words.whole(packets) if packets < 10**6 else f"{words.number(packets / 10**6, 3)}\u00a0M"
+
+
+def _packets(count: Count | None) -> int:
+    return 0 if count is None else count.packets
+
+
+def _dropped(end: TunnelEnd) -> str:
+    """How many, and their share of the packets that came."""
+    dropped = end.dropped_packets
+    return f"{words.whole(dropped)} ({words.share(dropped, dropped + end.carried_packets)})" if dropped else "0"
+
+
+def _slow(count: Count | None) -> str:
+    return words.MISSING if count is None else words.whole(count.packets)
+
+
+def _ends(facts: PathFacts) -> str:
+    if facts.way is None:
+        return ""
+    ends = facts.way.network.ends
+    seen = f" (seen as {ends.client_seen})" if ends.client_seen != ends.client else ""
+    return f"{ends.client}{seen} to {ends.server}"
+
+
+def _outer(facts: PathFacts) -> str:
+    return ", ".join(dict.fromkeys(f"{tunnel.node}\u00a0{tunnel.local}" for tunnel in facts.tunnels))
+
+
+def _value(estimate: Estimate | None) -> str:
+    if estimate is None:
+        return words.MISSING
+    low, high = words.finite(estimate.ci_low), words.finite(estimate.ci_high)
+    interval = "" if low is None or high is None else f" ({words.number(low, 3)} to {words.number(high, 3)})"
+    return f"{words.number(estimate.value, 3)} {estimate.unit}{interval}"

@@ -1,0 +1,114 @@
+"""What the ends of tunnels did: packets in and out, by the fast and the slow path, and what was dropped and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+EXPECTED_DROPS = frozenset({"no-mapping", "inner-family"})
+"""Of what a node itself sends into a tunnel that does not carry it, such as multicast listener reports."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Count:
+    """Packets and the bytes in them."""
+
+    packets: int = 0
+    bytes: int = 0
+
+    def __add__(self, other: Count) -> Count:
+        return Count(packets=self.packets + other.packets, bytes=self.bytes + other.bytes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TunnelEnd:
+    """One end of a tunnel over the trials of a path.
+
+    Attributes:
+        trials: how many say something of it.
+        encapsulated, decapsulated: by the fast path.
+        slow_encapsulated, slow_decapsulated: by the slow path; None: the engine has none (`kernel`).
+        slow: why packets were given to the slow path.
+        drops: by reason.
+    """
+
+    node: str
+    device: str
+    trials: int = 0
+    encapsulated: Count = Count()
+    decapsulated: Count = Count()
+    slow_encapsulated: Count | None = None
+    slow_decapsulated: Count | None = None
+    slow: dict[str, Count] = field(default_factory=dict)
+    drops: dict[str, Count] = field(default_factory=dict)
+
+    @property
+    def slow_packets(self) -> int | None:
+        """Packets that the slow path carried; None where there is none."""
+        if self.slow_encapsulated is None and self.slow_decapsulated is None:
+            return None
+        return sum(count.packets for count in (self.slow_encapsulated, self.slow_decapsulated) if count is not None)
+
+    @property
+    def carried_packets(self) -> int:
+        """Packets that went into the tunnel or came out of it, by either path."""
+        return self.encapsulated.packets + self.decapsulated.packets + (self.slow_packets or 0)
+
+    @property
+    def dropped_packets(self) -> int:
+        """Of all reasons."""
+        return sum(count.packets for count in self.drops.values())
+
+
+def tunnel_ends(of_trials: Iterable[Any]) -> list[TunnelEnd]:
+    """The ends in the order of the records, each over all trials. `of_trials`: `tunnels` of their evidence."""
+    found: dict[tuple[str, str], TunnelEnd] = {}
+    for tunnels in of_trials:
+        for node, devices in _items(tunnels):
+            for device, counted in _items(devices):
+                if isinstance(counted, Mapping):
+                    known = found.get((node, device)) or TunnelEnd(node=node, device=device)
+                    found[node, device] = _with(known, counted)
+    return list(found.values())
+
+
+def total(counts: Iterable[Mapping[str, Count]]) -> dict[str, Count]:
+    """Counts by reason of several ends, the most frequent first."""
+    summed: dict[str, Count] = {}
+    for by_reason in counts:
+        summed = _by_reason(summed, by_reason)
+    return summed
+
+
+def _with(end: TunnelEnd, counted: Mapping[str, Any]) -> TunnelEnd:
+    return replace(
+        end,
+        trials=end.trials + 1,
+        encapsulated=end.encapsulated + _count(counted.get("encapsulated")),
+        decapsulated=end.decapsulated + _count(counted.get("decapsulated")),
+        slow_encapsulated=_sum(end.slow_encapsulated, counted.get("slow_encapsulated")),
+        slow_decapsulated=_sum(end.slow_decapsulated, counted.get("slow_decapsulated")),
+        slow=_by_reason(end.slow, counted.get("slow")),
+        drops=_by_reason(end.drops, counted.get("drops")),
+    )
+
+
+def _sum(total: Count | None, counted: Any) -> Count | None:
+    return total if counted is None else (total or Count()) + _count(counted)
+
+
+def _by_reason(total: dict[str, Count], counted: Any) -> dict[str, Count]:
+    summed = dict(total)
+    for reason, count in _items(counted):
+        summed[reason] = summed.get(reason, Count()) + (count if isinstance(count, Count) else _count(count))
+    return dict(sorted(summed.items(), key=lambda item: -item[1].packets))
+
+
+def _count(counted: Any) -> Count:
+    values = {key: value for key, value in _items(counted) if isinstance(value, int) and value > 0}
+    return Count(packets=values.get("packets", 0), bytes=values.get("bytes", 0))
+
+
+def _items(mapping: Any) -> Iterable[tuple[str, Any]]:
+    return mapping.items() if isinstance(mapping, Mapping) else ()

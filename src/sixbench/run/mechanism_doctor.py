@@ -1,0 +1,184 @@
+"""Which mechanisms each engine can carry on this machine, found out by carrying echoes in a throw-away network."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+
+from ..agent import AgentHub
+from ..lab.build import build
+from ..lab.doctor import Answer
+from ..mechanisms import MECHANISMS, Mechanism, install
+from ..model.errors import AgentError, CapabilityError, LabError
+from ..model.network import Network
+from ..model.path import Path
+from ..model.topology import Topology
+from ..model.workload import Traffic
+from ..plan.experiment_file import read_topology_only
+from ..plan.yaml_source import parse_yaml
+from .engines import why_not
+from .evidence import judge, middle_of, viewpoints
+from .laboratory import AgentNode, Laboratory
+
+ECHOES = 3
+ECHO_TIMEOUT_NS = 2 * 10**9
+CAPTURE_NS = 30 * 10**9
+SNAPLEN_BYTES = 192
+MAX_PACKETS = 64
+
+BETWEEN = ("h1", "h2")
+_LINE = """
+nodes: {h1: host, r1: router, r2: router, h2: host}
+links: [{endpoints: [h1, r1]}, {endpoints: [r1, r2]}, {endpoints: [r2, h2]}]
+"""
+"""What `Mechanism.sample` names nodes of."""
+
+_PROGRAMS = (("ip", "iproute2"), ("tc", "iproute2"), ("ethtool", "ethtool"))
+_PROBED = "kernel"
+"""The engine that can have one mechanism and lack another: it is tried on each. The others have all or none."""
+
+_UNTRIED = frozenset({"agent-died", "agent-silent", "agent-broken"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineAnswer:
+    """Whether an engine carries a mechanism here.
+
+    Attributes:
+        reason: what was seen where it is `yes`; why it is `no` or could not be tried.
+    """
+
+    mechanism: str
+    engine: str
+    answer: Answer
+    reason: str
+
+
+def examine_mechanisms(hub: AgentHub) -> list[EngineAnswer]:
+    """All mechanisms with tunnels, by each of their engines. Leaves nothing behind; raises nothing."""
+    for program, package in _PROGRAMS:
+        if shutil.which(program) is None:
+            return unknown_mechanisms(f"the program {program} is missing (Debian package {package})")
+    try:
+        _build_plain(hub)
+        refused = refusals(hub)
+    except (AgentError, CapabilityError, LabError) as error:
+        return unknown_mechanisms(f"not even the network without tunnels could be built: {error}")
+    found = []
+    for (mechanism, engine), reason in refused.items():
+        tried: tuple[Answer, str] = ("no", reason) if reason is not None else _carry(hub, mechanism, engine)
+        found.append(EngineAnswer(mechanism=mechanism, engine=engine, answer=tried[0], reason=tried[1]))
+    return found
+
+
+def unknown_mechanisms(reason: str) -> list[EngineAnswer]:
+    """What there is to say where nothing could be tried, and why."""
+    return [
+        EngineAnswer(mechanism=mechanism.name, engine=engine, answer="unknown", reason=reason)
+        for mechanism in _with_tunnels()
+        for engine in mechanism.engines
+    ]
+
+
+def refusals(hub: AgentHub) -> dict[tuple[str, str], str | None]:
+    """Why this machine refuses an engine a tunnel of a mechanism; None where it does not, and only carrying packets
+    would tell more. Raises `AgentError` or `CapabilityError` where no node can be made to try it in."""
+    probe = hub.start(["probe"])["probe"]
+    found: dict[tuple[str, str], str | None] = {}
+    of_engine: dict[str, str | None] = {}
+    try:
+        for mechanism in _with_tunnels():
+            for engine in mechanism.engines:
+                if engine == _PROBED or engine not in of_engine:
+                    of_engine[engine] = why_not(probe, _sample(mechanism.name, engine).tunnels[0], engine)
+                    if probe.ended is not None:
+                        raise probe.ended
+                found[mechanism.name, engine] = of_engine[engine]
+    finally:
+        hub.stop([probe])
+    return found
+
+
+def _with_tunnels() -> Iterable[Mechanism]:
+    return (mechanism for mechanism in MECHANISMS.values() if mechanism.sample)
+
+
+def _sample(name: str, engine: str) -> Network:
+    mechanism = MECHANISMS[name]
+    path = Path(name="doctor", mechanism=name, family=mechanism.family({}), nodes=mechanism.sample, engine=engine)
+    return install(path, _line(), BETWEEN)
+
+
+@cache
+def _line() -> Topology:
+    return read_topology_only(parse_yaml(_LINE, "doctor"))
+
+
+def _build_plain(hub: AgentHub) -> None:
+    """What every tunnel needs beneath it, so that its lack is not taken for the tunnel's."""
+    agents = hub.start(list(_line().nodes))
+    try:
+        build(_line(), {name: AgentNode(agent) for name, agent in agents.items()})
+    finally:
+        hub.stop(list(agents.values()))
+
+
+def _carry(hub: AgentHub, mechanism: str, engine: str) -> tuple[Answer, str]:
+    network = _sample(mechanism, engine)
+    try:
+        laboratory = Laboratory(hub, network, engine)
+    except LabError as error:
+        return "no", str(error)
+    except (AgentError, CapabilityError) as error:
+        return "unknown", f"its network could not be built: {error}"
+    try:
+        # As a run does: the first packets may come before neighbours are resolved, or new addresses are in force.
+        laboratory.check_reachable(*BETWEEN, network.ends)
+        return _send_echoes(laboratory, network)
+    except LabError as error:
+        return "no", str(error)
+    except AgentError as error:
+        return "unknown" if error.code in _UNTRIED else "no", str(error)
+    finally:
+        laboratory.close()
+
+
+def _send_echoes(laboratory: Laboratory, network: Network) -> tuple[Answer, str]:
+    """Echoes from end to end, watched where they carry most headers."""
+    views = viewpoints(network, *BETWEEN)
+    view = views[middle_of(views)]
+    client, watch = laboratory.agents[BETWEEN[0]], laboratory.agents[view.end.node]
+    before = watch.call("counters")
+    watch.call(
+        "capture-start",
+        capture="doctor",
+        interface=view.end.name,
+        addresses=[],
+        after_ns=0,
+        max_packets=MAX_PACKETS,
+        max_ns=CAPTURE_NS,
+        snaplen_bytes=SNAPLEN_BYTES,
+    )
+    try:
+        echoes = client.call(
+            "run",
+            session="doctor",
+            workload="ping",
+            address=str(network.ends.client),
+            peer=str(network.ends.server),
+            port=0,
+            token="00" * 16,
+            params={"count": ECHOES, "interval_ns": 1_000_000, "timeout_ns": ECHO_TIMEOUT_NS},
+        )
+    finally:
+        capture = watch.call("capture-stop", capture="doctor")
+    if echoes["received"] < ECHOES:
+        return "no", f"of {ECHOES} echoes from end to end, {echoes['received']} were answered"
+    nothing = Traffic(forward_payload_bytes=0, reverse_payload_bytes=0)
+    node = view.end.node
+    judgement = judge([view], [capture], {node: before}, {node: watch.call("counters")}, nothing)
+    if judgement.invalid:
+        return "no", "; ".join(judgement.invalid)
+    return "yes", f"{ECHOES} echoes were answered; {view.link.name} carried {view.claimed}"

@@ -1,0 +1,197 @@
+"""Packets followed hop by hop through a network with a path installed, by nothing but what each node has: its
+addresses, its routes, its tunnels' mappings. An oracle for `Network.segments`, which knows the whole network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
+from typing import Any
+
+from sixbench.mechanisms.dslite import _B4
+from sixbench.mechanisms.sixover4 import multicast_group
+from sixbench.model.network import Address, Network, Segment, Tunnel
+from sixbench.model.routing import routes
+from sixbench.model.topology import Family, Link
+
+Step = tuple[str, str, str, tuple[str, ...]]
+"""A wire that was crossed: its name, from where to where, with which headers."""
+
+MAX_STEPS = 60
+_FAMILIES: tuple[Family, ...] = (4, 6)
+
+
+def steps_of(segments: Sequence[Segment]) -> list[Step]:
+    """What a network claims, in the form of what is followed."""
+    return [(one.link.name, one.near, one.far, one.headers) for one in segments]
+
+
+def turned(steps: Sequence[Step]) -> list[Step]:
+    """The same way back."""
+    return [(link, far, near, headers) for link, near, far, headers in reversed(steps)]
+
+
+class Forwarding:
+    """The nodes of a network."""
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        self.topology = network.topology
+        self.own: dict[str, set[Address]] = {name: set() for name in self.topology.nodes}
+        self.table: dict[str, list[tuple[IPv4Network | IPv6Network, Address | None, str]]] = {
+            name: [] for name in self.topology.nodes
+        }
+        for link in self.topology.links:
+            for end in link.ends:
+                for family in _FAMILIES:
+                    address = end.address(family)
+                    if address is None or (family == 6 and link.mtu_bytes < 1280):
+                        continue
+                    self.own[end.node].add(address.ip)
+                    entry = (address.network, None, end.name)
+                    if entry not in self.table[end.node]:
+                        self.table[end.node].append(entry)
+        for name in self.topology.nodes:
+            for family in _FAMILIES:
+                for route in routes(self.topology, name, family):
+                    anywhere = ip_network("0.0.0.0/0" if family == 4 else "::/0")
+                    self.table[name].append((route.prefix or anywhere, route.gateway, route.device))
+
+    def follow(self, source: str, src: Address, dst: Address, headers: tuple[str, ...] | None = None) -> list[Step]:
+        """The wires from a node to an address, and to the node that has it. Fails where a packet would be lost."""
+        at, steps = source, list[Step]()
+        stack = headers or (f"ipv{src.version}",)
+        while dst not in self.own[at]:
+            assert at == source or self.topology.nodes[at].kind == "router", f"{at} does not forward {dst}"
+            assert len(steps) < MAX_STEPS, "in a circle"
+            via, device = self._lookup(at, dst)
+            at = self._cross(at, device, via or dst, src, dst, stack, steps)
+        return steps
+
+    def follow_through(self, device: str, aftr: str, src: Address, dst: Address) -> list[Step]:
+        """From an AFTR into a subscriber's tunnel, by the routing table of that subscriber alone."""
+        steps: list[Step] = []
+        reached = self._cross(aftr, device, _B4.ip, src, dst, ("ipv4",), steps)
+        return steps + self.follow(reached, src, dst)
+
+    def holder(self, address: Address) -> str:
+        """The one node that has an address."""
+        [node] = [name for name, own in self.own.items() if address in own]
+        return node
+
+    def _lookup(self, at: str, dst: Address) -> tuple[Address | None, str]:
+        fitting = [entry for entry in self.table[at] if entry[0].version == dst.version and dst in entry[0]]
+        assert fitting, f"{at} has no route to {dst}"
+        longest = max(entry[0].prefixlen for entry in fitting)
+        best = [entry for entry in fitting if entry[0].prefixlen == longest]
+        assert len(best) == 1, f"{at} has several routes to {dst}: {best}"
+        return best[0][1], best[0][2]
+
+    def _cross(
+        self,
+        at: str,
+        device: str,
+        next_hop: Address,
+        src: Address,
+        dst: Address,
+        stack: tuple[str, ...],
+        steps: list[Step],
+    ) -> str:
+        links = [link for link in self.topology.links_of(at) if link.end_of(at).name == device]
+        if not links[0].is_tunnel:
+            [link] = links
+            other = link.other_end(at)
+            have = {address.ip for address in (other.ipv4, other.ipv6) if address is not None}
+            assert next_hop in have, f"{at} asks for {next_hop} on {link.name}, where {other.node} has {have}"
+            steps.append((link.name, at, other.node, stack))
+            return other.node
+        tunnel = self._tunnel(at, device)
+        outer = self._outer_destination(tunnel, links, src, dst, next_hop)
+        [link] = [
+            link for link in links if self._tunnel(link.other_end(at).node, link.other_end(at).name).local == outer
+        ]
+        far = link.other_end(at)
+        self._check_accepted(self._tunnel(far.node, far.name), tunnel.local, src, dst)
+        below = self.follow(at, tunnel.local, outer, (*link.headers, *stack))
+        assert below[-1][2] == far.node, f"outer packets of {device} end at {below[-1][2]} instead of {far.node}"
+        arriving = next(one for one in self.topology.links if one.name == below[-1][0]).end_of(far.node).name
+        assert arriving in self._tunnel(far.node, far.name).underlay, f"{far.node} does not look at {arriving}"
+        steps += below
+        return far.node
+
+    def _tunnel(self, node: str, device: str) -> Tunnel:
+        [found] = [one for one in self.network.tunnels if (one.node, one.device) == (node, device)]
+        return found
+
+    def _outer_destination(
+        self, tunnel: Tunnel, links: Sequence[Link], src: Address, dst: Address, next_hop: Address
+    ) -> Address:
+        """As docs/protocol.md tells it; where Linux's own `sit` goes by the next hop, by that too."""
+        mapping = tunnel.mapping
+        match mapping["kind"]:
+            case "fixed":
+                return type(tunnel.local)(mapping["remote"])
+            case "6to4":
+                embedded = IPv6Address(dst).sixtofour
+                return self._agreed(embedded, mapping["relay"], next_hop)
+            case "6rd":
+                return self._agreed(six_rd_embedded(mapping, tunnel, dst), mapping["border_relay"], next_hop)
+            case "isatap":
+                embedded = isatap_embedded(dst)
+                by_next_hop = isatap_embedded(next_hop)
+                chosen = embedded if embedded is not None else IPv4Address(mapping["routers"][0])
+                assert chosen == by_next_hop, f"ours would go to {chosen}, Linux to {by_next_hop}"
+                return chosen
+            case "6over4":
+                [neighbour] = [
+                    far
+                    for far in (link.other_end(tunnel.node) for link in links)
+                    if far.ipv6 is not None and far.ipv6.ip == next_hop
+                ]
+                peer = self._tunnel(neighbour.node, neighbour.name)
+                solicited = IPv6Address(int(IPv6Address("ff02::1:ff00:0")) | (int(next_hop) & 0xFFFFFF))
+                assert str(multicast_group(solicited)) in peer.mapping["groups"], "nobody would answer a solicitation"
+                return peer.local
+            case other:
+                raise AssertionError(f"no mapping {other}")
+
+    def _agreed(self, embedded: IPv4Address | None, relay: str | None, next_hop: Address) -> IPv4Address:
+        if embedded is not None:
+            return embedded
+        assert relay is not None, "neither an embedded address nor a relay"
+        assert int(next_hop) == int(IPv4Address(relay)), f"Linux would go to {next_hop}, ours to {relay}"
+        return IPv4Address(relay)
+
+    def _check_accepted(self, tunnel: Tunnel, outer: Address, src: Address, dst: Address) -> None:
+        """The spoof checks of RFC 4213, RFC 3964, RFC 5969 and RFC 5214."""
+        mapping: dict[str, Any] = tunnel.mapping
+        right = True
+        match mapping["kind"]:
+            case "fixed":
+                right = str(outer) == mapping["remote"]
+            case "6to4":
+                embedded = IPv6Address(src).sixtofour
+                right = embedded == outer if embedded is not None else str(outer) == mapping["relay"]
+                own = IPv6Address(dst).sixtofour
+                right = right and (own is None or own == tunnel.local)
+            case "6rd":
+                embedded = six_rd_embedded(mapping, tunnel, src)
+                right = embedded == outer if embedded is not None else str(outer) == mapping["border_relay"]
+            case "isatap":
+                right = str(outer) in mapping["routers"] or isatap_embedded(src) == outer
+        assert right, f"{tunnel.node} would drop {src} from {outer}"
+
+
+def six_rd_embedded(mapping: dict[str, Any], tunnel: Tunnel, address: Address) -> IPv4Address | None:
+    """The IPv4 address of the CE whose delegated prefix an address is in."""
+    domain, mask_bits = IPv6Network(mapping["prefix"]), int(mapping["ipv4_mask_bits"])
+    if address not in domain:
+        return None
+    bits = 32 - mask_bits
+    low = (int(address) >> (128 - domain.prefixlen - bits)) & (2**bits - 1)
+    return IPv4Address((int(tunnel.local) >> bits << bits) | low)
+
+
+def isatap_embedded(address: Address) -> IPv4Address | None:
+    """RFC 5214 section 6.1."""
+    high = int(address) >> 32 & 0xFFFFFFFF
+    return IPv4Address(int(address) & 0xFFFFFFFF) if high in (0x5EFE, 0x02005EFE) else None

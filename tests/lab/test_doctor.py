@@ -1,0 +1,73 @@
+"""`sixbench doctor` as people run it: as root, as a user, and where nothing is allowed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lab.unprivileged import run_as_nobody
+
+
+def told(done: subprocess.CompletedProcess[str]) -> dict[tuple[str, str], dict[str, str]]:
+    assert "Traceback" not in done.stderr
+    answers = json.loads(done.stdout)["mechanisms"]
+    return {(answer["mechanism"], answer["engine"]): answer for answer in answers}
+
+
+def test_every_mechanism_is_tried_with_every_engine_and_the_reason_is_said(sixbench: Any) -> None:
+    interfaces = set(os.listdir("/sys/class/net"))
+    done = sixbench("doctor", "--json")
+    assert done.returncode == 0, done.stderr
+    answers = told(done)
+    if os.environ.get("SIXBENCH_EXPECT_LAB") == "1":
+        ours = {pair: answer for pair, answer in answers.items() if pair[1] in ("ebpf", "user")}
+        assert {pair: answer["reason"] for pair, answer in ours.items() if answer["answer"] != "yes"} == {}
+    for (mechanism, engine), answer in answers.items():
+        assert answer["answer"] in ("yes", "no"), answer
+        if answer["answer"] == "yes":
+            assert " echoes were answered; r1-r2 carried ipv" in answer["reason"]
+        elif engine == "kernel":
+            assert "this kernel has no " in answer["reason"], (mechanism, answer)
+    assert set(os.listdir("/sys/class/net")) == interfaces
+
+
+def test_the_matrix_names_every_mechanism_and_engine(sixbench: Any) -> None:
+    done = sixbench("doctor")
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()]
+    start = lines.index(["mechanism", "kernel", "ebpf", "user"])
+    rows = {line[0]: line[1:] for line in lines[start + 1 : start + 11]}
+    assert rows["vxlan"][1:] == ["-", "-"]
+    assert rows["6over4"][0] == "-"
+    assert set(rows) == {
+        *("6in4", "6over4", "6to4", "6rd", "isatap", "tunnel-broker", "4in6", "ds-lite", "gre", "vxlan")
+    }
+
+
+def test_a_user_is_told_what_bpf_needs_and_that_user_space_does_without(nobodys_directory: Path) -> None:
+    done = run_as_nobody(nobodys_directory, "doctor", "--json")
+    assert done.returncode == 0, done.stderr
+    answers = told(done)
+    for (_, engine), answer in answers.items():
+        if engine == "user":
+            assert answer["answer"] == "yes", answer
+        if engine == "ebpf":
+            assert answer["answer"] == "no"
+            assert "CAP_BPF" in answer["reason"]
+            assert 'engine "user"' in answer["reason"]
+
+
+def test_where_no_namespace_may_be_made_everything_is_unknown_and_the_exit_code_says_so() -> None:
+    forbid = 'echo 0 > /proc/sys/user/max_net_namespaces && exec "$@"'
+    words = ["unshare", "--user", "--map-root-user", "sh", "-c", forbid, "sh", sys.executable, "-m", "sixbench"]
+    done = subprocess.run([*words, "doctor", "--json"], capture_output=True, text=True, timeout=60, check=False)
+    if not done.stdout and "Operation not permitted" in done.stderr:
+        pytest.skip("this kernel lets no namespace be forbidden in a user namespace")
+    assert done.returncode == 3
+    assert "network namespaces" in done.stderr
+    assert {answer["answer"] for answer in told(done).values()} == {"unknown"}

@@ -1,0 +1,50 @@
+"""Running sixbench as a user who is nobody."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sixbench.agent import find_agent
+
+NOBODY = 65534
+_AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+_IN_A_NAMESPACE = [*_AS_NOBODY, "unshare", "--user", "--map-root-user"]
+
+
+def run_as_nobody(directory: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """The command, by a user who may make user namespaces and nothing else. Skips where there is none such, or no
+    Python of this version that everyone may run.
+
+    Args:
+        directory: the user's own (`nobodys_directory`).
+    """
+    if os.geteuid() != 0 or not _succeeds([*_IN_A_NAMESPACE, "--net", "true"]):
+        pytest.skip("this kernel lets no user make namespaces, or this test is not root")
+    same = f"{sys.version_info.major}.{sys.version_info.minor}"
+    pythons = [sys.executable, f"/usr/bin/python{same}"]
+    python = next((name for name in pythons if _succeeds([*_IN_A_NAMESPACE, name, "-V"])), None)
+    if python is None:
+        pytest.skip(f"no Python {same} on this machine can be run by anyone but root")
+    agent = directory / "sixbench-agent"
+    shutil.copy(find_agent(), agent)
+    packages = os.pathsep.join(path for path in sys.path if path)
+    own = {"HOME": str(directory), "PYTHONPATH": packages, "SIXBENCH_AGENT": str(agent)}
+    return subprocess.run(
+        [*_AS_NOBODY, python, "-m", "sixbench", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=directory,
+        env={**os.environ, **own},
+    )
+
+
+def _succeeds(words: list[str]) -> bool:
+    return subprocess.run(words, capture_output=True, check=False).returncode == 0

@@ -1,0 +1,117 @@
+"""Captured packets as tshark reads them: an independent reader, which shares nothing with sixbench."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_FIELDS = (
+    *("frame.section_number", "frame.protocols", "frame.len"),
+    *("ip.src", "ip.dst", "ipv6.src", "ipv6.dst", "ip.proto", "gre.proto", "vxlan.vni", "ip.len", "ip.flags.mf"),
+    *("icmpv6.type", "icmpv6.mtu", "icmpv6.nd.ns.target_address"),
+    *("ip.checksum.status", "tcp.checksum.status", "udp.checksum.status"),
+    *("icmp.checksum.status", "icmpv6.checksum.status", "gre.checksum.status"),
+)
+_PREFERENCES = (
+    *("ip.check_checksum:TRUE", "tcp.check_checksum:TRUE", "udp.check_checksum:TRUE"),
+    *("ip.defragment:FALSE", "ipv6.defragment:FALSE"),
+)
+_BAD = "0"
+"""What tshark calls a checksum that is wrong; 1 is right, 2 unverified (a fragment), 3 not present."""
+
+_NETWORK = ("ip", "ipv6", "gre", "vxlan")
+_TRANSPORT = ("tcp", "udp", "icmp", "icmpv6", "igmp")
+
+DISCOVERY = frozenset({*range(130, 138), 143})
+"""ICMPv6 of the link's own: multicast listeners (RFC 3810), neighbours (RFC 4861)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Packet:
+    """A packet.
+
+    Attributes:
+        stack: network and tunnel headers, outermost first, by tshark's names: `("ip", "ipv6")`.
+        transport: what they carry; `data` in a fragment that is not the first one.
+        sources, destinations: of the IP headers, outermost first, those that errors quote too.
+    """
+
+    file: Path
+    stack: tuple[str, ...]
+    transport: str
+    sources: tuple[str, ...]
+    destinations: tuple[str, ...]
+    fields: dict[str, str]
+
+    @property
+    def has_wrong_checksum(self) -> bool:
+        """What an error quotes is not looked at: it is cut off."""
+        quoted = ("tcp", "udp") if self.transport.startswith("icmp") else ()
+        names = (name for name in _FIELDS if name.endswith(".checksum.status") and name.split(".")[0] not in quoted)
+        return any(_BAD in self.fields[name].split(",") for name in names)
+
+    @property
+    def icmp_types(self) -> list[int]:
+        """Of the ICMPv6 messages in it."""
+        return [int(number) for number in self.fields["icmpv6.type"].split(",") if number]
+
+    @property
+    def keeps_the_link_going(self) -> bool:
+        """Whether it says nothing of what the link carries: discovery of neighbours and listeners, IGMP."""
+        return self.transport == "igmp" or (self.stack == ("ipv6",) and self.is_discovery)
+
+    @property
+    def is_discovery(self) -> bool:
+        """Whether it discovers neighbours or listeners, in a tunnel or not."""
+        return self.transport == "icmpv6" and self.icmp_types[0] in DISCOVERY
+
+
+def decode(files: Sequence[Path], scratch: Path) -> list[Packet]:
+    """All packets of pcapng files. A pcapng file may be several ones in a row, and tshark takes a while to start."""
+    if not files:
+        return []
+    whole = scratch / "all.pcapng"
+    whole.write_bytes(b"".join(file.read_bytes() for file in files))
+    words = ["tshark", "-r", str(whole), "-T", "fields", "-E", "separator=/t"]
+    words += [word for field in _FIELDS for word in ("-e", field)]
+    words += [word for preference in _PREFERENCES for word in ("-o", preference)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    return [_packet(files, line) for line in done.stdout.splitlines()]
+
+
+def _packet(files: Sequence[Path], line: str) -> Packet:
+    fields = dict(zip(_FIELDS, line.split("\t"), strict=True))
+    stack, transport = _headers(fields["frame.protocols"].split(":"))
+    four = list(zip(_list(fields["ip.src"]), _list(fields["ip.dst"]), strict=True))
+    six = list(zip(_list(fields["ipv6.src"]), _list(fields["ipv6.dst"]), strict=True))
+    pairs = [(four if name == "ip" else six).pop(0) for name in stack if name in ("ip", "ipv6")]
+    return Packet(
+        file=files[int(fields["frame.section_number"]) - 1],
+        stack=stack,
+        transport=transport,
+        sources=tuple(source for source, _ in pairs),
+        destinations=tuple(destination for _, destination in pairs),
+        fields=fields,
+    )
+
+
+def _headers(protocols: Iterable[str]) -> tuple[tuple[str, ...], str]:
+    stack: list[str] = []
+    transport = "data"
+    for name in protocols:
+        if name in _NETWORK:
+            stack.append(name)
+            transport = "data"
+        elif name in _TRANSPORT:
+            if transport != "data":
+                break
+            transport = name
+            if name != "udp":
+                break
+    return tuple(stack), transport
+
+
+def _list(field: str) -> list[str]:
+    return [item for item in field.split(",") if item]

@@ -1,0 +1,221 @@
+"""What holds of every mechanism, wherever it is installed: it is refused with a sentence, or it works."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from ipaddress import IPv4Interface, IPv6Interface
+
+import pytest
+from forwarding import Forwarding, Step, steps_of, turned
+from hypothesis import HealthCheck, Phase, event, given, settings
+from hypothesis import strategies as st
+
+from sixbench.lab.render import render_path
+from sixbench.mechanisms import MECHANISMS, MechanismError, install
+from sixbench.model.network import MAX_DEVICE_NAME, Network
+from sixbench.model.path import Path
+from sixbench.model.topology import Interface, Link, Node, Topology
+from sixbench.model.workload import Scalar
+from sixbench.plan.addressing import link_ipv4, link_ipv6
+
+MTUS = (1280, 1300, 1320, 1400, 1500, 9000)
+PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
+INSTALLED = [name for name, kind in MECHANISMS.items() if kind.node_count != (0, 0)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wires:
+    """A network as few words say it, so that a counterexample can be read."""
+
+    links: tuple[str, ...]
+    mtus: tuple[int, ...]
+    by_hand: dict[str, tuple[str, str]]
+
+    def topology(self) -> Topology:
+        """With automatic addresses where none are given by hand."""
+        return topology([link.split("-") for link in self.links], list(self.mtus), self.by_hand)
+
+    def names(self, kind: str) -> list[str]:
+        """The nodes whose names begin so."""
+        return sorted({name for link in self.links for name in link.split("-") if name.startswith(kind)})
+
+
+@st.composite
+def wires(draw: st.DrawFn) -> Wires:
+    """Routers in a line, a star, a ring or any other connected way, some joined twice; hosts at one or two of them, or
+    at another host."""
+    routers = draw(st.integers(1, 5))
+    shape = draw(st.sampled_from(["line", "star", "ring", "any"]))
+    pairs = []
+    for index in range(1, routers):
+        nearest = {"line": index - 1, "star": 0, "ring": index - 1}.get(shape)
+        pairs.append((draw(st.integers(0, index - 1)) if nearest is None else nearest, index))
+    if shape == "ring" and routers > 2:
+        pairs.append((routers - 1, 0))
+    if shape == "any" and routers > 1:
+        ends = st.integers(0, routers - 1)
+        pairs += [pair for pair in draw(st.lists(st.tuples(ends, ends), max_size=4)) if pair[0] != pair[1]]
+    named = [(f"r{one}", f"r{other}") for one, other in pairs]
+    hosts = draw(st.integers(2, 4))
+    for host in range(hosts):
+        for router in draw(st.lists(st.integers(0, routers - 1), min_size=1, max_size=2)):
+            named.append((f"h{host}", f"r{router}"))
+    if draw(st.integers(0, 9)) == 0:
+        named.append(("h0", "h1"))
+    links = draw(st.permutations(["-".join(draw(st.permutations(pair))) for pair in named]))
+    return Wires(
+        links=tuple(links),
+        mtus=tuple(draw(st.sampled_from(MTUS)) for _ in links),
+        by_hand=draw(st.sampled_from(BY_HAND)),
+    )
+
+
+BY_HAND: tuple[dict[str, tuple[str, str]], ...] = (
+    {},
+    {},
+    {},
+    {"l0": ("2001:db8::1/64", "2001:db8::2/64")},
+    {"l1": ("2001:db8:b00::1/64", "2001:db8:b00::2/64")},
+    {"l0": ("203.0.113.1/30", "203.0.113.2/30"), "l1": ("10.1.0.25/30", "10.1.0.26/30")},
+    {"l0": ("192.168.1.1/24", "192.168.1.2/24"), "l1": ("2002:c612:101:1::1/64", "2002:c612:101:1::2/64")},
+)
+"""Addresses of some links that mechanisms use themselves, or that are private."""
+
+
+def topology(links: list[list[str]], mtus: list[int], by_hand: dict[str, tuple[str, str]]) -> Topology:
+    names = sorted({name for link in links for name in link})
+    nodes = {name: Node(name=name, kind="host" if name[0] == "h" else "router") for name in names}
+    count = Counter[str]()
+    made = []
+    for index, (link, mtu_bytes) in enumerate(zip(links, mtus, strict=True)):
+        given = by_hand.get(f"l{index}", ())
+        ipv4 = tuple(IPv4Interface(one) for one in given if ":" not in one) or link_ipv4(index)
+        ipv6 = tuple(IPv6Interface(one) for one in given if ":" in one) or link_ipv6(index)
+        ends = []
+        for name, address4, address6 in zip(link, ipv4, ipv6, strict=True):
+            ends.append(Interface(node=name, name=f"eth{count[name]}", ipv4=address4, ipv6=address6))
+            count[name] += 1
+        made.append(Link(name=f"l{index}", ends=(ends[0], ends[1]), mtu_bytes=mtu_bytes))
+    return Topology(nodes=nodes, links=tuple(made))
+
+
+@st.composite
+def paths(draw: st.DrawFn, names: list[str], mechanism: str) -> Path:
+    """A mechanism anywhere, with some of its options."""
+    kind = MECHANISMS[mechanism]
+    least, most = kind.node_count
+    nodes = draw(st.lists(st.sampled_from(names), min_size=least, max_size=min(most, 4), unique=True))
+    if draw(st.integers(0, 4)):
+        # Where it has a chance: a router last, before it what the mechanism is for.
+        before = [name for name in nodes[:-1] if mechanism != "isatap" or name[0] == "h"] or ["h0"]
+        nodes = [*before, draw(st.sampled_from([name for name in names if name[0] == "r"]))]
+    options: dict[str, Scalar] = {}
+    if draw(st.integers(0, 3)) == 0:
+        options["mtu"] = draw(st.sampled_from([1279, 1280, 1400, 1480, 2000]))
+    if draw(st.integers(0, 3)) == 0:
+        options["pmtu"] = draw(st.sampled_from(["static", "dynamic"]))
+    own: dict[str, st.SearchStrategy[Scalar]] = {
+        "private": st.just(True),
+        "relay": st.sampled_from([*names, "nowhere"]),
+        "br": st.sampled_from([*names, "nowhere"]),
+        "prefix": st.sampled_from(["2001:db8::/32", "2a00:1000::/28", "2a00::/24", "2a00:1::/48", "2001::/16"]),
+        "ipv4-mask": st.sampled_from([0, 8, 15, 16, 24]),
+        "inner": st.sampled_from(["ipv4", "ipv6"]),
+        "outer": st.sampled_from(["ipv4", "ipv6"]),
+        "key": st.sampled_from([0, 7]),
+    }
+    for option in kind.options:
+        if option.name in own and draw(st.booleans()):
+            options[option.name] = draw(own[option.name])
+    return Path(name="p", mechanism=mechanism, family=kind.family(options), nodes=tuple(nodes), options=options)
+
+
+@st.composite
+def cases(draw: st.DrawFn, mechanism: str) -> tuple[Path, Wires, tuple[str, str]]:
+    network = draw(wires())
+    client, server = draw(st.permutations(network.names("h")))[:2]
+    return draw(paths(network.names(""), mechanism)), network, (client, server)
+
+
+@pytest.mark.parametrize("mechanism", INSTALLED)
+@settings(max_examples=60, phases=PHASES, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(data=st.data())
+def test_a_mechanism_anywhere_works_or_is_refused(mechanism: str, data: st.DataObject) -> None:
+    path, network, between = data.draw(cases(mechanism))
+    try:
+        installed = install(path, network.topology(), between)
+    except MechanismError as error:
+        refusal = error
+    else:
+        event("installed")
+        check_addresses(installed, mechanism)
+        check_commands(installed)
+        check_ways(installed, between)
+        return
+    event("refused")
+    words = str(refusal)
+    assert words.isprintable()
+    assert 20 < len(words) < 500
+    assert refusal.option is None or MECHANISMS[mechanism].option(refusal.option) is not None
+
+
+def check_addresses(network: Network, mechanism: str) -> None:
+    """Locals are the node's own; no address belongs to two nodes, nor a prefix to two links by chance."""
+    have: dict[str, set[object]] = defaultdict(set)
+    holders: dict[object, set[str]] = defaultdict(set)
+    for link in network.topology.links:
+        for end in link.ends:
+            for address in (end.ipv4, end.ipv6):
+                if address is not None:
+                    have[end.node].add(address.ip)
+                    if link.ipv4_domain is None:
+                        holders[address.ip].add(end.node)
+    for tunnel in network.tunnels:
+        assert tunnel.local in have[tunnel.node]
+        assert tunnel.local.version == tunnel.outer
+        assert len(tunnel.device) <= MAX_DEVICE_NAME
+    assert {address: nodes for address, nodes in holders.items() if len(nodes) > 1} == {}
+    domains = {link.ipv4_domain for link in network.topology.links}
+    assert domains == {None} or mechanism == "ds-lite"
+    devices = [(tunnel.node, tunnel.device) for tunnel in network.tunnels]
+    assert len(set(devices)) == len(devices)
+
+
+def check_commands(network: Network) -> None:
+    """No command would be refused because what it adds is there."""
+    for script in render_path(network, "user").values():
+        lines = [*script.devices, *script.routes, *script.tunnel_addresses, *script.tunnel_routes]
+        added = [tuple(line.split()[:3]) for line in lines if line.startswith("route add")]
+        added += [tuple(line.split()) for line in lines if line.startswith("address add")]
+        default = [line for line in lines if line.startswith("route add default")]
+        assert len({":" in line for line in default}) == len(default)
+        named = [words for words in added if words[2] != "default"]
+        assert len(set(named)) == len(named), added
+
+
+def check_ways(network: Network, between: tuple[str, str]) -> None:
+    """Packets cross the wires that are claimed, with the headers that are claimed, there and back."""
+    client, server = between
+    ends = network.ends
+    claimed = steps_of(network.segments(client, server))
+    assert claimed
+    assert any(len(headers) > 1 for *_, headers in claimed)
+    forwarding = Forwarding(network)
+    assert ends.client in forwarding.own[client]
+    assert ends.server in forwarding.own[server]
+    assert forwarding.follow(client, ends.client, ends.server) == claimed
+    assert way_back(network, forwarding, claimed, between) == turned(claimed)
+    assert steps_of(network.segments(server, client)) == turned(claimed)
+
+
+def way_back(network: Network, forwarding: Forwarding, claimed: list[Step], between: tuple[str, str]) -> list[Step]:
+    client, server = between
+    ends = network.ends
+    if ends.client == ends.client_seen:
+        return forwarding.follow(server, ends.server, ends.client)
+    first = forwarding.follow(server, ends.server, ends.client_seen)
+    aftr = first[-1][2]
+    assert aftr == forwarding.holder(ends.client_seen)
+    [entered] = [link.end_of(aftr).name for link in network.topology.route(client, server, 4) or [] if link.is_tunnel]
+    return first + forwarding.follow_through(entered, aftr, ends.server, ends.client)

@@ -1,0 +1,215 @@
+"""What reports make of evidence: links, packets, tunnels, the ways of paths; and of evidence that is unlike it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import synthetic
+from synthetic_values import old_evidence
+
+from sixbench.model.path import Path as NetworkPath
+from sixbench.report import evidence
+from sixbench.report.path_facts import path_facts
+from sixbench.report.path_tables import paths_table, tunnels_table
+from sixbench.report.tunnel_counts import Count, TunnelEnd, tunnel_ends
+from sixbench.report.validity import trials as count_trials
+from sixbench.report.ways import way_of
+from sixbench.store import Run
+
+
+def found_in(run: Run) -> dict[str, evidence.PathEvidence]:
+    return {item.path: item for item in evidence.by_path(run)}
+
+
+def test_evidence_adds_up_over_trials_link_by_link() -> None:
+    tunnel = found_in(synthetic.transition(blocks=2).in_memory())["router-to-router"]
+    assert (tunnel.trials, tunnel.are_valid) == (10, True)
+    assert tunnel.families == {"ipv6": 640}
+    assert [(link.link, link.claimed, link.seen) for link in tunnel.links] == [
+        ("h1-r1", ["ipv6"], {"ipv6": 640}),
+        ("r1-r2", ["ipv6 in ipv4"], {"ipv6 in ipv4": 640}),
+        ("r2-h2", ["ipv6"], {"ipv6": 640}),
+    ]
+    assert tunnel.middle is tunnel.links[1]
+    assert tunnel.middle.outer == {"198.18.1.1 > 198.18.1.2": 440, "198.18.1.2 > 198.18.1.1": 200}
+    assert tunnel.middle.stacks == {"Ethernet / IPv4 / IPv6 / TCP": 10}
+    assert (tunnel.middle.captured, tunnel.middle.max_ip_bytes) == (640, 1500)
+
+
+def test_packets_are_shown_once_for_links_on_which_they_are_alike() -> None:
+    found = found_in(synthetic.transition(blocks=1).in_memory())
+    assert [(one.links, one.stack.text, one.stack.payload_bytes) for one in found["router-to-router"].packets] == [
+        (("h1-r1", "r2-h2"), "Ethernet / IPv6 / TCP", 1408),
+        (("r1-r2",), "Ethernet / IPv4 / IPv6 / TCP", 1408),
+    ]
+    [native] = found["ipv4"].packets
+    assert (native.links, native.stack.total_bytes) == (("h1-r1", "r1-r2", "r2-h2"), 1514)
+
+
+def test_a_larger_packet_that_the_path_does_not_claim_is_not_its_packet() -> None:
+    run = synthetic.transition(blocks=1).in_memory()
+    for trial in run.trials:
+        stray = {"wire_bytes": 9000, "layers": [{"kind": "ethernet", "bytes": 14}, {"kind": "ipv4", "bytes": 20}]}
+        trial.evidence["segments"][1]["packets"].insert(0, stray)
+    packets = found_in(run)["router-to-router"].packets
+    assert [one.stack.total_bytes for one in packets] == [1494, 1514]
+
+
+def test_payload_of_a_fragment_is_what_is_in_it() -> None:
+    run = synthetic.small(blocks=1).in_memory()
+    layers = [
+        {"kind": "ethernet", "bytes": 14},
+        {"kind": "ipv4", "bytes": 20},
+        {"kind": "udp", "bytes": 8, "payload_bytes": 4000},
+    ]
+    later = [{"kind": "ethernet", "bytes": 14}, {"kind": "ipv4", "bytes": 20}, {"kind": "fragment-data", "bytes": 158}]
+    for trial in run.trials:
+        trial.evidence["segments"] = [
+            {"link": "h1-r1", "claimed": "ipv4", "packets": [{"wire_bytes": 1514, "layers": layers}]},
+            {"link": "r1-r2", "claimed": "ipv4", "packets": [{"wire_bytes": 1510, "layers": later}]},
+        ]
+    first, rest = found_in(run)["ipv4"].packets
+    assert (first.stack.text, first.stack.payload_bytes) == ("Ethernet / IPv4 / UDP", 1472)
+    assert (rest.stack.text, rest.stack.payload_bytes) == ("Ethernet / IPv4", 1476)
+
+
+def test_runs_of_earlier_versions_can_be_read() -> None:
+    run = synthetic.small(blocks=1)
+    link = run.manifest.experiment.topologies[0].links[1]
+    paths = {path.name: path for path in run.manifest.experiment.paths}
+    trials = [replace(trial, evidence=old_evidence(paths[trial.path], link)) for trial in run.trials]
+    found = found_in(replace(run, trials=trials).in_memory())["ipv6"]
+    assert found.middle is found.links[0]
+    assert (found.middle.link, found.middle.claimed, found.middle.seen) == ("r1-r2", ["ipv6"], {"ipv6": 192})
+    assert [(one.links, one.stack.text) for one in found.packets] == [(("r1-r2",), "Ethernet / IPv6 / TCP")]
+    assert found.tunnels == []
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {},
+        {"packets": None, "families": [1], "stacks": "many", "link": 3, "max_ip_bytes": "large"},
+        {"packets": ["x", {"layers": 5}, [], [{"no": "kind"}], [{"kind": "novel", "bytes": "many"}]]},
+        {"something": {"of": "a later version"}},
+        {"segments": "none", "middle": "there", "tunnels": [1]},
+        {"segments": [{"link": "a", "packets": "x", "stacks": 1, "outer": []}, 5, {"link": None}], "middle": 7},
+        {"segments": [{"link": "a", "packets": [{"layers": [{"kind": "novel"}], "wire_bytes": None}, 3]}]},
+        {"tunnels": {"r1": {"d": {"drops": {"x": 1}, "slow": [], "encapsulated": {"packets": "many"}}, "e": 1}}},
+    ],
+)
+def test_evidence_of_another_shape_is_no_error(odd: dict[str, Any]) -> None:
+    run = synthetic.small(blocks=1).in_memory()
+    for trial in run.trials:
+        trial.evidence.clear()
+        trial.evidence.update(odd)
+    found = found_in(run)
+    assert list(found) == ["ipv4", "ipv4-again", "ipv6"]
+    assert not any(item.families for item in found.values())
+    assert all(link.max_ip_bytes is None and not link.seen for item in found.values() for link in item.links)
+    path_facts(run)
+
+
+# --- tunnels ------------------------------------------------------------------------------------------------------
+
+
+def test_ends_of_tunnels_add_up_over_trials() -> None:
+    def trial(drops: dict[str, int], slow: int) -> dict[str, Any]:
+        return {
+            "encapsulated": {"packets": 100, "bytes": 1000},
+            "decapsulated": {"packets": 50, "bytes": 500},
+            "slow_encapsulated": {"packets": slow, "bytes": 10 * slow},
+            "slow_decapsulated": {"packets": 0, "bytes": 0},
+            "slow": {"outer-fragment": {"packets": slow, "bytes": 10 * slow}},
+            "drops": {reason: {"packets": count, "bytes": 0} for reason, count in drops.items()},
+        }
+
+    [end] = tunnel_ends([{"r1": {"t": trial({"ttl": 1}, 5)}}, None, {"r1": {"t": trial({"ttl": 2, "ecn": 9}, 0)}}])
+    assert (end.node, end.device, end.trials) == ("r1", "t", 2)
+    assert end.encapsulated == Count(packets=200, bytes=2000)
+    assert end.slow == {"outer-fragment": Count(packets=5, bytes=50)}
+    assert {reason: count.packets for reason, count in end.drops.items()} == {"ecn": 9, "ttl": 3}
+    assert (end.carried_packets, end.slow_packets, end.dropped_packets) == (305, 5, 12)
+
+
+def test_an_engine_without_a_slow_path_has_none_rather_than_an_empty_one() -> None:
+    [end] = tunnel_ends([{"r1": {"t": {"encapsulated": {"packets": 1, "bytes": 1}, "drops": {}}}}])
+    assert end.slow_packets is None
+    assert TunnelEnd(node="r1", device="t", slow_encapsulated=Count()).slow_packets == 0
+
+
+def test_a_user_sees_whether_the_slow_path_carried_anything_and_why_packets_were_dropped() -> None:
+    table = tunnels_table(path_facts(synthetic.transition(blocks=1).in_memory()))
+    assert table is not None
+    headings = [column.name for column in table.columns]
+    ends = {(row[0], row[2]): dict(zip(headings, row, strict=True)) for row in table.rows}
+    kernel, ours = ends["router-to-router", "r1 6in4-1"], ends["host-to-host", "h2 6over4-1"]
+    assert (kernel["slow share"], kernel["dropped"]) == ("–", "5 (<0.01 %)")
+    assert kernel["dropped by reason"] == "rx_errors 5"
+    assert ours["slow share"] == "<0.01 %"
+    assert ours["dropped by reason"] == "no-mapping 10, ecn-invalid 5"
+    assert ours["to the slow path by reason"] == "neighbour-unresolved 15"
+
+
+# --- paths --------------------------------------------------------------------------------------------------------
+
+
+def test_paths_say_where_they_are_installed_and_how_long_that_took() -> None:
+    table = paths_table(path_facts(synthetic.transition(blocks=1).in_memory()))
+    headings = [column.name for column in table.columns]
+    paths = {row[0]: dict(zip(headings, row, strict=True)) for row in table.rows}
+    tunnel = paths["router-to-router"]
+    assert (tunnel["engine"], tunnel["headers"], tunnel["tunnel MTU"]) == ("kernel", "IPv6 in IPv4", "1480")
+    assert (tunnel["installed in"], paths["ipv6"]["installed in"]) == ("61.0 ms", "")
+    assert tunnel["tunnel ends"].replace("\u00a0", " ") == "r1 198.18.1.1, r2 198.18.1.2"
+    assert paths["ipv6"]["role"] == "baseline"
+
+
+def test_mtus_of_all_networks_are_named() -> None:
+    facts = {item.path.name: item for item in path_facts(synthetic.many_levels(blocks=1).in_memory())}
+    assert facts["router-to-router"].mtu_bytes == [1480, 8980]
+    assert facts["ipv4"].mtu_bytes == []
+
+
+def test_the_addresses_behind_translation_are_both_named() -> None:
+    run = synthetic.no_trials()
+    path = NetworkPath(name="lite", mechanism="ds-lite", family=4, nodes=("r1", "r2"))
+    experiment = replace(run.manifest.experiment, paths=(path,), baseline="lite")
+    [row] = paths_table(path_facts(synthetic.replace_run(run, experiment=experiment).in_memory())).rows
+    assert "192.168.1.1 (seen as 198.18.2.1) to 198.18.2.2" in row
+
+
+def test_the_way_of_a_path_says_on_which_links_packets_are_in_which_tunnel() -> None:
+    path = NetworkPath(name="vx", mechanism="vxlan", family=6, nodes=("r1", "r2"))
+    way = way_of(path, synthetic.chain(), ("h1", "h2"))
+    assert way is not None
+    assert [(stretch.nodes, [tunnel.name for tunnel in stretch.tunnels]) for stretch in way.stretches] == [
+        (("h1", "r1"), []),
+        (("r1", "r2"), ["vxlan:r1-r2"]),
+        (("r2", "h2"), []),
+    ]
+    assert way.deepest.headers == ("ipv4", "udp", "vxlan", "ethernet", "ipv6")
+    assert way.nodes == ("h1", "r1", "r2", "h2")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        NetworkPath(name="a", mechanism="of-a-later-version", family=6),
+        NetworkPath(name="b", mechanism="6in4", family=6, nodes=("r1", "gone")),
+        NetworkPath(name="c", mechanism="6in4", family=6, nodes=("r1", "r1")),
+    ],
+)
+def test_a_path_that_cannot_be_installed_has_no_way_and_still_a_report(path: NetworkPath) -> None:
+    assert way_of(path, synthetic.chain(), ("h1", "h2")) is None
+
+
+def test_a_trial_that_is_wrong_on_two_links_counts_once() -> None:
+    run = synthetic.small(blocks=1)
+    [first, *rest] = run.trials
+    wrong = [f"{number} of 64 packets seen on r1-r2 at r{node} were ipv4" for number, node in ((3, 1), (64, 1), (3, 2))]
+    spoilt = replace(first, status="invalid", reasons=wrong)
+    reasons = count_trials(replace(run, trials=[spoilt, *rest]).in_memory()).reasons
+    assert [(reason.text, reason.count) for reason in reasons] == [(wrong[0], 1), (wrong[2], 1)]
