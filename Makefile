@@ -70,7 +70,7 @@ demo: install ## build a network, compare IPv4 with IPv6, and write the report (
 
 # --- check --------------------------------------------------------------------------------------------------------
 
-.PHONY: test test-rust test-python test-peers
+.PHONY: test test-rust test-python test-peers test-endurance
 test: test-rust test-python ## run all tests but those of test-peers
 
 test-rust: | system
@@ -78,6 +78,9 @@ test-rust: | system
 
 test-python: install system-test
 	$(strip $(BIN)/pytest --ignore=tests/peers $(PYTEST_ARGS))
+
+test-endurance: install system-test ## build and take down a network of forty nodes two hundred times
+	SIXBENCH_EXPECT_LAB=1 SIXBENCH_ENDURANCE_BUILDS=200 $(strip $(BIN)/pytest tests/lab/test_endurance.py $(PYTEST_ARGS))
 
 test-peers: install system-peers ## run the tests of tunnels against Linux's own, in user-mode Linux (docs/peers.md)
 	SIXBENCH_EXPECT_PEERS=1 $(strip $(BIN)/pytest tests/peers $(PYTEST_ARGS))

@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 
 from measure import ROUNDS, SECONDS, compare, our_trial, show, show_figures, timed, topology_of
+from scale import bench_scale
 from tunnels import bench_tunnels
 
 from sixbench.agent import Agent, AgentHub, find_agent
@@ -60,6 +61,7 @@ def main() -> None:
     with AgentHub(find_agent()) as hub:
         bench_agent(hub)
         bench_lab(hub)
+        bench_scale(hub)
         bench_overhead()
         bench_peers(hub)
         bench_tunnels(hub)

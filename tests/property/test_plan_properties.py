@@ -298,7 +298,7 @@ ACCEPTED: dict[tuple[Any, ...], tuple[Any, ...]] = {
     ("notes",): ([],),
     ("notes", 0): WORDS_OF_ANY_KIND,
     (*NODE, "sysctl"): ({},),
-    (*NODE, "sysctl", "net.ipv4.tcp_sack"): (-1, 1.5, 10**25, "é x", True, False, "$nothing", "9" * 5000),
+    (*NODE, "sysctl", "net.ipv4.tcp_sack"): (-1, 1.5, 10**25, "é x", True, False, "9" * 5000),
     ("topology", "links", 1, "name"): (10**25,),
     ("paths", "six", "native6"): (None, [], {}),
     ("aa",): (True, False),

@@ -20,8 +20,10 @@ from sixbench.model.workload import Parameter
 from sixbench.model.workloads import WORKLOADS
 from sixbench.plan.experiment_file import KEYS, REQUIRED, read_experiment
 from sixbench.plan.link_settings import LINK_SETTINGS
+from sixbench.plan.node_settings import NODE_SETTINGS
 from sixbench.plan.overrides import apply_quick
 from sixbench.plan.schema import experiment_schema
+from sixbench.plan.shapes import SHAPES
 from sixbench.plan.topology_file import LINK_KEYS
 from sixbench.plan.yaml_source import parse_yaml
 
@@ -118,6 +120,20 @@ def test_every_key_is_told() -> None:
 @pytest.mark.parametrize("key", LINK_SETTINGS)
 def test_every_setting_of_a_link_is_told(key: str) -> None:
     assert rows("The network")[key][1:] == [LINK_SETTINGS[key].default.replace("`", ""), LINK_SETTINGS[key].doc]
+
+
+@pytest.mark.parametrize("key", NODE_SETTINGS)
+def test_every_setting_of_a_router_is_told(key: str) -> None:
+    setting = NODE_SETTINGS[key]
+    values = ", ".join(f"`{choice}`" for choice in setting.choices) or "`true` or `false`"
+    assert rows("Routers that filter")[key] == [values, setting.default, setting.doc]
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_shape_is_told(name: str) -> None:
+    sizes, doc = rows("Shapes")[name]
+    assert re.findall("`(.*?)`", sizes) == list(SHAPES[name].sizes)
+    assert doc == SHAPES[name].doc
 
 
 @pytest.mark.parametrize("name", WORKLOADS)

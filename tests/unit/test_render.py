@@ -196,7 +196,7 @@ def test_a_network_is_built_step_by_step(read: Read) -> None:
     made = nodes()
     build(network(read, "rate: 1Mbit"), made)
     assert [line.split(":")[0].split(" -K")[0] for line in made["h1"].done] == [
-        *("sysctl", "ip -batch -", "ip -batch -", "ethtool", "tc -batch -", "ip -batch -"),
+        *("sysctl", "ip -batch -", "ip -batch -", "ethtool", "tc -batch -"),
     ]
     assert "netns 101\n" in made["h1"].done[1]
 

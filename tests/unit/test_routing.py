@@ -1,4 +1,5 @@
-"""The routes of a node: one default route where there is one way out, else one to every prefix that is not its own."""
+"""The routes of a node: one default route where there is one way out, else to every prefix that is not its own, those
+that lie side by side together."""
 
 from __future__ import annotations
 
@@ -53,10 +54,15 @@ def test_a_node_with_one_way_out_has_a_default_route(network: Make) -> None:
     assert told(topology, "r3") == {"default": "198.18.3.2 eth0"}
 
 
-def test_a_node_with_several_has_one_to_each_prefix_that_is_not_its_own(network: Make) -> None:
-    topology = network("h1-r1 r1-r2 r2-h2 r2-r3")
-    assert told(topology, "r1") == {"198.18.2.0/24": "198.18.1.2 eth1", "198.18.3.0/24": "198.18.1.2 eth1"}
-    assert told(topology, "r1", 6) == {"2001:2:0:2::/64": "2001:2:0:1::2 eth1", "2001:2:0:3::/64": "2001:2:0:1::2 eth1"}
+def test_a_node_with_several_has_routes_to_the_prefixes_that_are_not_its_own(network: Make) -> None:
+    topology = network("h1-r1 r1-r2 r2-h2 r2-r3 r3-r4")
+    assert told(topology, "r1") == {"198.18.2.0/23": "198.18.1.2 eth1", "198.18.4.0/24": "198.18.1.2 eth1"}
+    assert told(topology, "r1", 6) == {"2001:2:0:2::/63": "2001:2:0:1::2 eth1", "2001:2:0:4::/64": "2001:2:0:1::2 eth1"}
+
+
+def test_prefixes_by_different_links_stay_apart(network: Make) -> None:
+    topology = network("h1-r1 r1-r2 r2-h2 r3-h3 r1-r3")
+    assert told(topology, "r1") == {"198.18.2.0/24": "198.18.1.2 eth1", "198.18.3.0/24": "198.18.4.2 eth2"}
 
 
 def test_the_gateway_is_on_the_shortest_way_to_the_nearest_end(network: Make) -> None:
@@ -68,7 +74,7 @@ def test_the_gateway_is_on_the_shortest_way_to_the_nearest_end(network: Make) ->
 
 def test_hosts_are_no_gateways(network: Make) -> None:
     topology = network("h1-r1 r1-h2 h1-r2 r2-h2 r1-r2")
-    assert told(topology, "r1") == {"198.18.2.0/24": "198.18.4.2 eth2", "198.18.3.0/24": "198.18.4.2 eth2"}
+    assert told(topology, "r1") == {"198.18.2.0/23": "198.18.4.2 eth2"}
     assert told(network("h1-h2"), "h1") == {}
     # A host of two routers asks each for what is nearest to it.
     assert told(topology, "h1") == {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -77,6 +78,7 @@ def _as_json(experiment: Experiment) -> dict[str, Any]:
                 "levels": c.levels,
                 "topology": c.topology,
             }
+            | ({"events": [asdict(event) for event in c.events]} if c.events else {})
             for c in experiment.combinations
         ],
         "order": [
@@ -104,6 +106,7 @@ def _as_json(experiment: Experiment) -> dict[str, Any]:
 
 
 def _as_text(experiment: Experiment, list_trials: bool) -> str:
+    from ..model.units import format_duration
     from ..model.workloads import WORKLOADS
     from ..plan.schedule import all_trials, trial_counts
     from ..plan.workload_file import describe_params
@@ -130,6 +133,7 @@ def _as_text(experiment: Experiment, list_trials: bool) -> str:
         *(
             f"#   {c.name}: {c.workload.kind}: {describe_params(WORKLOADS[c.workload.kind], c.workload.params)}"
             + (f" (network {c.topology + 1})" if len(experiment.topologies) > 1 else "")
+            + "".join(f"; after {format_duration(e.at_ns)} {e.link} with MTU {e.mtu_bytes}" for e in c.events)
             for c in experiment.combinations
         ),
     ]

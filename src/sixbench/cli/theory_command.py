@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from .common import print_json
+from .fragments_table import print_fragments
+from .tables import print_table
 
 if TYPE_CHECKING:
     from ..theory import FullPacket, Row
@@ -19,7 +21,11 @@ def register(app: typer.Typer) -> None:
 
 def theory(
     path: list[str] = typer.Option(
-        [], "--path", metavar="MECHANISM", help="native4, native6, ...; may be repeated; default: both native ones."
+        [],
+        "--path",
+        metavar="PATH",
+        help="A mechanism (native4, native6, ...), or with --experiment one of its paths; may be repeated; default: "
+        "both native ones, or all of the experiment's.",
     ),
     protocol: list[str] = typer.Option([], "--protocol", metavar="tcp|udp", help="May be repeated; default: both."),
     mtu: list[int] = typer.Option([1500], "--mtu", metavar="BYTES", help="IP MTU of the link; may be repeated."),
@@ -35,10 +41,36 @@ def theory(
         True, "--timestamps/--no-timestamps", help="Whether TCP carries timestamps (12 bytes), as Linux does."
     ),
     table_1: bool = typer.Option(False, "--table-1", help="Table 1 of raicu-stack-rtt, as printed there."),
+    experiment: str | None = typer.Option(
+        None,
+        "--experiment",
+        metavar="FILE",
+        help="An experiment file, or the name of a shipped one: what datagrams become on each link of its paths.",
+    ),
+    datagram: list[str] = typer.Option(
+        [],
+        "--datagram",
+        metavar="SIZE",
+        help="With --experiment: UDP payload, such as 1470B (default); may be repeated.",
+    ),
+    df: str | None = typer.Option(
+        None, "--df", metavar="clear|set|probe|kernel", help="With --experiment: the sender's policy; default: clear."
+    ),
+    set_: list[str] = typer.Option(
+        [], "--set", metavar="A.B=C", help="With --experiment: change a value of it; may be repeated."
+    ),
     json: bool = typer.Option(False, "--json", help="Print as JSON."),
 ) -> None:
-    """Print header overhead, wire efficiency and goodput limits over Ethernet."""
+    """Print header overhead, wire efficiency and goodput limits over Ethernet; or the fragments of a datagram."""
     from dataclasses import asdict
+
+    from ..model.errors import UsageError
+
+    if experiment is not None:
+        print_fragments(experiment, set_, path, datagram, df or "clear", json)
+        return
+    if datagram or df is not None or set_:
+        raise UsageError("--datagram, --df and --set are of an experiment's paths: name it with --experiment")
 
     from ..theory import raicu_table_1
 
@@ -121,7 +153,7 @@ def _print_rows(rows: list[Row], rate: str) -> None:
                 f"{limit:.3f} {unit}",
             ]
         )
-    _print_table(heads, cells)
+    print_table(heads, cells)
     typer.echo(
         "\noverhead: headers to payload; efficiency: payload to what the wire carries, preamble, FCS and gap included"
     )
@@ -140,15 +172,4 @@ def _print_table_1(columns: list[FullPacket]) -> None:
     ]
     cells = [[label, *(str(getattr(column, field)) for column in columns)] for label, field in layout]
     cells.append(["Overhead %", *(f"{100 * column.overhead_ratio:.2f}%" for column in columns)])
-    _print_table(heads, cells)
-
-
-def _print_table(heads: list[str], cells: list[list[str]]) -> None:
-    widths = [max(len(row[i]) for row in [heads, *cells]) for i in range(len(heads))]
-    for row in [heads, *cells]:
-        typer.echo(
-            "  ".join(
-                cell.ljust(width) if i < 2 else cell.rjust(width)
-                for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-        )
+    print_table(heads, cells)

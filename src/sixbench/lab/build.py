@@ -99,9 +99,7 @@ def _stage(
                 raise LabError(f"building the network: {one.op} in {name}: {wrong}")
     _step("setting", [(name, nodes[name].set_sysctl(stage.sysctl)) for name, stage in stages.items() if stage.sysctl])
     _batches(nodes, {name: list(stage.ip) for name, stage in stages.items()}, {}, "ip")
-    _commands(
-        [(name, nodes[name].execute(["nft", "-f", "-"], stage.nft)) for name, stage in stages.items() if stage.nft]
-    )
+    _rulesets(nodes, {name: stage.nft for name, stage in stages.items()})
 
 
 def _filled(fields: Mapping[str, Any], answers: Mapping[tuple[str, str], Mapping[str, Any]]) -> dict[str, Any]:
@@ -115,7 +113,7 @@ def _build_wires(scripts: Mapping[str, NodeScript], nodes: Mapping[str, NodeHand
     pids = {name: str(node.pid) for name, node in nodes.items()}
     _step("setting", ((name, nodes[name].set_sysctl(script.sysctl)) for name, script in scripts.items()))
     _batches(nodes, {name: script.links for name, script in scripts.items()}, pids, "ip")
-    _batches(nodes, {name: script.devices for name, script in scripts.items()}, pids, "ip")
+    _batches(nodes, {name: [*script.devices, *script.routes] for name, script in scripts.items()}, pids, "ip")
     for arguments in zip_longest(*(script.ethtool for script in scripts.values())):
         _commands(
             [
@@ -125,7 +123,7 @@ def _build_wires(scripts: Mapping[str, NodeScript], nodes: Mapping[str, NodeHand
             ]
         )
     _batches(nodes, {name: script.queues for name, script in scripts.items()}, pids, "tc")
-    _batches(nodes, {name: script.routes for name, script in scripts.items()}, pids, "ip")
+    _rulesets(nodes, {name: script.nft for name, script in scripts.items()})
 
 
 def _batches(
@@ -146,6 +144,10 @@ def _batches(
                 f"building the network: {program} -batch in {name} ended with {done.exit}: "
                 f"{_words(done)}{_line(text, done)}"
             )
+
+
+def _rulesets(nodes: Mapping[str, NodeHandle], texts: Mapping[str, str]) -> None:
+    _commands([(name, nodes[name].execute(["nft", "-f", "-"], text)) for name, text in texts.items() if text])
 
 
 def _commands(futures: list[tuple[str, Future[Completed]]]) -> None:

@@ -1,21 +1,23 @@
-"""A network as commands (`sysctl`, `ip -batch`, `ethtool`, `tc -batch`), one script a node. Touches nothing.
+"""A network as commands (`sysctl`, `ip -batch`, `ethtool`, `tc -batch`, `nft`), one script a node. Touches nothing.
 
-Order: settings, then links (a veth pair is made with both ends in place), then devices with addresses, then queues,
-then routes; where a path is installed, then its tunnels with their addresses, its stages one after the other, and the
-routes into the tunnels. Within a step the nodes are independent of one another.
+Order: settings, then links (a veth pair is made with both ends in place), then devices with addresses and routes, then
+queues, then filters; where a path is installed, then its tunnels with their addresses, its stages one after the other,
+and the routes into the tunnels. Within a step the nodes are independent of one another.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..model.network import Blueprint, Request, Stage
-from ..model.routing import Route, routes
+from ..model.routing import Route, all_routes
 from ..model.topology import ETHERNET_MIN_MTU_V6, Interface, Link, Node, Topology
 from .engines import ENGINES, TunnelScript
+from .filters import ruleset
 
 ETHERNET_HEADER_BYTES = 14
 WIRE_OVERHEAD_BYTES = 24
@@ -72,10 +74,10 @@ class NodeScript:
     Attributes:
         sysctl: settings.
         links: lines for `ip -batch`; `{pid:NAME}` stands for the process that holds the namespace of node NAME.
-        devices: lines for `ip -batch`.
+        devices, routes: lines for `ip -batch`.
         ethtool: arguments of `ethtool`, one list a call.
         queues: lines for `tc -batch`.
-        routes: lines for `ip -batch`.
+        nft: a ruleset for `nft -f`; empty: it changes and drops nothing.
         tunnels: what makes its tunnels' ends.
         tunnel_addresses, tunnel_routes: lines for `ip -batch`.
         stages: what the path's mechanism wants done, in order; the same number in every node.
@@ -85,9 +87,10 @@ class NodeScript:
     sysctl: dict[str, str]
     links: list[str]
     devices: list[str]
+    routes: list[str]
     ethtool: list[list[str]]
     queues: list[str]
-    routes: list[str]
+    nft: str = ""
     tunnels: list[TunnelScript] = field(default_factory=list)
     tunnel_addresses: list[str] = field(default_factory=list)
     stages: list[Stage] = field(default_factory=list)
@@ -96,6 +99,10 @@ class NodeScript:
 
 def render(topology: Topology) -> dict[str, NodeScript]:
     """The script of every node, by its name."""
+    return _render(topology, all_routes(topology))
+
+
+def _render(topology: Topology, routes: Mapping[str, list[Route]]) -> dict[str, NodeScript]:
     links: dict[str, list[str]] = {name: [] for name in topology.nodes}
     for index, link in enumerate(topology.wires):
         first, second = link.ends
@@ -109,13 +116,14 @@ def render(topology: Topology) -> dict[str, NodeScript]:
             sysctl=_sysctl(node),
             links=links[name],
             devices=_devices(topology, name),
+            routes=_route_lines(routes[name], into_tunnels=False),
             ethtool=[
                 _offload(link, link.end_of(name))
                 for link in _wires_of(topology, name)
                 if link.offload is not None or not link.offload_on
             ],
             queues=[line for link in _wires_of(topology, name) for line in _queue(link, link.end_of(name))],
-            routes=_routes(topology, name, into_tunnels=False),
+            nft=ruleset(node),
         )
         for name, node in topology.nodes.items()
     }
@@ -125,15 +133,16 @@ def render_path(network: Blueprint, engine: str) -> dict[str, NodeScript]:
     """The script of every node of a network with a path installed, whose tunnels that engine makes."""
     made = [tunnel for tunnel in network.tunnels if tunnel.made_by is None]
     late = {(tunnel.node, tunnel.device) for tunnel in network.tunnels if tunnel.autoconfigured}
+    routes = all_routes(network.topology)
     return {
         name: replace(
             script,
             tunnels=[ENGINES[engine].make(tunnel) for tunnel in made if tunnel.node == name],
             tunnel_addresses=_tunnel_addresses(network.topology, name, late),
             stages=[stage.get(name, Stage()) for stage in network.stages],
-            tunnel_routes=_routes(network.topology, name, into_tunnels=True),
+            tunnel_routes=_route_lines(routes[name], into_tunnels=True),
         )
-        for name, script in render(network.topology).items()
+        for name, script in _render(network.topology, routes).items()
     }
 
 
@@ -166,9 +175,10 @@ def script_text(script: NodeScript, pids: Mapping[str, str] | None = None) -> st
     lines = [f"sysctl -w {name}={shlex.quote(value)}" for name, value in script.sysctl.items()]
     lines += [f"ip {line}" for line in script.links]
     lines += [f"ip {line}" for line in script.devices]
+    lines += [f"ip {line}" for line in script.routes]
     lines += ["ethtool " + " ".join(arguments) for arguments in script.ethtool]
     lines += [f"tc {line}" for line in script.queues]
-    lines += [f"ip {line}" for line in script.routes]
+    lines += _nft_lines(script.nft)
     for tunnel in script.tunnels:
         lines += [_request_text(request) for request in tunnel.requests]
         lines += [f"ip {line}" for line in tunnel.ip]
@@ -185,9 +195,11 @@ def stage_lines(stage: Stage) -> list[str]:
     lines = [f"sysctl -w {name}={shlex.quote(value)}" for name, value in stage.sysctl.items()]
     lines += [_request_text(request) for request in stage.requests]
     lines += [f"ip {line}" for line in stage.ip]
-    if stage.nft:
-        lines += ["nft -f - <<'END'", *stage.nft.rstrip().splitlines(), "END"]
-    return lines
+    return lines + _nft_lines(stage.nft)
+
+
+def _nft_lines(ruleset: str) -> list[str]:
+    return ["nft -f - <<'END'", *ruleset.rstrip().splitlines(), "END"] if ruleset else []
 
 
 def _request_text(request: Request) -> str:
@@ -196,9 +208,10 @@ def _request_text(request: Request) -> str:
 
 def fill_pids(text: str, pids: Mapping[str, str]) -> str:
     """Puts process numbers for `{pid:NAME}`."""
-    for name, pid in pids.items():
-        text = text.replace(f"{{pid:{name}}}", pid)
-    return text
+    return _PID.sub(lambda found: pids.get(found[1], found[0]), text)
+
+
+_PID = re.compile(r"\{pid:([^}]*)\}")
 
 
 def _number(link: int, end: int) -> int:
@@ -274,9 +287,8 @@ def _tunnel_addresses(topology: Topology, node: str, late: set[tuple[str, str]])
     return list(lines)
 
 
-def _routes(topology: Topology, node: str, *, into_tunnels: bool) -> list[str]:
-    found = [*routes(topology, node, 4), *routes(topology, node, 6)]
-    return [_route_line(route) for route in found if route.link.is_tunnel == into_tunnels]
+def _route_lines(routes: Iterable[Route], *, into_tunnels: bool) -> list[str]:
+    return [_route_line(route) for route in routes if route.link.is_tunnel == into_tunnels]
 
 
 def _route_line(route: Route) -> str:

@@ -122,6 +122,14 @@ def carrier(path: Path, topology: Topology, first: str, second: str, family: Fam
             f'"{first}" and "{second}" do not reach one another over IPv{family}, which carries {path.mechanism}: '
             "add the missing link (hosts do not forward), or install it elsewhere"
         )
+    at = first
+    for link in links[:-1]:
+        at = link.other_end(at).node
+        if topology.nodes[at].masquerade:
+            raise MechanismError(
+                f'"{at}", between "{first}" and "{second}", masquerades: outer packets of {path.mechanism} would come '
+                "from an address that the other end does not know; install it beside, or leave masquerade out there"
+            )
     return Carrier(first=first, second=second, family=family, links=tuple(links))
 
 
@@ -302,7 +310,8 @@ def end_address(topology: Topology, links: list[Link], node: str, family: Family
 
 
 def ends_of(topology: Topology, between: tuple[str, str], family: Family) -> Ends:
-    """The addresses of both hosts on the way between them. Raises `MechanismError` where there is none."""
+    """The addresses of both hosts on the way between them, the client's also as the server sees it behind nodes that
+    masquerade. Raises `MechanismError` where there is no way."""
     client, server = between
     links = topology.route(client, server, family)
     if not links:
@@ -311,7 +320,20 @@ def ends_of(topology: Topology, between: tuple[str, str], family: Family) -> End
     last = links[-1].end_of(server).address(family)
     assert first is not None, "a link that carries a family has addresses of it at both ends"
     assert last is not None, "a link that carries a family has addresses of it at both ends"
-    return Ends(client=first.ip, server=last.ip, client_seen=first.ip)
+    return Ends(client=first.ip, server=last.ip, client_seen=_masqueraded(topology, links, client, family) or first.ip)
+
+
+def _masqueraded(topology: Topology, links: list[Link], source: str, family: Family) -> Address | None:
+    """What packets from `source` have as their source at the end of the way, if a node on it masquerades: the address
+    of the last that does, on the link by which it sends."""
+    seen: Address | None = None
+    at = source
+    for link in links:
+        address = link.end_of(at).address(family)
+        if at != source and topology.nodes[at].masquerade and address is not None:
+            seen = address.ip
+        at = link.other_end(at).node
+    return seen
 
 
 def finish(

@@ -130,7 +130,7 @@ def _give_private_addresses(path: Path, topology: Topology, one: _Subscriber, ca
 
 
 def _public_address(topology: Topology, aftr: str, between: tuple[str, str]) -> Address:
-    """What the server sees: the AFTR's address on the way to it."""
+    """What the server sees: the AFTR's address on the way to it, or that of a node behind it that masquerades."""
     client, server = between
     way = topology.route(client, server, 4) or []
     domains = [link.ipv4_domain for link in way]
@@ -142,7 +142,7 @@ def _public_address(topology: Topology, aftr: str, between: tuple[str, str]) -> 
             f'with ds-lite, no way leads from "{client}" out of one subscriber\'s network through "{aftr}" '
             f'to "{server}" over IPv4: connections begin behind a B4, which is named before the AFTR'
         )
-    return ends_of(topology, (aftr, server), 4).client
+    return ends_of(topology, (aftr, server), 4).client_seen
 
 
 def _policy(one: _Subscriber) -> list[str]:

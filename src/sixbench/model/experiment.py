@@ -45,6 +45,20 @@ class Statistics:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LinkChange:
+    """What happens to a link in the midst of every trial, and is undone after it.
+
+    Attributes:
+        at_ns: after the traffic begins, the warm-up included.
+        mtu_bytes: of both its ends from then on.
+    """
+
+    at_ns: int
+    link: str
+    mtu_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Combination:
     """One combination of levels: a workload on a concrete network.
 
@@ -53,12 +67,14 @@ class Combination:
         levels: what distinguishes it, by column (`message_bytes`, `rate_bps`, `link_mtu_bytes`); part of every record
             and finding.
         topology: index into `Experiment.topologies`.
+        events: what changes during its trials, in the order of time.
     """
 
     name: str
     workload: Workload
     levels: dict[str, Scalar]
     topology: int
+    events: tuple[LinkChange, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import heapq
 from dataclasses import dataclass, field
+from functools import cached_property
 from ipaddress import IPv4Interface, IPv6Address, IPv6Interface
 from typing import Literal
 
 NodeKind = Literal["host", "router"]
 Family = Literal[4, 6]
+IcmpPolicy = Literal["all", "no-too-big", "none"]
+FragmentPolicy = Literal["none", "first-fragments", "later-fragments", "fragments"]
 
 ETHERNET_MIN_MTU_V6 = 1280
 """RFC 8200 section 5: the least MTU of a link that carries IPv6."""
@@ -22,11 +24,29 @@ MAX_MTU = 65535
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
-    """A host or a router. `sysctl` holds settings of the user's, dotted names to values."""
+    """A host or a router.
+
+    Attributes:
+        sysctl: settings of the user's, dotted names to values.
+        masquerade: whether packets that it forwards leave with its own address as their source, in both families.
+        mss_clamp: whether the MSS of TCP connections that it forwards is cut to what its links carry.
+        icmp: the ICMP errors that it sends and forwards: `all`; `no-too-big`: neither Packet Too Big (RFC 4443 section
+            3.2) nor Fragmentation Needed (RFC 1191 section 4); `none`: no error at all.
+        drop: the fragments that it drops. Atomic fragments (RFC 6946) are `fragments` only.
+    """
 
     name: str
     kind: NodeKind
     sysctl: dict[str, str] = field(default_factory=dict)
+    masquerade: bool = False
+    mss_clamp: bool = False
+    icmp: IcmpPolicy = "all"
+    drop: FragmentPolicy = "none"
+
+    @property
+    def filters(self) -> bool:
+        """Whether it changes or drops what it forwards."""
+        return self.masquerade or self.mss_clamp or self.icmp != "all" or self.drop != "none"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +157,7 @@ class Topology:
 
     def links_of(self, node: str) -> list[Link]:
         """The links that end at `node`, in order."""
-        return [link for link in self.links if any(end.node == node for end in link.ends)]
+        return self._links_by_node.get(node, [])
 
     @property
     def wires(self) -> tuple[Link, ...]:
@@ -167,25 +187,52 @@ class Topology:
         So there is always one best way, it is the same there and back, and every part of it is a best way itself:
         nodes that each route by this rule make one way together.
         """
-        adjacent: dict[str, list[tuple[int, str]]] = {name: [] for name in self.nodes}
+        neighbours = self._neighbours[family]
+        found: dict[str, Way] = {}
+        reached = {source: (0, -1, -1)}
+        hops = 0
+        while reached:
+            hops += 1
+            following: dict[str, tuple[int, int, int]] = {}
+            for name, (links, first_index, _) in reached.items():
+                if name != source and self.nodes[name].kind == "host":
+                    continue
+                for index, neighbour in neighbours[name]:
+                    if neighbour in found or neighbour == source:
+                        continue
+                    both = links | 1 << index
+                    if neighbour not in following or both < following[neighbour][0]:
+                        following[neighbour] = (both, index if first_index < 0 else first_index, index)
+            for name, (links, first_index, last_index) in following.items():
+                found[name] = Way(rank=(hops, links), first=self.links[first_index], last=self.links[last_index])
+            reached = following
+        return found
+
+    @cached_property
+    def is_alike(self) -> bool:
+        """Whether both families have the same ways: every link carries both, or neither."""
+        return self._neighbours[4] == self._neighbours[6]
+
+    @cached_property
+    def _links_by_node(self) -> dict[str, list[Link]]:
+        found: dict[str, list[Link]] = {name: [] for name in self.nodes}
+        for link in self.links:
+            for node in {end.node: None for end in link.ends}:
+                found.setdefault(node, []).append(link)
+        return found
+
+    @cached_property
+    def _neighbours(self) -> dict[Family | None, dict[str, list[tuple[int, str]]]]:
+        """By family: the number of each link of a node, and the node at its other end."""
+        families: tuple[Family | None, ...] = (None, 4, 6)
+        return {family: self._neighbours_over(family) for family in families}
+
+    def _neighbours_over(self, family: Family | None) -> dict[str, list[tuple[int, str]]]:
+        found: dict[str, list[tuple[int, str]]] = {name: [] for name in self.nodes}
         for index, link in enumerate(self.links):
             if link.is_tunnel if family is None else not link.carries(family):
                 continue
             first, second = link.ends
-            adjacent[first.node].append((index, second.node))
-            adjacent[second.node].append((index, first.node))
-        found: dict[str, Way] = {}
-        frontier = [(0, 0, source, -1, -1)]
-        while frontier:
-            hops, links, name, first_index, last_index = heapq.heappop(frontier)
-            if name in found or (name == source and hops):
-                continue
-            if name != source:
-                rank = (hops, links)
-                found[name] = Way(rank=rank, first=self.links[first_index], last=self.links[last_index])
-                if self.nodes[name].kind == "host":
-                    continue
-            for index, neighbour in adjacent[name]:
-                start = index if first_index < 0 else first_index
-                heapq.heappush(frontier, (hops + 1, links | 1 << index, neighbour, start, index))
+            found[first.node].append((index, second.node))
+            found[second.node].append((index, first.node))
         return found

@@ -12,6 +12,7 @@ from ..model.path import Path
 from ..model.topology import Family, Topology
 from ..model.trial import TrialRecord
 from ..model.workload import Scalar, Workload
+from .events_file import EventTemplate, changes, check_events
 from .factors import Factors
 from .reader import Reader
 from .topology_file import TopologyTemplate
@@ -24,16 +25,23 @@ _TAKEN_COLUMNS = COLUMNS.keys() | {field.name for field in fields(TrialRecord)}
 
 
 def expand(
-    reader: Reader, factors: Factors, network: TopologyTemplate, workloads: list[WorkloadTemplate], paths: list[Path]
+    reader: Reader,
+    factors: Factors,
+    network: TopologyTemplate,
+    workloads: list[WorkloadTemplate],
+    paths: list[Path],
+    events: list[EventTemplate],
 ) -> tuple[tuple[Topology, ...], tuple[Combination, ...]]:
-    """Every workload at every combination of the levels that it and its network depend on; and those networks."""
+    """Every workload at every combination of the levels that it, its network and what happens there depend on; and
+    those networks."""
     families: frozenset[Family] = frozenset(path.family for path in paths)
     network_factors = network.factors()
     topologies: dict[tuple[Scalar, ...], int] = {}
     concrete: list[Topology] = []
     combinations: list[Combination] = []
     for template, constants in zip(workloads, constant_levels(workloads), strict=True):
-        keys = list(dict.fromkeys([*network_factors, *template.factors()]))
+        event_factors = [key for event in events for key in event.factors()]
+        keys = list(dict.fromkeys([*network_factors, *event_factors, *template.factors()]))
         _check_number(reader, factors, template, keys, len(combinations))
         _check_columns(reader, factors, template, keys, constants)
         for assignment in factors.assignments(keys):
@@ -43,12 +51,14 @@ def expand(
                 concrete.append(network.concrete(assignment))
             params = template.params(assignment)
             check_workload(reader, template, params, families)
+            check_events(reader, events, assignment, params)
             combinations.append(
                 Combination(
                     name=f"c{len(combinations) + 1:04d}",
                     workload=Workload(kind=template.kind.name, params=params),
                     levels={factors.by_key[key].column: assignment[key] for key in keys} | constants,
                     topology=topologies[place],
+                    events=changes(events, assignment),
                 )
             )
     reader.finish()
@@ -78,15 +88,23 @@ def _check_columns(
             name = factors.name_of(column)
             words = f"${name} would be called {column} in the results, where that means something else"
             reader.problem(("factors", name), f"{words}; give it another name, such as swept-{name}")
-        elif columns.count(column) > 1 and column.startswith("link_"):
+        elif columns.count(column) > 1 and _owner(factors, keys, column) is not None:
+            owner = _owner(factors, keys, column)
             reader.problem(
-                ("topology", "links"),
-                f"links have different lists for {column}; declare them under factors and refer to them as $name",
+                ("topology", f"{owner}s"),
+                f"{owner}s have different lists for {column}; declare them under factors and refer to them as $name",
             )
         elif columns.count(column) > 1 or column in constants:
             reader.problem(
                 template.path, f"two factors would both be called {column} in the results; rename the one under factors"
             )
+
+
+def _owner(factors: Factors, keys: list[Hashable], column: str) -> str | None:
+    """What a list of levels belongs to that stands in the topology: a link or a node."""
+    own = [key[0] for key in keys if isinstance(key, tuple) and factors.by_key[key].column == column]
+    kinds = [kind[0] for kind in own if isinstance(kind, tuple) and kind[0] in ("link", "node", "sysctl")]
+    return None if len(kinds) < len(own) else "link" if "link" in kinds else "node"
 
 
 def _check_distinct(reader: Reader, workloads: list[WorkloadTemplate], combinations: list[Combination]) -> None:
@@ -95,7 +113,7 @@ def _check_distinct(reader: Reader, workloads: list[WorkloadTemplate], combinati
         for combination in combinations:
             kind = combination.workload.kind
             pairs = combination.levels if values == "levels" else combination.workload.params
-            key = (kind, combination.topology, tuple(sorted(pairs.items(), key=str)))
+            key = (kind, combination.topology, combination.events, tuple(sorted(pairs.items(), key=str)))
             if key in seen:
                 last = [template for template in workloads if template.kind.name == kind][-1]
                 reader.problem(last.path, f"two entries of {kind} measure the same; leave one out")

@@ -14,10 +14,12 @@ from ..model.topology import Topology
 from ..model.wording import listed, shown
 from .blocks_file import read_blocks, read_statistics
 from .combinations import expand
+from .events_file import read_events
 from .factors import Factors
 from .overrides import apply_quick
 from .paths_file import aa_path, node_place, read_paths
 from .reader import Reader, as_name, suggest
+from .shapes import SHAPES
 from .topology_file import NAME, NAME_RULE, TopologyTemplate, read_topology
 from .workload_file import read_workloads
 from .yaml_source import KeyPath, Source
@@ -29,7 +31,7 @@ MAX_TRIALS = 200_000
 
 KEYS = (
     *("experiment", "title", "description", "notes", "factors", "topology", "between", "paths", "baseline", "aa"),
-    *("workloads", "blocks", "statistics", "seed", "bottleneck", "quick"),
+    *("workloads", "events", "blocks", "statistics", "seed", "bottleneck", "quick"),
 )
 REQUIRED = ("topology", "paths", "workloads")
 BOTTLENECKS = ("any", "path")
@@ -54,6 +56,7 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
     if "topology" in data:
         network = read_topology(reader, factors, data["topology"], 6 in carried)
     workloads = read_workloads(reader, factors, data["workloads"]) if "workloads" in data else []
+    events = read_events(reader, factors, data["events"], network, 6 in carried) if "events" in data else []
     baseline = _read_baseline(reader, data, paths)
     is_aa = _read_flag(reader, data, "aa")
     reader.finish()
@@ -66,7 +69,7 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
     reader.finish()
     if is_aa:
         paths.append(aa_path(next(path for path in paths if path.name == baseline), {path.name for path in paths}))
-    topologies, combinations = expand(reader, factors, network, workloads, paths)
+    topologies, combinations = expand(reader, factors, network, workloads, paths, events)
     _check_paths(reader, topologies, paths, between, mechanisms)
     trials = len(combinations) * len(paths) * blocks.maximum
     if trials > MAX_TRIALS:
@@ -88,19 +91,19 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
 
 
 def read_topology_only(source: Source) -> Topology:
-    """The network of an experiment, or of a file with nothing but a `topology` (or nothing but `nodes` and `links`).
+    """The network of an experiment, or of a file with nothing but a `topology` (or nothing but what stands in one).
 
     Factors take their first level. Raises `ExperimentError`.
     """
     reader = Reader(source)
     data = reader.mapping((), source.data, "a topology")
     reader.finish()
-    if "topology" not in data and data.keys() & {"nodes", "links"}:
+    if "topology" not in data and data.keys() & {"nodes", "links", *SHAPES}:
         lines = {("topology", *path): line for path, line in source.lines.items()}
         reader = Reader(replace(source, data={"topology": data}, lines=lines))
         data = {"topology": data}
     if "topology" not in data:
-        reader.problem((), "topology is missing: nodes and links")
+        reader.problem((), "topology is missing: nodes and links, or a shape such as chain: 5")
         reader.finish()
     factors = Factors(reader, data)
     network = read_topology(reader, factors, data["topology"], wants_ipv6=False)
@@ -155,6 +158,8 @@ def _read_flag(reader: Reader, data: dict[str, Any], key: str) -> bool:
 def _read_between(reader: Reader, data: dict[str, Any], network: TopologyTemplate) -> tuple[str, str]:
     hosts = [node.name for node in network.nodes.values() if node.kind == "host"]
     if "between" not in data:
+        if network.between is not None:
+            return network.between
         if len(hosts) != 2:
             reader.problem((), f"between is missing: the two hosts that exchange traffic, of {listed(hosts)}")
             reader.finish()

@@ -36,9 +36,10 @@ class Constant:
 
 @dataclass(frozen=True, kw_only=True)
 class Varying:
-    """A value that follows a factor, by its key."""
+    """A value that follows a factor, by its key. `derive` makes it of the factor's level; None: it is the level."""
 
     factor: Hashable
+    derive: Callable[[Scalar], Any] | None = None
 
 
 Setting = Constant | Varying
@@ -85,6 +86,12 @@ class Factors:
             return Varying(factor=key)
         parsed = self.reader.parsed(path, value, parse)
         return None if parsed is None else Constant(value=parsed)
+
+    def levels_of(self, value: Any) -> list[Any]:
+        """The levels of what is written, not yet parsed: a list's, a shared factor's, or the value alone."""
+        if isinstance(value, str) and value.startswith("$"):
+            value = self.declared.get(value[1:])
+        return value if isinstance(value, list) else [value]
 
     def first_level(self, value: Any) -> Any:
         """The first level of what is written, not yet parsed: of a list, of a shared factor, or the value itself."""
@@ -154,4 +161,7 @@ def resolve(setting: Setting | None, assignment: Assignment) -> Any:
     """The value under an assignment; None for a setting that is not given."""
     if setting is None:
         return None
-    return setting.value if isinstance(setting, Constant) else assignment[setting.factor]
+    if isinstance(setting, Constant):
+        return setting.value
+    level = assignment[setting.factor]
+    return level if setting.derive is None else setting.derive(level)

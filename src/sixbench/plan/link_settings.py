@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -21,6 +22,9 @@ MAX_DELAY_NS = 3600 * 10**9
 
 FRAME_OVERHEAD_BYTES = 38
 """Of a frame beyond the IP packet, as the rate limiter counts it: Ethernet 14, preamble, gap and FCS 24."""
+
+
+_PER_LINK = re.compile(r"([0-9]{1,6})\s*([-+])\s*([0-9]{1,6})\s+per\s+link")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +54,8 @@ def queue_limit(queue: Scalar | None) -> tuple[int | None, int | None]:
 
 def check_link(link: Link, wants_ipv6: bool) -> tuple[str, str] | None:
     """What is wrong with a link whose settings are right one by one: the key, and the sentence."""
+    if not MIN_MTU_V4 <= link.mtu_bytes <= MAX_MTU:
+        return "mtu", f"an MTU of {link.mtu_bytes} cannot be: from {MIN_MTU_V4} (RFC 791) to {MAX_MTU}"
     if wants_ipv6 and link.mtu_bytes < ETHERNET_MIN_MTU_V6:
         return "mtu", (
             f"an MTU of {link.mtu_bytes} is too small for IPv6, which a path of this experiment uses: "
@@ -71,6 +77,31 @@ def check_link(link: Link, wants_ipv6: bool) -> tuple[str, str] | None:
             most = units.format_size(MAX_QUEUE_BYTES)
             return "queue", f"a queue of {held} holds {queue_bytes} bytes, which is too large: at most {most}"
     return None
+
+
+def is_per_link(value: object) -> bool:
+    """Whether an MTU is meant to change from link to link."""
+    return isinstance(value, str) and "link" in value
+
+
+def parse_profile(value: object) -> str:
+    """MTUs along a row of links: `1500 - 15 per link`, or one for all. Raises `ValueError`."""
+    if not is_per_link(value):
+        return str(_mtu(value))
+    found = _PER_LINK.fullmatch(str(value).strip())
+    if found is None:
+        raise ValueError(
+            f"{shown(value)} is not an MTU per link: that of the first and what each further one differs by, "
+            "such as 1500 - 15 per link"
+        )
+    first, sign, step = found.groups()
+    return f"{_mtu(int(first))} {sign} {int(step)} per link"
+
+
+def mtu_at(profile: Scalar, number: int) -> int:
+    """Of a link of a row, counted from 0; as `parse_profile` gives it."""
+    words = str(profile).split()
+    return int(words[0]) + (number * int(words[1] + words[2]) if len(words) > 1 else 0)
 
 
 def _mtu(value: object) -> Scalar:

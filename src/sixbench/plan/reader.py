@@ -21,20 +21,33 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class Reader:
-    """Reads one source. Methods return None (or an empty value) where there is a problem, and note it."""
+    """Reads one source. Methods return None (or an empty value) where there is a problem, and note it.
+
+    `moved` says where values stand in the source that were written out from a short form.
+    """
 
     def __init__(self, source: Source) -> None:
         self.source = source
         self.problems: list[Problem] = []
+        self.moved: dict[KeyPath, KeyPath] = {}
 
     def problem(self, path: KeyPath, message: str) -> None:
         """Notes a problem with the value at `path`."""
-        problem = self.source.problem(path, message)
+        problem = self.source.problem(self._in_file(path), message)
         if problem not in self.problems:
             self.problems.append(problem)
         if len(self.problems) >= MAX_PROBLEMS:
             last = Problem(file=problem.file, line=None, key="", message="more is wrong than is told here")
             raise ExperimentError([*self._in_order(), last])
+
+    def _in_file(self, path: KeyPath) -> KeyPath:
+        """Where the value stands that came to be at `path`, by `moved`: the longest of its prefixes there."""
+        for length in range(len(path), 0, -1):
+            origin = self.moved.get(path[:length])
+            if origin is not None:
+                within = (*origin, *path[length:])
+                return within if within in self.source.lines else origin
+        return path
 
     def finish(self) -> None:
         """Raises `ExperimentError` with all problems, in the order of lines, if there are any."""

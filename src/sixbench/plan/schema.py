@@ -16,11 +16,15 @@ from ..model.topology import MAX_MTU, MIN_MTU_V4
 from ..model.workload import Parameter, ParameterKind, WorkloadKind
 from ..model.workloads import WORKLOADS
 from .blocks_file import BLOCKS_KEYS, DEFAULT_BLOCKS, MAX_BLOCKS, MAX_TRIM, STATISTICS_KEYS
+from .events_file import EVENT_KEYS, MAX_EVENTS
 from .experiment_file import BOTTLENECKS, DEFAULT_SEED, KEYS, MAX_SEED, REQUIRED
 from .factors import FACTOR_NAME, MAX_LEVELS
 from .link_settings import LINK_SETTINGS
+from .node_settings import NODE_KEYS, NODE_KINDS, NODE_SETTINGS, SYSCTL
 from .overrides import MAX_QUICK
-from .topology_file import LINK_KEYS, LINK_NAME, MAX_LINKS, MAX_NODES, NAME, NODE_KEYS, NODE_KINDS, SYSCTL
+from .shape_file import SETTINGS
+from .shapes import MAX_LINKS, MAX_NODES, SHAPES, Shape
+from .topology_file import LINK_KEYS, LINK_NAME, NAME
 
 Schema = dict[str, Any]
 
@@ -73,6 +77,13 @@ def experiment_schema(mechanisms: Mapping[str, Mechanism]) -> Schema:
             "minItems": 1,
             "description": "The traffic, and what is measured.",
         },
+        "events": {
+            "type": "array",
+            "items": _event(),
+            "minItems": 1,
+            "maxItems": MAX_EVENTS,
+            "description": "What changes in the midst of every trial, and is undone after it.",
+        },
         "blocks": {**_blocks(), "default": DEFAULT_BLOCKS, "description": "How often, and when to stop."},
         "statistics": _statistics(),
         "seed": {
@@ -116,6 +127,7 @@ def _definitions() -> dict[str, Schema]:
         "queue": {"anyOf": [_ref("duration"), _ref("size")]},
         "flag": {"type": "boolean"},
         "word": {"type": "string", "pattern": _whole("[A-Za-z0-9_-]{1,15}")},
+        **_network_definitions(),
     }
 
 
@@ -129,36 +141,65 @@ def _quantity(names: Iterable[str], what: str, examples: list[str]) -> Schema:
 
 
 def _topology() -> Schema:
-    kind = {"enum": list(NODE_KINDS)}
-    setting = {"type": ["string", "number", "boolean"]}
+    counts = {"minProperties": 1, "maxProperties": MAX_NODES}
+    names = {"propertyNames": {"pattern": _whole(NAME.pattern)}}
+    nodes = _named(_ref("node")) | names | counts | {"description": "Names to host or router."}
+    links = {"type": "array", "items": _ref("link"), "maxItems": MAX_LINKS, "description": "Point-to-point segments."}
+    written = _object({"nodes": nodes, "links": links}, required=("nodes", "links"))
+    return {"anyOf": [written, *map(_shape, SHAPES.values())], "description": "The network."}
+
+
+def _network_definitions() -> dict[str, Schema]:
+    """What explicit networks and short forms share."""
+    links: dict[str, Schema] = {
+        f"link-{key}": {**_swept(_ref(setting.kind)), "description": f"{setting.doc}; unless given: {setting.default}"}
+        for key, setting in LINK_SETTINGS.items()
+    }
+    nodes: dict[str, Schema] = {
+        f"node-{key}": {
+            **_swept({"enum": list(setting.choices)} if setting.choices else _ref("flag")),
+            "description": f"{setting.doc}; unless given: {setting.default}",
+        }
+        for key, setting in NODE_SETTINGS.items()
+    }
     sysctl = {
         "type": "object",
         "propertyNames": {"pattern": _whole(SYSCTL.pattern)},
-        "additionalProperties": setting,
+        "additionalProperties": _swept({"type": ["string", "number", "boolean"]}),
         "description": "Settings of the network in this node, such as net.ipv4.tcp_sack: 0.",
     }
-    node = {"anyOf": [kind, _object(dict(zip(NODE_KEYS, (kind, sysctl), strict=True)), required=("kind",))]}
-    nodes = {
-        "type": "object",
-        "propertyNames": {"pattern": _whole(NAME.pattern)},
-        "additionalProperties": node,
-        "minProperties": 1,
-        "maxProperties": MAX_NODES,
-        "description": "Names to host or router.",
-    }
-    links = {"type": "array", "items": _link(), "maxItems": MAX_LINKS, "description": "Point-to-point segments."}
+    per_link = {"type": "string", "pattern": r"^\s*[0-9]+\s*[-+]\s*[0-9]+\s+per\s+link\s*$"}
+    doc = links["link-mtu"]["description"]
     return {
-        **_object({"nodes": nodes, "links": links}, required=("nodes", "links")),
-        "description": "The network.",
+        **links,
+        "row-mtu": _swept({"anyOf": [_ref("mtu"), per_link]}) | {"description": f"{doc}; or as 1500 - 15 per link"},
+        "first-prefix": {
+            "type": "string",
+            "pattern": r"^\S+/[0-9]+$",
+            "description": "of the first link; others follow",
+        },
+        **nodes,
+        "sysctl": sysctl,
+        "link": _object(_link_properties(), required=("endpoints",)),
+        "changed-link": _object(_link_properties()),
+        "node": {"anyOf": [{"enum": list(NODE_KINDS)}, _object(_node_properties(), required=("kind",))]},
+        "changed-node": {"anyOf": [{"enum": list(NODE_KINDS)}, _object(_node_properties())]},
     }
 
 
-def _link() -> Schema:
-    settings = {
-        key: {**_swept(_ref(setting.kind)), "description": f"{setting.doc}; unless given: {setting.default}"}
-        for key, setting in LINK_SETTINGS.items()
-    }
+def _node_properties() -> dict[str, Schema]:
+    properties: dict[str, Schema] = {"kind": {"enum": list(NODE_KINDS)}, "sysctl": _ref("sysctl"), **_node_settings()}
+    assert tuple(properties) == NODE_KEYS, "every key of a node has its schema"
+    return properties
+
+
+def _node_settings() -> dict[str, Schema]:
+    return {key: _ref(f"node-{key}") for key in NODE_SETTINGS}
+
+
+def _link_properties() -> dict[str, Schema]:
     address = {"type": "string", "pattern": r"^\S+/[0-9]+$"}
+    doc = "Addresses of the endpoints with prefix lengths; unless given: automatic"
     properties = {
         "endpoints": {**_pair(_ref("name")), "description": "The two nodes that it joins."},
         "name": {
@@ -166,18 +207,42 @@ def _link() -> Schema:
             "pattern": _whole(LINK_NAME.pattern),
             "description": "unless given: its endpoints with a dash between",
         },
-        **settings,
-        "ipv4": {
-            **_pair(address),
-            "description": "Addresses of the endpoints with prefix lengths; unless given: automatic",
-        },
-        "ipv6": {
-            **_pair(address),
-            "description": "Addresses of the endpoints with prefix lengths; unless given: automatic",
-        },
+        **{key: _ref(f"link-{key}") for key in LINK_SETTINGS},
+        "ipv4": {**_pair(address), "description": doc},
+        "ipv6": {**_pair(address), "description": doc},
     }
     assert set(properties) == set(LINK_KEYS), "every key of a link has its schema"
-    return _object(properties, required=("endpoints",))
+    return properties
+
+
+def _shape(shape: Shape) -> Schema:
+    """A short form: its size, what every link and every router is given, and what differs."""
+    counts = {name: _integer(least, most) for name, (least, most) in shape.sizes.items()}
+    settings: dict[str, Schema] = {
+        "names": {"type": "string", "description": "a word that the names of nodes begin with; numbers follow, from 0"},
+        **{key: _ref("row-mtu" if key == "mtu" and shape.is_row else f"link-{key}") for key in LINK_SETTINGS},
+        "ipv4": _ref("first-prefix"),
+        "ipv6": _ref("first-prefix"),
+        **_node_settings(),
+        "sysctl": _ref("sysctl"),
+    }
+    assert set(settings) == set(SETTINGS), "every key of a short form has its schema"
+    long = _object({**counts, **settings}, required=shape.required)
+    short = [counts[shape.required[0]]] if len(shape.required) == 1 else []
+    further = {"type": "array", "items": _ref("link"), "description": "Further links."}
+    changed = _named(_ref("changed-link")) | {"description": "What is different at links of it, and further links."}
+    properties = {
+        shape.name: {"anyOf": [*short, long], "description": shape.doc},
+        **settings,
+        "nodes": _named(_ref("changed-node"))
+        | {"description": "What is different at nodes of it, by name, and further nodes."},
+        "links": {"anyOf": [further, changed]},
+    }
+    return _object(properties, required=(shape.name,))
+
+
+def _named(item: Schema) -> Schema:
+    return {"type": "object", "additionalProperties": item}
 
 
 def _path(mechanisms: Mapping[str, Mechanism]) -> Schema:
@@ -254,6 +319,16 @@ def _value(parameter: Parameter) -> Schema:
     if kind == "rate":
         return {"anyOf": [_ref("rate"), _ref("packet-rate")]}
     return _ref(kind)
+
+
+def _event() -> Schema:
+    properties = {
+        "at": {**_swept(_ref("duration")), "description": "after the traffic begins, the warm-up included"},
+        "link": _ref("name") | {"pattern": _whole(LINK_NAME.pattern), "description": "the name of a link"},
+        "mtu": {**_swept(_ref("mtu")), "description": "of both its ends from then on"},
+    }
+    assert tuple(properties) == EVENT_KEYS, "every key of an event has its schema"
+    return _object(properties, required=EVENT_KEYS)
 
 
 def _blocks() -> Schema:

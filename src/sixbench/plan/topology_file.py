@@ -7,29 +7,33 @@ from dataclasses import dataclass
 from ipaddress import IPv4Interface, IPv6Interface
 from typing import Any
 
-from ..model.topology import Interface, Link, Node, Topology
-from ..model.wording import printable, shown
+from ..model.topology import Interface, Link, Topology
+from ..model.wording import shown
 from .addressing import link_ipv4, link_ipv6
-from .factors import Assignment, Factors, Setting, Varying, resolve
+from .factors import Assignment, Constant, Factors, Setting, Varying, resolve
 from .link_addresses import LinkPrefix, check_prefixes, read_addresses
-from .link_settings import DEFAULT_MTU_BYTES, LINK_SETTINGS, check_link, queue_limit
+from .link_settings import (
+    DEFAULT_MTU_BYTES,
+    LINK_SETTINGS,
+    check_link,
+    is_per_link,
+    mtu_at,
+    parse_profile,
+    queue_limit,
+)
+from .node_settings import NodeTemplate, read_node
 from .reader import Reader, as_name, suggest
+from .shape_file import SETTINGS, write_out
+from .shapes import MAX_LINKS, MAX_NODES, SHAPES
 from .yaml_source import KeyPath
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 NAME_RULE = "a name is 1 to 40 of A-Z, a-z, 0-9, dot, dash and underscore, and starts with a letter or digit"
 
-MAX_NODES = 2000
-MAX_LINKS = 2000
-
-NODE_KEYS = ("kind", "sysctl")
-NODE_KINDS = ("host", "router")
 LINK_KEYS = ("endpoints", "name", *LINK_SETTINGS, "ipv4", "ipv6")
 
 LINK_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
 _LINK_NAME_RULE = NAME_RULE.replace("1 to 40", "1 to 81")
-
-SYSCTL = re.compile(r"net([./][A-Za-z0-9_-]+)+")
 
 _MAX_CHECKED = 1000
 """So many combinations of one link's own settings are checked when it is read."""
@@ -37,12 +41,13 @@ _MAX_CHECKED = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class LinkTemplate:
-    """A link whose settings may still vary."""
+    """A link whose settings may still vary. `place`: which of a short form's it is, in words for messages."""
 
     name: str
     path: KeyPath
     interfaces: tuple[Interface, Interface]
     settings: dict[str, Setting]
+    place: str = ""
 
     def factors(self) -> list[Any]:
         """Keys of the factors that it depends on, in order of appearance."""
@@ -69,40 +74,61 @@ class LinkTemplate:
 
 @dataclass(frozen=True, kw_only=True)
 class TopologyTemplate:
-    """A network whose settings may still vary."""
+    """A network whose settings may still vary. `between`: the hosts that exchange traffic unless others are named."""
 
-    nodes: dict[str, Node]
+    nodes: dict[str, NodeTemplate]
     links: tuple[LinkTemplate, ...]
+    between: tuple[str, str] | None = None
 
     def factors(self) -> list[Any]:
         """Keys of the factors that it depends on, in order of appearance."""
-        return list(dict.fromkeys(key for link in self.links for key in link.factors()))
+        links = (key for link in self.links for key in link.factors())
+        nodes = (key for node in self.nodes.values() for key in node.factors())
+        return list(dict.fromkeys([*links, *nodes]))
 
     def concrete(self, assignment: Assignment) -> Topology:
         """The network at one combination of levels."""
-        return Topology(nodes=self.nodes, links=tuple(template.concrete(assignment) for template in self.links))
+        return Topology(
+            nodes={name: template.concrete(assignment) for name, template in self.nodes.items()},
+            links=tuple(template.concrete(assignment) for template in self.links),
+        )
 
 
 def read_topology(reader: Reader, factors: Factors, value: Any, wants_ipv6: bool) -> TopologyTemplate:
     """Reads it; `wants_ipv6` is whether any path uses IPv6, for the checks that depend on it."""
     place: KeyPath = ("topology",)
-    data = reader.mapping(place, value, "topology", ("nodes", "links"))
-    nodes: dict[str, Node] = {}
+    data = reader.mapping(place, value, "topology", ("nodes", "links", *_shape_keys(value)))
+    between = None
+    numbers: dict[int, int] = {}
+    if data.keys() & SHAPES:
+        written = write_out(reader, data)
+        if written is None:
+            return TopologyTemplate(nodes={}, links=())
+        reader.moved.update(written.moved)
+        data = {"nodes": written.nodes, "links": written.links}
+        between, numbers = written.between, written.numbers
+    nodes: dict[str, NodeTemplate] = {}
     links: list[LinkTemplate] = []
     if "nodes" in data:
-        nodes = _read_nodes(reader, data["nodes"])
+        nodes = _read_nodes(reader, factors, data["nodes"])
     elif isinstance(value, dict):
-        reader.problem(place, "nodes are missing: a mapping such as {h1: host, r1: router, h2: host}")
+        reader.problem(
+            place, "nodes are missing: a mapping such as {h1: host, r1: router, h2: host}, or a shape such as chain: 5"
+        )
     if "links" in data:
-        links = _read_links(reader, factors, data["links"], nodes)
-    elif isinstance(value, dict):
+        links = _read_links(reader, factors, data["links"], nodes, numbers)
+    elif isinstance(value, dict) and not value.keys() & SHAPES:
         reader.problem(place, "links are missing: a list such as [{endpoints: [h1, r1]}, {endpoints: [r1, h2]}]")
-    for link in links:
-        _check(reader, factors, link, wants_ipv6)
-    return TopologyTemplate(nodes=nodes, links=tuple(links))
+    _check(reader, factors, links, wants_ipv6)
+    return TopologyTemplate(nodes=nodes, links=tuple(links), between=between)
 
 
-def _read_nodes(reader: Reader, value: Any) -> dict[str, Node]:
+def _shape_keys(value: Any) -> tuple[str, ...]:
+    """What may stand beside nodes and links: a shape and, with one, its settings."""
+    return (*SHAPES, *SETTINGS) if isinstance(value, dict) and value.keys() & SHAPES else tuple(SHAPES)
+
+
+def _read_nodes(reader: Reader, factors: Factors, value: Any) -> dict[str, NodeTemplate]:
     """The nodes, wrong ones too: so that links to them are not wrong for that reason."""
     place = ("topology", "nodes")
     items = reader.mapping(place, value, "nodes")
@@ -111,44 +137,15 @@ def _read_nodes(reader: Reader, value: Any) -> dict[str, Node]:
     if len(items) > MAX_NODES:
         reader.problem(place, f"{len(items)} nodes are more than {MAX_NODES}; leave some out")
         return {}
-    return {name: _read_node(reader, (*place, name), name, item) for name, item in items.items()}
+    for name in items:
+        if not NAME.fullmatch(name):
+            reader.problem((*place, name), f"{shown(name)} cannot name a node: {NAME_RULE}")
+    return {name: read_node(reader, factors, (*place, name), name, item) for name, item in items.items()}
 
 
-def _read_node(reader: Reader, path: KeyPath, name: str, item: Any) -> Node:
-    if not NAME.fullmatch(name):
-        reader.problem(path, f"{shown(name)} cannot name a node: {NAME_RULE}")
-    sysctl: dict[str, str] = {}
-    if isinstance(item, dict):
-        data = reader.mapping(path, item, "a node", NODE_KEYS)
-        if "sysctl" in data:
-            sysctl = _read_sysctl(reader, (*path, "sysctl"), data["sysctl"])
-        if "kind" not in data:
-            reader.problem(path, "kind is missing: host or router")
-            return Node(name=name, kind="host", sysctl=sysctl)
-        item = data["kind"]
-        path = (*path, "kind")
-    kind = reader.one_of(path, item, "kind of node", NODE_KINDS)
-    return Node(name=name, kind="router" if kind == "router" else "host", sysctl=sysctl)
-
-
-def _read_sysctl(reader: Reader, place: KeyPath, value: Any) -> dict[str, str]:
-    sysctl: dict[str, str] = {}
-    for key, setting in reader.mapping(place, value, "sysctl").items():
-        text = str(int(setting)) if isinstance(setting, bool) else str(setting)
-        if not SYSCTL.fullmatch(key):
-            reader.problem(
-                (*place, key), "only settings of the network can be set in a node, such as net.ipv4.tcp_sack"
-            )
-        elif setting is None or isinstance(setting, (dict, list)) or not text or printable(text) != text:
-            reader.problem(
-                (*place, key), f"a setting's value must be a number or text on one line, not {shown(setting)}"
-            )
-        else:
-            sysctl[key] = text
-    return sysctl
-
-
-def _read_links(reader: Reader, factors: Factors, value: Any, nodes: dict[str, Node]) -> list[LinkTemplate]:
+def _read_links(
+    reader: Reader, factors: Factors, value: Any, nodes: dict[str, NodeTemplate], numbers: dict[int, int]
+) -> list[LinkTemplate]:
     place = ("topology", "links")
     items = reader.sequence(place, value, "links")
     if len(items) > MAX_LINKS:
@@ -163,7 +160,7 @@ def _read_links(reader: Reader, factors: Factors, value: Any, nodes: dict[str, N
         ends = _read_endpoints(reader, path, data, nodes) if isinstance(item, dict) else None
         if ends is None:
             continue
-        link = _read_link(reader, factors, index, data, ends, next_interface)
+        link = _read_link(reader, factors, index, data, ends, next_interface, numbers)
         if link is None:
             continue
         if link.name in links:
@@ -182,7 +179,7 @@ def _read_links(reader: Reader, factors: Factors, value: Any, nodes: dict[str, N
 
 
 def _read_endpoints(
-    reader: Reader, path: KeyPath, data: dict[str, Any], nodes: dict[str, Node]
+    reader: Reader, path: KeyPath, data: dict[str, Any], nodes: dict[str, NodeTemplate]
 ) -> tuple[str, str] | None:
     place = (*path, "endpoints")
     if "endpoints" not in data:
@@ -215,6 +212,7 @@ def _read_link(
     data: dict[str, Any],
     ends: tuple[str, str],
     next_interface: dict[str, int],
+    numbers: dict[int, int],
 ) -> LinkTemplate | None:
     path: KeyPath = ("topology", "links", index)
     name = as_name(data.get("name", f"{ends[0]}-{ends[1]}"))
@@ -223,15 +221,30 @@ def _read_link(
         return None
     settings: dict[str, Setting] = {}
     for key in (key for key in data if key in LINK_SETTINGS):
-        setting = LINK_SETTINGS[key]
-        own = (("link", key), f"link_{key}{setting.suffix}")
-        read = factors.setting((*path, key), data[key], setting.parse, setting.suffix, own)
+        read = _read_setting(reader, factors, (*path, key), data[key], numbers.get(index))
         if read is not None:
             settings[key] = read
     interfaces = _read_interfaces(reader, index, data, ends, next_interface)
     if interfaces is None or len(settings) < len(data.keys() & LINK_SETTINGS):
         return None
-    return LinkTemplate(name=name, path=path, interfaces=interfaces, settings=settings)
+    place = f"link {index + 1} of {len(numbers)} ({name}): " if index in numbers else ""
+    return LinkTemplate(name=name, path=path, interfaces=interfaces, settings=settings, place=place)
+
+
+def _read_setting(reader: Reader, factors: Factors, path: KeyPath, value: Any, number: int | None) -> Setting | None:
+    """One key of a link; `number` is its own in a row of links, None outside of one."""
+    key = str(path[-1])
+    if key == "mtu" and any(is_per_link(level) for level in factors.levels_of(value)):
+        if number is None:
+            reader.problem(path, "an MTU per link belongs to a chain, whose links follow one another; give whole bytes")
+            return None
+        read = factors.setting(path, value, parse_profile, "", (("link", "mtu_profile"), "mtu_profile"))
+        if isinstance(read, Constant):
+            return Constant(value=mtu_at(read.value, number))
+        return None if read is None else Varying(factor=read.factor, derive=lambda level: mtu_at(level, number))
+    setting = LINK_SETTINGS[key]
+    own = (("link", key), f"link_{key}{setting.suffix}")
+    return factors.setting(path, value, setting.parse, setting.suffix, own)
 
 
 def _read_interfaces(
@@ -261,10 +274,14 @@ def _read_interfaces(
     return both[0], both[1]
 
 
-def _check(reader: Reader, factors: Factors, link: LinkTemplate, wants_ipv6: bool) -> None:
-    """Notes what is wrong with a link at any combination of the levels of its own settings."""
-    for assignment in factors.assignments(link.factors(), _MAX_CHECKED):
-        wrong = check_link(link.concrete(assignment), wants_ipv6)
-        if wrong is not None:
-            key, message = wrong
-            reader.problem((*link.path, key), message)
+def _check(reader: Reader, factors: Factors, links: list[LinkTemplate], wants_ipv6: bool) -> None:
+    """Notes what is wrong with a link at any combination of the levels of its own settings; in a row of links only
+    the first of each kind, since others follow from it."""
+    told: set[str] = set()
+    for link in links:
+        for assignment in factors.assignments(link.factors(), _MAX_CHECKED):
+            wrong = check_link(link.concrete(assignment), wants_ipv6)
+            if wrong is not None and not (link.place and wrong[0] in told):
+                key, message = wrong
+                told |= {key} if link.place else set()
+                reader.problem((*link.path, key), f"{link.place}{message}")

@@ -4,7 +4,7 @@ passed, and counters of the tunnels' ends."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -95,6 +95,7 @@ def judge(
     before: Mapping[str, Mapping[str, Any]],
     after: Mapping[str, Mapping[str, Any]],
     traffic: Traffic,
+    unreached: Collection[str] = (),
 ) -> Judgement:
     """Holds what was seen against what the path claims.
 
@@ -102,12 +103,13 @@ def judge(
         captures: the agents' answers to `capture-stop`, one for each link.
         before, after: counters of the nodes on the way, by node.
         traffic: what must have crossed the links.
+        unreached: the links that no packet of the trial reaches, as theory has it.
     """
     deltas = {node: _delta(before[node], after[node]) for node in after if node in before}
     invalid: list[str] = []
     segments = []
     for view, capture in zip(views, captures, strict=True):
-        segments.append(_segment(view, capture, invalid))
+        segments.append(_segment(view, capture, invalid, is_reached=view.link.name not in unreached))
         invalid += _count_checks(view, deltas, traffic)
     invalid += _family_checks(views, deltas)
     middle = middle_of(views)
@@ -127,7 +129,7 @@ def judge(
     )
 
 
-def _segment(view: Viewpoint, capture: Mapping[str, Any], invalid: list[str]) -> dict[str, Any]:
+def _segment(view: Viewpoint, capture: Mapping[str, Any], invalid: list[str], *, is_reached: bool) -> dict[str, Any]:
     """What was seen on a link; what is wrong with it is added to `invalid`."""
     packets = capture.get("packets") or []
     stacks: dict[str, int] = {}
@@ -158,7 +160,7 @@ def _segment(view: Viewpoint, capture: Mapping[str, Any], invalid: list[str]) ->
             outer[pair] = outer.get(pair, 0) + 1
     if sum(leftovers.values()) > LEFTOVER_PACKETS:
         stacks, leftovers = dict(Counter(stacks) + Counter(leftovers)), {}
-    if not stacks:
+    if not stacks and is_reached:
         invalid.append(f"no packet of the trial was seen {place}")
     for stack, count in stacks.items():
         if stack not in (claimed, f"fragment of {claimed}"):

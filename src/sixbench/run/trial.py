@@ -22,6 +22,7 @@ from ..model.workload import Measured, Scalar, WorkloadKind
 from ..model.workloads import WORKLOADS
 from .cpu import agent_cores, busy_ns, clock_step_ns, core_shares, find_span, machine_cores
 from .evidence import Judgement, Viewpoint, judge, link_traffic, middle_of, viewpoints
+from .fragment_evidence import fragment_evidence
 from .laboratory import Laboratory
 from .pcapng import to_pcapng
 from .tunnel_evidence import check_tunnels, drop_notes, program_times, tunnel_evidence
@@ -156,7 +157,7 @@ def run_trial(
     except (AgentError, LabError) as error:
         failure = _with_the_dead(error, laboratory)
     expected = theory(kind.name, params, path, experiment.topologies[combination.topology], experiment.between)
-    measured, judgement, status, reasons = _assess(kind, params, setting, observed, failure)
+    measured, judgement, status, reasons = _assess(kind, params, path, setting, observed, failure)
     limited_by = _limited_by(measured, expected, observed)
     if status == "ok" and experiment.bottleneck == "path" and limited_by == "cpu":
         status = "invalid"
@@ -235,6 +236,7 @@ def _perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: _
     port = server.call("serve", timeout_s=ANSWER_TIMEOUT_S, **serving, **common)["port"]
     captured: list[tuple[Agent, str]] = []
     try:
+        _forget_path_mtus(setting)
         observed.tunnels_before = _tunnel_counters(setting)
         observed.before, observed.cpu_before = _counters(setting)
         captured = _start_captures(setting, key, int(params.get("warmup_ns", 0)), limit_ns)
@@ -257,6 +259,20 @@ def _perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: _
         with contextlib.suppress(AgentError):
             observed.after, observed.cpu_after = _counters(setting)
             observed.tunnels_after = _tunnel_counters(setting)
+
+
+def _forget_path_mtus(setting: _Setting) -> None:
+    """Lets those who send packets know nothing of the path's MTU, so that a trial does not start with what the one
+    before it has learned; a kernel remembers for ten minutes."""
+    names = dict.fromkeys([*setting.between, *setting.network.encapsulators()])
+    agents = {name: setting.laboratory.agents[name] for name in names}
+    waiting = [
+        (agent, agent.submit("exec", argv=["ip", family, "route", "flush", "cache"]))
+        for agent in agents.values()
+        for family in ("-4", "-6")
+    ]
+    for agent, future in waiting:
+        agent.wait(future, "exec", ANSWER_TIMEOUT_S)
 
 
 def _start_captures(setting: _Setting, key: str, after_ns: int, limit_ns: int) -> list[tuple[Agent, str]]:
@@ -346,14 +362,38 @@ def _all_addresses(setting: _Setting) -> list[str]:
 
 
 def _assess(
-    kind: WorkloadKind, params: dict[str, Scalar], setting: _Setting, observed: _Observed, failure: str | None
+    kind: WorkloadKind,
+    params: dict[str, Scalar],
+    path: Path,
+    setting: _Setting,
+    observed: _Observed,
+    failure: str | None,
 ) -> tuple[Measured, Judgement, Status, list[str]]:
     if failure is not None:
         return Measured(), Judgement(evidence={}), "failed", [failure]
     try:
         measured = kind.summarise(params, observed.client, observed.server)
         traffic = kind.traffic(params, observed.client, observed.server)
-        judgement = judge(setting.views, observed.captures, observed.before, observed.after, traffic)
+        fragments = fragment_evidence(
+            kind.name,
+            params,
+            setting.network,
+            setting.between,
+            path,
+            observed.client,
+            observed.server,
+            observed.before,
+            observed.after,
+        )
+        judgement = judge(
+            setting.views, observed.captures, observed.before, observed.after, traffic, fragments.unreached
+        )
+        judgement.evidence["fragments"] = fragments.evidence
+        if fragments.is_loss_foretold:
+            foretold = [reason for reason in measured.invalid if not reason.startswith("tester-limited")]
+            measured.notes.extend(foretold)
+            measured.invalid[:] = [reason for reason in measured.invalid if reason not in foretold]
+        measured.notes.extend(fragments.notes)
         tunnels = tunnel_evidence(
             setting.network,
             observed.tunnels_before,

@@ -5,6 +5,12 @@
     headers   the sizes that the RFCs give, and the room that a frame takes on an Ethernet wire
     stacks    which network headers a path's packets carry on each link
     packets   a message cut into TCP segments, or a datagram into IPv4 or IPv6 fragments
+    pieces, treatment
+              what one node makes of a packet that is too long, and what else nodes do to fragments
+    prediction
+              what is foretold of a datagram
+    fragmentation
+              a datagram followed through a network: its fragments on each link, and what path MTU discovery costs
     limits    the most that links can carry of it
     waiting   the least time that a request and its response take through links in a row
     expected  theory for the metrics of a trial, as `TrialRecord.theory` keeps it
@@ -13,21 +19,31 @@
 Imports `model` only. Whatever is not exact is not given: see docs/theory.md for what each number leaves out.
 """
 
-from .expected import expected
+from .expected import expected, path_mtu
+from .fragmentation import NotPredicted, predict, settle
 from .headers import frame_bytes, wire_bytes
 from .limits import datagrams_limit_pps, tcp_goodput_limit_bps, udp_goodput_limit_bps
 from .packets import TCP_TIMESTAMPS_BYTES, Packets, Transport, message_packets, path_mtu_bytes, tcp_payload_bytes
+from .pieces import POLICIES, Policy
+from .prediction import Attempt, LinkLoad, Prediction, Work
 from .stacks import Hop, hops_of, stack_of
 from .table import FullPacket, Row, full_packet, raicu_table_1, table
 from .waiting import one_way_ns, round_trip_ns
 
 __all__ = [
+    "POLICIES",
     "TCP_TIMESTAMPS_BYTES",
+    "Attempt",
     "FullPacket",
     "Hop",
+    "LinkLoad",
+    "NotPredicted",
     "Packets",
+    "Policy",
+    "Prediction",
     "Row",
     "Transport",
+    "Work",
     "datagrams_limit_pps",
     "expected",
     "frame_bytes",
@@ -35,9 +51,12 @@ __all__ = [
     "hops_of",
     "message_packets",
     "one_way_ns",
+    "path_mtu",
     "path_mtu_bytes",
+    "predict",
     "raicu_table_1",
     "round_trip_ns",
+    "settle",
     "stack_of",
     "table",
     "tcp_goodput_limit_bps",

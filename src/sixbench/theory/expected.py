@@ -4,18 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..mechanisms import install
+from ..model.network import Network
 from ..model.path import Path
 from ..model.topology import Topology
 from ..model.workload import Params
-from .limits import tcp_limits_bps, udp_limits_bps
-from .stacks import Hop, hops_of
+from .fragmentation import NotPredicted, predict, settle
+from .headers import TCP
+from .packets import TCP_TIMESTAMPS_BYTES, tcp_payload_bytes
+from .pieces import POLICIES, Policy, header_of
+from .prediction import Attempt, LinkLoad
+from .stacks import Hop
 
 
 def expected(kind: str, params: Params, path: Path, topology: Topology, between: tuple[str, str]) -> dict[str, float]:
     """What the path allows at most, by metric column; a metric of which theory has nothing exact to say is absent.
 
-    Given: `goodput_bps` of `tcp-stream` in one direction, and of `udp-stream`, with its `packets_rate_pps`. They are
-    upper bounds: windows, buffers, pauses of the application, losses and the CPU may keep a trial below.
+    Given: `goodput_bps` of `tcp-stream` in one direction, and of `udp-stream`, with its `packets_rate_pps`, both when
+    all path MTUs are known that are to be learned. They are upper bounds: windows, buffers, pauses of the application,
+    losses and the CPU may keep a trial below.
+
+    Of IPv4 datagrams without DF, whose source may or may not know the path MTU from earlier traffic, the bound is that
+    of the better of the two.
 
     Not given:
         - `tcp-stream` with direction `both`: each direction's acknowledgements share the other's wire, and how many
@@ -24,53 +34,64 @@ def expected(kind: str, params: Params, path: Path, topology: Topology, between:
           least time on a wire (`waiting`) is no bound for the lab's links.
         - anything whose tightest link is reached by packets with segmentation offload on: the link's rate limiter
           then counts one preamble and gap for several segments.
-        - IPv4 datagrams in fragments over links of different MTUs: who fragments them, and how, depends on what path
-          MTU the sender has come to know.
+        - datagrams of which none arrives: too long for their policy, or for a path that says nothing (a black hole).
+        - what Linux's own tunnels do with packets that do not fit their carrier.
 
     Args:
         kind: of the workload, such as `tcp-stream`.
         params: its parameters by column.
     """
-    hops = hops_of(path, topology, between)
-    if not hops:
+    network = install(path, topology, between)
+    if not network.segments(*between):
         return {}
-    match kind:
-        case "tcp-stream":
-            return _tcp_stream(params, hops)
-        case "udp-stream":
-            return _udp_stream(params, hops)
+    try:
+        match kind:
+            case "tcp-stream":
+                return _tcp_stream(params, network, between, path.engine)
+            case "udp-stream":
+                return _udp_stream(params, network, between, path.engine)
+    except NotPredicted:
+        return {}
     return {}
 
 
-def _tcp_stream(params: Params, hops: list[Hop]) -> dict[str, float]:
+def path_mtu(network: Network, between: tuple[str, str]) -> int:
+    """The largest packet of the hosts that passes every link, tunnels being links."""
+    return min(link.mtu_bytes for link in network.topology.route(*between, network.ends.family) or [])
+
+
+def _tcp_stream(params: Params, network: Network, between: tuple[str, str], engine: str | None) -> dict[str, float]:
     direction = params.get("direction", "forward")
     if direction == "both":
         return {}
     if direction == "reverse":
-        hops = hops[::-1]
+        between = (between[1], between[0])
     mss_bytes = params.get("mss_bytes")
+    header = header_of(network.ends.family)
+    hop = Hop(stack=(header,), mtu_bytes=path_mtu(network, between))
     try:
-        limits_bps = tcp_limits_bps(hops, int(mss_bytes) if mss_bytes is not None else None)
+        payload_bytes = tcp_payload_bytes([hop], int(mss_bytes) if mss_bytes is not None else None)
     except ValueError:
         return {}
-    limit_bps = _exact(limits_bps, hops)
+    segment_bytes = TCP.size_bytes + TCP_TIMESTAMPS_BYTES + payload_bytes
+    settled = settle(network, between, segment_bytes, "set", engine)[-1]
+    limit_bps = _exact(settled, payload_bytes)
     return {} if limit_bps is None else {"goodput_bps": limit_bps}
 
 
-def _udp_stream(params: Params, hops: list[Hop]) -> dict[str, float]:
+def _udp_stream(params: Params, network: Network, between: tuple[str, str], engine: str | None) -> dict[str, float]:
     datagram_bytes = int(params["datagram_bytes"])
-    if _fragments_vary(datagram_bytes, hops):
-        return {}
-    try:
-        limits_bps = udp_limits_bps(hops, datagram_bytes)
-    except ValueError:
+    policy: Policy = next((one for one in POLICIES if one == params.get("df")), "clear")
+    states = [{}, {between: path_mtu(network, between)}] if policy == "clear" else [{}]
+    settled = [predict(network, between, datagram_bytes, policy, engine, known).settled for known in states]
+    if any(attempt.outcome != "delivered" for attempt in settled):
         return {}
     bounds_bps = []
-    if any(limit is not None for limit in limits_bps):
-        limit_bps = _exact(limits_bps, hops)
-        if limit_bps is None:
+    if any(load.segment.link.rate_bps is not None for load in settled[0].loads):
+        limits_bps = [limit for limit in (_exact(attempt, datagram_bytes) for attempt in settled) if limit is not None]
+        if len(limits_bps) < len(settled):
             return {}
-        bounds_bps.append(limit_bps)
+        bounds_bps.append(max(limits_bps))
     if "rate_bps" in params:
         bounds_bps.append(float(params["rate_bps"]))
     if "rate_pps" in params:
@@ -80,18 +101,23 @@ def _udp_stream(params: Params, hops: list[Hop]) -> dict[str, float]:
     return {"goodput_bps": min(bounds_bps), "packets_rate_pps": min(bounds_bps) / (8 * datagram_bytes)}
 
 
-def _exact(limits_bps: Sequence[float | None], hops: Sequence[Hop]) -> float | None:
-    """The tightest limit, unless packets may come to that link in the super-packets of segmentation offload."""
+def _exact(attempt: Attempt, payload_bytes: int) -> float | None:
+    """The limit of the tightest link, unless packets may come to it in the super-packets of segmentation offload; None:
+    there is none, or nothing arrives."""
+    if attempt.outcome != "delivered":
+        return None
+    limits_bps = [_limit(load, payload_bytes) for load in attempt.loads]
     known = [(limit, index) for index, limit in enumerate(limits_bps) if limit is not None]
     if not known:
         return None
     limit_bps, index = min(known)
-    return None if any(hop.offload for hop in hops[: index + 1]) else limit_bps
+    return None if _offloaded(attempt.loads[: index + 1]) else limit_bps
 
 
-def _fragments_vary(datagram_bytes: int, hops: Sequence[Hop]) -> bool:
-    """Whether fragments that IPv4 routers make may be among the packets."""
-    inner = hops[0].stack[-1]
-    rooms_bytes = {hop.mtu_bytes - hop.outer_bytes for hop in hops}
-    fits = inner.size_bytes + 8 + datagram_bytes <= min(rooms_bytes)
-    return not fits and len(rooms_bytes) > 1 and not inner.fragment_bytes
+def _limit(load: LinkLoad, payload_bytes: int) -> float | None:
+    rate_bps = load.segment.link.rate_bps
+    return None if rate_bps is None else rate_bps * payload_bytes / load.wire_bytes
+
+
+def _offloaded(loads: Sequence[LinkLoad]) -> bool:
+    return any(load.segment.link.offload_on for load in loads)

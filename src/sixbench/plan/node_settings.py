@@ -1,0 +1,171 @@
+"""What a node may be given beside its kind: what it filters of what it forwards, and settings of its kernel."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+from ..model.topology import FragmentPolicy, IcmpPolicy, Node, NodeKind
+from ..model.wording import printable, shown
+from ..model.workload import Scalar
+from .factors import Assignment, Factors, Setting, Varying, resolve
+from .reader import Reader
+from .yaml_source import KeyPath
+
+NODE_KINDS = get_args(NodeKind)
+
+SYSCTL = re.compile(r"net([./][A-Za-z0-9_-]+)+")
+
+SEVERAL_NUMBERS = frozenset(f"net.ipv4.{name}" for name in ("tcp_mem", "tcp_rmem", "tcp_wmem", "udp_mem"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeSetting:
+    """One key of a router.
+
+    Attributes:
+        parse: raises `ValueError` saying what would be right.
+        choices: the words that it takes; empty: true or false.
+        field: of `model.topology.Node`.
+        default: as an experiment would write it.
+    """
+
+    parse: Callable[[object], Scalar]
+    choices: tuple[str, ...]
+    field: str
+    doc: str
+    default: str
+
+
+def _flag(value: object) -> Scalar:
+    if not isinstance(value, bool):
+        raise ValueError(f"{shown(value)} is neither true nor false")
+    return value
+
+
+def _choice(choices: tuple[str, ...]) -> Callable[[object], Scalar]:
+    def parse(value: object) -> Scalar:
+        if not isinstance(value, str) or value not in choices:
+            raise ValueError(f"{shown(value)} is not one of {', '.join(choices)}")
+        return value
+
+    return parse
+
+
+_ICMP = get_args(IcmpPolicy)
+_FRAGMENTS = get_args(FragmentPolicy)
+
+NODE_SETTINGS: dict[str, NodeSetting] = {
+    "masquerade": NodeSetting(
+        parse=_flag,
+        choices=(),
+        field="masquerade",
+        doc="packets that it forwards leave with its own address as their source (NAT), in both families",
+        default="false",
+    ),
+    "mss-clamp": NodeSetting(
+        parse=_flag,
+        choices=(),
+        field="mss_clamp",
+        doc="the MSS of TCP connections that it forwards is cut to what its links carry, in both families",
+        default="false",
+    ),
+    "icmp": NodeSetting(
+        parse=_choice(_ICMP),
+        choices=_ICMP,
+        field="icmp",
+        doc="the ICMP errors that it sends and forwards: all; no-too-big: neither Packet Too Big nor Fragmentation "
+        "Needed, a black hole; none: no error at all",
+        default="all",
+    ),
+    "drop": NodeSetting(
+        parse=_choice(_FRAGMENTS),
+        choices=_FRAGMENTS,
+        field="drop",
+        doc="the fragments that it drops: none; first-fragments: those at offset 0; later-fragments: those behind; "
+        "fragments: all, IPv6 packets with a fragment header that are whole (RFC 6946) among them",
+        default="none",
+    ),
+}
+
+NODE_KEYS = ("kind", "sysctl", *NODE_SETTINGS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeTemplate:
+    """A node whose settings may still vary: by key, and those of its kernel by name."""
+
+    name: str
+    kind: NodeKind
+    settings: dict[str, Setting] = field(default_factory=dict)
+    sysctl: dict[str, Setting] = field(default_factory=dict)
+
+    def factors(self) -> list[Any]:
+        """Keys of the factors that it depends on, in order of appearance."""
+        both = (*self.settings.values(), *self.sysctl.values())
+        return list(dict.fromkeys(setting.factor for setting in both if isinstance(setting, Varying)))
+
+    def concrete(self, assignment: Assignment) -> Node:
+        """The node at one combination of levels."""
+        chosen = {NODE_SETTINGS[key].field: resolve(setting, assignment) for key, setting in self.settings.items()}
+        sysctl = {name: str(resolve(setting, assignment)) for name, setting in self.sysctl.items()}
+        return Node(name=self.name, kind=self.kind, sysctl=sysctl, **chosen)
+
+
+def read_node(reader: Reader, factors: Factors, path: KeyPath, name: str, item: Any) -> NodeTemplate:
+    """Reads `router`, or a mapping with its kind and settings; what is wrong is left out."""
+    if not isinstance(item, dict):
+        return NodeTemplate(name=name, kind=_kind(reader, path, item))
+    data = reader.mapping(path, item, "a node", NODE_KEYS)
+    sysctl = _read_sysctl(reader, factors, (*path, "sysctl"), data["sysctl"]) if "sysctl" in data else {}
+    if "kind" not in data:
+        reader.problem(path, "kind is missing: host or router")
+        return NodeTemplate(name=name, kind="host", sysctl=sysctl)
+    kind = _kind(reader, (*path, "kind"), data["kind"])
+    settings: dict[str, Setting] = {}
+    for key in (key for key in data if key in NODE_SETTINGS):
+        own = (("node", key), f"node_{NODE_SETTINGS[key].field}")
+        read = factors.setting((*path, key), data[key], NODE_SETTINGS[key].parse, "", own)
+        if kind == "host":
+            reader.problem(
+                (*path, key), f'"{name}" is a host, and only routers forward: leave {key} out, or set it at a router'
+            )
+        elif read is not None:
+            settings[key] = read
+    return NodeTemplate(name=name, kind=kind, settings=settings, sysctl=sysctl)
+
+
+def _kind(reader: Reader, path: KeyPath, value: Any) -> NodeKind:
+    return "router" if reader.one_of(path, value, "kind of node", NODE_KINDS) == "router" else "host"
+
+
+def _read_sysctl(reader: Reader, factors: Factors, place: KeyPath, value: Any) -> dict[str, Setting]:
+    sysctl: dict[str, Setting] = {}
+    for name, setting in reader.mapping(place, value, "sysctl").items():
+        path = (*place, name)
+        if not SYSCTL.fullmatch(name):
+            reader.problem(path, "only settings of the network can be set in a node, such as net.ipv4.tcp_sack")
+            continue
+        if isinstance(setting, list) and name.replace("/", ".") in SEVERAL_NUMBERS and any(map(_is_number, setting)):
+            words = "several numbers in one text, such as 4096 87380 6291456, where a list means levels"
+            reader.problem(path, f"{name} takes {words}")
+            continue
+        own = (("sysctl", name), re.sub(r"[^A-Za-z0-9]", "_", name))
+        read = factors.setting(path, setting, _sysctl_value, "", own)
+        if read is not None:
+            sysctl[name] = read
+    return sysctl
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float))
+
+
+def _sysctl_value(value: object) -> Scalar:
+    if isinstance(value, bool):
+        return int(value)
+    if not isinstance(value, (str, int, float)) or not str(value) or printable(str(value)) != str(value):
+        raise ValueError(f"a setting's value must be a number or text on one line, not {shown(value)}")
+    return value

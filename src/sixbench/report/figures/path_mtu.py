@@ -1,0 +1,158 @@
+"""Path MTU discovery as a matrix: for each path and each combination of levels the verdict, the path MTU and the time
+to find it; and below, where datagrams with several policies about DF were sent, the share that did not arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from matplotlib.axes import Axes
+from matplotlib.patches import Patch, Rectangle
+
+from ...model.experiment import Combination
+from ...model.trial import TrialRecord
+from ...model.workloads.pmtu import VERDICTS, verdict
+from ...store import Run
+from .. import words
+from ..rows import constant
+from . import style
+from .data import AsItem, Context
+from .drawing import Drawing, Picture
+
+SEARCH = "pmtu"
+STREAM = "udp-stream"
+POLICY = "df"
+
+_COLOURS = {
+    "fine": "#2f8f80",
+    "discovered-by-icmp": "#8fc9bf",
+    "asymmetric": "#e6d9a2",
+    "inconsistent": "#d9b44a",
+    "discovered-by-probing": "#e39a5b",
+    "black-hole": "#a83246",
+}
+_DARK = frozenset({"fine", "black-hole"})
+_NONE = "#eef0f2"
+_SEARCHED = (
+    "Above, of each path the verdict (the worst of its trials, of the worse direction), the path MTU from client to "
+    "server in bytes, and the mean time to find it by probing. "
+)
+_ARRIVED = "Below, the share of datagrams that did not arrive: refused by their sender, or lost."
+_MOST_COLUMNS = 40
+_ROW_IN = 0.24
+_TEXT = 6.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Cell:
+    """What a cell says: its colour, its text, and whether that stands on dark."""
+
+    colour: str
+    text: str
+    is_dark: bool = False
+
+
+def drawings(context: Context, run: Run) -> list[Drawing]:
+    """One figure where the experiment looks for path MTUs; else none."""
+    searches = _combinations(context, SEARCH)
+    if not searches or len(searches) > _MOST_COLUMNS:
+        return []
+    streams = [one for one in _combinations(context, STREAM) if POLICY in one.levels]
+    return [
+        Drawing(
+            name="path-mtu-matrix",
+            title="Path MTU discovery, path by path",
+            caption=_SEARCHED + (_ARRIVED if streams else ""),
+            section="workload",
+            workload=SEARCH,
+            rank=0,
+            draw=lambda: _draw(context, run, searches, streams[:_MOST_COLUMNS]),
+        )
+    ]
+
+
+def _combinations(context: Context, kind: str) -> list[Combination]:
+    return [one for one in context.experiment.combinations if one.workload.kind == kind]
+
+
+def _draw(context: Context, run: Run, searches: list[Combination], streams: list[Combination]) -> Picture:
+    trials: dict[tuple[str, str], list[TrialRecord]] = {}
+    for trial in run.trials:
+        if trial.status == "ok":
+            trials.setdefault((trial.path, trial.combination), []).append(trial)
+    paths = [path.name for path in context.experiment.paths]
+    parts = [part for part in ((searches, _searched), (streams, _arrived)) if part[0]]
+    height_in = _ROW_IN * len(paths)
+    with style.house_style():
+        figure = style.figure(1.0 + len(parts) * (height_in + 1.5))
+        grid = figure.add_gridspec(len(parts), 1)
+        for index, (combinations, cell) in enumerate(parts):
+            _matrix(figure.add_subplot(grid[index, 0]), paths, combinations, trials, cell)
+        style.title(figure, "Path MTU discovery, path by path")
+        style.legend(figure, [Patch(facecolor=_COLOURS[name], label=name.replace("-", " ")) for name in VERDICTS])
+        return Picture(figure=figure)
+
+
+def _matrix(
+    axes: Axes,
+    paths: Sequence[str],
+    combinations: Sequence[Combination],
+    trials: dict[tuple[str, str], list[TrialRecord]],
+    cell: Callable[[Sequence[TrialRecord]], _Cell],
+) -> None:
+    same = constant([AsItem(one) for one in combinations])
+    for row, path in enumerate(paths):
+        for column, combination in enumerate(combinations):
+            one = cell(trials.get((path, combination.name), []))
+            axes.add_patch(Rectangle((column, row), 1, 1, facecolor=one.colour, edgecolor="white", linewidth=1))
+            colour = "white" if one.is_dark else "#1f2933"
+            axes.text(column + 0.5, row + 0.5, one.text, ha="center", va="center", fontsize=_TEXT, color=colour)
+    labels = [
+        words.levels({key: value for key, value in one.levels.items() if key not in same}).replace(", ", "\n")
+        for one in combinations
+    ]
+    axes.set_xlim(0, len(combinations))
+    axes.set_ylim(len(paths), 0)
+    axes.set_xticks([index + 0.5 for index in range(len(combinations))], labels, fontsize=_TEXT)
+    axes.set_yticks([index + 0.5 for index in range(len(paths))], list(paths))
+    axes.tick_params(length=0)
+    axes.grid(visible=False)
+    for side in axes.spines.values():
+        side.set_visible(False)
+    title = words.workload_title(combinations[0].workload.kind)
+    rest = words.levels(same)
+    axes.set_title(f"{title}, {rest}" if rest else title)
+
+
+def _searched(trials: Sequence[TrialRecord]) -> _Cell:
+    found = [name for name in map(_verdict, trials) if name is not None]
+    if not found:
+        return _Cell(colour=_NONE, text="–")
+    worst = max(found, key=VERDICTS.index)
+    proven = [trial.metrics.get("pmtu_forward_bytes") for trial in trials]
+    sizes = sorted({int(size_bytes) for size_bytes in proven if size_bytes is not None})
+    times_ns = [trial.metrics["pmtu_converge_ns"] for trial in trials if "pmtu_converge_ns" in trial.metrics]
+    parts = [" or ".join(map(str, sizes)), words.duration(fmean(times_ns)) if times_ns else ""]
+    return _Cell(colour=_COLOURS[worst], text=", ".join(part for part in parts if part), is_dark=worst in _DARK)
+
+
+def _verdict(trial: TrialRecord) -> str | None:
+    try:
+        return verdict(trial.client, trial.server)
+    except (KeyError, TypeError, AttributeError):
+        return None
+
+
+def _arrived(trials: Sequence[TrialRecord]) -> _Cell:
+    """The share that did not arrive: none, less than half, or more."""
+    shares = []
+    for trial in trials:
+        refused = trial.metrics.get("refused_ratio", 0.0)
+        lost = trial.metrics.get("loss_ratio", 0.0 if refused < 1 else 1.0)
+        shares.append(refused + (1 - refused) * lost)
+    if not shares:
+        return _Cell(colour=_NONE, text="–")
+    share = fmean(shares)
+    name = "fine" if share == 0 else "discovered-by-icmp" if share < 0.5 else "black-hole"
+    return _Cell(colour=_COLOURS[name], text=f"{100 * share:.3g} %", is_dark=name in _DARK)

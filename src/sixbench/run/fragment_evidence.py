@@ -1,0 +1,218 @@
+"""What the nodes counted of fragments in a trial, and whether theory says the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..model.network import Network
+from ..model.path import Path
+from ..model.topology import Family
+from ..model.workload import Params, Result
+from ..theory import POLICIES, Attempt, NotPredicted, Policy, Prediction, path_mtu, predict
+
+Counters = Mapping[str, Mapping[str, Any]]
+"""By node: what the agent answers to `counters`."""
+
+GROUPS: Mapping[Family, str] = {4: "Ip", 6: "Ip6"}
+
+COUNTED = {
+    "cut": "FragOKs",
+    "created": "FragCreates",
+    "too_long": "FragFails",
+    "collected": "ReasmReqds",
+    "reassembled": "ReasmOKs",
+    "failed": "ReasmFails",
+}
+"""Our names of what RFC 4293 calls ipFragOKs, ipFragCreates, ipFragFails, ipReasmReqds, ipReasmOKs, ipReasmFails."""
+
+FORWARDED: Mapping[Family, str] = {4: "ForwDatagrams", 6: "OutForwDatagrams"}
+
+TOO_BIG: Mapping[Family, tuple[str, str, str]] = {
+    4: ("Icmp", "OutDestUnreachs", "InDestUnreachs"),
+    6: ("Icmp6", "OutPktTooBigs", "InPktTooBigs"),
+}
+"""Group, sent, received. IPv4 counts all of type 3 together, of which Fragmentation Needed is code 4."""
+
+JUDGED = ("cut", "created", "too_long", "collected", "reassembled")
+"""What theory foretells. That a reassembly failed is only known when the kernel gives it up, 30 s (IPv4) or 60 s (IPv6)
+later, mostly in another trial."""
+
+
+KNOWN = 1
+"""Which of the two states is that of a client that knows the path MTU."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FragmentEvidence:
+    """What was found.
+
+    Attributes:
+        evidence: what a record keeps as `evidence["fragments"]`.
+        notes: remarks where theory says otherwise.
+        unreached: the links that no packet of the trial reaches, as theory has it.
+        is_loss_foretold: whether theory says that no datagram arrives, and none did.
+    """
+
+    evidence: dict[str, Any]
+    notes: list[str] = field(default_factory=list)
+    unreached: frozenset[str] = frozenset()
+    is_loss_foretold: bool = False
+
+
+def fragment_evidence(
+    kind: str,
+    params: Params,
+    network: Network,
+    between: tuple[str, str],
+    path: Path,
+    client: Result,
+    server: Result,
+    before: Counters,
+    after: Counters,
+) -> FragmentEvidence:
+    """Holds the counters of the nodes on the way against theory, for `udp-stream`; for other workloads it only tells
+    them.
+
+    The evidence has `nodes`: by node, then by family (`ipv4`, `ipv6`), what was `cut` into fragments, the fragments
+    `created`, what was `too_long` to pass on, the fragments `collected`, the packets `reassembled` of them, what
+    `failed` to be, all packets `forwarded`, and the errors about packets that are too big, `errors_sent` and
+    `errors_received`; what is zero is left out. Where theory foretells it, also `datagrams`, `delivered`, `links` (what
+    one datagram is on each, once all path MTUs are known), `known` (whether the client had learned the path MTU before
+    the trial), `expected` (by node, family and name: least and most), and `agrees`.
+
+    Raises:
+        KeyError: a result of `udp-stream` lacks what docs/protocol.md says it has.
+    """
+    measured = {node: _counted(before[node], after[node]) for node in after if node in before}
+    nodes = {node: families for node, families in ((n, _shown(f)) for n, f in measured.items()) if families}
+    evidence: dict[str, Any] = {"nodes": nodes}
+    if kind != "udp-stream":
+        return FragmentEvidence(evidence=evidence)
+    sent = int(client["sent"]) + int(client.get("warmup_sent", 0))
+    arrived = sum(int(server.get(name, 0)) for name in ("received", "warmup_received", "socket_drops"))
+    delivered = min(sent, arrived)
+    evidence |= {"datagrams": sent, "delivered": delivered}
+    try:
+        states = _states(network, between, params, path.engine)
+    except (NotPredicted, ValueError) as error:
+        evidence["not_predicted"] = str(error)
+        return FragmentEvidence(evidence=evidence)
+    judged = [_judged(prediction, sent, delivered, measured) for prediction in states]
+    losses = [abs(sent - delivered - prediction.lost_first) for prediction in states]
+    index = min(range(len(states)), key=lambda one: (len(judged[one][0]), losses[one]))
+    differences, expected = judged[index]
+    evidence |= {
+        "known": index == KNOWN,
+        "lost_first": states[index].lost_first,
+        "links": _links(states[index].settled),
+        "expected": expected,
+        "agrees": not differences,
+    }
+    return FragmentEvidence(
+        evidence=evidence,
+        notes=differences,
+        unreached=_unreached(states[index]),
+        is_loss_foretold=not delivered and states[index].settled.outcome != "delivered",
+    )
+
+
+def _unreached(prediction: Prediction) -> frozenset[str]:
+    loads = [load for attempt in prediction.attempts for load in attempt.loads]
+    reached = {load.segment.link.name for load in loads if load.count}
+    return frozenset(load.segment.link.name for load in loads) - reached
+
+
+def _states(network: Network, between: tuple[str, str], params: Params, engine: str | None) -> list[Prediction]:
+    """What is foretold where the client knows nothing of the path, and where it knows its MTU from earlier traffic."""
+    policy: Policy = next((one for one in POLICIES if one == params.get("df")), "clear")
+    size_bytes = int(params["datagram_bytes"])
+    known = {between: path_mtu(network, between)}
+    return [
+        predict(network, between, size_bytes, policy, engine),
+        predict(network, between, size_bytes, policy, engine, known),
+    ]
+
+
+def _judged(
+    prediction: Prediction, sent: int, delivered: int, measured: Mapping[str, Mapping[Family, Mapping[str, int]]]
+) -> tuple[list[str], dict[str, Any]]:
+    """What differs, and what was expected."""
+    differences = []
+    expected: dict[str, Any] = {}
+    for node, families in measured.items():
+        for family, counts in families.items():
+            bounds = _bounds(prediction, node, family, sent, delivered)
+            for name in JUDGED:
+                least, most = bounds[name]
+                if most or counts[name]:
+                    expected.setdefault(node, {}).setdefault(f"ipv{family}", {})[name] = [least, most]
+                if not least <= counts[name] <= most:
+                    words = str(least) if least == most else f"{least} to {most}"
+                    differences.append(
+                        f"{node} counted {counts[name]} {COUNTED[name]} of IPv{family}, where theory says {words}"
+                    )
+    return differences, expected
+
+
+def _bounds(prediction: Prediction, node: str, family: Family, sent: int, delivered: int) -> dict[str, tuple[int, int]]:
+    """The least and the most that a node can have counted.
+
+    Each datagram that arrived is like the settled one; but while path MTUs are being learned, as many as there are
+    attempts may have been in any state. One that did not arrive may have been lost anywhere: a queue that takes not all
+    fragments makes the cutting fail too (FragFails).
+    """
+    settled = _work(prediction.settled, node, family)
+    others = [_work(attempt, node, family) for attempt in prediction.attempts]
+    unsettled = min(delivered, len(prediction.attempts)) if prediction.lost_first else 0
+    lost = sent - delivered
+    bounds = {}
+    for name in JUDGED:
+        fewest, most = min(one[name] for one in others), max(one[name] for one in others)
+        high = settled[name] * (delivered - unsettled) + most * (unsettled + lost)
+        low = settled[name] * (delivered - unsettled) + fewest * unsettled
+        if name == "too_long":
+            high += settled["cut"] * lost
+        bounds[name] = (low, high)
+    return bounds
+
+
+def _work(attempt: Attempt, node: str, family: Family) -> dict[str, int]:
+    work = attempt.work.get((node, family))
+    counters = {} if work is None else work.counters(family)
+    return {name: counters.get(counter, 0) for name, counter in COUNTED.items()}
+
+
+def _links(attempt: Attempt) -> list[dict[str, Any]]:
+    return [
+        {
+            "link": load.segment.link.name,
+            "packets": load.count,
+            "sizes_bytes": list(load.sizes_bytes),
+            "wire_bytes": load.wire_bytes,
+        }
+        for load in attempt.loads
+    ]
+
+
+def _counted(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[Family, dict[str, int]]:
+    def rise(group: str, name: str) -> int:
+        early, late = before["snmp"].get(group, {}), after["snmp"].get(group, {})
+        return int(late.get(name, 0)) - int(early.get(name, 0))
+
+    found: dict[Family, dict[str, int]] = {}
+    for family, group in GROUPS.items():
+        errors, sent, received = TOO_BIG[family]
+        found[family] = {name: rise(group, counter) for name, counter in COUNTED.items()} | {
+            "forwarded": rise(group, FORWARDED[family]),
+            "errors_sent": rise(errors, sent),
+            "errors_received": rise(errors, received),
+        }
+    return found
+
+
+def _shown(families: Mapping[Family, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+    """What is not zero; of a node that only forwarded, nothing."""
+    shown = {f"ipv{family}": {k: v for k, v in counts.items() if v} for family, counts in families.items()}
+    return {family: counts for family, counts in shown.items() if counts.keys() - {"forwarded"}}

@@ -1,0 +1,131 @@
+"""What is foretold of a datagram: on each link, at each node, and before and after path MTU discovery."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ..model.network import Segment
+from ..model.topology import Family
+from .headers import wire_bytes
+from .pieces import Policy
+
+Outcome = Literal["delivered", "lost", "refused"]
+"""`lost`: on the way; `refused`: by the sender itself, which does not send it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkLoad:
+    """What a datagram is on one link.
+
+    Attributes:
+        segment: the link as the path crosses it.
+        sizes_bytes: of the IP packets, outermost header included, in order; empty: nothing of it comes there.
+    """
+
+    segment: Segment
+    sizes_bytes: tuple[int, ...]
+
+    @property
+    def count(self) -> int:
+        """How many packets."""
+        return len(self.sizes_bytes)
+
+    @property
+    def total_bytes(self) -> int:
+        """All packets, network headers included."""
+        return sum(self.sizes_bytes)
+
+    @property
+    def wire_bytes(self) -> int:
+        """What all of them take of the link's rate."""
+        return sum(wire_bytes(size) for size in self.sizes_bytes)
+
+
+@dataclass(kw_only=True)
+class Work:
+    """What a node does about fragments of one family for one datagram.
+
+    Attributes:
+        cut: packets that it made fragments of (Linux: FragOKs).
+        created: those fragments (FragCreates).
+        too_long: packets that it refused to pass on (FragFails).
+        collected: fragments that it keeps until all are there (ReasmReqds).
+        reassembled: packets that it made of them (ReasmOKs).
+        tracked: of `collected` and `reassembled`, whether they are connection tracking's.
+    """
+
+    cut: int = 0
+    created: int = 0
+    too_long: int = 0
+    collected: int = 0
+    reassembled: int = 0
+    tracked: bool = False
+
+    def counters(self, family: Family) -> dict[str, int]:
+        """As Linux counts it, by the names of /proc/net/snmp; what connection tracking reassembles of IPv6 is counted
+        nowhere."""
+        counts = {"FragOKs": self.cut, "FragCreates": self.created, "FragFails": self.too_long}
+        if family == 6 and self.tracked:
+            return counts
+        return counts | {"ReasmReqds": self.collected, "ReasmOKs": self.reassembled}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt:
+    """One datagram's fate.
+
+    Attributes:
+        loads: by link, from client to server.
+        work: by node and family; only where there is any.
+        reasons: why it is not delivered.
+        told: the path MTUs that senders learned from it, by sender and destination.
+    """
+
+    outcome: Outcome
+    loads: tuple[LinkLoad, ...]
+    work: dict[tuple[str, Family], Work] = field(default_factory=dict)
+    reasons: tuple[str, ...] = ()
+    told: dict[tuple[str, str], int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prediction:
+    """What becomes of a flow of equal datagrams.
+
+    Attributes:
+        datagram_bytes: of UDP payload.
+        attempts: of the first datagrams, each sent after the errors about the one before it have come: all but the last
+            are lost, and teach a sender a path MTU. The last is what all further ones are like.
+    """
+
+    datagram_bytes: int
+    policy: Policy
+    attempts: tuple[Attempt, ...]
+
+    @property
+    def first(self) -> Attempt:
+        """Of the first datagram, before anything is known of the path."""
+        return self.attempts[0]
+
+    @property
+    def settled(self) -> Attempt:
+        """Of every further one, when all is known that can be."""
+        return self.attempts[-1]
+
+    @property
+    def lost_first(self) -> int:
+        """How many datagrams are lost at least before they are all like the last. (More, where further ones are sent
+        before the errors are back.)"""
+        return len(self.attempts) - 1
+
+    @property
+    def goodput_limits_bps(self) -> list[float | None]:
+        """The most UDP payload per second that each link lets through, when settled; None: it has no rate, or nothing
+        comes there."""
+        return [
+            load.segment.link.rate_bps * self.datagram_bytes / load.wire_bytes
+            if load.segment.link.rate_bps is not None and load.sizes_bytes
+            else None
+            for load in self.settled.loads
+        ]

@@ -1,0 +1,57 @@
+"""What nodes do to fragments and to ICMP errors that pass them, besides forwarding."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ..model.network import Network
+from ..model.topology import Family, FragmentPolicy
+from .pieces import Piece
+
+_BOTH: frozenset[Family] = frozenset({4, 6})
+_TABLES: tuple[tuple[Family, str], ...] = ((4, r"table (ip|inet) "), (6, r"table (ip6|inet) "))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Treatment:
+    """Of packets in passing.
+
+    Attributes:
+        reassembles: the families whose fragments it puts together before it forwards them: those in which it tracks
+            connections, as translating addresses needs.
+        is_silent: whether it neither sends nor forwards the errors of path MTU discovery.
+        drops: which fragments it drops of all that arrive, before it puts any together.
+    """
+
+    reassembles: frozenset[Family] = frozenset()
+    is_silent: bool = False
+    drops: FragmentPolicy = "none"
+
+    def drops_piece(self, piece: Piece) -> bool:
+        """Whether it drops that packet."""
+        if self.drops == "none" or not piece.is_fragment:
+            return False
+        return self.drops == "fragments" or (piece.offset_bytes == 0) == (self.drops == "first-fragments")
+
+
+def treatments(network: Network) -> dict[str, Treatment]:
+    """By node; those that only forward are absent."""
+    found = {}
+    for name, node in network.topology.nodes.items():
+        treatment = Treatment(
+            reassembles=_BOTH if node.masquerade else _tracked(network, name),
+            is_silent=node.icmp != "all",
+            drops=node.drop,
+        )
+        if treatment != Treatment():
+            found[name] = treatment
+    return found
+
+
+def _tracked(network: Network, node: str) -> frozenset[Family]:
+    """The families in which the path's mechanism tracks connections there: those of its tables that translate."""
+    text = "".join(stage[node].nft for stage in network.stages if node in stage)
+    if "masquerade" not in text:
+        return frozenset()
+    return frozenset(family for family, table in _TABLES if re.search(table, text))

@@ -1,0 +1,99 @@
+"""Many builds and teardowns leave everything where it was.
+
+They run in a process of their own, in a user namespace that may have a few generations of network namespaces at a time:
+one that were never given back would stop them. `make test-endurance` runs two hundred.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+BUILDS = int(os.environ.get("SIXBENCH_ENDURANCE_BUILDS", "12"))
+NODES = 40
+WARM_UP_BUILDS = 4
+"""Until the process has what it needs."""
+
+GENERATIONS = 6
+"""So many networks' namespaces may be there at a time: the kernel takes them down behind our back."""
+
+MAX_GROWTH_MIB = 8.0
+
+SETTLING_S = 20.0
+"""Most time that the reader's thread may take to see that agents have ended."""
+
+
+def test_builds_and_teardowns_leave_everything_where_it_was() -> None:
+    limit = GENERATIONS * NODES
+    words = ["unshare", "--user", "--map-root-user", "--net", "sh", "-c"]
+    possible = subprocess.run([*words, "echo 9 > /proc/sys/user/max_net_namespaces"], capture_output=True, check=False)
+    if possible.returncode != 0:
+        reason = "user namespaces with a limit cannot be made"
+        pytest.fail(reason) if os.environ.get("SIXBENCH_EXPECT_LAB") == "1" else pytest.skip(reason)
+    script = f'echo {limit} > /proc/sys/user/max_net_namespaces && exec "$0" "$@"'
+    done = subprocess.run(
+        [*words, script, sys.executable, __file__, str(BUILDS)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    before, after = found["before"], found["after"]
+    growth_mib = after.pop("resident_mib") - before.pop("resident_mib")
+    assert after == before
+    assert growth_mib < MAX_GROWTH_MIB
+
+
+def main(builds: int) -> None:
+    """Builds and takes down; prints what there was before and after, as JSON."""
+    from sixbench.agent import AgentHub, find_agent
+    from sixbench.model.network import Blueprint
+    from sixbench.plan.experiment_file import read_topology_only
+    from sixbench.plan.yaml_source import parse_yaml
+    from sixbench.run.laboratory import Laboratory
+
+    topology = read_topology_only(parse_yaml(f"chain: {NODES}\nmasquerade: true\nrate: 1Gbit\n", "endurance.yaml"))
+    before: dict[str, object] = {}
+    with AgentHub(find_agent()) as hub:
+        for build in range(WARM_UP_BUILDS + builds):
+            if build == WARM_UP_BUILDS:
+                before = state(settled_at=None)
+            Laboratory(hub, Blueprint(topology=topology)).close()
+        after = state(settled_at=before)
+    sys.stdout.write(json.dumps({"before": before, "after": after}))
+
+
+def state(settled_at: dict[str, object] | None) -> dict[str, object]:
+    """What the process has; waits until that is what it was before, or does not change any more."""
+    deadline = time.monotonic() + SETTLING_S
+    found = _state()
+    while time.monotonic() < deadline:
+        time.sleep(0.2)
+        last, found = found, _state()
+        if _without_memory(found) == _without_memory(last if settled_at is None else settled_at):
+            break
+    return found
+
+
+def _without_memory(found: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in found.items() if name != "resident_mib"}
+
+
+def _state() -> dict[str, object]:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return {
+        "descriptors": len(list(Path("/proc/self/fd").iterdir())),
+        "threads": len(list(Path("/proc/self/task").iterdir())),
+        "children": Path(f"/proc/self/task/{os.getpid()}/children").read_text().split(),
+        "interfaces": sorted(name for _, name in socket.if_nameindex()),
+        "resident_mib": pages * os.sysconf("SC_PAGE_SIZE") / 2**20,
+    }
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -1,0 +1,113 @@
+"""What nodes counted of fragments, against theory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fragments_lab import Profile
+
+from sixbench.model.path import Path
+from sixbench.run.fragment_evidence import FragmentEvidence, fragment_evidence
+
+NARROW = Profile(mtus=(1500, 1300, 1500), mechanism="native4")
+NARROW_6 = Profile(mtus=(1500, 1300, 1500), mechanism="native6")
+NAMES = ("FragOKs", "FragCreates", "FragFails", "ReasmReqds", "ReasmOKs", "ReasmFails")
+
+
+def counters(group: str = "Ip", **counted: int) -> dict[str, Any]:
+    zero = dict.fromkeys(NAMES, 0)
+    return {"snmp": {"Ip": zero, "Ip6": zero} | {group: zero | counted}}
+
+
+def judged(
+    profile: Profile, after: dict[str, Any], sent: int, received: int, kind: str = "udp-stream", **params: Any
+) -> FragmentEvidence:
+    family = 4 if profile.mechanism == "native4" else 6
+    path = Path(name="path", mechanism=profile.mechanism, family=family)
+    nodes = {name: after.get(name, counters()) for name in ("h1", "r1", "r2", "h2")}
+    return fragment_evidence(
+        kind,
+        {"datagram_bytes": 1470, **params},
+        profile.network(),
+        ("h1", "h2"),
+        path,
+        {"sent": sent, "warmup_sent": 0},
+        {"received": received, "warmup_received": 0},
+        {name: counters() for name in nodes},
+        nodes,
+    )
+
+
+def test_counters_that_agree() -> None:
+    after = {
+        "r1": counters(FragOKs=10, FragCreates=20),
+        "h2": counters(ReasmReqds=20, ReasmOKs=10),
+    }
+    found = judged(NARROW, after, sent=10, received=10)
+    assert found.notes == []
+    assert found.evidence["agrees"] is True
+    assert found.evidence["nodes"] == {
+        "r1": {"ipv4": {"cut": 10, "created": 20}},
+        "h2": {"ipv4": {"collected": 20, "reassembled": 10}},
+    }
+    assert found.evidence["links"][1] == {
+        "link": "r1-r2",
+        "packets": 2,
+        "sizes_bytes": [1300, 218],
+        "wire_bytes": 1338 + 256,
+    }
+
+
+def test_a_source_that_already_knew_the_path_mtu_is_recognised() -> None:
+    after = {
+        "h1": counters(FragOKs=10, FragCreates=20),
+        "h2": counters(ReasmReqds=20, ReasmOKs=10),
+    }
+    found = judged(NARROW, after, sent=10, received=10)
+    assert (found.notes, found.evidence["known"]) == ([], True)
+
+
+def test_another_node_that_cuts_is_remarked_upon() -> None:
+    after = {
+        "r1": counters(FragOKs=10, FragCreates=20),
+        "r2": counters(FragOKs=3, FragCreates=6),
+        "h2": counters(ReasmReqds=20, ReasmOKs=10),
+    }
+    found = judged(NARROW, after, sent=10, received=10)
+    assert found.evidence["agrees"] is False
+    assert found.notes == [
+        "r2 counted 3 FragOKs of IPv4, where theory says 0",
+        "r2 counted 6 FragCreates of IPv4, where theory says 0",
+    ]
+
+
+def test_what_path_mtu_discovery_costs_is_no_difference() -> None:
+    after = {
+        "h1": counters("Ip6", FragOKs=10, FragCreates=20),
+        "r1": counters("Ip6", FragFails=1),
+        "h2": counters("Ip6", ReasmReqds=19, ReasmOKs=9),
+    }
+    found = judged(NARROW_6, after, sent=10, received=9)
+    assert found.notes == []
+    assert (found.evidence["known"], found.evidence["lost_first"]) == (False, 1)
+
+
+def test_fragments_that_a_queue_dropped_are_no_difference() -> None:
+    after = {
+        "r1": counters(FragOKs=8, FragCreates=18, FragFails=2),
+        "h2": counters(ReasmReqds=17, ReasmOKs=8),
+    }
+    assert judged(NARROW, after, sent=10, received=8).notes == []
+
+
+def test_other_workloads_tell_their_counters_and_nothing_more() -> None:
+    found = judged(NARROW, {"r1": counters(FragFails=1)}, sent=0, received=0, kind="ping")
+    assert found.evidence == {"nodes": {"r1": {"ipv4": {"too_long": 1}}}}
+
+
+def test_links_that_nothing_can_reach_are_told() -> None:
+    found = judged(NARROW, {"r1": counters(FragFails=10)}, sent=10, received=0, df="probe")
+    assert found.notes == []
+    assert found.unreached == {"r1-r2", "r2-h2"}
+    assert found.is_loss_foretold
+    assert not judged(NARROW, {}, sent=10, received=0).is_loss_foretold

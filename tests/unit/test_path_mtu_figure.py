@@ -1,0 +1,48 @@
+"""The matrix of path MTU discovery."""
+
+from __future__ import annotations
+
+import pytest
+
+from sixbench.model.trial import TrialRecord
+from sixbench.report.figures.path_mtu import _arrived, _searched
+
+
+def trial(**metrics: float) -> TrialRecord:
+    return TrialRecord(
+        key="b001-c0001-ipv4",
+        sequence=1,
+        block=1,
+        combination="c0001",
+        path="ipv4",
+        mechanism="native4",
+        engine="kernel",
+        workload="udp-stream",
+        params={},
+        levels={},
+        status="ok",
+        started_realtime_ns=0,
+        elapsed_ns=1,
+        metrics=metrics,
+    )
+
+
+@pytest.mark.parametrize(
+    ("metrics", "text"),
+    [
+        ({"loss_ratio": 0.0}, "0 %"),
+        ({"loss_ratio": 0.02, "refused_ratio": 0.0}, "2 %"),
+        ({"loss_ratio": 1.0, "refused_ratio": 0.98}, "100 %"),
+        ({"refused_ratio": 1.0}, "100 %"),
+    ],
+)
+def test_what_was_refused_did_not_arrive_either(metrics: dict[str, float], text: str) -> None:
+    assert _arrived([trial(**metrics)]).text == text
+
+
+def test_nothing_is_said_where_there_is_no_trial() -> None:
+    assert _arrived([]).text == _searched([]).text == "–"
+
+
+def test_a_search_that_cannot_be_judged_is_left_open() -> None:
+    assert _searched([trial(pmtu_forward_bytes=1400.0)]).text == "–"
