@@ -98,7 +98,7 @@ NONSENSE: tuple[object, ...] = (
         {"6in4": value}
         for value in ({"r1": "r2"}, {"nodes": ["r1", "r2"], "engine": []}, {"nodes": ["r1", "r2"], "": 1})
     ),
-    *({"6in4": {"nodes": ["r1", "r2"], "mtu": value}} for value in (None, [], {}, 1400, "1400", "x", "1e9B", -1, True)),
+    *({"6in4": {"nodes": ["r1", "r2"], "mtu": value}} for value in (None, [], {}, 14, "1400", "x", "1e9B", -1, True)),
     *({"6to4": {"nodes": ["r1"], "relay": value}} for value in (None, [], {}, 1, "", "r9", "r1", "h2", "\\u001b[31m")),
     *(
         {"6rd": {"nodes": ["r1", "r2"], "prefix": value}}

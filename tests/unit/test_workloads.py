@@ -279,6 +279,135 @@ def test_echo_without_an_answer_is_invalid() -> None:
     assert summarise("ping", {}, {"sent": 0, "received": 0, "lost": 0}).invalid == ["no echo request was sent"]
 
 
+REFUSED = {"refused": 0, "errors": {}}
+
+
+def test_datagrams_that_are_refused_are_not_lost() -> None:
+    params: Params = {**DATAGRAMS, "df": "set", "rate_pps": 1_250_000}
+    client = UDP_CLIENT | {"refused": 25, "errors": {"packet-too-big": 3, "time-exceeded": 1}}
+    measured = summarise("udp-stream", params, client, UDP_SERVER)
+    assert measured.invalid == []
+    assert (measured.metrics["refused_ratio"], measured.metrics["loss_ratio"]) == (0.2, 0.03)
+    assert measured.notes[:2] == [
+        "25 of 125 datagrams were refused by the sender's kernel: too large for the path",
+        "3 times packet-too-big came back",
+    ]
+    assert "refused_ratio" not in summarise("udp-stream", DATAGRAMS, UDP_CLIENT, UDP_SERVER).metrics
+
+
+@pytest.mark.parametrize("df", ["set", "probe", "kernel"])
+def test_a_policy_that_lets_nothing_through_is_an_answer(df: str) -> None:
+    params: Params = {**DATAGRAMS, "df": df}
+    refused = summarise("udp-stream", params, {"sent": 0, "refused": 9, "errors": {}}, UDP_SERVER)
+    assert (refused.metrics, refused.invalid) == ({"refused_ratio": 1.0}, [])
+    silent = {"received": 0, "unique": 0, "lost_middle": 0, "lost_tail": 100}
+    lost = summarise("udp-stream", params, UDP_CLIENT | REFUSED, UDP_SERVER | silent)
+    assert (lost.metrics["loss_ratio"], lost.invalid) == (1.0, [])
+    assert lost.notes == ["none of 100 datagrams arrived"]
+    nothing = summarise("udp-stream", params, {"sent": 0} | REFUSED, UDP_SERVER)
+    assert nothing.invalid == ["the sender sent nothing in the measured time"]
+    echo = summarise("ping", {"df": df}, PING | REFUSED | {"received": 0, "lost": 10, "rtt": EMPTY})
+    assert (echo.metrics, echo.invalid) == ({"loss_ratio": 1.0, "refused_ratio": 0.0}, [])
+
+
+def test_a_request_that_is_refused_is_not_lost() -> None:
+    measured = summarise("udp-rr", {"df": "set"}, RR_CLIENT | {"transactions": 60, "lost": 20, "refused": 20})
+    assert (measured.metrics["loss_ratio"], measured.metrics["refused_ratio"]) == (0.25, 0.2)
+
+
+FINE = {
+    "interface_bytes": 1500,
+    "kernel_bytes": 1500,
+    "kernel": {"confirmed": True, "silent": False},
+    "probed_bytes": 1500,
+    "tcp_bytes": 1500,
+    "tcp": {"stalled": False, "bytes_acked": 204800},
+    "converged_ns": {"kernel": 1, "probed": 2, "tcp": 3},
+    "probes": 5,
+    "probe_bytes": 6000,
+    "lost_probes": 0,
+}
+TOLD = FINE | {
+    "kernel_bytes": 1400,
+    "probed_bytes": 1400,
+    "tcp_bytes": 1400,
+    "limiting_hop": {"index": 2, "address": "2001:db8::2", "reported_mtu_bytes": 1400},
+    "lost_probes": 13,
+}
+HOLE = FINE | {
+    "kernel": {"confirmed": False, "silent": True},
+    "probed_bytes": 1400,
+    "tcp": {"stalled": True, "bytes_acked": 33},
+    "converged_ns": {"probed": 2},
+    "black_hole": {"packet_bytes": 1500, "index": 4, "before": "192.0.2.4", "after": "192.0.2.5"},
+}
+HOLE = {key: value for key, value in HOLE.items() if key != "tcp_bytes"}
+ESCAPED = HOLE | {"tcp_bytes": 1298, "tcp": {"stalled": False}}
+
+
+def pmtu(forward: Result, reverse: Result) -> Measured:
+    return summarise("pmtu", {}, {"forward": forward, "received_bytes": 7}, {"reverse": reverse, "received_bytes": 9})
+
+
+@pytest.mark.parametrize(
+    ("forward", "reverse", "words"),
+    [
+        (FINE, FINE, "verdict: fine (forward: fine, 1500 bytes; reverse: fine, 1500 bytes)"),
+        (
+            TOLD,
+            FINE | {"interface_bytes": 1400, "kernel_bytes": 1400, "probed_bytes": 1400},
+            "verdict: discovered-by-icmp (forward: discovered-by-icmp, 1400 bytes, limited at hop 2 (2001:db8::2); "
+            "reverse: fine, 1400 bytes)",
+        ),
+        (TOLD, FINE, "verdict: asymmetric (forward: discovered-by-icmp, 1400 bytes, limited at hop 2"),
+        (
+            HOLE,
+            FINE,
+            "verdict: black-hole (forward: black-hole, 1400 bytes, limited at hop 4 (192.0.2.4); reverse: fine",
+        ),
+        (ESCAPED, TOLD, "verdict: discovered-by-probing (forward: discovered-by-probing, 1400 bytes, limited at hop 4"),
+        (HOLE | {"black_hole": {"between": [4, 6]}}, ESCAPED, "limited at one of the hops 4 to 6; reverse"),
+        (HOLE | {"black_hole": {"packet_bytes": 1500}}, FINE, "verdict: black-hole (forward: black-hole, 1400 bytes, "),
+        (HOLE | {"black_hole": {"index": 0}}, FINE, "limited by the first link; reverse"),
+        (TOLD | {"kernel_bytes": 1300}, TOLD, "verdict: inconsistent (forward: inconsistent, 1400 bytes"),
+        (TOLD | {"tcp": {"stalled": True}}, TOLD, "verdict: inconsistent"),
+    ],
+)
+def test_verdicts_on_a_path(forward: Result, reverse: Result, words: str) -> None:
+    measured = pmtu(forward, reverse)
+    assert measured.invalid == []
+    assert words in measured.notes[0]
+
+
+def test_path_mtus() -> None:
+    measured = pmtu(HOLE, TOLD)
+    assert measured.metrics == {
+        "pmtu_forward_bytes": 1400,
+        "pmtu_reverse_bytes": 1400,
+        "pmtu_kernel_bytes": 1500,
+        "pmtu_kernel_reverse_bytes": 1400,
+        "pmtu_probed_bytes": 1400,
+        "pmtu_tcp_reverse_bytes": 1400,
+        "pmtu_converge_ns": 2,
+        "pmtu_probes_count": 10,
+        "pmtu_probe_bytes": 12000,
+        "pmtu_lost_probes_count": 13,
+        "black_hole_hop": 4,
+    }
+    assert "forward: TCP stalled after 33 bytes" in measured.notes
+    assert traffic("pmtu", {}, {"received_bytes": 7}, {"received_bytes": 9}) == Traffic(
+        forward_payload_bytes=9, reverse_payload_bytes=7
+    )
+
+
+def test_a_path_without_datagrams_has_no_verdict() -> None:
+    blocked = {"tcp": {"stalled": False}, "tcp_bytes": 1500, "converged_ns": {"tcp": 3}}
+    measured = pmtu(blocked, FINE)
+    assert measured.invalid == ["forward: no datagram was acknowledged, not even of the smallest size"]
+    assert not any("verdict" in note for note in measured.notes)
+    assert measured.metrics["pmtu_tcp_bytes"] == 1500
+
+
 GOOD: dict[str, tuple[Params, Result, Result]] = {
     "tcp-stream": ({}, {"forward_sender": STREAM_SENDER}, {"forward_receiver": STREAM_RECEIVER}),
     "udp-stream": (DATAGRAMS, UDP_CLIENT, UDP_SERVER),
@@ -287,6 +416,7 @@ GOOD: dict[str, tuple[Params, Result, Result]] = {
     "tcp-connect": ({}, CONNECTIONS, {}),
     "tcp-crr": ({}, CONNECTIONS | {"transaction": HISTOGRAM}, {}),
     "ping": ({}, PING, {}),
+    "pmtu": ({}, {"forward": TOLD, "received_bytes": 1}, {"reverse": TOLD, "received_bytes": 1}),
 }
 
 

@@ -1,4 +1,4 @@
-//! Datagram sockets as the workloads want them: bound, with the buffers asked for, free to be fragmented, and with the
+//! Datagram sockets as the workloads want them: bound, with the buffers and the DF policy asked for, and with the
 //! kernel's notes on what they receive.
 
 use std::net::{IpAddr, SocketAddr};
@@ -12,6 +12,7 @@ use nix::sys::time::TimeSpec;
 use serde_json::{Map, Value};
 use socket2::{Protocol, Socket, Type};
 
+use crate::df::Df;
 use crate::socket::{self, Buffers};
 use crate::{Error, Result, sys};
 
@@ -23,13 +24,19 @@ const SO_MEMINFO: i32 = 55;
 const SK_MEMINFO_DROPS: usize = 8;
 
 /// A UDP socket bound to a port of the kernel's choice.
-pub fn udp(address: IpAddr, buffers: Buffers) -> Result<Socket> {
-    bound(address, Type::DGRAM, Protocol::UDP, buffers)
+pub fn udp(address: IpAddr, buffers: Buffers, df: Df) -> Result<Socket> {
+    udp_at(address, 0, buffers, df)
+}
+
+/// A UDP socket bound to this port; 0 lets the kernel choose.
+pub fn udp_at(address: IpAddr, port: u16, buffers: Buffers, df: Df) -> Result<Socket> {
+    bound(address, port, (Type::DGRAM, Protocol::UDP), buffers, df)
 }
 
 /// A raw socket of ICMP or ICMPv6, bound to an address.
-pub fn raw_icmp(address: IpAddr, buffers: Buffers) -> Result<Socket> {
-    bound(address, Type::RAW, if address.is_ipv4() { Protocol::ICMPV4 } else { Protocol::ICMPV6 }, buffers)
+pub fn raw_icmp(address: IpAddr, buffers: Buffers, df: Df) -> Result<Socket> {
+    let protocol = if address.is_ipv4() { Protocol::ICMPV4 } else { Protocol::ICMPV6 };
+    bound(address, 0, (Type::RAW, protocol), buffers, df)
 }
 
 /// Connects to the peer, so that only its datagrams are received and each send needs no address.
@@ -71,6 +78,16 @@ pub fn note_receive_times(socket: &Socket) -> Result<()> {
         .map_err(|e| Error::system("asking for receive timestamps", "setsockopt(SO_TIMESTAMPNS)", e))
 }
 
+/// Has the kernel note the hop limit that each datagram comes with.
+pub fn note_hop_limits(socket: &Socket, address: IpAddr) -> Result<()> {
+    let (level, name) = match address {
+        IpAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_RECVTTL),
+        IpAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_RECVHOPLIMIT),
+    };
+    sys::set_socket_option(socket, level, name, 1)
+        .map_err(|e| Error::system("asking for hop limits", "setsockopt(RECVTTL, RECVHOPLIMIT)", e))
+}
+
 /// Has the kernel note with each datagram how many it had dropped before, for want of space.
 pub fn note_drops(socket: &Socket) -> Result<()> {
     setsockopt(socket, sockopt::RxqOvfl, &1)
@@ -100,24 +117,14 @@ pub fn is_momentary(errno: Errno) -> bool {
     matches!(errno, Errno::EAGAIN | Errno::EINTR)
 }
 
-fn bound(address: IpAddr, kind: Type, protocol: Protocol, buffers: Buffers) -> Result<Socket> {
+fn bound(address: IpAddr, port: u16, (kind, protocol): (Type, Protocol), buffers: Buffers, df: Df) -> Result<Socket> {
     let socket = socket::open(address, kind, Some(protocol))?;
-    allow_fragments(&socket, address)?;
+    df.apply(&socket, address)?;
     set_receive_patience(&socket, PATIENCE)?;
     socket
         .set_write_timeout(Some(PATIENCE))
         .map_err(|e| Error::system("limiting the wait for space", "setsockopt(SO_SNDTIMEO)", e))?;
     buffers.apply(&socket)?;
-    socket::bind(&socket, address, 0)?;
+    socket::bind(&socket, address, port)?;
     Ok(socket)
-}
-
-/// Clears DF in IPv4, so that any router may fragment. In IPv6 only this host may, and does, to the path MTU it knows.
-fn allow_fragments(socket: &Socket, address: IpAddr) -> Result<()> {
-    let (level, name, value) = match address {
-        IpAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT),
-        IpAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_DONT),
-    };
-    sys::set_socket_option(socket, level, name, value)
-        .map_err(|e| Error::system("letting datagrams be fragmented", "setsockopt(MTU_DISCOVER)", e))
 }

@@ -57,9 +57,9 @@ BASE_SYSCTL = {
     "net.ipv6.ip6frag_time": "2",
 }
 """Of every node. Fragments whose others were lost are given up after 2 s instead of 30 and 60 s: they would fill the
-reassembly's memory, and the trials after an overloaded one would receive nothing. Metrics are not saved so that a
-trial does not start with what the one before it learned; ports are reused so that connection rates can be measured
-for minutes."""
+reassembly's memory, and the trials after an overloaded one would receive nothing. Metrics are not saved so that a trial
+does not start with what the one before it learned; ports are reused so that connection rates can be measured for
+minutes."""
 
 FIRST_INTERFACE = 10
 """Number of the first interface; lower ones are the namespace's own."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Interface, IPv6Network
 from typing import Any, Literal
 
-from ..model.network import Address, Ends, Network, Payload, Stage, Tunnel
+from ..model.network import DEFAULT_TTL, Address, Ends, Network, Payload, Stage, Tunnel
 from ..model.path import Path
 from ..model.topology import ETHERNET_MIN_MTU_V6, MIN_MTU_V4, Family, Interface, Link, Topology
 from ..model.wording import listed, shown
@@ -26,7 +26,7 @@ TUNNEL_POOL_V4 = IPv4Address("203.0.113.0")
 MTU = Parameter(
     name="mtu",
     column="mtu_bytes",
-    kind="size",
+    kind="mtu",
     doc="of the tunnel; more than the carrier leaves room for means that outer packets are fragmented",
     minimum=MIN_MTU_V4,
     maximum=65000,
@@ -182,7 +182,7 @@ def make_tunnel(
     """One end, with the options that every tunnel has."""
     ways = list(ways)
     options = path.options
-    ttl = options.get("ttl", 64)
+    ttl = options.get("ttl", DEFAULT_TTL)
     pmtu: Literal["static", "dynamic"] = "dynamic" if options.get("pmtu") == "dynamic" else "static"
     return Tunnel(
         node=node,

@@ -63,6 +63,20 @@ def _times(prefix: str, label: str, reference: str, *statistics: str) -> list[Me
     ]
 
 
+def _path_mtu(name: str, label: str, reference: str) -> Metric:
+    return Metric(name=f"pmtu_{name}", suffix="bytes", unit="bytes", better="higher", label=label, reference=reference)
+
+
+def _convergence(name: str, label: str, reference: str) -> Metric:
+    return Metric(name=name, suffix="ns", unit="ns", better="lower", label=label, reference=reference)
+
+
+def _hop(name: str, label: str) -> Metric:
+    return Metric(
+        name=name, suffix="hop", unit="hop", better="neither", label=label, reference="RFC 2923", scale="difference"
+    )
+
+
 _ALL = [
     Metric(
         name="goodput", suffix="bps", unit="bit/s", better="higher", label="Goodput", reference="RFC 2647 section 3.17"
@@ -159,6 +173,15 @@ _ALL = [
         reference="RFC 4737",
         scale="difference",
     ),
+    Metric(
+        name="refused_ratio",
+        suffix="ratio",
+        unit="1",
+        better="lower",
+        label="Datagrams refused by the sender",
+        reference="ip(7), EMSGSIZE",
+        scale="difference",
+    ),
     *_times("tcp_rtt", "TCP's round-trip time", "RFC 6298 (TCP_INFO)", "mean"),
     *_times("tcp_jitter", "Difference of consecutive TCP round-trip samples", "TCP_INFO, RFC 5481 section 4.1", "mean"),
     Metric(
@@ -170,6 +193,43 @@ _ALL = [
         reference="RFC 4898",
         scale="difference",
     ),
+    _path_mtu("forward", "Path MTU, client to server", "RFC 8899"),
+    _path_mtu("reverse", "Path MTU, server to client", "RFC 8899"),
+    _path_mtu("kernel", "Path MTU that the client's kernel learned", "RFC 1191, RFC 8201"),
+    _path_mtu("kernel_reverse", "Path MTU that the server's kernel learned", "RFC 1191, RFC 8201"),
+    _path_mtu("probed", "Path MTU that probing found, client to server", "RFC 8899"),
+    _path_mtu("tcp", "Packets that TCP settled on, client to server", "RFC 4821 (TCP_INFO)"),
+    _path_mtu("tcp_reverse", "Packets that TCP settled on, server to client", "RFC 4821 (TCP_INFO)"),
+    _convergence("pmtu_converge", "Time to find the path MTU by probing", "RFC 8899"),
+    _convergence("pmtu_converge_kernel", "Time to learn the path MTU from ICMP", "RFC 1191, RFC 8201"),
+    _convergence("pmtu_converge_tcp", "Time until TCP sends what fits the path", "RFC 4821 (TCP_INFO)"),
+    Metric(
+        name="pmtu_probes",
+        suffix="count",
+        unit="packets",
+        better="lower",
+        label="Probes of the path MTU",
+        reference="RFC 8899",
+    ),
+    Metric(
+        name="pmtu_probe",
+        suffix="bytes",
+        unit="bytes",
+        better="lower",
+        label="Bytes sent to probe the path MTU",
+        reference="RFC 8899",
+    ),
+    Metric(
+        name="pmtu_lost_probes",
+        suffix="count",
+        unit="packets",
+        better="lower",
+        label="Packets lost until the path MTU was found",
+        reference="RFC 8899",
+        scale="difference",
+    ),
+    _hop("black_hole_hop", "Hop of a black hole, client to server"),
+    _hop("black_hole_hop_reverse", "Hop of a black hole, server to client"),
     Metric(
         name="cpu_busy",
         suffix="cores",

@@ -13,6 +13,13 @@ Address = IPv4Address | IPv6Address
 Payload = Literal["ipv6", "ipv4", "gre", "ethernet"]
 PathMtu = Literal["static", "dynamic"]
 
+DEFAULT_TTL = 64
+"""Of outer packets, unless the experiment says otherwise (RFC 4213 section 3.3, RFC 1700)."""
+
+QUIET_DROPS = frozenset({"no-mapping", "inner-family"})
+"""Reasons of drops that mean nothing: what a node itself sends into a tunnel that does not carry it, such as multicast
+listener reports."""
+
 MAX_DEVICE_NAME = 11
 """Of a tunnel's device: the kernel's 15 bytes less what the `ebpf` engine's second device adds."""
 
@@ -46,7 +53,7 @@ class Tunnel:
     local: Address
     underlay: tuple[str, ...]
     mapping: dict[str, Any]
-    ttl: int | None = 64
+    ttl: int | None = DEFAULT_TTL
     tos: int | None = None
     ecn: bool = True
     pmtu: PathMtu = "static"

@@ -16,7 +16,7 @@ from .topology import Family
 from .wording import shown, visible
 
 ParameterKind = Literal[
-    "size", "rate", "packet-rate", "duration", "count", "flag", "choice", "word", "name", "ipv6-prefix"
+    "size", "rate", "packet-rate", "duration", "count", "flag", "choice", "word", "name", "ipv6-prefix", "mtu"
 ]
 Scalar = int | float | str | bool
 Params = Mapping[str, Scalar]
@@ -24,11 +24,18 @@ Params = Mapping[str, Scalar]
 Result = Mapping[str, Any]
 """An agent's result, as docs/protocol.md describes it."""
 
+
+def _whole(value: object) -> int | None:
+    """A number of bytes without a unit, as ip(8) writes an MTU."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
 _QUANTITIES: dict[ParameterKind, tuple[Callable[[object], int], Callable[[float], str]]] = {
     "size": (units.parse_size, units.format_size),
     "rate": (units.parse_rate, units.format_rate),
     "packet-rate": (units.parse_packet_rate, units.format_packet_rate),
     "duration": (units.parse_duration, units.format_duration),
+    "mtu": (lambda value: _whole(value) or units.parse_size(value), lambda value: str(int(value))),
 }
 
 _WORD = re.compile(r"[A-Za-z0-9_-]{1,15}")

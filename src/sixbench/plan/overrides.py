@@ -14,6 +14,7 @@ from typing import Any
 
 from ..model.errors import ExperimentError, UsageError
 from ..model.wording import printable, shown
+from ..model.workloads import WORKLOADS
 from .yaml_source import KeyPath, Source, parse_yaml
 
 QUICK_BLOCKS = 3
@@ -113,10 +114,12 @@ def _default_quick(source: Source) -> Source:
 def _is_timed(item: Any) -> bool:
     """Whether a workload, as it is written, lasts for a time of its own."""
     if isinstance(item, str):
-        return True
+        item = {item: None}
     if not isinstance(item, dict) or len(item) != 1:
         return False
-    [parameters] = item.values()
+    [(name, parameters)] = item.items()
+    if name in WORKLOADS and WORKLOADS[name].parameter("duration") is None:
+        return False
     if not isinstance(parameters, dict):
         return parameters is None
     shared = str(parameters.get("duration")).startswith("$")

@@ -312,6 +312,8 @@ def _value(parameter: Parameter) -> Schema:
         return _integer(int(parameter.minimum or 0), int(parameter.maximum or MAX_SEED))
     if kind == "choice":
         return {"enum": list(parameter.choices)}
+    if kind == "mtu":
+        return {"anyOf": [_ref("mtu"), _ref("size")]}
     if kind == "ipv6-prefix":
         return {"type": "string", "pattern": r"^[0-9A-Fa-f:.]+/[0-9]+$"}
     if kind == "rate":

@@ -46,7 +46,7 @@ class WorkloadTemplate:
     def params(self, assignment: Assignment) -> dict[str, Scalar]:
         """The parameters at one combination of levels, with the defaults that an experiment has."""
         params = {column: resolve(setting, assignment) for column, setting in self.settings.items()}
-        if not params.keys() & {"duration_ns", "bytes", "count"}:
+        if self.kind.parameter("duration") and not params.keys() & {"duration_ns", "bytes", "count"}:
             params["duration_ns"] = DEFAULT_DURATION_NS
         if "duration_ns" in params and "warmup_ns" not in params:
             params["warmup_ns"] = DEFAULT_WARMUP_NS

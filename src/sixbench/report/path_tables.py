@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..model.finding import Analysis, Estimate
+from ..model.network import QUIET_DROPS
 from ..model.units import scale
 from . import rows, words
 from .path_facts import PathFacts
 from .tables import Column, Table, without_empty
-from .tunnel_counts import EXPECTED_DROPS, Count, TunnelEnd, total
+from .tunnel_counts import Count, TunnelEnd, total
 
 HEADERS = "packets are"
 """A column of the summary."""
@@ -126,8 +127,8 @@ def tunnels_summary(paths: Sequence[PathFacts], analysis: Analysis) -> Summary |
             ]
         )
         telling = total(end.drops for end in ends)
-        quiet |= {reason: None for reason in telling if reason in EXPECTED_DROPS}
-        said = _both(total(end.slow for end in ends), {r: c for r, c in telling.items() if r not in EXPECTED_DROPS})
+        quiet |= {reason: None for reason in telling if reason in QUIET_DROPS}
+        said = _both(total(end.slow for end in ends), {r: c for r, c in telling.items() if r not in QUIET_DROPS})
         remarks += [f"{facts.path.name}: {said}"] if said else []
     columns = [
         *(Column(name=name) for name in ("path", "engine", HEADERS)),
@@ -204,7 +205,7 @@ def reasons(counts: Mapping[str, Count]) -> str:
 
 def expected_drops(found: Iterable[str]) -> str:
     """What to think of those of these reasons that are nothing to worry about; empty where there are none."""
-    known = [reason for reason in found if reason in EXPECTED_DROPS]
+    known = [reason for reason in found if reason in QUIET_DROPS]
     if not known:
         return ""
     return (

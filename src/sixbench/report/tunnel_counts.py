@@ -6,9 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-EXPECTED_DROPS = frozenset({"no-mapping", "inner-family"})
-"""Of what a node itself sends into a tunnel that does not carry it, such as multicast listener reports."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Count:

@@ -57,6 +57,7 @@ _TITLES = {
     "tcp-connect": "TCP connection",
     "tcp-crr": "TCP connection, request and response",
     "ping": "ICMP echo",
+    "pmtu": "Path MTU",
 }
 
 

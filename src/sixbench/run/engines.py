@@ -50,6 +50,9 @@ def choose_engine(probe: Agent, path: Path, network: Blueprint, file: str) -> st
 
 def why_not(probe: Agent, tunnel: Tunnel, engine: str) -> str | None:
     """Why an engine cannot make such a tunnel, found out by trying it in a throw-away node; None if it can."""
+    unfit = ENGINES[engine].unfit(tunnel)
+    if unfit is not None:
+        return unfit
     trial = replace(tunnel, underlay=("lo",), device="sb-probe")
     try:
         for line in ("link set lo up", f"address replace {tunnel.local}/{tunnel.local.max_prefixlen} dev lo"):

@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Iterable
 
 from ..agent import Agent
+from ..mechanisms import install
 from ..model.errors import AgentError, CapabilityError
 from ..model.experiment import Experiment
 from ..model.topology import Topology
@@ -18,6 +19,7 @@ def check_needs(probe: Agent, experiment: Experiment) -> None:
     """Raises `CapabilityError` naming what is missing and what needs it."""
     check_programs()
     check_links(probe, experiment.topologies)
+    check_rulesets(experiment)
     wanted = {
         str(c.workload.params["congestion"]) for c in experiment.combinations if "congestion" in c.workload.params
     }
@@ -38,6 +40,19 @@ def check_programs() -> None:
     for program, package in _PROGRAMS.items():
         if shutil.which(program) is None:
             raise CapabilityError(f"the program {program} is missing; install the Debian package {package}")
+
+
+def check_rulesets(experiment: Experiment) -> None:
+    """Raises `CapabilityError` where a path needs nftables and the program is missing."""
+    if shutil.which("nft") is not None:
+        return
+    for path in experiment.paths:
+        network = install(path, experiment.topologies[0], experiment.between)
+        if any(stage.nft for stages in network.stages for stage in stages.values()):
+            raise CapabilityError(
+                f"{experiment.file}:{path.line}: paths.{path.name}: {path.mechanism} needs the program nft, "
+                "which is missing; install the Debian package nftables"
+            )
 
 
 def check_links(probe: Agent, topologies: Iterable[Topology]) -> None:

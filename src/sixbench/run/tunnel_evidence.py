@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..model.network import Network
+from ..model.network import QUIET_DROPS, Network
 from ..model.workload import Traffic
 
 Counters = Mapping[str, Mapping[str, Mapping[str, Any]]]
 """By node, by device: what `tunnel-counters` answers."""
-
-QUIET_DROPS = frozenset({"no-mapping", "inner-family"})
-"""Of what a node itself sends into a tunnel that does not carry it, such as multicast listener reports."""
 
 
 def tunnel_evidence(

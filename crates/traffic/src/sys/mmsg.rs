@@ -63,7 +63,7 @@ pub struct Notes {
     pub realtime_ns: Option<u64>,
     /// Datagrams the socket had dropped for want of space when this one was queued (`SO_RXQ_OVFL`); absent is none.
     pub drops: Option<u32>,
-    /// The IPv6 hop limit it came with (`IPV6_RECVHOPLIMIT`).
+    /// The hop limit it came with (`IP_RECVTTL`, `IPV6_RECVHOPLIMIT`).
     pub hop_limit: Option<u8>,
 }
 
@@ -207,7 +207,9 @@ fn note(notes: &mut Notes, level: i32, kind: i32, data: &[u64], data_bytes: usiz
             notes.realtime_ns = Some(seconds.wrapping_mul(1_000_000_000).wrapping_add(*nanoseconds));
         }
         (libc::SOL_SOCKET, libc::SO_RXQ_OVFL, [drops, ..]) if data_bytes >= 4 => notes.drops = Some(first_u32(*drops)),
-        (libc::IPPROTO_IPV6, libc::IPV6_HOPLIMIT, [hops, ..]) if data_bytes >= 4 => {
+        (libc::IPPROTO_IP, libc::IP_TTL, [hops, ..]) | (libc::IPPROTO_IPV6, libc::IPV6_HOPLIMIT, [hops, ..])
+            if data_bytes >= 4 =>
+        {
             notes.hop_limit = u8::try_from(first_u32(*hops)).ok();
         }
         _ => {}
@@ -253,6 +255,8 @@ mod tests {
         ]);
         let expected = Notes { realtime_ns: Some(3_000_000_005), drops: Some(64), hop_limit: Some(64) };
         assert_eq!(parse_control(&words, filled), expected);
+        let (words, filled) = control(&[(libc::IPPROTO_IP, libc::IP_TTL, &[small], 4)]);
+        assert_eq!(parse_control(&words, filled).hop_limit, Some(64));
         assert_eq!(parse_control(&words, 0), Notes::default());
     }
 

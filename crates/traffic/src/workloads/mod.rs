@@ -4,6 +4,7 @@ mod cpu_watch;
 mod guard;
 mod pacing;
 mod ping;
+mod pmtu;
 mod round_trips;
 mod server_span;
 mod tcp;
@@ -25,4 +26,5 @@ pub static ALL: &[&dyn Workload] = &[
     &tcp_transactions::TcpConnect,
     &tcp_transactions::TcpCrr,
     &ping::Ping,
+    &pmtu::Pmtu,
 ];

@@ -1,6 +1,8 @@
 //! The workloads of datagrams on loopback, in both families.
 
 mod common;
+mod df;
 mod ping;
+mod pmtu;
 mod udp_rr;
 mod udp_stream;

@@ -12,7 +12,9 @@ __all__ = ["ENGINES", "Engine", "TunnelScript"]
 ENGINES: Mapping[str, Engine] = {
     engine.name: engine
     for engine in (
-        Engine(name="kernel", doc="Linux's own devices: sit, ip6tnl, gre, vxlan.", make=kernel.make),
+        Engine(
+            name="kernel", doc="Linux's own devices: sit, ip6tnl, gre, vxlan.", make=kernel.make, unfit=kernel.unfit
+        ),
         Engine(name="ebpf", doc="Programs of ours in the kernel, with a slow path beside them.", make=agent.ebpf),
         Engine(name="user", doc="The slow path alone: every packet through user space.", make=agent.user),
     )

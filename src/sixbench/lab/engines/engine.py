@@ -22,8 +22,10 @@ class Engine:
 
     Attributes:
         make: what makes a tunnel's end, up and with its MTU, without addresses.
+        unfit: what such a tunnel has that the engine does not do, as a sentence; None if nothing.
     """
 
     name: str
     doc: str
     make: Callable[[Tunnel], TunnelScript]
+    unfit: Callable[[Tunnel], str | None] = lambda tunnel: None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import sha256
 
-from ...model.network import Tunnel
+from ...model.network import DEFAULT_TTL, Tunnel
 from .engine import TunnelScript
 
 VXLAN_PORT = 4789
@@ -35,6 +35,16 @@ def make(tunnel: Tunnel) -> TunnelScript:
         case _:
             lines = _sit(tunnel)
     return TunnelScript(ip=(*lines, f"link set {tunnel.device} mtu {tunnel.mtu_bytes} up"))
+
+
+def unfit(tunnel: Tunnel) -> str | None:
+    """What Linux's devices do not do."""
+    if not tunnel.ecn:
+        return "Linux's tunnels always let ECN through (RFC 6040)"
+    is_sit = tunnel.payload == "ipv6" and tunnel.outer == 4
+    if is_sit and tunnel.pmtu == "static" and tunnel.ttl not in (None, DEFAULT_TTL):
+        return f"sit takes a TTL of its own ({tunnel.ttl}) only with pmtu: dynamic"
+    return None
 
 
 def refusal(stderr: str, lines: Sequence[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..workload import WorkloadKind
-from . import ping, tcp_connect, tcp_crr, tcp_rr, tcp_stream, udp_rr, udp_stream
+from . import ping, pmtu, tcp_connect, tcp_crr, tcp_rr, tcp_stream, udp_rr, udp_stream
 
 WORKLOADS: dict[str, WorkloadKind] = {
     kind.name: kind
@@ -15,5 +15,6 @@ WORKLOADS: dict[str, WorkloadKind] = {
         tcp_connect.KIND,
         tcp_crr.KIND,
         ping.KIND,
+        pmtu.KIND,
     )
 }

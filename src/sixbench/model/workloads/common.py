@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..topology import Family
-from ..workload import Measured, Parameter, Params
+from ..workload import Measured, Parameter, Params, Result
 
 SECOND_NS = 10**9
+
+TOO_BIG = ("fragmentation-needed", "packet-too-big")
+"""The errors of RFC 1191 and RFC 8201, as the agent names them."""
 
 MESSAGE = Parameter(
     name="message",
@@ -102,6 +105,14 @@ MSS = Parameter(
     default="by the MTU",
 )
 NODELAY = Parameter(name="nodelay", column="nodelay", kind="flag", doc="TCP_NODELAY: send at once", default="false")
+DF = Parameter(
+    name="df",
+    column="df",
+    kind="choice",
+    choices=("clear", "set", "probe", "kernel"),
+    doc="who may fragment a datagram: any router; nobody; nobody, whatever path MTU is known; as the system does",
+    default="clear",
+)
 
 UDP_MAX_BYTES: dict[Family, int] = {4: 65507, 6: 65527}
 """Largest UDP payload: 65535 less the IPv4 header and the UDP header (RFC 791, RFC 768); over IPv6 less the UDP header
@@ -143,6 +154,22 @@ def histogram(measured: Measured, result: Mapping[str, Any], field: str, name: s
     for statistic in statistics:
         if statistic in values:
             measured.metrics[f"{name}_{statistic}_ns"] = float(values[statistic])
+
+
+def refusals(measured: Measured, params: Params, client: Result, what: str) -> bool:
+    """What the sender's kernel refused for its size: as a share of all that was to be sent, and in words, with the ICMP
+    errors that came. Whether a DF policy was asked for, so that what does not arrive is an answer and no failure."""
+    if params.get("df", "clear") == "clear":
+        return False
+    refused = client["refused"]
+    due = client["sent"] + refused
+    if due:
+        measured.metrics["refused_ratio"] = refused / due
+    if refused:
+        measured.notes.append(f"{refused} of {due} {what} were refused by the sender's kernel: too large for the path")
+    too_big = {name: count for name, count in client["errors"].items() if name in TOO_BIG}
+    measured.notes.extend(f"{count} times {name} came back" for name, count in too_big.items())
+    return True
 
 
 def rate(count: float, measured_ns: float) -> float | None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..topology import Family
 from ..workload import Measured, Parameter, Params, Result, Traffic, WorkloadKind
-from .common import COUNT, DURATION, INTERVAL, TIMEOUT, WARMUP, histogram, one_length
+from .common import COUNT, DF, DURATION, INTERVAL, TIMEOUT, WARMUP, histogram, one_length, refusals
 from .request_response import STATISTICS
 
 
@@ -18,12 +18,16 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
     measured = Measured()
     histogram(measured, client, "rtt", "rtt", *STATISTICS)
     histogram(measured, client, "rtt_jitter", "rtt_jitter", "mean", "p99")
+    has_policy = refusals(measured, params, client, "echo requests")
     if not client["sent"]:
-        measured.invalid.append("no echo request was sent")
+        if not measured.metrics.get("refused_ratio"):
+            measured.invalid.append("no echo request was sent")
         return measured
     measured.metrics["loss_ratio"] = client["lost"] / client["sent"]
     if not client["received"]:
-        measured.invalid.append(f"none of {client['sent']} echo requests was answered")
+        (measured.notes if has_policy else measured.invalid).append(
+            f"none of {client['sent']} echo requests was answered"
+        )
     return measured
 
 
@@ -51,10 +55,11 @@ KIND = WorkloadKind(
         COUNT,
         WARMUP,
         replace(TIMEOUT, default="1s"),
+        DF,
     ),
     primary="rtt_p50",
     headline=("rtt_p50", "rtt_p99", "loss_ratio"),
-    metrics=(*(f"rtt_{s}" for s in STATISTICS), "rtt_jitter_mean", "rtt_jitter_p99", "loss_ratio"),
+    metrics=(*(f"rtt_{s}" for s in STATISTICS), "rtt_jitter_mean", "rtt_jitter_p99", "loss_ratio", "refused_ratio"),
     check=_check,
     summarise=_summarise,
     traffic=_traffic,

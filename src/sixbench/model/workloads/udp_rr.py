@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..topology import Family
 from ..workload import Measured, Params, Result, WorkloadKind
-from .common import COUNT, DURATION, INTERVAL, MESSAGE, RCVBUF, SNDBUF, TIMEOUT, WARMUP, one_length, udp_size
+from .common import COUNT, DF, DURATION, INTERVAL, MESSAGE, RCVBUF, SNDBUF, TIMEOUT, WARMUP, one_length, udp_size
 from .request_response import HEADLINE, METRICS, summarise, traffic
 from .tcp_rr import RESPONSE
 
@@ -29,6 +29,11 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
     lost, transactions = client.get("lost", 0), client["transactions"]
     if transactions + lost:
         measured.metrics["loss_ratio"] = lost / (transactions + lost)
+    refused = client.get("refused", 0)
+    if transactions + lost + refused and "refused" in client:
+        measured.metrics["refused_ratio"] = refused / (transactions + lost + refused)
+    if refused:
+        measured.notes.append(f"{refused} requests were refused by the client's kernel: too large for the path")
     return measured
 
 
@@ -36,10 +41,10 @@ KIND = WorkloadKind(
     name="udp-rr",
     transport="udp",
     doc="Request and response in UDP datagrams, one in flight (closed loop); unanswered in time counts as lost.",
-    parameters=(REQUEST, ANSWER, DURATION, COUNT, WARMUP, TIMEOUT, SNDBUF, RCVBUF, INTERVAL),
+    parameters=(REQUEST, ANSWER, DURATION, COUNT, WARMUP, TIMEOUT, SNDBUF, RCVBUF, DF, INTERVAL),
     primary="rtt_p50",
     headline=(*HEADLINE, "loss_ratio"),
-    metrics=(*METRICS, "loss_ratio"),
+    metrics=(*METRICS, "loss_ratio", "refused_ratio"),
     check=_check,
     summarise=_summarise,
     traffic=traffic,

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from ..topology import Family
 from ..workload import Measured, Parameter, Params, Result, Traffic, WorkloadKind
-from .common import BYTES, COUNT, DURATION, INTERVAL, RCVBUF, SNDBUF, WARMUP, histogram, one_length, rate, udp_size
+from .common import (
+    BYTES,
+    COUNT,
+    DF,
+    DURATION,
+    INTERVAL,
+    RCVBUF,
+    SNDBUF,
+    WARMUP,
+    histogram,
+    one_length,
+    rate,
+    refusals,
+    udp_size,
+)
 
 MAX_DATAGRAMS = 2**32
 
@@ -34,8 +48,10 @@ def _too_many(params: Params, datagram_bytes: int) -> str | None:
 def _summarise(params: Params, client: Result, server: Result) -> Measured:
     measured = Measured()
     sent, unique = client["sent"], server["unique"]
+    has_policy = refusals(measured, params, client, "datagrams")
     if not sent:
-        measured.invalid.append("the sender sent nothing in the measured time")
+        if not measured.metrics.get("refused_ratio"):
+            measured.invalid.append("the sender sent nothing in the measured time")
         return measured
     lost_middle, lost_tail = server["lost_middle"], server.get("lost_tail", 0)
     if unique + lost_middle + lost_tail != sent:
@@ -51,7 +67,7 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
     measured.metrics["duplicates_ratio"] = server["duplicates"] / sent
     measured.metrics["reordered_ratio"] = server["reordered"] / sent
     if not unique:
-        measured.invalid.append(f"none of {sent} datagrams arrived")
+        (measured.notes if has_policy else measured.invalid).append(f"none of {sent} datagrams arrived")
         return measured
     goodput = rate(8 * server["measured_bytes"], server["measured_ns"])
     if goodput is not None:
@@ -78,6 +94,9 @@ def _generator(measured: Measured, params: Params, client: Result) -> None:
         int(params["rate_bps"]) / (8 * int(params["datagram_bytes"])) if "rate_bps" in params else None
     )
     sent_pps = _sent_pps(client)
+    # What was refused had its place in the schedule.
+    if sent_pps and client.get("refused"):
+        sent_pps *= 1 + client["refused"] / client["sent"]
     if due_pps and sent_pps and sent_pps < 0.99 * float(due_pps):
         measured.invalid.append(
             f"tester-limited: sent {sent_pps:.0f} datagrams/s where {float(due_pps):.0f} were asked for"
@@ -128,13 +147,14 @@ KIND = WorkloadKind(
         WARMUP,
         SNDBUF,
         RCVBUF,
+        DF,
         INTERVAL,
     ),
     primary="goodput",
     headline=("goodput", "loss_ratio", "one_way_delay_p50", "jitter_rfc3550", "cpu_busy", "cpu_per_packet"),
     metrics=(
         *("goodput", "packets_rate", "sent_rate", "lost_rate"),
-        *("loss_ratio", "duplicates_ratio", "reordered_ratio"),
+        *("loss_ratio", "duplicates_ratio", "reordered_ratio", "refused_ratio"),
         *(f"one_way_delay_{s}" for s in ("mean", "min", "p50", "p99", "p999")),
         *("ipdv_mean", "ipdv_p50", "ipdv_p99", "pdv_p50", "pdv_p99", "pdv_p999", "jitter_rfc3550"),
     ),

@@ -27,6 +27,8 @@ pub struct Flow {
     sent: u64,
     /// Places in the schedule that were used, by datagrams sent and by failures.
     slots_used: u64,
+    /// Datagrams that the kernel refused for their size.
+    refused: u64,
     first_and_last_ns: Option<(u64, u64)>,
     lateness: Times,
 }
@@ -52,6 +54,7 @@ impl Flow {
             start_ns: 0,
             sent: 0,
             slots_used: 0,
+            refused: 0,
             first_and_last_ns: None,
             lateness: Times::default(),
         }
@@ -60,7 +63,7 @@ impl Flow {
     /// What to do at this time of the monotonic clock.
     pub fn next(&self, now_ns: u64) -> Next {
         let since_start_ns = now_ns.saturating_sub(self.start_ns);
-        let left = self.count.saturating_sub(self.sent);
+        let left = self.count.saturating_sub(self.sent).saturating_sub(self.refused);
         let grace_ns = if self.schedule.is_some() { GRACE_NS } else { 0 };
         if left == 0 || self.duration_ns.is_some_and(|duration_ns| since_start_ns >= duration_ns + grace_ns) {
             return Next::End;
@@ -84,6 +87,17 @@ impl Flow {
     /// Leaves a place in the schedule unused.
     pub fn skip(&mut self) {
         self.slots_used += 1;
+    }
+
+    /// The kernel refuses a datagram for its size, and always will: it uses up its place, and one of the count.
+    pub fn refuse(&mut self) {
+        self.refused += 1;
+        self.slots_used += 1;
+    }
+
+    /// Datagrams that were refused.
+    pub fn refused(&self) -> u64 {
+        self.refused
     }
 
     /// Datagrams that were sent.
@@ -183,6 +197,20 @@ mod tests {
         flow.note_sent(&[1001 * MS]);
         assert_eq!((flow.sent, flow.slots_used), (1, 2));
         assert_eq!(flow.lateness.ranked(1), Some(0));
+    }
+
+    #[test]
+    fn what_is_refused_is_not_sent_and_yet_ends_the_flow() {
+        let mut flow = every_ms(Some(2), None);
+        flow.refuse();
+        assert_eq!(flow.next(1000 * MS), Next::WaitUntil(1001 * MS));
+        flow.refuse();
+        assert_eq!((flow.next(1001 * MS), flow.sent(), flow.refused()), (Next::End, 0, 2));
+        let mut flow = Flow::new(None, Some(6), None);
+        flow.refuse();
+        assert_eq!(flow.next(0), Next::Send(4));
+        flow.note_sent(&[1; 4]);
+        assert_eq!(flow.next(1), Next::Send(1));
     }
 
     #[test]

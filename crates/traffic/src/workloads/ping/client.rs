@@ -16,6 +16,7 @@ use super::packet::{self, ECHO_HEADER_BYTES, Mark, Requests};
 use super::{NAME, Settings};
 use crate::clock::{self, PreciseTimers};
 use crate::datagram_socket::{self, PATIENCE, is_momentary};
+use crate::df::Df;
 use crate::session::{Cancel, Endpoint};
 use crate::socket::Buffers;
 use crate::sys::mmsg::ReceiveBatch;
@@ -37,7 +38,7 @@ const MAX_IPV4_HEADER_BYTES: usize = 60;
 const MIN_BUFFER_BYTES: usize = 1280;
 
 pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<Value> {
-    let socket = open(endpoint)?;
+    let socket = open(endpoint, settings.df)?;
     let token = endpoint.token.short();
     // Two pings in one namespace differ in their tokens; what has the same identifier by chance has another token.
     let identifier = (token as u16) ^ std::process::id() as u16;
@@ -74,6 +75,9 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
     flow.write_to(&mut result);
     pinging.account.write_to(&mut result, flow.sent());
     result.insert("send_errors".into(), pinging.failures.to_json());
+    if settings.df != Df::Clear {
+        result.insert("refused".into(), flow.refused().into());
+    }
     if settings.warmup_ns > 0 {
         result.insert("warmup_sent".into(), warm_up.sent().into());
     }
@@ -146,7 +150,9 @@ impl Pinging<'_> {
             }
             Err(e) => {
                 let errno = e.raw_os_error().map_or(Errno::UnknownErrno, Errno::from_raw);
-                if self.failures.note(errno, now_ns, &self.doing)? {
+                if self.settings.df != Df::Clear && errno == Errno::EMSGSIZE {
+                    flow.refuse();
+                } else if self.failures.note(errno, now_ns, &self.doing)? {
                     flow.skip();
                 }
             }
@@ -188,10 +194,11 @@ impl Pinging<'_> {
 }
 
 /// A raw socket that gets only what [`packet::parse`] knows.
-fn open(endpoint: &Endpoint) -> Result<Socket> {
+fn open(endpoint: &Endpoint, df: Df) -> Result<Socket> {
     let socket = datagram_socket::raw_icmp(
         endpoint.address,
         Buffers { rcvbuf_bytes: Some(RCVBUF_BYTES), ..Buffers::default() },
+        df,
     )?;
     datagram_socket::note_receive_times(&socket)?;
     let types = packet::types_of_interest(endpoint.address.is_ipv4());

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use self::packet::{ECHO_HEADER_BYTES, MARK_BYTES};
 use crate::datagram::max_payload_bytes;
+use crate::df::Df;
 use crate::ledger::MAX_SEQUENCES;
 use crate::params::{Limit, MAX_TIME_NS, Params, SECOND_NS};
 use crate::{Cancel, Endpoint, Finish, Result, Server, Workload};
@@ -54,6 +55,7 @@ struct Settings {
     limit: Limit,
     warmup_ns: u64,
     timeout_ns: u64,
+    df: Df,
 }
 
 /// A faster schedule than this is a load and no probe.
@@ -70,6 +72,7 @@ impl Settings {
             limit: params.limit(&["duration_ns", "count"])?,
             warmup_ns: params.time_ns("warmup_ns", 0, 0)?,
             timeout_ns: params.time_ns("timeout_ns", 1, SECOND_NS)?,
+            df: Df::read(&mut params)?,
         };
         if matches!(settings.limit, Limit::Count(count) if count > MAX_SEQUENCES) {
             return Err(params.refuse(format!("`count` must be at most {MAX_SEQUENCES}")));

@@ -4,6 +4,8 @@
 
 use std::net::IpAddr;
 
+use crate::error_queue::icmp_error_name;
+
 /// Type, code, checksum, identifier, sequence number.
 pub const ECHO_HEADER_BYTES: usize = 8;
 /// The start of an echo's payload: token, number of the request, send time on the realtime clock.
@@ -86,12 +88,12 @@ pub fn parse(bytes: &[u8], peer: IpAddr, identifier: u16, payload_bytes: usize) 
             let (icmp, _) = ipv4_payload(bytes)?;
             match icmp.first()? {
                 0 => reply(icmp, identifier, payload_bytes, bytes.get(8).copied()),
-                kind => ipv4_error(*kind, *icmp.get(1)?).filter(|_| quotes_ipv4(icmp, peer, identifier)),
+                kind => error(true, *kind, *icmp.get(1)?).filter(|_| quotes_ipv4(icmp, peer, identifier)),
             }
         }
         IpAddr::V6(_) => match bytes.first()? {
             129 => reply(bytes, identifier, payload_bytes, None),
-            kind => ipv6_error(*kind).filter(|_| quotes_ipv6(bytes, peer, identifier)),
+            kind => error(false, *kind, *bytes.get(1)?).filter(|_| quotes_ipv6(bytes, peer, identifier)),
         },
     }
 }
@@ -109,28 +111,8 @@ fn reply(icmp: &[u8], identifier: u16, payload_bytes: usize, ttl: Option<u8>) ->
     (u16_at(icmp, 6)? == mark.number as u16).then_some(Message::Reply { mark, ttl })
 }
 
-fn ipv4_error(kind: u8, code: u8) -> Option<Message> {
-    let name = match (kind, code) {
-        (3, 4) => "fragmentation-needed",
-        (3, _) => "destination-unreachable",
-        (4, _) => "source-quench",
-        (5, _) => "redirect",
-        (11, _) => "time-exceeded",
-        (12, _) => "parameter-problem",
-        _ => return None,
-    };
-    Some(Message::Error(name))
-}
-
-fn ipv6_error(kind: u8) -> Option<Message> {
-    let name = match kind {
-        1 => "destination-unreachable",
-        2 => "packet-too-big",
-        3 => "time-exceeded",
-        4 => "parameter-problem",
-        _ => return None,
-    };
-    Some(Message::Error(name))
+fn error(is_ipv4: bool, kind: u8, code: u8) -> Option<Message> {
+    icmp_error_name(is_ipv4, kind, code).map(Message::Error)
 }
 
 /// Whether an ICMP error quotes an echo request of ours. A later fragment has no ICMP header to tell by.

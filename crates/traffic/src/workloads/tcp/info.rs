@@ -11,8 +11,12 @@ use crate::sys;
 pub struct TcpInfo {
     /// By `tcpi_state`, whether data may still be going out: established, or our FIN not yet acknowledged.
     pub is_sending: bool,
+    /// By `tcpi_options`, whether segments carry timestamps (RFC 7323), which the MSS does not count.
+    pub has_timestamps: bool,
     /// `tcpi_snd_mss`.
     pub mss_bytes: Option<u64>,
+    /// `tcpi_pmtu`.
+    pub pmtu_bytes: Option<u64>,
     /// `tcpi_rtt`, smoothed. Absent before the first measurement.
     pub rtt_ns: Option<u64>,
     /// `tcpi_rttvar`.
@@ -50,6 +54,9 @@ impl TcpInfo {
         let is_sending = matches!(bytes.first(), Some(1 | 4 | 8));
         Self {
             is_sending,
+            // TCPI_OPT_TIMESTAMPS.
+            has_timestamps: bytes.get(5).is_some_and(|options| options & 1 != 0),
+            pmtu_bytes: u32_at(60),
             mss_bytes: u32_at(16),
             rtt_ns: u32_at(68).filter(known).map(|us| us * 1_000),
             rttvar_ns: u32_at(68).filter(known).and(u32_at(72)).map(|us| us * 1_000),
@@ -73,6 +80,8 @@ mod tests {
     #[test]
     fn offsets_are_those_of_the_kernel() {
         assert_eq!(offset_of!(libc::tcp_info, tcpi_snd_mss), 16);
+        assert_eq!(offset_of!(libc::tcp_info, tcpi_options), 5);
+        assert_eq!(offset_of!(libc::tcp_info, tcpi_pmtu), 60);
         assert_eq!(offset_of!(libc::tcp_info, tcpi_rtt), 68);
         assert_eq!(offset_of!(libc::tcp_info, tcpi_rttvar), 72);
         assert_eq!(offset_of!(libc::tcp_info, tcpi_snd_cwnd), 80);

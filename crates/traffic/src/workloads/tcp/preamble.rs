@@ -16,7 +16,23 @@ pub enum Role {
     RequestResponse,
     /// The uncounted first connection of `tcp-connect` and `tcp-crr`.
     Proof,
+    /// `pmtu`: who probes when.
+    PmtuControl,
+    /// `pmtu`, client to server.
+    PmtuForward,
+    /// `pmtu`, server to client.
+    PmtuReverse,
 }
+
+const ROLES: [Role; 7] = [
+    Role::Forward,
+    Role::Reverse,
+    Role::RequestResponse,
+    Role::Proof,
+    Role::PmtuControl,
+    Role::PmtuForward,
+    Role::PmtuReverse,
+];
 
 impl Role {
     fn byte(self) -> u8 {
@@ -25,11 +41,14 @@ impl Role {
             Role::Reverse => 2,
             Role::RequestResponse => 3,
             Role::Proof => 4,
+            Role::PmtuControl => 5,
+            Role::PmtuForward => 6,
+            Role::PmtuReverse => 7,
         }
     }
 
     fn from_byte(byte: u8) -> Option<Self> {
-        [Role::Forward, Role::Reverse, Role::RequestResponse, Role::Proof].into_iter().find(|role| role.byte() == byte)
+        ROLES.into_iter().find(|role| role.byte() == byte)
     }
 }
 
@@ -70,7 +89,7 @@ mod tests {
 
     #[test]
     fn what_is_emitted_is_parsed() {
-        for role in [Role::Forward, Role::Reverse, Role::RequestResponse, Role::Proof] {
+        for role in ROLES {
             let preamble = Preamble { role, index: 0x0102 };
             let bytes = preamble.emit(&TOKEN);
             assert_eq!(bytes[18..20], [1, 2]);

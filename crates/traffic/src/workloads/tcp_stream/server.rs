@@ -124,6 +124,6 @@ fn is_forward(role: Role) -> Option<bool> {
     match role {
         Role::Forward => Some(true),
         Role::Reverse => Some(false),
-        Role::RequestResponse | Role::Proof => None,
+        _ => None,
     }
 }

@@ -12,6 +12,8 @@ use socket2::SockRef;
 use super::Settings;
 use crate::datagram::{HEADER_BYTES, Header, Phase};
 use crate::datagram_socket::{self, PATIENCE, is_momentary};
+use crate::df::Df;
+use crate::error_queue::{self, Drained, ErrorCounts};
 use crate::session::{Cancel, Endpoint};
 use crate::workloads::guard::Guard;
 use crate::workloads::round_trips::RoundTrips;
@@ -23,7 +25,10 @@ use crate::{Result, clock, cpu};
 const PAUSE_AFTER_ERROR_NS: u64 = 1_000_000;
 
 pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<Value> {
-    let socket = datagram_socket::udp(endpoint.address, settings.buffers)?;
+    let socket = datagram_socket::udp(endpoint.address, settings.buffers, settings.df)?;
+    if settings.df != Df::Clear {
+        error_queue::ask_for_errors(&socket, endpoint.address)?;
+    }
     datagram_socket::connect(&socket, endpoint.peer, endpoint.port)?;
     datagram_socket::remove_receive_patience(&socket)?;
     let mut asking = Asking {
@@ -61,18 +66,41 @@ struct Counts {
     strays: u64,
     /// Failures of sending or receiving, such as ICMP errors, by name.
     errors: BTreeMap<String, u64>,
+    /// ICMP errors; none are asked for where DF is clear.
+    icmp: ErrorCounts,
 }
 
 impl Counts {
     fn note_error(&mut self, errno: Errno) {
         *self.errors.entry(format!("{errno:?}")).or_default() += 1;
     }
+
+    fn to_json(&self) -> Value {
+        let icmp = self.icmp.iter().map(|(name, count)| (name.to_owned(), count));
+        json!(self.errors.clone().into_iter().chain(icmp).collect::<BTreeMap<_, _>>())
+    }
 }
 
 /// What came of a request.
 enum Outcome {
-    Answered { asked_ns: u64, answered_ns: u64 },
-    Lost { ended_ns: u64 },
+    Answered {
+        asked_ns: u64,
+        answered_ns: u64,
+    },
+    Lost {
+        ended_ns: u64,
+    },
+    /// The kernel would not send it, for its size.
+    Refused {
+        ended_ns: u64,
+    },
+}
+
+/// What came of an attempt to send a request.
+enum Sending {
+    Done,
+    Late,
+    Refused,
 }
 
 impl Asking<'_> {
@@ -90,7 +118,7 @@ impl Asking<'_> {
 
     fn measure(&mut self, warmup_transactions: u64) -> Result<Value> {
         let mut trips = RoundTrips::new(self.settings.interval_ns, self.settings.limit.duration_ns());
-        let (mut asked, mut lost) = (0, 0);
+        let (mut asked, mut lost, mut refused) = (0, 0, 0);
         let from = cpu::sample();
         let started_ns = clock::monotonic_ns();
         let mut ended_ns = started_ns;
@@ -105,17 +133,26 @@ impl Asking<'_> {
                     lost += 1;
                     ended_ns = given_up_ns;
                 }
+                Outcome::Refused { ended_ns: refused_ns } => {
+                    trips.note_lost();
+                    refused += 1;
+                    ended_ns = refused_ns;
+                }
             }
             asked += 1;
         }
         let cpu = cpu::Span { from, to: cpu::sample() };
         let mut result = Map::new();
+        if self.settings.df != Df::Clear {
+            self.counts.icmp.drain(&self.socket);
+            result.insert("refused".into(), json!(refused));
+        }
         let measured_ns = ended_ns - started_ns;
         trips.write_to(&mut result, measured_ns);
         result.extend([
             ("lost".into(), json!(lost)),
             ("late".into(), json!(self.counts.late)),
-            ("errors".into(), json!(self.counts.errors)),
+            ("errors".into(), self.counts.to_json()),
             ("strays".into(), json!({"connections": 0, "datagrams": self.counts.strays})),
             ("warmup_transactions".into(), json!(warmup_transactions)),
             ("measured_ns".into(), json!(measured_ns)),
@@ -138,8 +175,12 @@ impl Asking<'_> {
         match self.socket.send(&self.request) {
             Ok(_) => {}
             Err(e) => {
-                if !self.send_again(&e, asked_ns)? {
-                    return Ok(Outcome::Lost { ended_ns: clock::monotonic_ns() });
+                let sending = self.send_again(&e, asked_ns)?;
+                let ended_ns = clock::monotonic_ns();
+                match sending {
+                    Sending::Done => {}
+                    Sending::Late => return Ok(Outcome::Lost { ended_ns }),
+                    Sending::Refused => return Ok(Outcome::Refused { ended_ns }),
                 }
             }
         }
@@ -181,29 +222,39 @@ impl Asking<'_> {
 
     /// Tries to send the request for as long as an answer is waited for.
     #[cold]
-    fn send_again(&mut self, error: &io::Error, asked_ns: u64) -> Result<bool> {
+    fn send_again(&mut self, error: &io::Error, asked_ns: u64) -> Result<Sending> {
         let mut errno = errno_of(error);
         loop {
             self.cancel.check()?;
-            if !is_momentary(errno) {
+            let drained = self.drain();
+            if drained.is_some_and(|drained| errno == Errno::EMSGSIZE && (drained.is_refused || drained.icmp == 0)) {
+                return Ok(Sending::Refused);
+            }
+            // A call that failed for what was asked before is made again at once.
+            if !is_momentary(errno) && drained.is_none_or(|drained| drained.icmp == 0) {
                 self.counts.note_error(errno);
                 clock::sleep_until(clock::monotonic_ns() + PAUSE_AFTER_ERROR_NS);
             }
             if clock::monotonic_ns() - asked_ns >= self.settings.timeout_ns {
-                return Ok(false);
+                return Ok(Sending::Late);
             }
             match self.socket.send(&self.request) {
-                Ok(_) => return Ok(true),
+                Ok(_) => return Ok(Sending::Done),
                 Err(e) => errno = errno_of(&e),
             }
         }
+    }
+
+    /// Reads the errors about what was sent, where they were asked for.
+    fn drain(&mut self) -> Option<Drained> {
+        (self.settings.df != Df::Clear).then(|| self.counts.icmp.drain(&self.socket))
     }
 
     /// Waits on, for as long as is left: `false` where that is over, `true` where there is something to receive.
     #[cold]
     fn wait_on(&mut self, error: &io::Error, asked_ns: u64) -> Result<bool> {
         let errno = errno_of(error);
-        if !is_momentary(errno) {
+        if !is_momentary(errno) && self.drain().is_none_or(|drained| drained.icmp == 0) {
             self.counts.note_error(errno);
         }
         loop {

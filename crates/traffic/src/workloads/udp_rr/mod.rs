@@ -8,6 +8,7 @@ use std::net::IpAddr;
 use serde_json::Value;
 
 use crate::datagram::{HEADER_BYTES, max_payload_bytes};
+use crate::df::Df;
 use crate::params::{Limit, Params, SECOND_NS};
 use crate::socket::Buffers;
 use crate::{Cancel, Endpoint, Result, Server, Workload};
@@ -40,6 +41,7 @@ struct Settings {
     /// For one answer.
     timeout_ns: u64,
     buffers: Buffers,
+    df: Df,
     interval_ns: u64,
 }
 
@@ -55,6 +57,7 @@ impl Settings {
             warmup_ns: params.time_ns("warmup_ns", 0, 0)?,
             timeout_ns: params.time_ns("timeout_ns", 1, 2 * SECOND_NS)?,
             buffers: Buffers::read(&mut params)?,
+            df: Df::read(&mut params)?,
             interval_ns: params.interval_ns()?,
         };
         params.finish()?;

@@ -17,7 +17,7 @@ use crate::workloads::thread_server::{Control, Order, ThreadServer};
 use crate::{Error, Result, clock};
 
 pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result<Box<dyn Server>> {
-    let socket = datagram_socket::udp(endpoint.address, settings.buffers)?;
+    let socket = datagram_socket::udp(endpoint.address, settings.buffers, settings.df)?;
     datagram_socket::remove_receive_patience(&socket)?;
     let port = datagram_socket::local_port(&socket)?;
     let answering = Answering {

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::pacing::{MAX_BPS, MAX_PPS, Schedule};
 use crate::datagram::{HEADER_BYTES, max_payload_bytes};
+use crate::df::Df;
 use crate::ledger::MAX_SEQUENCES;
 use crate::params::{Limit, Params, SECOND_NS};
 use crate::session::{Cancel, Endpoint, Server, Workload};
@@ -44,6 +45,7 @@ struct Settings {
     limit: Limit,
     warmup_ns: u64,
     buffers: Buffers,
+    df: Df,
     interval_ns: u64,
 }
 
@@ -67,6 +69,7 @@ impl Settings {
             limit: params.limit(&["duration_ns", "bytes", "count"])?,
             warmup_ns: params.time_ns("warmup_ns", 0, 0)?,
             buffers: Buffers::read(&mut params)?,
+            df: Df::read(&mut params)?,
             interval_ns: params.interval_ns()?,
         };
         if settings.planned().is_some_and(|count| count > MAX_SEQUENCES) {

@@ -30,7 +30,7 @@ const FIRST_SILENCE_NS: u64 = 2_000_000_000;
 pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result<Box<dyn Server>> {
     let default_bytes = MIN_DEFAULT_RCVBUF_BYTES.max(DEFAULT_RCVBUF_DATAGRAMS * settings.datagram_bytes);
     let rcvbuf_bytes = settings.buffers.rcvbuf_bytes.or(Some(default_bytes));
-    let socket = datagram_socket::udp(endpoint.address, Buffers { rcvbuf_bytes, ..settings.buffers })?;
+    let socket = datagram_socket::udp(endpoint.address, Buffers { rcvbuf_bytes, ..settings.buffers }, settings.df)?;
     datagram_socket::note_receive_times(&socket)?;
     datagram_socket::note_drops(&socket)?;
     datagram_socket::set_receive_patience(&socket, QUIET)?;

@@ -10,6 +10,8 @@ use super::{NAME, Settings};
 use crate::clock::{self, PreciseTimers};
 use crate::datagram::{HEADER_BYTES, Header, Phase};
 use crate::datagram_socket::{self, PATIENCE};
+use crate::df::Df;
+use crate::error_queue::{self, ErrorCounts};
 use crate::session::{Cancel, Endpoint};
 use crate::sys::mmsg::SendBatch;
 use crate::workloads::pacing::{Flow, Next, SendFailures};
@@ -20,7 +22,10 @@ use crate::{Result, cpu};
 const PAUSE_AFTER_ERROR_NS: u64 = 1_000_000;
 
 pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<Value> {
-    let socket = datagram_socket::udp(endpoint.address, settings.buffers)?;
+    let socket = datagram_socket::udp(endpoint.address, settings.buffers, settings.df)?;
+    if settings.df != Df::Clear {
+        error_queue::ask_for_errors(&socket, endpoint.address)?;
+    }
     datagram_socket::connect(&socket, endpoint.peer, endpoint.port)?;
     let _timers = PreciseTimers::new();
     let mut sender = Sender {
@@ -32,6 +37,8 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
         moments_ns: Vec::new(),
         rest: pattern(settings.datagram_bytes - HEADER_BYTES),
         failures: SendFailures::default(),
+        df: settings.df,
+        errors: ErrorCounts::default(),
         doing: format!("sending datagrams of {NAME} to {} port {}", endpoint.peer, endpoint.port),
     };
     let mut warm_up = Flow::new(settings.schedule, None, Some(settings.warmup_ns));
@@ -39,11 +46,13 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
         sender.send_all(Phase::WarmUp, &mut warm_up)?;
     }
     sender.failures.forget();
+    sender.errors = ErrorCounts::default();
     let from = cpu::sample();
     let count = if settings.limit.duration_ns().is_none() { settings.planned() } else { None };
     let mut flow = Flow::new(settings.schedule, count, settings.limit.duration_ns());
     sender.send_all(Phase::Measured, &mut flow)?;
     let to = cpu::sample();
+    sender.errors.drain(&socket);
 
     let mut result = Map::new();
     result.insert("sent_bytes".into(), (flow.sent() * settings.datagram_bytes as u64).into());
@@ -52,6 +61,10 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
         result.insert("warmup_sent".into(), warm_up.sent().into());
     }
     result.insert("send_errors".into(), sender.failures.to_json());
+    if settings.df != Df::Clear {
+        result.insert("refused".into(), flow.refused().into());
+        result.insert("errors".into(), sender.errors.to_json());
+    }
     result.insert("socket".into(), datagram_socket::granted(&socket));
     result.insert("cpu".into(), json!(cpu::Span { from, to }));
     Ok(Value::Object(result))
@@ -67,6 +80,9 @@ struct Sender<'a> {
     moments_ns: Vec<u64>,
     rest: Vec<u8>,
     failures: SendFailures,
+    df: Df,
+    /// ICMP errors; none are asked for where DF is clear.
+    errors: ErrorCounts,
     doing: String,
 }
 
@@ -106,6 +122,17 @@ impl Sender<'_> {
 
     /// A datagram that could not be sent is not counted as sent: the next one has its number.
     fn note_failure(&mut self, flow: &mut Flow, errno: Errno) -> Result<()> {
+        if self.df != Df::Clear {
+            let drained = self.errors.drain(self.socket);
+            if errno == Errno::EMSGSIZE && (drained.is_refused || drained.icmp == 0) {
+                flow.refuse();
+                return Ok(());
+            }
+            if drained.icmp > 0 {
+                // The call failed for what was sent before: this datagram is still due.
+                return Ok(());
+            }
+        }
         let now_ns = clock::monotonic_ns();
         if self.failures.note(errno, now_ns, &self.doing)? {
             flow.skip();

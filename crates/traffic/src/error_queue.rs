@@ -1,0 +1,207 @@
+//! ICMP errors about a socket's datagrams, as the kernel queues them (`IP_RECVERR`, `IPV6_RECVERR`; ip(7)).
+
+use std::collections::BTreeMap;
+use std::io::IoSliceMut;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::{AsFd, AsRawFd};
+
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
+use serde_json::{Value, json};
+use socket2::Socket;
+
+use crate::{Error, Result, sys};
+
+/// So much of the datagram that an error is about is read: more than any header of ours.
+const QUOTE_BYTES: usize = 64;
+/// Room for `sock_extended_err` with the offender's address, and for what else the socket asked to be told.
+const CONTROL_BYTES: usize = 256;
+
+/// Has the kernel queue the errors about the datagrams of a socket. From here on, every error also makes the next call on
+/// the socket fail once, unless the queue is read before.
+pub fn ask_for_errors(socket: &Socket, address: IpAddr) -> Result<()> {
+    let (level, name) = match address {
+        IpAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_RECVERR),
+        IpAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_RECVERR),
+    };
+    sys::set_socket_option(socket, level, name, 1)
+        .map_err(|e| Error::system("asking for the errors about datagrams", "setsockopt(RECVERR)", e))
+}
+
+/// An error about a datagram.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Queued {
+    /// This host refused it: it is longer than this MTU.
+    Refused {
+        /// As the kernel says; of the path, or of the interface.
+        mtu_bytes: u32,
+    },
+    /// An ICMP error came.
+    Icmp(IcmpError),
+}
+
+/// An ICMP or ICMPv6 error, and the datagram that it quotes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IcmpError {
+    /// Its type and code.
+    pub kind: (u8, u8),
+    /// Whether it is of ICMP (else of ICMPv6).
+    pub is_ipv4: bool,
+    /// Who sent it.
+    pub from: Option<IpAddr>,
+    /// Of Fragmentation Needed and Packet Too Big: the MTU told. 0 where an old router says nothing (RFC 1191 section 5).
+    pub mtu_bytes: Option<u32>,
+    /// The start of the datagram's payload, as far as it was quoted.
+    pub quote: Vec<u8>,
+}
+
+impl IcmpError {
+    /// The name its RFC gives it.
+    pub fn name(&self) -> &'static str {
+        icmp_error_name(self.is_ipv4, self.kind.0, self.kind.1).unwrap_or("other")
+    }
+}
+
+/// The name that RFC 792 or RFC 4443 gives an error.
+pub fn icmp_error_name(is_ipv4: bool, kind: u8, code: u8) -> Option<&'static str> {
+    Some(match (is_ipv4, kind, code) {
+        (true, 3, 4) => "fragmentation-needed",
+        (true, 3, _) | (false, 1, _) => "destination-unreachable",
+        (true, 4, _) => "source-quench",
+        (true, 5, _) => "redirect",
+        (true, 11, _) | (false, 3, _) => "time-exceeded",
+        (true, 12, _) | (false, 4, _) => "parameter-problem",
+        (false, 2, _) => "packet-too-big",
+        _ => return None,
+    })
+}
+
+/// The next error in the queue; nothing where it is empty. Errors that say nothing of a datagram are passed over.
+pub fn next(socket: &impl AsFd) -> Option<Queued> {
+    let mut quote = [0; QUOTE_BYTES];
+    let mut control = vec![0; CONTROL_BYTES];
+    loop {
+        let mut parts = [IoSliceMut::new(&mut quote)];
+        let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
+        let message = recvmsg::<()>(socket.as_fd().as_raw_fd(), &mut parts, Some(&mut control), flags).ok()?;
+        let told = message.cmsgs().ok().and_then(|mut messages| messages.find_map(extended_error));
+        let quoted_bytes = message.bytes.min(QUOTE_BYTES);
+        let Some((error, from)) = told else { continue };
+        match error.ee_origin {
+            libc::SO_EE_ORIGIN_LOCAL if error.ee_errno == libc::EMSGSIZE as u32 => {
+                return Some(Queued::Refused { mtu_bytes: error.ee_info });
+            }
+            libc::SO_EE_ORIGIN_ICMP | libc::SO_EE_ORIGIN_ICMP6 => {
+                let is_ipv4 = error.ee_origin == libc::SO_EE_ORIGIN_ICMP;
+                let kind = (error.ee_type, error.ee_code);
+                let tells_mtu = if is_ipv4 { kind == (3, 4) } else { kind.0 == 2 };
+                return Some(Queued::Icmp(IcmpError {
+                    kind,
+                    is_ipv4,
+                    from,
+                    mtu_bytes: tells_mtu.then_some(error.ee_info),
+                    quote: quote[..quoted_bytes].to_vec(),
+                }));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn extended_error(message: ControlMessageOwned) -> Option<(libc::sock_extended_err, Option<IpAddr>)> {
+    match message {
+        ControlMessageOwned::Ipv4RecvErr(error, from) => {
+            Some((error, from.map(|from| Ipv4Addr::from(from.sin_addr.s_addr.to_ne_bytes()).into())))
+        }
+        ControlMessageOwned::Ipv6RecvErr(error, from) => {
+            Some((error, from.map(|from| Ipv6Addr::from(from.sin6_addr.s6_addr).into())))
+        }
+        _ => None,
+    }
+}
+
+/// The errors about the datagrams of a socket, counted by name.
+#[derive(Debug, Default)]
+pub struct ErrorCounts(BTreeMap<&'static str, u64>);
+
+/// What was in the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Drained {
+    /// How many ICMP errors.
+    pub icmp: u64,
+    /// Whether this host refused a datagram.
+    pub is_refused: bool,
+}
+
+impl ErrorCounts {
+    /// Empties the queue of a socket.
+    pub fn drain(&mut self, socket: &impl AsFd) -> Drained {
+        let mut drained = Drained { icmp: 0, is_refused: false };
+        while let Some(queued) = next(socket) {
+            match queued {
+                Queued::Refused { .. } => drained.is_refused = true,
+                Queued::Icmp(error) => {
+                    drained.icmp += 1;
+                    *self.0.entry(error.name()).or_default() += 1;
+                }
+            }
+        }
+        drained
+    }
+
+    /// Each name and how often.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.0.iter().map(|(name, count)| (*name, *count))
+    }
+
+    /// `errors` of the results.
+    pub fn to_json(&self) -> Value {
+        json!(self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use socket2::{Protocol, Type};
+
+    use super::*;
+    use crate::df::Df;
+    use crate::{datagram_socket, socket};
+
+    #[test]
+    fn an_error_of_the_network_is_told_with_its_quote() {
+        for address in [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)] {
+            let gone = socket::open(address, Type::DGRAM, Some(Protocol::UDP)).unwrap();
+            socket::bind(&gone, address, 0).unwrap();
+            let port = gone.local_addr().unwrap().as_socket().map(|to: SocketAddr| to.port()).unwrap();
+            drop(gone);
+            let asking = socket::open(address, Type::DGRAM, Some(Protocol::UDP)).unwrap();
+            socket::bind(&asking, address, 0).unwrap();
+            ask_for_errors(&asking, address).unwrap();
+            datagram_socket::connect(&asking, address, port).unwrap();
+            asking.send(b"are you there?").unwrap();
+            // On loopback the answer is there when the call returns.
+            let Some(Queued::Icmp(error)) = next(&asking) else { panic!("no error") };
+            assert_eq!((error.name(), error.from), ("destination-unreachable", Some(address)));
+            assert_eq!((&error.quote[..], error.mtu_bytes), (&b"are you there?"[..], None));
+            // Read, it does not make the next call fail, which has an error of its own.
+            asking.send(b"again").unwrap();
+            let mut counts = ErrorCounts::default();
+            assert_eq!(counts.drain(&asking), Drained { icmp: 1, is_refused: false });
+            assert_eq!(counts.to_json(), json!({"destination-unreachable": 1}));
+        }
+    }
+
+    #[test]
+    fn what_this_host_refuses_is_told_with_the_mtu() {
+        let address = IpAddr::V6(Ipv6Addr::LOCALHOST);
+        let socket = socket::open(address, Type::DGRAM, Some(Protocol::UDP)).unwrap();
+        socket::bind(&socket, address, 0).unwrap();
+        ask_for_errors(&socket, address).unwrap();
+        Df::Probe.apply(&socket, address).unwrap();
+        socket.send_to(&[0; 65_527], &socket.local_addr().unwrap()).unwrap_err();
+        assert_eq!(next(&socket), Some(Queued::Refused { mtu_bytes: 65_536 }));
+        assert_eq!(next(&socket), None);
+    }
+}

@@ -1,0 +1,49 @@
+//! The client of `pmtu`: measures the way to the server, then answers it.
+
+use std::net::TcpStream;
+
+use serde_json::{Value, json};
+
+use super::prober::Prober;
+use super::session::{CONNECTION_PATIENCE, Control};
+use super::{Settings, direction};
+use crate::session::Endpoint;
+use crate::workloads::tcp::{Preamble, Role, Stop, connect};
+use crate::{Result, clock, cpu};
+
+pub fn run(endpoint: &Endpoint, settings: &Settings, stop: &Stop) -> Result<Value> {
+    let from = cpu::sample();
+    let started_ns = clock::monotonic_ns();
+    let beginning = direction::begin(endpoint, settings)?;
+    let mut control = Control::new(connection(endpoint, settings, Role::PmtuControl, stop)?, endpoint, stop)?;
+    let mut prober = Prober::new(Prober::open(endpoint, 0)?, endpoint, stop);
+    prober.connect(endpoint.port)?;
+    let forward = direction::measure(&mut prober, endpoint, settings, stop, &beginning, || {
+        control.begin_transfer()?;
+        connection(endpoint, settings, Role::PmtuForward, stop)
+    })?;
+    control.done()?;
+    let received_bytes = control.answer(
+        &mut prober,
+        settings,
+        || stop.check(),
+        || {
+            // The path MTU there is no limit of what may be sent back.
+            direction::forget(endpoint, settings);
+            connection(endpoint, settings, Role::PmtuReverse, stop)
+        },
+    )?;
+    let ended_ns = clock::monotonic_ns();
+    Ok(json!({
+        "forward": forward, "received_bytes": received_bytes, "answered_probes": prober.answered(),
+        "strays": {"connections": 0, "datagrams": prober.strays()},
+        "started_ns": started_ns, "ended_ns": ended_ns, "measured_ns": ended_ns - started_ns,
+        "cpu": cpu::Span { from, to: cpu::sample() },
+    }))
+}
+
+fn connection(endpoint: &Endpoint, settings: &Settings, role: Role, stop: &Stop) -> Result<TcpStream> {
+    let preamble = Preamble { role, index: 0 };
+    let timeout_ns = CONNECTION_PATIENCE.as_nanos() as u64;
+    Ok(connect::connect_with_preamble(endpoint, &settings.options, preamble, timeout_ns, stop)?.0)
+}

@@ -1,0 +1,105 @@
+//! `pmtu`: the path MTU in each direction, found three ways: what the kernel learns from ICMP, what probing by datagrams
+//! finds (RFC 8899), and what TCP settles on; and the hop that limits it, also where it says nothing.
+//!
+//! [`search`], [`locate`] and [`message`] are pure; [`prober`] sends and takes; [`ways`], [`trace`] and [`transfer`] are
+//! what is done with it, and [`direction`] all of it in order. [`session`] is how the two sides take turns.
+
+mod client;
+mod direction;
+mod locate;
+mod message;
+mod prober;
+mod search;
+mod server;
+mod session;
+mod trace;
+mod transfer;
+mod ways;
+
+use serde_json::Value;
+
+use super::tcp::{Stop, TcpOptions};
+use crate::params::{Params, SECOND_NS};
+use crate::{Cancel, Endpoint, Result, Server, Workload};
+
+/// The workload.
+pub struct Pmtu;
+
+const NAME: &str = "pmtu";
+
+/// Enough for slow start to come to full segments in number, and little enough for a slow link.
+const TRANSFER_BYTES: u64 = 200 << 10;
+const MAX_TRANSFER_BYTES: u64 = 1 << 30;
+
+impl Workload for Pmtu {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
+        server::serve(endpoint, Settings::parse(params)?, cancel)
+    }
+
+    fn run(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Value> {
+        client::run(endpoint, &Settings::parse(params)?, &Stop::new(cancel))
+    }
+}
+
+/// The parameters, checked.
+struct Settings {
+    /// The least that an acknowledgement is waited for.
+    probe_timeout_ns: u64,
+    transfer_bytes: u64,
+    /// A transfer of which nothing is acknowledged for so long has stalled.
+    stall_timeout_ns: u64,
+    /// Whether the kernel is to forget before what it had learned.
+    forget: bool,
+    options: TcpOptions,
+}
+
+impl Settings {
+    fn parse(params: &Value) -> Result<Self> {
+        let mut params = Params::new(NAME, params)?;
+        let settings = Self {
+            probe_timeout_ns: params.integer_or("probe_timeout_ns", 1_000_000..=10 * SECOND_NS, SECOND_NS / 10)?,
+            transfer_bytes: params.integer_or("transfer_bytes", 1..=MAX_TRANSFER_BYTES, TRANSFER_BYTES)?,
+            stall_timeout_ns: params.integer_or(
+                "stall_timeout_ns",
+                SECOND_NS / 10..=300 * SECOND_NS,
+                10 * SECOND_NS,
+            )?,
+            forget: params.flag("forget", true)?,
+            options: TcpOptions::read(&mut params)?,
+        };
+        params.finish()?;
+        Ok(settings)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn defaults_are_those_of_the_document() {
+        let settings = Settings::parse(&json!({})).unwrap();
+        assert_eq!((settings.probe_timeout_ns, settings.stall_timeout_ns), (SECOND_NS / 10, 10 * SECOND_NS));
+        assert_eq!((settings.transfer_bytes, settings.forget), (204_800, true));
+        assert_eq!(settings.options.congestion, "cubic");
+    }
+
+    #[test]
+    fn what_is_refused() {
+        for params in [
+            json!({"probe_timeout_ns": 999_999}),
+            json!({"transfer_bytes": 0}),
+            json!({"stall_timeout_ns": 1}),
+            json!({"forget": "yes"}),
+            json!({"duration_ns": 1}),
+        ] {
+            assert_eq!(Settings::parse(&params).err().unwrap().code(), "bad-params", "{params}");
+        }
+    }
+}

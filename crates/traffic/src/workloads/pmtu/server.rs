@@ -1,0 +1,161 @@
+//! The server of `pmtu`: answers the client, then measures the way to it.
+
+use std::net::TcpStream;
+use std::sync::mpsc::{self, RecvTimeoutError};
+
+use serde_json::{Value, json};
+use socket2::Socket;
+
+use super::prober::Prober;
+use super::session::{CONNECTION_PATIENCE, Control};
+use super::{NAME, Settings, direction};
+use crate::session::{Cancel, Endpoint, Server};
+use crate::workloads::tcp::{Acceptor, Admit, PATIENCE, Preamble, Role, Stop};
+use crate::workloads::thread_server::{self, ThreadServer};
+use crate::{Error, Result, clock, cpu};
+
+/// Connections that a session has: of control, and for each direction.
+const CONNECTIONS: usize = 3;
+/// How many ports are tried, until one is free for UDP and TCP.
+const PORTS: usize = 32;
+
+pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result<Box<dyn Server>> {
+    let Listening { acceptor, socket, connections, stop } = listen(endpoint, &settings, cancel)?;
+    let port = acceptor.port();
+    let endpoint = endpoint.clone();
+    let accepting = stop.clone();
+    ThreadServer::start(NAME, port, cancel, move |control| {
+        let prober = Prober::new(socket, &endpoint, control.stop());
+        let mut serving = Serving { endpoint, settings, prober, connections, control };
+        let result = serving.work();
+        stop.raise();
+        let (_, strays) = acceptor.join();
+        result.map(|mut result| {
+            result["strays"] = json!({"connections": strays, "datagrams": serving.prober.strays()});
+            result
+        })
+    })
+    // Where there is no thread, nobody else ends the acceptor.
+    .inspect_err(|_| accepting.raise())
+}
+
+struct Listening {
+    acceptor: Acceptor<Admitting>,
+    socket: Socket,
+    connections: mpsc::Receiver<(Role, TcpStream)>,
+    /// Ends the acceptor.
+    stop: Stop,
+}
+
+/// The same port for TCP and UDP.
+fn listen(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<Listening> {
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        let stop = Stop::new(cancel);
+        let (sender, connections) = mpsc::channel();
+        let admitting = Admitting { sender, has_come: Vec::new() };
+        let acceptor = Acceptor::start(endpoint, &settings.options, CONNECTIONS, admitting, stop.clone())?;
+        match Prober::open(endpoint, acceptor.port()) {
+            Ok(socket) => return Ok(Listening { acceptor, socket, connections, stop }),
+            Err(error) => {
+                stop.raise();
+                acceptor.join();
+                let is_taken = matches!(&error, Error::System { source, .. }
+                    if source.raw_os_error() == Some(libc::EADDRINUSE));
+                if !is_taken || attempt >= PORTS {
+                    return Err(error);
+                }
+            }
+        }
+    }
+}
+
+/// Hands the connections of a session on, each once.
+struct Admitting {
+    sender: mpsc::Sender<(Role, TcpStream)>,
+    has_come: Vec<Role>,
+}
+
+impl Admit for Admitting {
+    fn expects(&self, preamble: Preamble) -> bool {
+        let is_ours = matches!(preamble.role, Role::PmtuControl | Role::PmtuForward | Role::PmtuReverse);
+        is_ours && preamble.index == 0 && !self.has_come.contains(&preamble.role)
+    }
+
+    fn admit(&mut self, preamble: Preamble, stream: TcpStream) {
+        self.has_come.push(preamble.role);
+        // Where nobody waits any more, it is closed.
+        let _ = self.sender.send((preamble.role, stream));
+    }
+}
+
+struct Serving<'a> {
+    endpoint: Endpoint,
+    settings: Settings,
+    prober: Prober,
+    connections: mpsc::Receiver<(Role, TcpStream)>,
+    control: &'a thread_server::Control,
+}
+
+impl Serving<'_> {
+    fn work(&mut self) -> Result<Value> {
+        let Self { endpoint, settings, prober, connections, control: outer } = self;
+        let stop = outer.stop();
+        let check = || check(outer);
+        let wait = |role, patience_ns| wait_for(connections, role, patience_ns, check);
+        let stream = wait(Role::PmtuControl, u64::MAX)?;
+        let from = cpu::sample();
+        let started_ns = clock::monotonic_ns();
+        let beginning = direction::begin(endpoint, settings)?;
+        let mut control = Control::new(stream, endpoint, stop)?;
+        let patience_ns = CONNECTION_PATIENCE.as_nanos() as u64;
+        let received_bytes = control.answer(prober, settings, check, || wait(Role::PmtuForward, patience_ns))?;
+        let answered = prober.answered();
+        let reverse = direction::measure(prober, endpoint, settings, stop, &beginning, || {
+            control.begin_transfer()?;
+            wait(Role::PmtuReverse, patience_ns)
+        })?;
+        control.done()?;
+        let ended_ns = clock::monotonic_ns();
+        Ok(json!({
+            "reverse": reverse, "received_bytes": received_bytes, "answered_probes": answered,
+            "started_ns": started_ns, "ended_ns": ended_ns, "measured_ns": ended_ns - started_ns,
+            "cpu": cpu::Span { from, to: cpu::sample() },
+        }))
+    }
+}
+
+fn check(control: &thread_server::Control) -> Result<()> {
+    control.check()?;
+    match control.order() {
+        Some(order) if order.is_overdue(clock::monotonic_ns()) => {
+            Err(Error::Timeout { doing: format!("finishing {NAME}"), after_ns: order.finish.timeout_ns })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn wait_for(
+    connections: &mpsc::Receiver<(Role, TcpStream)>,
+    wanted: Role,
+    patience_ns: u64,
+    check: impl Fn() -> Result<()>,
+) -> Result<TcpStream> {
+    let started_ns = clock::monotonic_ns();
+    loop {
+        check()?;
+        match connections.recv_timeout(PATIENCE) {
+            Ok((role, stream)) if role == wanted => return Ok(stream),
+            // It comes before it was announced, or never was: the client does not do so.
+            Ok(_) => {}
+            Err(RecvTimeoutError::Timeout) if clock::monotonic_ns() - started_ns < patience_ns => {}
+            Err(_) => {
+                return Err(Error::Timeout {
+                    doing: format!("waiting for a connection of {NAME}"),
+                    after_ns: patience_ns,
+                });
+            }
+        }
+    }
+}

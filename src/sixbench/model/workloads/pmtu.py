@@ -1,0 +1,190 @@
+"""`pmtu`: the path MTU in each direction, three ways, the hop that limits it, and a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from ..topology import Family
+from ..workload import Measured, Parameter, Params, Result, Traffic, WorkloadKind
+from .common import CONGESTION, SECOND_NS
+
+VerdictName = Literal["fine", "discovered-by-icmp", "asymmetric", "inconsistent", "discovered-by-probing", "black-hole"]
+
+VERDICTS: tuple[VerdictName, ...] = (
+    "fine",
+    "discovered-by-icmp",
+    "asymmetric",
+    "inconsistent",
+    "discovered-by-probing",
+    "black-hole",
+)
+"""All there are, from the best to the worst.
+
+- `fine`: packets as large as the sender's interface allows arrive.
+- `discovered-by-icmp`: the path is narrower, ICMP says so, and kernel, probing and TCP come to the same.
+- `asymmetric`: so it is in both directions, but their path MTUs differ. Only of a path, not of a direction.
+- `inconsistent`: messages came, and yet the ways disagree: a router reports less than its link carries or less than the
+  kernel believes, a route has an MTU of its own, or TCP stalls for another reason than size.
+- `discovered-by-probing`: packets as large as the kernel takes the path MTU to be vanish and nothing is said; TCP gets
+  through nevertheless (`tcp_mtu_probing`, RFC 4821, or an MSS that a router clamps), datagrams only where they probe.
+- `black-hole`: they vanish, nothing is said, and TCP stalls (RFC 2923).
+"""
+
+
+def verdict(client: Result, server: Result) -> VerdictName | None:
+    """The verdict on a path by the results of a trial: the worse one of its directions. None where one of them could
+    not be judged."""
+    ways = (client["forward"], server["reverse"])
+    verdicts = [direction_verdict(way) for way in ways]
+    found = [name for name in verdicts if name is not None]
+    if len(found) < len(ways):
+        return None
+    if ways[0]["probed_bytes"] != ways[1]["probed_bytes"]:
+        found.append("asymmetric")
+    return max(found, key=VERDICTS.index)
+
+
+def direction_verdict(way: Result) -> VerdictName | None:
+    """The verdict on a `forward` or a `reverse` of docs/protocol.md. None where nothing was acknowledged."""
+    probed, interface = way.get("probed_bytes"), way.get("interface_bytes")
+    if probed is None or interface is None:
+        return None
+    kernel, stalled = way["kernel"], way["tcp"]["stalled"]
+    if "black_hole" in way or (kernel["silent"] and probed < way["kernel_bytes"]):
+        return "black-hole" if stalled else "discovered-by-probing"
+    if stalled or not kernel["confirmed"] or way["kernel_bytes"] != probed:
+        return "inconsistent"
+    return "fine" if probed == interface else "discovered-by-icmp"
+
+
+def _check(params: Params, families: frozenset[Family]) -> str | None:
+    return None
+
+
+def _summarise(params: Params, client: Result, server: Result) -> Measured:
+    measured = Measured()
+    forward, reverse = client["forward"], server["reverse"]
+    metrics = measured.metrics
+    for way, name, suffix in ((forward, "forward", ""), (reverse, "reverse", "_reverse")):
+        if way.get("probed_bytes") is None:
+            measured.invalid.append(f"{name}: no datagram was acknowledged, not even of the smallest size")
+        _put(metrics, f"pmtu_{name}_bytes", _largest_proven(way))
+        _put(metrics, f"pmtu_kernel{suffix}_bytes", way.get("kernel_bytes"))
+        _put(metrics, f"pmtu_tcp{suffix}_bytes", way.get("tcp_bytes"))
+        _put(metrics, f"black_hole_hop{suffix}", way.get("black_hole", {}).get("index"))
+        if way["tcp"]["stalled"]:
+            measured.notes.append(f"{name}: TCP stalled after {way['tcp'].get('bytes_acked', 0)} bytes")
+    _put(metrics, "pmtu_probed_bytes", forward.get("probed_bytes"))
+    times = forward.get("converged_ns", {})
+    _put(metrics, "pmtu_converge_ns", times.get("probed"))
+    _put(metrics, "pmtu_converge_kernel_ns", times.get("kernel"))
+    _put(metrics, "pmtu_converge_tcp_ns", times.get("tcp"))
+    for key, column in (
+        ("probes", "pmtu_probes_count"),
+        ("probe_bytes", "pmtu_probe_bytes"),
+        ("lost_probes", "pmtu_lost_probes_count"),
+    ):
+        if key in forward and key in reverse:
+            metrics[column] = float(forward[key] + reverse[key])
+    found = verdict(client, server)
+    if found is not None:
+        measured.notes.insert(0, f"verdict: {found} (forward: {_words(forward)}; reverse: {_words(reverse)})")
+    return measured
+
+
+def _put(metrics: dict[str, float], column: str, value: float | None) -> None:
+    if value is not None:
+        metrics[column] = float(value)
+
+
+def _largest_proven(way: Mapping[str, Any]) -> int | None:
+    """The largest packet that is known to have arrived, whichever way found it."""
+    confirmed = way["kernel_bytes"] if way.get("kernel", {}).get("confirmed") else None
+    sizes = [size for size in (way.get("probed_bytes"), confirmed, way.get("tcp_bytes")) if size is not None]
+    return max(sizes, default=None)
+
+
+def _words(way: Mapping[str, Any]) -> str:
+    """The verdict on a direction, with its path MTU and the hop that limits it."""
+    found = direction_verdict(way)
+    if found == "fine":
+        return f"fine, {way['probed_bytes']} bytes"
+    hop = way.get("black_hole") or way.get("limiting_hop") or {}
+    return f"{found}, {way['probed_bytes']} bytes{_place(hop)}"
+
+
+def _place(hop: Mapping[str, Any]) -> str:
+    """Where a hop is, as far as it is known."""
+    address = hop.get("address") or hop.get("before")
+    known_as = f" ({address})" if address else ""
+    if hop.get("index") == 0:
+        return ", limited by the first link"
+    if "index" in hop:
+        return f", limited at hop {hop['index']}{known_as}"
+    if "between" in hop:
+        first, last = hop["between"]
+        return f", limited at one of the hops {first} to {last}"
+    return f", limited{known_as or ' at an unknown hop'}" if hop else ""
+
+
+def _traffic(params: Params, client: Result, server: Result) -> Traffic:
+    return Traffic(
+        forward_payload_bytes=int(server["received_bytes"]), reverse_payload_bytes=int(client["received_bytes"])
+    )
+
+
+KIND = WorkloadKind(
+    name="pmtu",
+    transport="udp",
+    doc="The path MTU each way: what the kernel learns from ICMP, what probing finds (RFC 8899), what TCP settles on.",
+    parameters=(
+        Parameter(
+            name="probe-timeout",
+            column="probe_timeout_ns",
+            kind="duration",
+            doc="how long a probe is waited for, or three round trips if that is longer",
+            minimum=10**6,
+            maximum=10 * SECOND_NS,
+            default="100ms",
+        ),
+        Parameter(
+            name="transfer",
+            column="transfer_bytes",
+            kind="size",
+            doc="how much TCP sends each way",
+            minimum=1,
+            maximum=2**30,
+            default="200KiB",
+        ),
+        Parameter(
+            name="stall-timeout",
+            column="stall_timeout_ns",
+            kind="duration",
+            doc="after so long without an acknowledgement TCP has stalled; where it probes, it does so after 6.5s",
+            minimum=10**8,
+            maximum=300 * SECOND_NS,
+            default="10s",
+        ),
+        Parameter(
+            name="forget",
+            column="forget",
+            kind="flag",
+            doc="has the kernels forget before what they have learned of path MTUs",
+            default="true",
+        ),
+        CONGESTION,
+    ),
+    primary="pmtu_forward",
+    headline=("pmtu_forward", "pmtu_reverse", "pmtu_kernel", "pmtu_tcp", "pmtu_converge", "black_hole_hop"),
+    metrics=(
+        *("pmtu_forward", "pmtu_reverse", "pmtu_kernel", "pmtu_kernel_reverse"),
+        *("pmtu_probed", "pmtu_tcp", "pmtu_tcp_reverse"),
+        *("pmtu_converge", "pmtu_converge_kernel", "pmtu_converge_tcp"),
+        *("pmtu_probes", "pmtu_probe", "pmtu_lost_probes"),
+        *("black_hole_hop", "black_hole_hop_reverse"),
+    ),
+    check=_check,
+    summarise=_summarise,
+    traffic=_traffic,
+)
