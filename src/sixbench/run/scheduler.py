@@ -20,7 +20,8 @@ from ..model.trial import TrialRecord
 from ..plan.schedule import block_order
 from ..store import RunState, RunWriter
 from .laboratory import Laboratories
-from .trial import Outcome, Theory, expected_ns, failed_outcome, run_trial
+from .traffic import expected_ns
+from .trial import Outcome, Theory, failed_outcome, run_trial
 
 TRIAL_OVERHEAD_NS = 150_000_000
 """What a trial takes beyond its measuring, for the estimate of the time left; corrected as trials end."""

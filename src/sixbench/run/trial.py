@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import secrets
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..agent import Agent
 from ..mechanisms import MECHANISMS
 from ..model.errors import AgentError, LabError
 from ..model.experiment import Combination, Experiment, PlannedTrial
@@ -22,34 +18,14 @@ from ..model.workload import Measured, Scalar, WorkloadKind
 from ..model.workloads import WORKLOADS
 from .cpu import agent_cores, busy_ns, clock_step_ns, core_shares, find_span, machine_cores
 from .evidence import Judgement, Viewpoint, judge, link_traffic, middle_of, viewpoints
-from .fragment_evidence import fragment_evidence
+from .fragment_evidence import FragmentEvidence, fragment_evidence
 from .laboratory import Laboratory
 from .pcapng import to_pcapng
+from .traffic import Observed, Setting, perform
 from .tunnel_evidence import check_tunnels, drop_notes, program_times, tunnel_evidence
-
-GRACE_NS = 15 * 10**9
-"""How long a trial of a given duration may take beyond it before it counts as failed."""
-
-UNTIMED_LIMIT_NS = 600 * 10**9
-"""How long a trial of a number of bytes or transactions may take."""
-
-FINISH_TIMEOUT_NS = 5 * 10**9
-
-ANSWER_TIMEOUT_S = 10.0
-"""How long an agent may take to answer what takes no time."""
 
 MAX_CLOCK_STEP_NS = 10 * 10**6
 """NTP may slew by 500 ppm, 2.5 ms in 5 s; a larger difference between the clocks is a step."""
-
-CAPTURE_PACKETS = 64
-CAPTURE_SNAPLEN_BYTES = 192
-"""So many packets of each link prove the path, by their headers: the deepest stack that is measured, VXLAN over IPv6
-with TCP's options, takes 186."""
-KEPT_PACKETS = 4096
-WHOLE_PACKET_BYTES = 65535
-
-PROGRAM_TIME_NS = 200_000_000
-"""For so long from the start on, the run time of BPF programs is measured: each run takes some 20 ns longer then."""
 
 SATURATED_CORE = 0.97
 PATH_LIMITED_SHARE = 0.97
@@ -63,58 +39,6 @@ class Outcome:
     record: TrialRecord
     series: dict[str, dict[str, list[float]]] = field(default_factory=dict)
     files: dict[str, bytes] = field(default_factory=dict)
-
-
-@dataclass(kw_only=True)
-class _Observed:
-    """What was gathered so far; a failure leaves the rest empty."""
-
-    client: dict[str, Any] = field(default_factory=dict)
-    server: dict[str, Any] = field(default_factory=dict)
-    captures: list[dict[str, Any]] = field(default_factory=list)
-    tunnels_before: dict[str, Any] = field(default_factory=dict)
-    tunnels_after: dict[str, Any] = field(default_factory=dict)
-    programs: dict[str, Any] = field(default_factory=dict)
-    before: dict[str, Any] = field(default_factory=dict)
-    after: dict[str, Any] = field(default_factory=dict)
-    cpu_before: dict[str, Any] = field(default_factory=dict)
-    cpu_after: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Setting:
-    """Where a trial takes place.
-
-    Attributes:
-        views: where it is observed, from client to server.
-        is_bpf: whether programs of ours carry it.
-        keeps_packets: whether the packets of every link are kept.
-    """
-
-    laboratory: Laboratory
-    network: Network
-    between: tuple[str, str]
-    views: list[Viewpoint]
-    is_bpf: bool
-    keeps_packets: bool
-
-    @property
-    def snaplen_bytes(self) -> int:
-        """How much of each packet is captured."""
-        return WHOLE_PACKET_BYTES if self.keeps_packets else CAPTURE_SNAPLEN_BYTES
-
-    @property
-    def watched(self) -> dict[str, Agent]:
-        """The nodes on the way, from client to server."""
-        names = [self.between[0], *(view.segment.far for view in self.views)]
-        return {name: self.laboratory.agents[name] for name in names}
-
-    @property
-    def tunnelling(self) -> dict[str, Agent]:
-        """The nodes whose agents carry tunnels themselves."""
-        if self.laboratory.engine == "kernel":
-            return {}
-        return {name: self.laboratory.agents[name] for name in self.network.encapsulators()}
 
 
 Theory = Callable[[str, Mapping[str, Scalar], Path, Topology, tuple[str, str]], dict[str, float]]
@@ -141,22 +65,24 @@ def run_trial(
     kind = WORKLOADS[combination.workload.kind]
     params = dict(combination.workload.params)
     started_realtime_ns, started_ns = time.time_ns(), time.monotonic_ns()
-    observed = _Observed()
+    observed = Observed()
     views = viewpoints(network, *experiment.between)
-    setting = _Setting(
+    setting = Setting(
         laboratory=laboratory,
         network=network,
         between=experiment.between,
         views=views,
         is_bpf=path.engine == "ebpf" and bool(network.tunnels),
         keeps_packets=keeps_packets,
+        events=combination.events,
     )
     failure: str | None = None
     try:
-        _perform(kind, params, planned.key, setting, observed)
+        perform(kind, params, planned.key, setting, observed)
     except (AgentError, LabError) as error:
         failure = _with_the_dead(error, laboratory)
-    expected = theory(kind.name, params, path, experiment.topologies[combination.topology], experiment.between)
+    topology = experiment.topologies[combination.topology]
+    expected = {} if combination.events else theory(kind.name, params, path, topology, experiment.between)
     measured, judgement, status, reasons = _assess(kind, params, path, setting, observed, failure)
     limited_by = _limited_by(measured, expected, observed)
     if status == "ok" and experiment.bottleneck == "path" and limited_by == "cpu":
@@ -180,7 +106,7 @@ def run_trial(
     return Outcome(record=record, series=measured.series, files=_files(setting, observed))
 
 
-def _files(setting: _Setting, observed: _Observed) -> dict[str, bytes]:
+def _files(setting: Setting, observed: Observed) -> dict[str, bytes]:
     """The packets of the link that tells most; of all links where they are to be kept."""
     middle = middle_of(setting.views)
     files = {}
@@ -219,154 +145,18 @@ def _record(experiment: Experiment, combination: Combination, planned: PlannedTr
     )
 
 
-def expected_ns(params: Mapping[str, Scalar]) -> int | None:
-    """How long the measuring of a trial takes; None where it is not given as a time."""
-    if "duration_ns" not in params:
-        return None
-    return int(params["duration_ns"]) + int(params.get("warmup_ns", 0))
-
-
-def _perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: _Setting, observed: _Observed) -> None:
-    client, server = (setting.laboratory.agents[name] for name in setting.between)
-    ends = setting.network.ends
-    timed_ns = expected_ns(params)
-    limit_ns = UNTIMED_LIMIT_NS if timed_ns is None else timed_ns + GRACE_NS
-    common = {"session": key, "workload": kind.name, "token": secrets.token_hex(16), "params": params}
-    serving = {"address": str(ends.server), "peer": str(ends.client_seen)}
-    port = server.call("serve", timeout_s=ANSWER_TIMEOUT_S, **serving, **common)["port"]
-    captured: list[tuple[Agent, str]] = []
-    try:
-        _forget_path_mtus(setting)
-        observed.tunnels_before = _tunnel_counters(setting)
-        observed.before, observed.cpu_before = _counters(setting)
-        captured = _start_captures(setting, key, int(params.get("warmup_ns", 0)), limit_ns)
-        if setting.is_bpf:
-            _tunnel_counters(setting, "start")
-        asking = {"address": str(ends.client), "peer": str(ends.server), "port": port}
-        running = client.submit("run", **asking, **common)
-        if setting.is_bpf:
-            wait([running], timeout=PROGRAM_TIME_NS / 1e9)
-            observed.programs = _tunnel_counters(setting, "stop")
-        observed.client = _wait(client, running, key, limit_ns)
-        observed.server = _finish(server, key, observed.client)
-    except BaseException:
-        _cancel(server, key)
-        raise
-    finally:
-        for agent, name in captured:
-            with contextlib.suppress(AgentError):
-                observed.captures.append(agent.call("capture-stop", timeout_s=ANSWER_TIMEOUT_S, capture=name))
-        with contextlib.suppress(AgentError):
-            observed.after, observed.cpu_after = _counters(setting)
-            observed.tunnels_after = _tunnel_counters(setting)
-
-
-def _forget_path_mtus(setting: _Setting) -> None:
-    """Lets those who send packets know nothing of the path's MTU, so that a trial does not start with what the one
-    before it has learned; a kernel remembers for ten minutes."""
-    names = dict.fromkeys([*setting.between, *setting.network.encapsulators()])
-    agents = {name: setting.laboratory.agents[name] for name in names}
-    waiting = [
-        (agent, agent.submit("exec", argv=["ip", family, "route", "flush", "cache"]))
-        for agent in agents.values()
-        for family in ("-4", "-6")
-    ]
-    for agent, future in waiting:
-        agent.wait(future, "exec", ANSWER_TIMEOUT_S)
-
-
-def _start_captures(setting: _Setting, key: str, after_ns: int, limit_ns: int) -> list[tuple[Agent, str]]:
-    addresses = _all_addresses(setting)
-    started = []
-    for index, view in enumerate(setting.views):
-        agent, name = setting.laboratory.agents[view.end.node], f"{key}-{index}"
-        agent.call(
-            "capture-start",
-            timeout_s=ANSWER_TIMEOUT_S,
-            capture=name,
-            interface=view.end.name,
-            addresses=addresses,
-            after_ns=0 if setting.keeps_packets else after_ns,
-            max_packets=KEPT_PACKETS if setting.keeps_packets else CAPTURE_PACKETS,
-            max_ns=limit_ns,
-            snaplen_bytes=setting.snaplen_bytes,
-        )
-        started.append((agent, name))
-    return started
-
-
-def _tunnel_counters(setting: _Setting, run_time: str | None = None) -> dict[str, Any]:
-    """By node and device."""
-    agents = setting.tunnelling
-    futures = {name: agent.submit("tunnel-counters", run_time=run_time) for name, agent in agents.items()}
-    return {
-        name: agents[name].wait(future, "tunnel-counters", ANSWER_TIMEOUT_S)["tunnels"]
-        for name, future in futures.items()
-    }
-
-
-def _finish(server: Agent, key: str, client_result: Mapping[str, Any]) -> dict[str, Any]:
-    timeout_s = FINISH_TIMEOUT_NS / 1e9 + ANSWER_TIMEOUT_S
-    sent = client_result.get("sent")
-    try:
-        return server.call("finish", timeout_s=timeout_s, session=key, sent=sent, timeout_ns=FINISH_TIMEOUT_NS)
-    except AgentError as error:
-        raise AgentError(error.code, f"after the client had finished, {error}") from error
-
-
-def _wait(client: Agent, running: Future[dict[str, Any]], key: str, limit_ns: int) -> dict[str, Any]:
-    try:
-        return client.wait(running, "run", limit_ns / 1e9)
-    except AgentError as error:
-        if error.code != "agent-silent":
-            raise
-        _cancel(client, key)
-        raise AgentError("timeout", f"the trial took longer than {limit_ns / 1e9:.0f} s and was stopped") from None
-    except BaseException:
-        _cancel(client, key)
-        raise
-
-
-def _cancel(agent: Agent, key: str) -> None:
-    with contextlib.suppress(AgentError):
-        agent.call("cancel", session=key, timeout_s=5)
-
-
 def _with_the_dead(error: Exception, laboratory: Laboratory) -> str:
     """What went wrong, and first which agents have died: the others only notice that a peer is gone."""
     dead = [str(agent.ended) for agent in laboratory.agents.values() if agent.ended is not None]
     return "; ".join(dict.fromkeys([*dead, str(error)]))
 
 
-def _counters(setting: _Setting) -> tuple[dict[str, Any], dict[str, Any]]:
-    watched = setting.watched
-    futures = {name: agent.submit("counters") for name, agent in watched.items()}
-    first = next(iter(watched.values()))
-    cpu = first.submit("cpu")
-    return {
-        name: watched[name].wait(future, "counters", ANSWER_TIMEOUT_S) for name, future in futures.items()
-    }, first.wait(cpu, "cpu", ANSWER_TIMEOUT_S)
-
-
-def _all_addresses(setting: _Setting) -> list[str]:
-    """Of all nodes on the way and of both families, so that packets of the wrong family are seen too."""
-    topology = setting.network.topology
-    found = {
-        str(address.ip): None
-        for node in setting.watched
-        for link in topology.links_of(node)
-        for address in (link.end_of(node).ipv4, link.end_of(node).ipv6)
-        if address is not None
-    }
-    return list(found)
-
-
 def _assess(
     kind: WorkloadKind,
     params: dict[str, Scalar],
     path: Path,
-    setting: _Setting,
-    observed: _Observed,
+    setting: Setting,
+    observed: Observed,
     failure: str | None,
 ) -> tuple[Measured, Judgement, Status, list[str]]:
     if failure is not None:
@@ -374,21 +164,28 @@ def _assess(
     try:
         measured = kind.summarise(params, observed.client, observed.server)
         traffic = kind.traffic(params, observed.client, observed.server)
-        fragments = fragment_evidence(
-            kind.name,
-            params,
-            setting.network,
-            setting.between,
-            path,
-            observed.client,
-            observed.server,
-            observed.before,
-            observed.after,
-        )
+        fragments = FragmentEvidence(evidence={})
+        if not setting.events:
+            fragments = fragment_evidence(
+                kind.name,
+                params,
+                setting.network,
+                setting.between,
+                path,
+                observed.client,
+                observed.server,
+                observed.before,
+                observed.after,
+            )
         judgement = judge(
             setting.views, observed.captures, observed.before, observed.after, traffic, fragments.unreached
         )
         judgement.evidence["fragments"] = fragments.evidence
+        if setting.events:
+            judgement.evidence["events"] = observed.events
+            measured.invalid.extend(
+                f"the event of {done['link']} failed: {done['failed']}" for done in observed.events if "failed" in done
+            )
         if fragments.is_loss_foretold:
             foretold = [reason for reason in measured.invalid if not reason.startswith("tester-limited")]
             measured.notes.extend(foretold)
@@ -418,7 +215,7 @@ def _assess(
     return measured, judgement, "invalid" if reasons else "ok", reasons
 
 
-def _add_cpu(measured: Measured, view: Viewpoint, observed: _Observed) -> None:
+def _add_cpu(measured: Measured, view: Viewpoint, observed: Observed) -> None:
     server_span, client_span = find_span(observed.server), find_span(observed.client)
     span = server_span if "forward_receiver" in observed.server or "unique" in observed.server else client_span
     if span is not None:
@@ -443,7 +240,7 @@ def _add_cpu(measured: Measured, view: Viewpoint, observed: _Observed) -> None:
         measured.metrics["cpu_per_byte_ns"] = spent_ns / carried_bytes
 
 
-def _limited_by(measured: Measured, expected: Mapping[str, float], observed: _Observed) -> str | None:
+def _limited_by(measured: Measured, expected: Mapping[str, float], observed: Observed) -> str | None:
     goodput, limit = measured.metrics.get("goodput_bps"), expected.get("goodput_bps")
     if goodput is None:
         return None

@@ -1,0 +1,221 @@
+"""The traffic of a trial, and what is observed of it meanwhile: captures on every link, counters before and after."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import Mapping
+from concurrent.futures import Future, wait
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..agent import Agent
+from ..model.errors import AgentError
+from ..model.experiment import LinkChange
+from ..model.network import Network
+from ..model.workload import Scalar, WorkloadKind
+from .events import Events, forget_path_mtu
+from .evidence import Viewpoint
+from .laboratory import Laboratory
+
+GRACE_NS = 15 * 10**9
+"""How long a trial of a given duration may take beyond it before it counts as failed."""
+
+UNTIMED_LIMIT_NS = 600 * 10**9
+"""How long a trial of a number of bytes or transactions may take."""
+
+FINISH_TIMEOUT_NS = 5 * 10**9
+
+ANSWER_TIMEOUT_S = 10.0
+"""How long an agent may take to answer what takes no time."""
+
+CAPTURE_PACKETS = 64
+CAPTURE_SNAPLEN_BYTES = 192
+"""So many packets of each link prove the path, by their headers: the deepest stack that is measured, VXLAN over IPv6
+with TCP's options, takes 186."""
+KEPT_PACKETS = 4096
+WHOLE_PACKET_BYTES = 65535
+
+PROGRAM_TIME_NS = 200_000_000
+"""For so long from the start on, the run time of BPF programs is measured: each run takes some 20 ns longer then."""
+
+
+@dataclass(kw_only=True)
+class Observed:
+    """What was gathered so far; a failure leaves the rest empty."""
+
+    client: dict[str, Any] = field(default_factory=dict)
+    server: dict[str, Any] = field(default_factory=dict)
+    captures: list[dict[str, Any]] = field(default_factory=list)
+    tunnels_before: dict[str, Any] = field(default_factory=dict)
+    tunnels_after: dict[str, Any] = field(default_factory=dict)
+    programs: dict[str, Any] = field(default_factory=dict)
+    events: list[dict[str, Any]] = field(default_factory=list)
+    before: dict[str, Any] = field(default_factory=dict)
+    after: dict[str, Any] = field(default_factory=dict)
+    cpu_before: dict[str, Any] = field(default_factory=dict)
+    cpu_after: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """Where a trial takes place.
+
+    Attributes:
+        views: where it is observed, from client to server.
+        is_bpf: whether programs of ours carry it.
+        keeps_packets: whether the packets of every link are kept.
+        events: what changes in its midst; then there is no prediction to hold it against.
+    """
+
+    laboratory: Laboratory
+    network: Network
+    between: tuple[str, str]
+    views: list[Viewpoint]
+    is_bpf: bool
+    keeps_packets: bool
+    events: tuple[LinkChange, ...] = ()
+
+    @property
+    def snaplen_bytes(self) -> int:
+        """How much of each packet is captured."""
+        return WHOLE_PACKET_BYTES if self.keeps_packets else CAPTURE_SNAPLEN_BYTES
+
+    @property
+    def watched(self) -> dict[str, Agent]:
+        """The nodes on the way, from client to server."""
+        names = [self.between[0], *(view.segment.far for view in self.views)]
+        return {name: self.laboratory.agents[name] for name in names}
+
+    @property
+    def tunnelling(self) -> dict[str, Agent]:
+        """The nodes whose agents carry tunnels themselves."""
+        if self.laboratory.engine == "kernel":
+            return {}
+        return {name: self.laboratory.agents[name] for name in self.network.encapsulators()}
+
+
+def expected_ns(params: Mapping[str, Scalar]) -> int | None:
+    """How long the measuring of a trial takes; None where it is not given as a time."""
+    if "duration_ns" not in params:
+        return None
+    return int(params["duration_ns"]) + int(params.get("warmup_ns", 0))
+
+
+def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Setting, observed: Observed) -> None:
+    """Runs the workload and fills `observed`. Raises `AgentError` or `LabError`, with what was seen so far kept."""
+    client, server = (setting.laboratory.agents[name] for name in setting.between)
+    ends = setting.network.ends
+    timed_ns = expected_ns(params)
+    limit_ns = UNTIMED_LIMIT_NS if timed_ns is None else timed_ns + GRACE_NS
+    common = {"session": key, "workload": kind.name, "token": secrets.token_hex(16), "params": params}
+    serving = {"address": str(ends.server), "peer": str(ends.client_seen)}
+    port = server.call("serve", timeout_s=ANSWER_TIMEOUT_S, **serving, **common)["port"]
+    captured: list[tuple[Agent, str]] = []
+    try:
+        forget_path_mtu(setting.laboratory, dict.fromkeys([*setting.between, *setting.network.encapsulators()]))
+        observed.tunnels_before = _tunnel_counters(setting)
+        observed.before, observed.cpu_before = _counters(setting)
+        captured = _start_captures(setting, key, int(params.get("warmup_ns", 0)), limit_ns)
+        if setting.is_bpf:
+            _tunnel_counters(setting, "start")
+        asking = {"address": str(ends.client), "peer": str(ends.server), "port": port}
+        with Events(setting.laboratory, setting.events) as events:
+            running = client.submit("run", **asking, **common)
+            events.start()
+            observed.events = events.done
+            if setting.is_bpf:
+                wait([running], timeout=PROGRAM_TIME_NS / 1e9)
+                observed.programs = _tunnel_counters(setting, "stop")
+            observed.client = _wait(client, running, key, limit_ns)
+            observed.server = _finish(server, key, observed.client)
+    except BaseException:
+        _cancel(server, key)
+        raise
+    finally:
+        for agent, name in captured:
+            with contextlib.suppress(AgentError):
+                observed.captures.append(agent.call("capture-stop", timeout_s=ANSWER_TIMEOUT_S, capture=name))
+        with contextlib.suppress(AgentError):
+            observed.after, observed.cpu_after = _counters(setting)
+            observed.tunnels_after = _tunnel_counters(setting)
+
+
+def _start_captures(setting: Setting, key: str, after_ns: int, limit_ns: int) -> list[tuple[Agent, str]]:
+    addresses = _all_addresses(setting)
+    started = []
+    for index, view in enumerate(setting.views):
+        agent, name = setting.laboratory.agents[view.end.node], f"{key}-{index}"
+        agent.call(
+            "capture-start",
+            timeout_s=ANSWER_TIMEOUT_S,
+            capture=name,
+            interface=view.end.name,
+            addresses=addresses,
+            after_ns=0 if setting.keeps_packets else after_ns,
+            max_packets=KEPT_PACKETS if setting.keeps_packets else CAPTURE_PACKETS,
+            max_ns=limit_ns,
+            snaplen_bytes=setting.snaplen_bytes,
+        )
+        started.append((agent, name))
+    return started
+
+
+def _tunnel_counters(setting: Setting, run_time: str | None = None) -> dict[str, Any]:
+    """By node and device."""
+    agents = setting.tunnelling
+    futures = {name: agent.submit("tunnel-counters", run_time=run_time) for name, agent in agents.items()}
+    return {
+        name: agents[name].wait(future, "tunnel-counters", ANSWER_TIMEOUT_S)["tunnels"]
+        for name, future in futures.items()
+    }
+
+
+def _finish(server: Agent, key: str, client_result: Mapping[str, Any]) -> dict[str, Any]:
+    timeout_s = FINISH_TIMEOUT_NS / 1e9 + ANSWER_TIMEOUT_S
+    sent = client_result.get("sent")
+    try:
+        return server.call("finish", timeout_s=timeout_s, session=key, sent=sent, timeout_ns=FINISH_TIMEOUT_NS)
+    except AgentError as error:
+        raise AgentError(error.code, f"after the client had finished, {error}") from error
+
+
+def _wait(client: Agent, running: Future[dict[str, Any]], key: str, limit_ns: int) -> dict[str, Any]:
+    try:
+        return client.wait(running, "run", limit_ns / 1e9)
+    except AgentError as error:
+        if error.code != "agent-silent":
+            raise
+        _cancel(client, key)
+        raise AgentError("timeout", f"the trial took longer than {limit_ns / 1e9:.0f} s and was stopped") from None
+    except BaseException:
+        _cancel(client, key)
+        raise
+
+
+def _cancel(agent: Agent, key: str) -> None:
+    with contextlib.suppress(AgentError):
+        agent.call("cancel", session=key, timeout_s=5)
+
+
+def _counters(setting: Setting) -> tuple[dict[str, Any], dict[str, Any]]:
+    watched = setting.watched
+    futures = {name: agent.submit("counters") for name, agent in watched.items()}
+    first = next(iter(watched.values()))
+    cpu = first.submit("cpu")
+    return {
+        name: watched[name].wait(future, "counters", ANSWER_TIMEOUT_S) for name, future in futures.items()
+    }, first.wait(cpu, "cpu", ANSWER_TIMEOUT_S)
+
+
+def _all_addresses(setting: Setting) -> list[str]:
+    """Of all nodes on the way and of both families, so that packets of the wrong family are seen too."""
+    topology = setting.network.topology
+    found = {
+        str(address.ip): None
+        for node in setting.watched
+        for link in topology.links_of(node)
+        for address in (link.end_of(node).ipv4, link.end_of(node).ipv6)
+        if address is not None
+    }
+    return list(found)
