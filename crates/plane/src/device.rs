@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use nix::net::if_::if_nametoindex;
 
 use crate::routes::{Routes, Way};
-use crate::spec::{Mapping, Spec};
+use crate::spec::{MIN_IPV6_MTU_BYTES, Mapping, Spec};
 use crate::{Error, Result};
 
 /// For what the kernel does at once, but not before it answers.
@@ -37,11 +37,13 @@ pub fn commands(spec: &Spec) -> String {
     let (near, far, mtu_bytes) = (&spec.device, far_name(&spec.device), spec.mtu_bytes);
     let mac = spec.near_mac().map(|octet| format!("{octet:02x}")).join(":");
     let has_neighbours = matches!(spec.mapping, Mapping::SixOverFour { .. });
+    // Below IPv6's least MTU a device has no IPv6, and refuses settings of it: RFC 8200 section 5.
+    let no_addresses = if *mtu_bytes < MIN_IPV6_MTU_BYTES { "" } else { " addrgenmode none" };
     let lines = [
         format!("link add {near} mtu {mtu_bytes} address {mac} type veth peer name {far} mtu {mtu_bytes}"),
         // No neighbours to be found: every packet goes into the tunnel. In 6over4 they are found by IPv4 multicast.
-        format!("link set {near} arp {} addrgenmode none", if has_neighbours { "on" } else { "off" }),
-        format!("link set {far} arp off addrgenmode none up"),
+        format!("link set {near} arp {}{no_addresses}", if has_neighbours { "on" } else { "off" }),
+        format!("link set {far} arp off{no_addresses} up"),
         String::new(),
     ];
     lines.join("\n")

@@ -9,7 +9,7 @@ use crate::abi::{self, Address, Address4};
 use crate::{Error, Result};
 
 /// The least MTU of a link that carries IPv6: RFC 8200 section 5.
-const MIN_IPV6_MTU_BYTES: u32 = 1280;
+pub const MIN_IPV6_MTU_BYTES: u32 = 1280;
 /// The least MTU of a link that carries IPv4: RFC 791 section 3.2.
 const MIN_IPV4_MTU_BYTES: u32 = 68;
 /// The longest name: the kernel's 15 bytes, of which the far end's ending takes 4.
