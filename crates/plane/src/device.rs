@@ -38,12 +38,14 @@ pub fn commands(spec: &Spec) -> String {
     let mac = spec.near_mac().map(|octet| format!("{octet:02x}")).join(":");
     let has_neighbours = matches!(spec.mapping, Mapping::SixOverFour { .. });
     // Below IPv6's least MTU a device has no IPv6, and refuses settings of it: RFC 8200 section 5.
-    let no_addresses = if *mtu_bytes < MIN_IPV6_MTU_BYTES { "" } else { " addrgenmode none" };
+    let no_addresses = if mtu_bytes < MIN_IPV6_MTU_BYTES { "" } else { " addrgenmode none" };
+    // But outer IPv6 packets are routed from the far end.
+    let far_bytes = mtu_bytes.max(MIN_IPV6_MTU_BYTES);
     let lines = [
-        format!("link add {near} mtu {mtu_bytes} address {mac} type veth peer name {far} mtu {mtu_bytes}"),
+        format!("link add {near} mtu {mtu_bytes} address {mac} type veth peer name {far} mtu {far_bytes}"),
         // No neighbours to be found: every packet goes into the tunnel. In 6over4 they are found by IPv4 multicast.
         format!("link set {near} arp {}{no_addresses}", if has_neighbours { "on" } else { "off" }),
-        format!("link set {far} arp off{no_addresses} up"),
+        format!("link set {far} arp off addrgenmode none up"),
         String::new(),
     ];
     lines.join("\n")
