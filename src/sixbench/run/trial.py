@@ -181,9 +181,7 @@ def _assess(
         if setting.events or observed.client.get("sent") == 0:
             # What changes in its midst may stop it; and what the sender's DF policy refused is nowhere.
             unreached = frozenset(view.link.name for view in setting.views) if "df" in params else unreached
-        judgement = judge(
-            setting.views, observed.captures, observed.before, observed.after, traffic, unreached
-        )
+        judgement = judge(setting.views, observed.captures, observed.before, observed.after, traffic, unreached)
         judgement.evidence["fragments"] = fragments.evidence
         if setting.events:
             judgement.evidence["events"] = observed.events
