@@ -130,7 +130,10 @@ def _excludes_none(finding: Finding) -> bool:
 
 def _theory(finding: Finding) -> str:
     theory = rows.row(finding).theory
-    return "" if theory == words.MISSING else f"; theory says {theory}"
+    if theory == words.MISSING:
+        return ""
+    outside = ", which is outside the interval" if rows.contradicts_theory(finding) else ""
+    return f"; theory says {theory.removeprefix(f'{rows.UNLIKE} ')}{outside}"
 
 
 def _too_few(finding: Finding) -> str:

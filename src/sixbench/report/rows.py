@@ -43,6 +43,10 @@ class HasLevels(Protocol):
 Item = TypeVar("Item", bound=HasLevels)
 
 
+UNLIKE = "≠"
+"""Before what theory expects, where it is outside the interval of what was measured."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class FindingRow:
     """A finding in words.
@@ -52,7 +56,8 @@ class FindingRow:
         change: path against baseline: signed percent, or a signed difference in the metric's unit.
         interval: confidence interval of the change, in the unit of the change and without it: `−1.45 to −1.33`.
         noise: the largest deviation that the A/A comparison's interval allows, as `±0.05 %`.
-        theory: the change that theory expects, or what theory gives for the path where it is silent on the baseline.
+        theory: the change that theory expects, marked `≠` where it is outside the interval; or what theory gives for
+            the path where it is silent on the baseline.
     """
 
     finding: Finding
@@ -236,9 +241,19 @@ def deviation(largest: float, finding: Finding) -> str:
     return f"±{words.number(scaled, 3)} {name}"
 
 
+def contradicts_theory(finding: Finding) -> bool:
+    """Whether what theory expects is outside the interval of what was measured."""
+    ratio = expected_ratio(finding)
+    low, high = words.finite(finding.ci_low), words.finite(finding.ci_high)
+    if ratio is None or finding.ratio is None or low is None or high is None:
+        return False
+    return not low <= ratio <= high
+
+
 def _theory(finding: Finding) -> str:
     ratio = expected_ratio(finding)
     if ratio is not None:
         change = words.as_percent(ratio)
-        return f"{words.signed(change, words.percent_decimals(change))} %"
+        sign = f"{UNLIKE} " if contradicts_theory(finding) else ""
+        return f"{sign}{words.signed(change, words.percent_decimals(change))} %"
     return words.quantity(finding.theory, finding.unit)
