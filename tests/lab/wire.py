@@ -12,7 +12,7 @@ _FIELDS = (
     *("ip.src", "ip.dst", "ipv6.src", "ipv6.dst", "ip.proto", "gre.proto", "vxlan.vni", "ip.len", "ip.flags.mf"),
     *("icmpv6.type", "icmpv6.mtu", "icmpv6.nd.ns.target_address"),
     *("ip.checksum.status", "tcp.checksum.status", "udp.checksum.status"),
-    *("icmp.checksum.status", "icmpv6.checksum.status", "gre.checksum.status"),
+    *("icmp.checksum.status", "icmpv6.checksum.status", "gre.checksum.status", "tcp.checksum"),
 )
 _PREFERENCES = (
     *("ip.check_checksum:TRUE", "tcp.check_checksum:TRUE", "udp.check_checksum:TRUE"),
@@ -20,6 +20,8 @@ _PREFERENCES = (
 )
 _BAD = "0"
 """What tshark calls a checksum that is wrong; 1 is right, 2 unverified (a fragment), 3 not present."""
+
+_ALL_ONES = "0xffff"
 
 _NETWORK = ("ip", "ipv6", "gre", "vxlan")
 _TRANSPORT = ("tcp", "udp", "icmp", "icmpv6", "igmp")
@@ -47,8 +49,11 @@ class Packet:
 
     @property
     def has_wrong_checksum(self) -> bool:
-        """What an error quotes is not looked at: it is cut off."""
-        quoted = ("tcp", "udp") if self.transport.startswith("icmp") else ()
+        """What an error quotes is not looked at: it is cut off. Nor is a TCP checksum of all ones, once in 65536
+        segments: in one's complement it is the zero that tshark wants, and Linux writes it (CSUM_MANGLED_0)."""
+        quoted = ["tcp", "udp"] if self.transport.startswith("icmp") else []
+        if self.fields["tcp.checksum"] == _ALL_ONES:
+            quoted.append("tcp")
         names = (name for name in _FIELDS if name.endswith(".checksum.status") and name.split(".")[0] not in quoted)
         return any(_BAD in self.fields[name].split(",") for name in names)
 
