@@ -43,6 +43,9 @@ class HasLevels(Protocol):
 Item = TypeVar("Item", bound=HasLevels)
 
 
+THEORY_IS_EXACT_TO = 0.001
+"""Of a ratio: a trial has whole packets in its window, and theory an endless stream."""
+
 UNLIKE = "≠"
 """Before what theory expects, where it is outside the interval of what was measured."""
 
@@ -247,7 +250,7 @@ def contradicts_theory(finding: Finding) -> bool:
     low, high = words.finite(finding.ci_low), words.finite(finding.ci_high)
     if ratio is None or finding.ratio is None or low is None or high is None:
         return False
-    return not low <= ratio <= high
+    return not low - THEORY_IS_EXACT_TO <= ratio <= high + THEORY_IS_EXACT_TO
 
 
 def _theory(finding: Finding) -> str:
