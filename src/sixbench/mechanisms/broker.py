@@ -9,7 +9,7 @@ from typing import Any
 
 from ..model.network import Answer, Network, Request, Stage
 from ..model.path import Path
-from ..model.topology import Interface, Link, Topology
+from ..model.topology import Interface, Topology
 from .common import (
     ECN,
     MTU,
@@ -22,6 +22,7 @@ from .common import (
     family_of,
     finish,
     make_tunnel,
+    tunnel_link,
     with_links,
     without_family,
 )
@@ -47,15 +48,12 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
     device, made = "broker-1", f"{BROKER_DEVICE_PREFIX}0"
     base = int(POOL.network_address)
     addresses = (IPv6Interface((base + 2, 64)), IPv6Interface((base + 1, 64)))
-    link = Link(
-        name=f"{path.mechanism}:{client}-{server}",
-        ends=(
-            Interface(node=client, name=device, ipv4=None, ipv6=addresses[0]),
-            Interface(node=server, name=made, ipv4=None, ipv6=addresses[1]),
-        ),
-        mtu_bytes=mtu_bytes,
-        offload=True,
-        headers=_HEADERS,
+    link = tunnel_link(
+        path,
+        Interface(node=client, name=device, ipv4=None, ipv6=addresses[0]),
+        Interface(node=server, name=made, ipv4=None, ipv6=addresses[1]),
+        mtu_bytes,
+        _HEADERS,
     )
     ends = [
         make_tunnel(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Interface, IPv6Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Network
 from typing import Any, Literal
 
 from ..model.network import DEFAULT_TTL, Address, Ends, Network, Payload, Stage, Tunnel
@@ -18,10 +18,9 @@ from .kind import MechanismError, Options
 HEADER_BYTES = {"ipv4": 20, "ipv6": 40, "gre": 4, "gre-key": 4, "udp": 8, "vxlan": 8, "ethernet": 14}
 """RFC 791, RFC 8200, RFC 2784, RFC 2890 section 2.1, RFC 768, RFC 7348."""
 
-TUNNEL_POOL_V6 = IPv6Network("2001:db8::/48")
-"""Tunnel link n has the n-th /64 (RFC 3849)."""
-TUNNEL_POOL_V4 = IPv4Address("203.0.113.0")
-"""Tunnel link n has the n-th /30 (RFC 5737)."""
+TUNNEL_PREFIX_V6 = IPv6Network("2001:db8::/64")
+TUNNEL_PREFIX_V4 = IPv4Network("203.0.113.0/30")
+"""Of tunnels whose mechanism says nothing of addresses (RFC 3849, RFC 5737)."""
 
 MTU = Parameter(
     name="mtu",
@@ -83,11 +82,6 @@ class Carrier:
         address = self.interface(node).address(self.family)
         assert address is not None, "a link that carries a family has addresses of it at both ends"
         return address.ip
-
-    @property
-    def mtu_bytes(self) -> int:
-        """Of the narrowest link."""
-        return min(link.mtu_bytes for link in self.links)
 
 
 _PRIVATE = tuple(IPv4Network(network) for network in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
@@ -203,6 +197,25 @@ def make_tunnel(
     )
 
 
+def tunnel_link(
+    path: Path,
+    first: Interface,
+    second: Interface,
+    mtu_bytes: int,
+    headers: tuple[str, ...],
+    ipv4_domain: str | None = None,
+) -> Link:
+    """A tunnel as a link between its two devices."""
+    return Link(
+        name=f"{path.mechanism}:{first.node}-{second.node}",
+        ends=(first, second),
+        mtu_bytes=mtu_bytes,
+        offload=True,
+        headers=headers,
+        ipv4_domain=ipv4_domain,
+    )
+
+
 def without_family(topology: Topology, names: set[str], family: Family) -> Topology:
     """The topology with links that no longer carry a family: a carrier that knows nothing of what it carries."""
     return with_addresses(topology, dict.fromkeys(names, (None, None)), family)
@@ -259,23 +272,6 @@ def check_site(path: Path, site: Iterable[Link], node: str, members: Collection[
                 )
 
 
-def tunnel_prefix_v6(index: int) -> IPv6Network:
-    """The /64 of tunnel link `index`."""
-    return IPv6Network((int(TUNNEL_POOL_V6.network_address) + (index << 64), 64))
-
-
-def tunnel_pair_v6(index: int) -> tuple[IPv6Interface, IPv6Interface]:
-    """Addresses of both ends of tunnel link `index`."""
-    base = int(tunnel_prefix_v6(index).network_address)
-    return IPv6Interface((base + 1, 64)), IPv6Interface((base + 2, 64))
-
-
-def tunnel_pair_v4(index: int) -> tuple[IPv4Interface, IPv4Interface]:
-    """Addresses of both ends of tunnel link `index`."""
-    base = int(TUNNEL_POOL_V4) + 4 * index
-    return IPv4Interface((base + 1, 30)), IPv4Interface((base + 2, 30))
-
-
 def check_overlap(
     path: Path,
     topology: Topology,
@@ -299,14 +295,6 @@ def check_overlap(
                         f'of the link "{link.name}"; give one of them another',
                         option,
                     )
-
-
-def end_address(topology: Topology, links: list[Link], node: str, family: Family) -> Address:
-    """The address of `node` on the link of `links` that ends there."""
-    link = links[0] if any(end.node == node for end in links[0].ends) else links[-1]
-    address = link.end_of(node).address(family)
-    assert address is not None, "a link that carries a family has addresses of it at both ends"
-    return address.ip
 
 
 def ends_of(topology: Topology, between: tuple[str, str], family: Family) -> Ends:

@@ -3,46 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from ipaddress import IPv4Interface, IPv6Interface
 
 from ..model.network import Network, Payload
 from ..model.path import Path
-from ..model.topology import Family, Interface, Link, Topology
+from ..model.topology import Family, Interface, Topology
 from ..model.workload import Parameter
 from .common import (
     TUNNEL_OPTIONS,
-    Carrier,
+    TUNNEL_PREFIX_V4,
+    TUNNEL_PREFIX_V6,
     carrier,
     check_overlap,
     device_mtu,
     family_of,
     finish,
     make_tunnel,
-    tunnel_pair_v4,
-    tunnel_pair_v6,
+    tunnel_link,
     with_links,
     without_family,
 )
 from .kind import Mechanism, MechanismError, Options
-
-DEVICE_NUMBER = 1
-
-
-def link_between(
-    path: Path, way: Carrier, headers: tuple[str, ...], mtu_bytes: int, inner: Family, device: str
-) -> Link:
-    """The tunnel as a link between the two ends of a carrier, with addresses of the inner family."""
-    ends = (
-        Interface(node=way.first, name=device, ipv4=None, ipv6=None),
-        Interface(node=way.second, name=device, ipv4=None, ipv6=None),
-    )
-    if inner == 6:
-        ends = (replace(ends[0], ipv6=tunnel_pair_v6(0)[0]), replace(ends[1], ipv6=tunnel_pair_v6(0)[1]))
-    else:
-        ends = (replace(ends[0], ipv4=tunnel_pair_v4(0)[0]), replace(ends[1], ipv4=tunnel_pair_v4(0)[1]))
-    return Link(
-        name=f"{path.mechanism}:{way.first}-{way.second}", ends=ends, mtu_bytes=mtu_bytes, offload=True, headers=headers
-    )
 
 
 def _installer(
@@ -60,10 +41,11 @@ def _installer(
         headers = headers_of(payload, below, has_key=key is not None)
         way = carrier(path, topology, path.nodes[0], path.nodes[1], below)
         mtu_bytes = device_mtu(path, [way], headers, inner)
-        device = f"{path.mechanism}-{DEVICE_NUMBER}"
-        link = link_between(path, way, headers, mtu_bytes, inner, device)
+        device = f"{path.mechanism}-1"
+        first, second = (_end(node, device, inner, number) for number, node in ((1, way.first), (2, way.second)))
+        link = tunnel_link(path, first, second, mtu_bytes, headers)
         carried = without_family(topology, {link.name for link in way.links}, inner)
-        check_overlap(path, carried, [tunnel_pair_v6(0)[0].network if inner == 6 else tunnel_pair_v4(0)[0].network])
+        check_overlap(path, carried, [TUNNEL_PREFIX_V6 if inner == 6 else TUNNEL_PREFIX_V4])
         tunnels = [
             make_tunnel(
                 path,
@@ -80,6 +62,13 @@ def _installer(
         return finish(path, with_links(carried, [link]), between, tunnels, inner)
 
     return install
+
+
+def _end(node: str, device: str, inner: Family, number: int) -> Interface:
+    """A device with the address of that number in the tunnels' prefix of the inner family."""
+    ipv4 = IPv4Interface((int(TUNNEL_PREFIX_V4.network_address) + number, TUNNEL_PREFIX_V4.prefixlen))
+    ipv6 = IPv6Interface((int(TUNNEL_PREFIX_V6.network_address) + number, TUNNEL_PREFIX_V6.prefixlen))
+    return Interface(node=node, name=device, ipv4=ipv4 if inner == 4 else None, ipv6=ipv6 if inner == 6 else None)
 
 
 def headers_of(payload: Payload, outer: Family, *, has_key: bool) -> tuple[str, ...]:

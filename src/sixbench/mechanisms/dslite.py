@@ -7,7 +7,7 @@ from ipaddress import IPv4Interface, IPv4Network
 
 from ..model.network import Address, Network, Stage
 from ..model.path import Path
-from ..model.topology import Interface, Link, Topology
+from ..model.topology import Interface, Topology
 from .common import (
     TUNNEL_OPTIONS,
     Carrier,
@@ -19,6 +19,7 @@ from .common import (
     finish,
     make_tunnel,
     site_links,
+    tunnel_link,
     with_addresses,
     with_links,
     without_family,
@@ -68,15 +69,12 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
     private = {link.name for link in changed.links if link.ipv4_domain is not None}
     check_overlap(path, changed, [_B4.network, _SUBSCRIBER_POOL], numbered=private)
     links = [
-        Link(
-            name=f"{path.mechanism}:{one.node}-{aftr}",
-            ends=(
-                Interface(node=one.node, name=one.device, ipv4=_B4, ipv6=None),
-                Interface(node=aftr, name=one.device, ipv4=_AFTR, ipv6=None),
-            ),
-            mtu_bytes=mtu_bytes,
-            offload=True,
-            headers=_HEADERS,
+        tunnel_link(
+            path,
+            Interface(node=one.node, name=one.device, ipv4=_B4, ipv6=None),
+            Interface(node=aftr, name=one.device, ipv4=_AFTR, ipv6=None),
+            mtu_bytes,
+            _HEADERS,
             ipv4_domain=_domain(one),
         )
         for one in subscribers

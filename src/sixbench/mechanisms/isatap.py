@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from ipaddress import IPv4Address, IPv6Address, IPv6Interface, IPv6Network
-from itertools import combinations
 from typing import Any
 
 from ..model.network import Network, Request, Stage
 from ..model.path import Path
-from ..model.topology import Interface, Link, Topology
+from ..model.topology import Topology
 from .common import (
     TUNNEL_OPTIONS,
+    TUNNEL_PREFIX_V6,
     check_overlap,
-    device_mtu,
     family_of,
     finish,
-    ipv4_of,
     is_private,
-    make_tunnel,
-    tunnel_prefix_v6,
     with_links,
     without_family,
 )
 from .kind import Mechanism, MechanismError
-from .sites import carriers_of
+from .mesh import HEADERS, mesh_of
 
-_HEADERS = ("ipv4",)
 _LINK_LOCAL = IPv6Network("fe80::/64")
 _PRIVATE_BIT = 0x5EFE
 _GLOBAL_BIT = 0x0200_5EFE
@@ -47,47 +41,25 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
     for host in hosts:
         if topology.nodes[host].kind != "host":
             raise MechanismError(f'"{host}" is a router; ISATAP is for hosts, and the router is named last')
-    ways, own = carriers_of(path, topology, list(path.nodes))
-    local = {node: ipv4_of(own[node][0].local(node)) for node in path.nodes}
-    mtu_bytes = device_mtu(path, ways, _HEADERS, 6)
-    device = f"{path.mechanism}-1"
-    prefix = tunnel_prefix_v6(0)
-    addresses = {node: identified(prefix, address) for node, address in local.items()}
-    gateway = identified(_LINK_LOCAL, local[router]).ip
-    links = []
-    for first, second in combinations(path.nodes, 2):
-        ends = [Interface(node=node, name=device, ipv4=None, ipv6=addresses[node]) for node in (first, second)]
-        if second == router:
-            ends[1] = replace(ends[1], gateway=gateway)
-        links.append(
-            Link(
-                name=f"{path.mechanism}:{first}-{second}",
-                ends=(ends[0], ends[1]),
-                mtu_bytes=mtu_bytes,
-                offload=True,
-                headers=_HEADERS,
-            )
-        )
-    tunnels = [
-        make_tunnel(
-            path,
-            node=node,
-            device=device,
-            mtu_bytes=mtu_bytes,
-            payload="ipv6",
-            ways=own[node],
-            mapping={"kind": "isatap", "routers": [] if node == router else [str(local[router])]},
-            autoconfigured=node != router,
-        )
-        for node in path.nodes
-    ]
-    carried = without_family(topology, {link.name for way in ways for link in way.links}, 6)
+    mesh = mesh_of(path, topology, path.nodes)
+    prefix = TUNNEL_PREFIX_V6
+    addresses = {node: identified(prefix, address) for node, address in mesh.local.items()}
+    gateway = identified(_LINK_LOCAL, mesh.local[router]).ip
+    ends = {node: mesh.end(node, address) for node, address in addresses.items()}
+    ends[router] = mesh.end(router, addresses[router], gateway)
+    links = mesh.links(ends)
+    tunnels = mesh.tunnels(
+        lambda node: {"kind": "isatap", "routers": [] if node == router else [str(mesh.local[router])]},
+        autoconfigured=hosts,
+    )
+    carried = without_family(topology, mesh.carrier_links, 6)
     check_overlap(path, carried, [prefix])
     stages: list[dict[str, Stage]] = [
-        {router: Stage(requests=(_advertise(device, prefix, mtu_bytes),))},
+        {router: Stage(requests=(_advertise(mesh.device, prefix, mesh.mtu_bytes),))},
         {
             host: Stage(
-                requests=(_solicit(device, prefix, gateway),), ip=(f"address add {addresses[host]} dev {device} nodad",)
+                requests=(_solicit(mesh.device, prefix, gateway),),
+                ip=(f"address add {addresses[host]} dev {mesh.device} nodad",),
             )
             for host in hosts
         },
@@ -139,7 +111,7 @@ ISATAP = Mechanism(
     doc="Intra-Site Automatic Tunnel Addressing (RFC 5214): hosts solicit a prefix of their router over IPv4.",
     family=family_of,
     install=_install,
-    headers=_HEADERS,
+    headers=HEADERS,
     carriers=frozenset({4, 6}),
     node_count=(2, 8),
     node_order="the hosts, then the router",

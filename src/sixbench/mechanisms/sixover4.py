@@ -6,76 +6,48 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Interface
 
 from ..model.network import Network, Request, Stage
 from ..model.path import Path
-from ..model.topology import Interface, Link, Topology
+from ..model.topology import Topology
 from .common import (
     TUNNEL_OPTIONS,
+    TUNNEL_PREFIX_V6,
     Carrier,
     check_overlap,
-    device_mtu,
     family_of,
     finish,
-    ipv4_of,
-    make_tunnel,
-    tunnel_prefix_v6,
     with_links,
     without_family,
 )
 from .kind import Mechanism
-from .sites import carriers_of
+from .mesh import HEADERS, mesh_of
 
 GROUPS = "239.192.0.0/16"
 """Section 6: the Organization-Local Scope."""
 
-_HEADERS = ("ipv4",)
 _ALL_NODES = IPv6Address("ff02::1")
 _ALL_ROUTERS = IPv6Address("ff02::2")
 
 
 def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
-    ways, own = carriers_of(path, topology, list(path.nodes))
-    mtu_bytes = device_mtu(path, ways, _HEADERS, 6)
-    device = f"{path.mechanism}-1"
-    addresses = {node: own_address(ipv4_of(own[node][0].local(node))) for node in path.nodes}
-    links = [
-        Link(
-            name=f"{path.mechanism}:{way.first}-{way.second}",
-            ends=(
-                Interface(node=way.first, name=device, ipv4=None, ipv6=addresses[way.first]),
-                Interface(node=way.second, name=device, ipv4=None, ipv6=addresses[way.second]),
-            ),
-            mtu_bytes=mtu_bytes,
-            offload=True,
-            headers=_HEADERS,
-        )
-        for way in ways
-    ]
-    tunnels = [
-        make_tunnel(
-            path,
-            node=node,
-            device=device,
-            mtu_bytes=mtu_bytes,
-            payload="ipv6",
-            ways=own[node],
-            mapping={
-                "kind": "6over4",
-                "groups": [str(group) for group in _groups(topology, node, addresses[node])],
-            },
-        )
-        for node in path.nodes
-    ]
-    carried = without_family(topology, {link.name for way in ways for link in way.links}, 6)
-    check_overlap(path, carried, [tunnel_prefix_v6(0)])
+    mesh = mesh_of(path, topology, path.nodes)
+    addresses = {node: own_address(ipv4) for node, ipv4 in mesh.local.items()}
+    links = mesh.links({node: mesh.end(node, address) for node, address in addresses.items()})
+    tunnels = mesh.tunnels(
+        lambda node: {"kind": "6over4", "groups": [str(group) for group in _groups(topology, node, addresses[node])]}
+    )
+    carried = without_family(topology, mesh.carrier_links, 6)
+    check_overlap(path, carried, [TUNNEL_PREFIX_V6])
     # Which way its multicast leaves.
-    routes = {node: Stage(ip=(f"route add {GROUPS} dev {own[node][0].interface(node).name}",)) for node in path.nodes}
+    routes = {
+        node: Stage(ip=(f"route add {GROUPS} dev {ways[0].interface(node).name}",)) for node, ways in mesh.of.items()
+    }
     return finish(
-        path, with_links(carried, links), between, tunnels, 6, stages=(_forwarding(path, topology, ways), routes)
+        path, with_links(carried, links), between, tunnels, 6, stages=(_forwarding(topology, mesh.ways), routes)
     )
 
 
 def own_address(ipv4: IPv4Address) -> IPv6Interface:
     """The address in the tunnel's prefix: its interface identifier is the IPv4 address (section 4)."""
-    return IPv6Interface((int(tunnel_prefix_v6(0).network_address) + int(ipv4), 64))
+    return IPv6Interface((int(TUNNEL_PREFIX_V6.network_address) + int(ipv4), 64))
 
 
 def multicast_group(address: IPv6Address) -> IPv4Address:
@@ -91,7 +63,7 @@ def _groups(topology: Topology, node: str, address: IPv6Interface) -> list[IPv4A
     return list(dict.fromkeys(multicast_group(group) for group in groups))
 
 
-def _forwarding(path: Path, topology: Topology, ways: list[Carrier]) -> dict[str, Stage]:
+def _forwarding(topology: Topology, ways: list[Carrier]) -> dict[str, Stage]:
     """Multicast forwarding on the routers that the carriers pass: from each interface to all others."""
     interfaces: dict[str, dict[str, None]] = {}
     for way in ways:
@@ -111,7 +83,7 @@ SIX_OVER_FOUR = Mechanism(
     doc="IPv6 over an IPv4 network whose multicast serves as its Ethernet (RFC 2529).",
     family=family_of,
     install=_install,
-    headers=_HEADERS,
+    headers=HEADERS,
     carriers=frozenset({4, 6}),
     node_count=(2, 8),
     node_order="the nodes that are on its virtual Ethernet",

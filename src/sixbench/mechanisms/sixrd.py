@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from functools import partial
 from ipaddress import IPv4Address, IPv6Interface, IPv6Network
 
 from ..model.network import Network
 from ..model.path import Path
 from ..model.topology import Topology
 from ..model.workload import Parameter
-from .common import TUNNEL_OPTIONS, check_overlap, check_router, device_mtu, family_of, finish, make_tunnel
+from .common import TUNNEL_OPTIONS, check_overlap, check_router, family_of, finish
 from .kind import Mechanism, MechanismError
-from .sites import carriers_of, join
+from .mesh import HEADERS, Mesh, mesh_of
+from .sites import SUBNET_BITS, compatible, join
 
 DEFAULT_PREFIX = "2001:db8::/32"
-_HEADERS = ("ipv4",)
 _NOT_FOR_HOSTS = {
     f"{what} ({network})": IPv6Network(network)
     for what, network in (
@@ -24,7 +23,6 @@ _NOT_FOR_HOSTS = {
         ("6to4", "2002::/16"),
     )
 }
-_SUBNET_BITS = 64
 _DEVICE_HOST = 0xFF
 """The last octet of a tunnel device's address: the link behind a CE may be in the same prefix, and has 1 and 2."""
 
@@ -38,51 +36,38 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
     domain = IPv6Network(str(path.options.get("prefix", DEFAULT_PREFIX)))
     mask_bits = int(path.options.get("ipv4-mask", 0))
     delegated_bits = domain.prefixlen + 32 - mask_bits
-    if delegated_bits > _SUBNET_BITS:
-        least_mask_bits = mask_bits + delegated_bits - _SUBNET_BITS
+    if delegated_bits > SUBNET_BITS:
+        least_mask_bits = mask_bits + delegated_bits - SUBNET_BITS
         raise MechanismError(
             f"a 6rd prefix of /{domain.prefixlen} and {32 - mask_bits} bits of the IPv4 address make "
             f"/{delegated_bits}, which leaves no /64 for a link (RFC 5969 section 4): give a prefix of at most "
-            f"/{_SUBNET_BITS - 32 + mask_bits}"
+            f"/{SUBNET_BITS - 32 + mask_bits}"
             + (f", or an ipv4-mask of at least {least_mask_bits}" if least_mask_bits < 32 else ""),
             "prefix",
         )
-    _check_common(path, topology, [*customers, relay], mask_bits)
+    mesh = mesh_of(path, topology, [*customers, relay])
+    _check_common(mesh, mask_bits)
     _check_prefix(domain)
-    device = f"{path.mechanism}-1"
-    members = join(
-        path,
+    ends = {node: mesh.end(node, _device_address(domain, mask_bits, mesh.local[node])) for node in customers}
+    ends[relay] = mesh.end(relay, _device_address(domain, mask_bits, mesh.local[relay]), compatible(mesh.local[relay]))
+    whole, numbered = join(
+        mesh,
         topology,
         sites=customers,
-        others=[relay],
         prefix_of=lambda address: delegated(domain, mask_bits, address),
-        device_address=lambda address: _device_address(domain, mask_bits, address),
-        gateway_of={relay: _compatible},
-        headers=_HEADERS,
-        mtu_of=partial(device_mtu, path, headers=_HEADERS, inner=6),
-        device=device,
+        ends=ends,
     )
-    check_overlap(path, members.topology, [domain], "prefix", members.numbered)
-    mtu_bytes = device_mtu(path, members.ways, _HEADERS, 6)
-    tunnels = [
-        make_tunnel(
-            path,
-            node=node,
-            device=device,
-            mtu_bytes=mtu_bytes,
-            payload="ipv6",
-            ways=members.of[node],
-            mapping={
-                "kind": "6rd",
-                "prefix": str(domain),
-                "ipv4_mask_bits": mask_bits,
-                "border_relay": None if node == relay else str(members.local[relay]),
-                "is_border_relay": node == relay,
-            },
-        )
-        for node in (*customers, relay)
-    ]
-    return finish(path, members.topology, between, tunnels, 6)
+    check_overlap(path, whole, [domain], "prefix", numbered)
+    tunnels = mesh.tunnels(
+        lambda node: {
+            "kind": "6rd",
+            "prefix": str(domain),
+            "ipv4_mask_bits": mask_bits,
+            "border_relay": None if node == relay else str(mesh.local[relay]),
+            "is_border_relay": node == relay,
+        }
+    )
+    return finish(path, whole, between, tunnels, 6)
 
 
 def _check_prefix(domain: IPv6Network) -> None:
@@ -107,16 +92,11 @@ def _device_address(domain: IPv6Network, mask_bits: int, address: IPv4Address) -
     return IPv6Interface((int(delegated(domain, mask_bits, address).network_address) + _DEVICE_HOST, domain.prefixlen))
 
 
-def _compatible(address: IPv4Address) -> IPv6Interface:
-    return IPv6Interface((int(address), 128))
-
-
-def _check_common(path: Path, topology: Topology, members: list[str], mask_bits: int) -> None:
+def _check_common(mesh: Mesh, mask_bits: int) -> None:
     """All members share the bits that are not embedded. Raises `MechanismError`."""
-    _, own = carriers_of(path, topology, members)
-    common = {int(str_address) >> (32 - mask_bits) for str_address in (way[0].local(node) for node, way in own.items())}
+    common = {int(address) >> (32 - mask_bits) for address in mesh.local.values()}
     if mask_bits and len(common) > 1:
-        shown = ", ".join(str(way[0].local(node)) for node, way in own.items())
+        shown = ", ".join(map(str, mesh.local.values()))
         raise MechanismError(
             f"the IPv4 addresses of a 6rd domain with ipv4-mask {mask_bits} share their first {mask_bits} bits "
             f"(RFC 5969 section 4), and these do not: {shown}",
@@ -129,7 +109,7 @@ SIX_RD = Mechanism(
     doc="IPv6 rapid deployment (RFC 5969): CEs, whose prefix embeds their IPv4 address, and a border relay.",
     family=family_of,
     install=_install,
-    headers=_HEADERS,
+    headers=HEADERS,
     carriers=frozenset({4, 6}),
     node_count=(1, 8),
     node_order="the CEs, then the border relay",

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from functools import partial
 from ipaddress import IPv4Address, IPv6Interface, IPv6Network
 
 from ..model.network import Network
 from ..model.path import Path
 from ..model.topology import Topology
 from ..model.workload import Parameter
-from .common import TUNNEL_OPTIONS, check_overlap, check_router, device_mtu, family_of, finish, is_private, make_tunnel
+from .common import TUNNEL_OPTIONS, check_overlap, check_router, family_of, finish, is_private
 from .kind import Mechanism, MechanismError
-from .sites import join
+from .mesh import HEADERS, mesh_of
+from .sites import compatible, join
 
 PREFIX = IPv6Network("2002::/16")
-_HEADERS = ("ipv4",)
 
 
 def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
@@ -22,41 +21,22 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
     sites = [node for node in path.nodes if node != relay]
     others = [str(relay)] if relay is not None else []
     _check_members(path, topology, sites, others)
-    device = f"{path.mechanism}-1"
-    members = join(
-        path,
-        topology,
-        sites=sites,
-        others=others,
-        prefix_of=site_prefix,
-        device_address=_device_address,
-        gateway_of=dict.fromkeys(others, _compatible),
-        headers=_HEADERS,
-        mtu_of=partial(device_mtu, path, headers=_HEADERS, inner=6),
-        device=device,
-    )
+    mesh = mesh_of(path, topology, [*sites, *others])
+    ends = {node: mesh.end(node, _device_address(mesh.local[node])) for node in sites}
+    ends |= {node: mesh.end(node, _device_address(mesh.local[node]), compatible(mesh.local[node])) for node in others}
+    whole, numbered = join(mesh, topology, sites=sites, prefix_of=site_prefix, ends=ends)
     allows_private = path.options.get("private") is True
-    for node, address in members.local.items():
+    for node, address in mesh.local.items():
         _check_address(node, address, allows_private)
-    mtu_bytes = device_mtu(path, members.ways, _HEADERS, 6)
-    check_overlap(path, members.topology, [PREFIX], numbered=members.numbered)
-    tunnels = [
-        make_tunnel(
-            path,
-            node=node,
-            device=device,
-            mtu_bytes=mtu_bytes,
-            payload="ipv6",
-            ways=members.of[node],
-            mapping={
-                "kind": "6to4",
-                "relay": str(members.local[others[0]]) if others and node != relay else None,
-                "allow_private": allows_private,
-            },
-        )
-        for node in (*sites, *others)
-    ]
-    return finish(path, members.topology, between, tunnels, 6)
+    check_overlap(path, whole, [PREFIX], numbered=numbered)
+    tunnels = mesh.tunnels(
+        lambda node: {
+            "kind": "6to4",
+            "relay": str(mesh.local[others[0]]) if others and node != relay else None,
+            "allow_private": allows_private,
+        }
+    )
+    return finish(path, whole, between, tunnels, 6)
 
 
 def site_prefix(address: IPv4Address) -> IPv6Network:
@@ -67,11 +47,6 @@ def site_prefix(address: IPv4Address) -> IPv6Network:
 def _device_address(address: IPv4Address) -> IPv6Interface:
     """Of the pseudo-interface, on which all 6to4 sites are on-link."""
     return IPv6Interface((int(site_prefix(address).network_address) + 1, PREFIX.prefixlen))
-
-
-def _compatible(address: IPv4Address) -> IPv6Interface:
-    """The next hop `::V4`, by which Linux names an outer destination that the inner one does not embed."""
-    return IPv6Interface((int(address), 128))
 
 
 def _check_members(path: Path, topology: Topology, sites: list[str], others: list[str]) -> None:
@@ -98,7 +73,7 @@ SIX_TO_FOUR = Mechanism(
     doc="Sites whose IPv6 prefix embeds their router's IPv4 address (RFC 3056), with the checks of RFC 3964.",
     family=family_of,
     install=_install,
-    headers=_HEADERS,
+    headers=HEADERS,
     carriers=frozenset({4, 6}),
     node_count=(1, 8),
     node_order="the routers (or hosts) of the sites",
