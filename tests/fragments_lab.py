@@ -13,13 +13,13 @@ from typing import Any
 
 from sixbench.agent import AgentHub
 from sixbench.mechanisms import MECHANISMS, install
+from sixbench.model.headers import IPV6
 from sixbench.model.network import Address, Network, Segment
 from sixbench.model.path import Path as MechanismPath
 from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.yaml_source import parse_yaml
 from sixbench.run.laboratory import Laboratory
 from sixbench.run.pcapng import to_pcapng
-from sixbench.theory.headers import IPV6
 
 TOKEN = "00" * 16
 SPACING_PPS = 40

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sixbench.mechanisms import install
-from sixbench.mechanisms.common import HEADER_BYTES
 from sixbench.model.experiment import Combination
+from sixbench.model.headers import HEADERS
 from sixbench.model.network import Network, Segment
 from sixbench.model.path import Path as NetworkPath
 from sixbench.model.topology import Family, Link, Topology
@@ -154,9 +154,9 @@ def old_evidence(path: NetworkPath, link_used: Link) -> dict[str, Any]:
 
 def _segment(segment: Segment, inner_bytes: int) -> dict[str, Any]:
     link = segment.link
-    ip_bytes = inner_bytes + sum(HEADER_BYTES[name] for name in segment.headers[:-1])
+    ip_bytes = inner_bytes + sum(HEADERS[name].size_bytes for name in segment.headers[:-1])
     layers: list[dict[str, Any]] = [{"kind": "ethernet", "bytes": 14}]
-    layers += [{"kind": name, "bytes": HEADER_BYTES[name]} for name in segment.headers]
+    layers += [{"kind": name, "bytes": HEADERS[name].size_bytes} for name in segment.headers]
     layers.append({"kind": "tcp", "bytes": 32, "source_port": 40000, "destination_port": 5001})
     payload_bytes = ip_bytes + 14 - sum(layer["bytes"] for layer in layers)
     layers[-1]["payload_bytes"] = payload_bytes

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sixbench.model.headers import IPV4, IPV6, Header
 from sixbench.theory import (
     Hop,
     message_packets,
@@ -16,7 +17,6 @@ from sixbench.theory import (
     udp_goodput_limit_bps,
     wire_bytes,
 )
-from sixbench.theory.headers import IPV4, IPV6, Header
 from sixbench.theory.packets import Packets, fragments
 from sixbench.theory.stacks import Stack
 

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import pytest
+from path_mtu_results import TOLD
 
 from sixbench.model.metric import COLUMNS, METRICS
 from sixbench.model.workload import Measured, Params, Traffic, WorkloadKind
@@ -313,99 +314,6 @@ def test_a_policy_that_lets_nothing_through_is_an_answer(df: str) -> None:
 def test_a_request_that_is_refused_is_not_lost() -> None:
     measured = summarise("udp-rr", {"df": "set"}, RR_CLIENT | {"transactions": 60, "lost": 20, "refused": 20})
     assert (measured.metrics["loss_ratio"], measured.metrics["refused_ratio"]) == (0.25, 0.2)
-
-
-FINE = {
-    "interface_bytes": 1500,
-    "kernel_bytes": 1500,
-    "kernel": {"confirmed": True, "silent": False},
-    "probed_bytes": 1500,
-    "tcp_bytes": 1500,
-    "tcp": {"stalled": False, "bytes_acked": 204800},
-    "converged_ns": {"kernel": 1, "probed": 2, "tcp": 3},
-    "probes": 5,
-    "probe_bytes": 6000,
-    "lost_probes": 0,
-}
-TOLD = FINE | {
-    "kernel_bytes": 1400,
-    "probed_bytes": 1400,
-    "tcp_bytes": 1400,
-    "limiting_hop": {"index": 2, "address": "2001:db8::2", "reported_mtu_bytes": 1400},
-    "lost_probes": 13,
-}
-HOLE = FINE | {
-    "kernel": {"confirmed": False, "silent": True},
-    "probed_bytes": 1400,
-    "tcp": {"stalled": True, "bytes_acked": 33},
-    "converged_ns": {"probed": 2},
-    "black_hole": {"packet_bytes": 1500, "index": 4, "before": "192.0.2.4", "after": "192.0.2.5"},
-}
-HOLE = {key: value for key, value in HOLE.items() if key != "tcp_bytes"}
-ESCAPED = HOLE | {"tcp_bytes": 1298, "tcp": {"stalled": False}}
-
-
-def pmtu(forward: Result, reverse: Result) -> Measured:
-    return summarise("pmtu", {}, {"forward": forward, "received_bytes": 7}, {"reverse": reverse, "received_bytes": 9})
-
-
-@pytest.mark.parametrize(
-    ("forward", "reverse", "words"),
-    [
-        (FINE, FINE, "verdict: fine (forward: fine, 1500 bytes; reverse: fine, 1500 bytes)"),
-        (
-            TOLD,
-            FINE | {"interface_bytes": 1400, "kernel_bytes": 1400, "probed_bytes": 1400},
-            "verdict: discovered-by-icmp (forward: discovered-by-icmp, 1400 bytes, limited at hop 2 (2001:db8::2); "
-            "reverse: fine, 1400 bytes)",
-        ),
-        (TOLD, FINE, "verdict: asymmetric (forward: discovered-by-icmp, 1400 bytes, limited at hop 2"),
-        (
-            HOLE,
-            FINE,
-            "verdict: black-hole (forward: black-hole, 1400 bytes, limited at hop 4 (192.0.2.4); reverse: fine",
-        ),
-        (ESCAPED, TOLD, "verdict: discovered-by-probing (forward: discovered-by-probing, 1400 bytes, limited at hop 4"),
-        (HOLE | {"black_hole": {"between": [4, 6]}}, ESCAPED, "limited at one of the hops 4 to 6; reverse"),
-        (HOLE | {"black_hole": {"packet_bytes": 1500}}, FINE, "verdict: black-hole (forward: black-hole, 1400 bytes, "),
-        (HOLE | {"black_hole": {"index": 0}}, FINE, "limited by the first link; reverse"),
-        (TOLD | {"kernel_bytes": 1300}, TOLD, "verdict: inconsistent (forward: inconsistent, 1400 bytes"),
-        (TOLD | {"tcp": {"stalled": True}}, TOLD, "verdict: inconsistent"),
-    ],
-)
-def test_verdicts_on_a_path(forward: Result, reverse: Result, words: str) -> None:
-    measured = pmtu(forward, reverse)
-    assert measured.invalid == []
-    assert words in measured.notes[0]
-
-
-def test_path_mtus() -> None:
-    measured = pmtu(HOLE, TOLD)
-    assert measured.metrics == {
-        "pmtu_forward_bytes": 1400,
-        "pmtu_reverse_bytes": 1400,
-        "pmtu_kernel_bytes": 1500,
-        "pmtu_kernel_reverse_bytes": 1400,
-        "pmtu_probed_bytes": 1400,
-        "pmtu_tcp_reverse_bytes": 1400,
-        "pmtu_converge_ns": 2,
-        "pmtu_probes_count": 10,
-        "pmtu_probe_bytes": 12000,
-        "pmtu_lost_probes_count": 13,
-        "black_hole_hop": 4,
-    }
-    assert "forward: TCP stalled after 33 bytes" in measured.notes
-    assert traffic("pmtu", {}, {"received_bytes": 7}, {"received_bytes": 9}) == Traffic(
-        forward_payload_bytes=9, reverse_payload_bytes=7
-    )
-
-
-def test_a_path_without_datagrams_has_no_verdict() -> None:
-    blocked = {"tcp": {"stalled": False}, "tcp_bytes": 1500, "converged_ns": {"tcp": 3}}
-    measured = pmtu(blocked, FINE)
-    assert measured.invalid == ["forward: no datagram was acknowledged, not even of the smallest size"]
-    assert not any("verdict" in note for note in measured.notes)
-    assert measured.metrics["pmtu_tcp_bytes"] == 1500
 
 
 GOOD: dict[str, tuple[Params, Result, Result]] = {

@@ -23,11 +23,6 @@ def signed(value: float) -> str:
     return f"{value:+.2f}".replace("-", "−")
 
 
-def percent_with_interval(value: float, low: float, high: float) -> str:
-    """Such as `−1.4 % (−1.5 % to −1.3 %)`."""
-    return f"{percent(value)} ({percent(low)} to {percent(high)})"
-
-
 def change(value: float, *, points: bool) -> str:
     """A change in percent, or in percentage points: of shares, which have no ratio where they are 0."""
     return percent(value).replace("%", "pp") if points else percent(value)

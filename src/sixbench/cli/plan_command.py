@@ -165,7 +165,7 @@ def path_lines(path: Path, topology: Topology, between: tuple[str, str]) -> list
     """How a path's network differs from the plain one: its ends, its headers by link, and what is done to install it.
     Nothing where it does not differ."""
     from ..lab.render import render, render_path, script_text
-    from ..mechanisms import MECHANISMS, install
+    from ..mechanisms import engine_of, install
 
     network = install(path, topology, between)
     ends = network.ends
@@ -176,7 +176,7 @@ def path_lines(path: Path, topology: Topology, between: tuple[str, str]) -> list
     for segment in network.segments(*between):
         headers = " in ".join(reversed(segment.headers))
         lines.append(f"#   {segment.link.name} (from {segment.near} to {segment.far}): {headers}")
-    engine = path.engine or MECHANISMS[path.mechanism].engines[0]
+    engine = engine_of(path)
     automatic = "" if path.engine else " (the first that works is taken)"
     plain = {name: set(script_text(script).splitlines()) for name, script in render(topology).items()}
     for name, script in render_path(network, engine).items():

@@ -13,13 +13,13 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from ..model.headers import ETHERNET
 from ..model.network import Blueprint, Request, Stage
 from ..model.routing import Route, all_routes
 from ..model.topology import ETHERNET_MIN_MTU_V6, Interface, Link, Node, Topology
 from .engines import ENGINES, TunnelScript
 from .filters import ruleset
 
-ETHERNET_HEADER_BYTES = 14
 WIRE_OVERHEAD_BYTES = 24
 """What a frame takes on the wire beyond what tc counts (from the Ethernet header on): preamble and SFD 8, FCS 4,
 inter-frame gap 12 (IEEE 802.3)."""
@@ -156,7 +156,7 @@ def burst_bytes(link: Link) -> int:
     if link.burst_bytes is not None:
         return link.burst_bytes
     assert link.rate_bps is not None, "only a link with a rate has a bucket"
-    frame = link.mtu_bytes + ETHERNET_HEADER_BYTES + WIRE_OVERHEAD_BYTES
+    frame = link.mtu_bytes + ETHERNET.size_bytes + WIRE_OVERHEAD_BYTES
     return max(MIN_BURST_FRAMES * frame, link.rate_bps * DEFAULT_BURST_NS // 8 // 10**9)
 
 
@@ -166,7 +166,7 @@ def queue_bytes(link: Link) -> int:
         return link.queue_bytes
     assert link.rate_bps is not None, "only a link with a rate has a queue"
     if link.queue_ns is not None:
-        return max(link.rate_bps * link.queue_ns // 8 // 10**9, link.mtu_bytes + ETHERNET_HEADER_BYTES)
+        return max(link.rate_bps * link.queue_ns // 8 // 10**9, link.mtu_bytes + ETHERNET.size_bytes)
     return max(link.rate_bps * DEFAULT_QUEUE_NS // 8 // 10**9, MIN_QUEUE_BYTES)
 
 

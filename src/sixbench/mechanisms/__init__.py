@@ -20,7 +20,7 @@ from .sixover4 import SIX_OVER_FOUR
 from .sixrd import SIX_RD
 from .sixtofour import SIX_TO_FOUR
 
-__all__ = ["MECHANISMS", "Mechanism", "MechanismError", "install"]
+__all__ = ["MECHANISMS", "Mechanism", "MechanismError", "engine_of", "install"]
 
 MECHANISMS: Mapping[str, Mechanism] = {
     mechanism.name: mechanism
@@ -31,6 +31,11 @@ MECHANISMS: Mapping[str, Mechanism] = {
     )
 }
 """By name."""
+
+
+def engine_of(path: Path) -> str:
+    """Who executes it: the engine that was chosen, or the first that is tried."""
+    return path.engine or MECHANISMS[path.mechanism].engines[0]
 
 
 def install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:

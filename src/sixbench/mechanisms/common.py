@@ -8,15 +8,13 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv4Network, IPv6Network
 from typing import Any, Literal
 
+from ..model.headers import HEADERS
 from ..model.network import DEFAULT_TTL, Address, Ends, Network, Payload, Stage, Tunnel
 from ..model.path import Path
 from ..model.topology import ETHERNET_MIN_MTU_V6, MIN_MTU_V4, Family, Interface, Link, Topology
 from ..model.wording import listed, shown
 from ..model.workload import Parameter
 from .kind import MechanismError, Options
-
-HEADER_BYTES = {"ipv4": 20, "ipv6": 40, "gre": 4, "gre-key": 4, "udp": 8, "vxlan": 8, "ethernet": 14}
-"""RFC 791, RFC 8200, RFC 2784, RFC 2890 section 2.1, RFC 768, RFC 7348."""
 
 TUNNEL_PREFIX_V6 = IPv6Network("2001:db8::/64")
 TUNNEL_PREFIX_V4 = IPv4Network("203.0.113.0/30")
@@ -130,7 +128,7 @@ def carrier(path: Path, topology: Topology, first: str, second: str, family: Fam
 def device_mtu(path: Path, carriers: Iterable[Carrier], headers: tuple[str, ...], inner: Family) -> int:
     """The tunnel's MTU: the option, or what the narrowest link of the carriers leaves. Raises `MechanismError` where
     that is too little for the inner family."""
-    overhead_bytes = sum(HEADER_BYTES[name] for name in headers)
+    overhead_bytes = sum(HEADERS[name].size_bytes for name in headers)
     least = ETHERNET_MIN_MTU_V6 if inner == 6 else MIN_MTU_V4
     reference = "RFC 8200 section 5" if inner == 6 else "RFC 791 section 3.2"
     narrowest = min((link for way in carriers for link in way.links), key=lambda link: link.mtu_bytes)

@@ -53,11 +53,6 @@ class PathFacts:
         """How long installing it took."""
         return statistics.median(self.install_ns) if self.install_ns else None
 
-    @property
-    def is_tunnelled(self) -> bool:
-        """Whether packets of it are inside others anywhere."""
-        return bool(self.tunnels or self.evidence.tunnels)
-
 
 def path_facts(run: Run) -> list[PathFacts]:
     """One for each path, in the experiment's order."""

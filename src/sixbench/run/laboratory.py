@@ -12,7 +12,7 @@ from typing import Any
 
 from ..agent import Agent, AgentHub
 from ..lab.build import Completed, Undo, build_path
-from ..mechanisms import MECHANISMS, install
+from ..mechanisms import engine_of, install
 from ..model.errors import AgentError, LabError
 from ..model.experiment import Experiment
 from ..model.network import Blueprint, Ends, Network
@@ -164,7 +164,7 @@ class Laboratories:
         size = len(network.topology.nodes)
         while self._up and size + sum(len(one.agents) for one in self._up.values()) > MAX_NODES_UP:
             self._up.popitem(last=False)[1].close()
-        laboratory = Laboratory(self._hub, network, path.engine or MECHANISMS[path.mechanism].engines[0])
+        laboratory = Laboratory(self._hub, network, engine_of(path))
         self.build_ns.append(laboratory.build_ns)
         if network.tunnels:
             self.install_ns.setdefault(path.name, []).append(laboratory.install_ns)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..mechanisms import MECHANISMS
+from ..mechanisms import engine_of
 from ..model.errors import AgentError, LabError
 from ..model.experiment import Combination, Experiment, PlannedTrial
 from ..model.network import Network
@@ -135,7 +135,7 @@ def _record(experiment: Experiment, combination: Combination, planned: PlannedTr
         combination=combination.name,
         path=path.name,
         mechanism=path.mechanism,
-        engine=path.engine or MECHANISMS[path.mechanism].engines[0],
+        engine=engine_of(path),
         workload=combination.workload.kind,
         params=dict(combination.workload.params),
         levels=dict(combination.levels),
@@ -178,9 +178,9 @@ def _assess(
                 observed.after,
             )
         unreached = fragments.unreached
-        if setting.events or observed.client.get("sent") == 0:
+        if "df" in params and (setting.events or observed.client.get("sent") == 0):
             # What changes in its midst may stop it; and what the sender's DF policy refused is nowhere.
-            unreached = frozenset(view.link.name for view in setting.views) if "df" in params else unreached
+            unreached = frozenset(view.link.name for view in setting.views)
         judgement = judge(setting.views, observed.captures, observed.before, observed.after, traffic, unreached)
         judgement.evidence["fragments"] = fragments.evidence
         if setting.events:

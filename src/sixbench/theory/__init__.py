@@ -19,9 +19,9 @@
 Imports `model` only. Whatever is not exact is not given: see docs/theory.md for what each number leaves out.
 """
 
+from ..model.headers import frame_bytes, wire_bytes
 from .expected import expected, path_mtu
 from .fragmentation import NotPredicted, predict, settle
-from .headers import frame_bytes, wire_bytes
 from .limits import datagrams_limit_pps, tcp_goodput_limit_bps, udp_goodput_limit_bps
 from .packets import TCP_TIMESTAMPS_BYTES, Packets, Transport, message_packets, path_mtu_bytes, tcp_payload_bytes
 from .pieces import POLICIES, Policy

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..mechanisms import install
+from ..model.headers import TCP
 from ..model.network import Network
 from ..model.path import Path
 from ..model.topology import Topology
 from ..model.workload import Params
 from .fragmentation import NotPredicted, predict, settle
-from .headers import TCP
 from .packets import TCP_TIMESTAMPS_BYTES, tcp_payload_bytes
 from .pieces import POLICIES, Policy, header_of
 from .prediction import Attempt, LinkLoad

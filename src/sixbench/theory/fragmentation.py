@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from ..model.headers import HEADERS, UDP
 from ..model.network import Network, Segment
 from ..model.topology import Family, Link
-from .headers import UDP
 from .pieces import (
     Piece,
     Policy,
@@ -24,7 +24,6 @@ from .pieces import (
     originate,
 )
 from .prediction import Attempt, LinkLoad, Outcome, Prediction, Work
-from .stacks import HEADERS
 from .treatment import Treatment, treatments
 
 Known = Mapping[tuple[str, str], int]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from .headers import ICMP, TCP, UDP, Header, wire_bytes
+from ..model.headers import ICMP, TCP, UDP, Header, wire_bytes
 from .stacks import Hop
 
 Transport = Literal["tcp", "udp", "icmp"]

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from ..model.headers import IPV4, IPV6, Header
 from ..model.topology import ETHERNET_MIN_MTU_V6, Family
-from .headers import IPV4, IPV6, Header
 from .packets import fragments
 
 Policy = Literal["clear", "set", "probe", "kernel"]

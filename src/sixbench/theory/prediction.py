@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from ..model.headers import wire_bytes
 from ..model.network import Segment
 from ..model.topology import Family
-from .headers import wire_bytes
 from .pieces import Policy
 
 Outcome = Literal["delivered", "lost", "refused"]

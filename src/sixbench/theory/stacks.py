@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..mechanisms import MECHANISMS, install
+from ..model.headers import HEADERS, IPV4, IPV6, Header
 from ..model.path import Path
 from ..model.topology import Topology
-from .headers import ETHERNET, GRE, GRE_KEY, IPV4, IPV6, UDP, VXLAN, Header
 
 Stack = tuple[Header, ...]
 """Network headers, outermost first: `(IPV4,)` for native IPv4, `(IPV4, IPV6)` for IPv6 in IPv4."""
@@ -41,18 +40,6 @@ class Hop:
     def outer_bytes(self) -> int:
         """The headers around the packet that the hosts exchange."""
         return self.network_bytes - self.stack[-1].size_bytes
-
-
-HEADERS: Mapping[str, Header] = {
-    "ipv4": IPV4,
-    "ipv6": IPV6,
-    "gre": GRE,
-    "gre-key": GRE_KEY,
-    "udp": UDP,
-    "vxlan": VXLAN,
-    "ethernet": ETHERNET,
-}
-"""By the name that mechanisms give them."""
 
 
 def hops_of(path: Path, topology: Topology, between: tuple[str, str]) -> list[Hop] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .headers import ETHERNET, GAP_BYTES, PREAMBLE_BYTES
+from ..model.headers import ETHERNET, GAP_BYTES, PREAMBLE_BYTES
 from .packets import (
     TCP_TIMESTAMPS_BYTES,
     TRANSPORT_HEADERS,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .headers import wire_bytes
+from ..model.headers import wire_bytes
 from .packets import TCP_TIMESTAMPS_BYTES, Transport, message_packets
 from .stacks import Hop
 

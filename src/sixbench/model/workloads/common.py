@@ -175,8 +175,3 @@ def refusals(measured: Measured, params: Params, client: Result, what: str) -> b
 def rate(count: float, measured_ns: float) -> float | None:
     """Count per second; None where no time was measured."""
     return count * 1e9 / measured_ns if measured_ns > 0 else None
-
-
-def length_defaults(params: Params) -> str | None:
-    """A duration or a count, not both."""
-    return one_length(params, "duration_ns", "count")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -26,6 +27,17 @@ GRE = Header(name="GRE", size_bytes=4, reference="RFC 2784 section 2.1")
 GRE_KEY = Header(name="GRE key", size_bytes=4, reference="RFC 2890 section 2.1")
 VXLAN = Header(name="VXLAN", size_bytes=8, reference="RFC 7348 section 5")
 ICMP = Header(name="ICMP", size_bytes=8, reference="RFC 792 and RFC 4443 section 4.1: echo")
+
+HEADERS: Mapping[str, Header] = {
+    "ipv4": IPV4,
+    "ipv6": IPV6,
+    "gre": GRE,
+    "gre-key": GRE_KEY,
+    "udp": UDP,
+    "vxlan": VXLAN,
+    "ethernet": ETHERNET,
+}
+"""By the name that mechanisms give them."""
 
 FCS_BYTES = 4
 """Frame check sequence (IEEE 802.3 clause 3.2.9)."""
