@@ -20,7 +20,7 @@ from ..model.trial import TrialRecord
 from ..plan.schedule import block_order
 from ..store import RunState, RunWriter
 from .laboratory import Laboratories
-from .traffic import expected_ns
+from .session import expected_ns
 from .trial import Outcome, Theory, failed_outcome, run_trial
 
 TRIAL_OVERHEAD_NS = 150_000_000
@@ -58,7 +58,7 @@ def run_experiment(
     laboratories = Laboratories(hub, experiment)
     loop = _Loop(experiment, writer, done, laboratories, theory, observer)
     try:
-        with _interruptible():
+        with interruptible():
             loop.run()
     except BaseException as error:
         with contextlib.suppress(WriteError):
@@ -182,7 +182,7 @@ class _Loop:
 
 
 @contextmanager
-def _interruptible() -> Iterator[None]:
+def interruptible() -> Iterator[None]:
     """SIGTERM and SIGHUP stop a run as Ctrl-C does."""
     if threading.current_thread() is not threading.main_thread():
         yield

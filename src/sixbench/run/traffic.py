@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Mapping
-from concurrent.futures import Future, wait
+from concurrent.futures import wait
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,17 +16,7 @@ from ..model.workload import Scalar, WorkloadKind
 from .events import Events, forget_path_mtu
 from .evidence import Viewpoint
 from .laboratory import Laboratory
-
-GRACE_NS = 15 * 10**9
-"""How long a trial of a given duration may take beyond it before it counts as failed."""
-
-UNTIMED_LIMIT_NS = 600 * 10**9
-"""How long a trial of a number of bytes or transactions may take."""
-
-FINISH_TIMEOUT_NS = 5 * 10**9
-
-ANSWER_TIMEOUT_S = 10.0
-"""How long an agent may take to answer what takes no time."""
+from .session import ANSWER_TIMEOUT_S, cancel, finish, longest_ns, wait_for_run
 
 CAPTURE_PACKETS = 64
 CAPTURE_SNAPLEN_BYTES = 192
@@ -95,19 +84,11 @@ class Setting:
         return {name: self.laboratory.agents[name] for name in self.network.encapsulators()}
 
 
-def expected_ns(params: Mapping[str, Scalar]) -> int | None:
-    """How long the measuring of a trial takes; None where it is not given as a time."""
-    if "duration_ns" not in params:
-        return None
-    return int(params["duration_ns"]) + int(params.get("warmup_ns", 0))
-
-
 def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Setting, observed: Observed) -> None:
     """Runs the workload and fills `observed`. Raises `AgentError` or `LabError`, with what was seen so far kept."""
     client, server = (setting.laboratory.agents[name] for name in setting.between)
     ends = setting.network.ends
-    timed_ns = expected_ns(params)
-    limit_ns = UNTIMED_LIMIT_NS if timed_ns is None else timed_ns + GRACE_NS
+    limit_ns = longest_ns(params)
     common = {"session": key, "workload": kind.name, "token": secrets.token_hex(16), "params": params}
     serving = {"address": str(ends.server), "peer": str(ends.client_seen)}
     port = server.call("serve", timeout_s=ANSWER_TIMEOUT_S, **serving, **common)["port"]
@@ -127,10 +108,10 @@ def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Se
             if setting.is_bpf:
                 wait([running], timeout=PROGRAM_TIME_NS / 1e9)
                 observed.programs = _tunnel_counters(setting, "stop")
-            observed.client = _wait(client, running, key, limit_ns)
-            observed.server = _finish(server, key, observed.client)
+            observed.client = wait_for_run(client, running, key, limit_ns)
+            observed.server = finish(server, key, observed.client)
     except BaseException:
-        _cancel(server, key)
+        cancel(server, key)
         raise
     finally:
         for agent, name in captured:
@@ -169,33 +150,6 @@ def _tunnel_counters(setting: Setting, run_time: str | None = None) -> dict[str,
         name: agents[name].wait(future, "tunnel-counters", ANSWER_TIMEOUT_S)["tunnels"]
         for name, future in futures.items()
     }
-
-
-def _finish(server: Agent, key: str, client_result: Mapping[str, Any]) -> dict[str, Any]:
-    timeout_s = FINISH_TIMEOUT_NS / 1e9 + ANSWER_TIMEOUT_S
-    sent = client_result.get("sent")
-    try:
-        return server.call("finish", timeout_s=timeout_s, session=key, sent=sent, timeout_ns=FINISH_TIMEOUT_NS)
-    except AgentError as error:
-        raise AgentError(error.code, f"after the client had finished, {error}") from error
-
-
-def _wait(client: Agent, running: Future[dict[str, Any]], key: str, limit_ns: int) -> dict[str, Any]:
-    try:
-        return client.wait(running, "run", limit_ns / 1e9)
-    except AgentError as error:
-        if error.code != "agent-silent":
-            raise
-        _cancel(client, key)
-        raise AgentError("timeout", f"the trial took longer than {limit_ns / 1e9:.0f} s and was stopped") from None
-    except BaseException:
-        _cancel(client, key)
-        raise
-
-
-def _cancel(agent: Agent, key: str) -> None:
-    with contextlib.suppress(AgentError):
-        agent.call("cancel", session=key, timeout_s=5)
 
 
 def _counters(setting: Setting) -> tuple[dict[str, Any], dict[str, Any]]:

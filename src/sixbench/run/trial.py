@@ -5,9 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from ..mechanisms import engine_of
 from ..model.errors import AgentError, LabError
 from ..model.experiment import Combination, Experiment, PlannedTrial
 from ..model.network import Network
@@ -21,6 +19,7 @@ from .evidence import Judgement, Viewpoint, judge, link_traffic, middle_of, view
 from .fragment_evidence import FragmentEvidence, fragment_evidence
 from .laboratory import Laboratory
 from .pcapng import to_pcapng
+from .record import blank_record, without_series
 from .traffic import Observed, Setting, perform
 from .tunnel_evidence import check_tunnels, drop_notes, program_times, tunnel_evidence
 
@@ -89,7 +88,7 @@ def run_trial(
         status = "invalid"
         reasons = [f"the machine's CPU rather than the path was the limit: {_goodput_words(measured, expected)}"]
     record = replace(
-        _record(experiment, combination, planned, sequence),
+        blank_record(experiment, combination, planned, sequence),
         status=status,
         reasons=reasons,
         notes=measured.notes,
@@ -100,8 +99,8 @@ def run_trial(
         limited_by=limited_by,
         histograms=measured.histograms,
         evidence=judgement.evidence,
-        client=_without_series(observed.client),
-        server=_without_series(observed.server),
+        client=without_series(observed.client),
+        server=without_series(observed.server),
     )
     return Outcome(record=record, series=measured.series, files=_files(setting, observed))
 
@@ -122,27 +121,7 @@ def failed_outcome(
     experiment: Experiment, combination: Combination, planned: PlannedTrial, sequence: int, reason: str
 ) -> Outcome:
     """The record of a trial that could not even start."""
-    return Outcome(record=replace(_record(experiment, combination, planned, sequence), reasons=[reason]))
-
-
-def _record(experiment: Experiment, combination: Combination, planned: PlannedTrial, sequence: int) -> TrialRecord:
-    """What a trial is, before anything is known of how it went."""
-    path = experiment.path(planned.path)
-    return TrialRecord(
-        key=planned.key,
-        sequence=sequence,
-        block=planned.block,
-        combination=combination.name,
-        path=path.name,
-        mechanism=path.mechanism,
-        engine=engine_of(path),
-        workload=combination.workload.kind,
-        params=dict(combination.workload.params),
-        levels=dict(combination.levels),
-        status="failed",
-        started_realtime_ns=time.time_ns(),
-        elapsed_ns=0,
-    )
+    return Outcome(record=replace(blank_record(experiment, combination, planned, sequence), reasons=[reason]))
 
 
 def _with_the_dead(error: Exception, laboratory: Laboratory) -> str:
@@ -259,14 +238,3 @@ def _goodput_words(measured: Measured, expected: Mapping[str, float]) -> str:
     goodput, limit = measured.metrics.get("goodput_bps", 0.0), expected.get("goodput_bps")
     words = f"{goodput / 1e6:.1f} Mbit/s with a core saturated"
     return words + (f", where the path allows {limit / 1e6:.1f} Mbit/s" if limit else "")
-
-
-def _without_series(result: dict[str, Any]) -> dict[str, Any]:
-    """A result as a record keeps it: without what is stored elsewhere (series, histograms' buckets)."""
-    kept = {}
-    for key, value in result.items():
-        if not isinstance(value, dict):
-            kept[key] = value
-        elif key != "series" and "buckets" not in value:
-            kept[key] = _without_series(value)
-    return kept

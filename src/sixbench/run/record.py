@@ -1,0 +1,41 @@
+"""The record of a trial: what it is before anything is known of it, and results as it keeps them."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from ..mechanisms import engine_of
+from ..model.experiment import Combination, Experiment, PlannedTrial
+from ..model.trial import TrialRecord
+
+
+def blank_record(experiment: Experiment, combination: Combination, planned: PlannedTrial, sequence: int) -> TrialRecord:
+    """What a trial is, before anything is known of how it went."""
+    path = experiment.path(planned.path)
+    return TrialRecord(
+        key=planned.key,
+        sequence=sequence,
+        block=planned.block,
+        combination=combination.name,
+        path=path.name,
+        mechanism=path.mechanism,
+        engine=engine_of(path),
+        workload=combination.workload.kind,
+        params=dict(combination.workload.params),
+        levels=dict(combination.levels),
+        status="failed",
+        started_realtime_ns=time.time_ns(),
+        elapsed_ns=0,
+    )
+
+
+def without_series(result: dict[str, Any]) -> dict[str, Any]:
+    """A result as a record keeps it: without what is stored elsewhere (series, histograms' buckets)."""
+    kept = {}
+    for key, value in result.items():
+        if not isinstance(value, dict):
+            kept[key] = value
+        elif key != "series" and "buckets" not in value:
+            kept[key] = without_series(value)
+    return kept

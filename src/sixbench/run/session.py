@@ -1,0 +1,66 @@
+"""A trial's session between two agents, wherever they are: how long it may take, its end, its early end."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from concurrent.futures import Future
+from typing import Any
+
+from ..agent import Agent
+from ..model.errors import AgentError
+from ..model.workload import Scalar
+
+GRACE_NS = 15 * 10**9
+"""How long a trial of a given duration may take beyond it before it counts as failed."""
+
+UNTIMED_LIMIT_NS = 600 * 10**9
+"""How long a trial of a number of bytes or transactions may take."""
+
+FINISH_TIMEOUT_NS = 5 * 10**9
+
+ANSWER_TIMEOUT_S = 10.0
+"""How long an agent may take to answer what takes no time."""
+
+
+def expected_ns(params: Mapping[str, Scalar]) -> int | None:
+    """How long the measuring of a trial takes; None where it is not given as a time."""
+    if "duration_ns" not in params:
+        return None
+    return int(params["duration_ns"]) + int(params.get("warmup_ns", 0))
+
+
+def longest_ns(params: Mapping[str, Scalar]) -> int:
+    """How long a trial may take at most."""
+    timed_ns = expected_ns(params)
+    return UNTIMED_LIMIT_NS if timed_ns is None else timed_ns + GRACE_NS
+
+
+def wait_for_run(client: Agent, running: Future[dict[str, Any]], key: str, limit_ns: int) -> dict[str, Any]:
+    """The client's result. Raises `AgentError`, of code `timeout` after `limit_ns`; the run is over then."""
+    try:
+        return client.wait(running, "run", limit_ns / 1e9)
+    except AgentError as error:
+        if error.code != "agent-silent":
+            raise
+        cancel(client, key)
+        raise AgentError("timeout", f"the trial took longer than {limit_ns / 1e9:.0f} s and was stopped") from None
+    except BaseException:
+        cancel(client, key)
+        raise
+
+
+def finish(server: Agent, key: str, client_result: Mapping[str, Any]) -> dict[str, Any]:
+    """The server's result, and the end of the session. Raises `AgentError`."""
+    timeout_s = FINISH_TIMEOUT_NS / 1e9 + ANSWER_TIMEOUT_S
+    sent = client_result.get("sent")
+    try:
+        return server.call("finish", timeout_s=timeout_s, session=key, sent=sent, timeout_ns=FINISH_TIMEOUT_NS)
+    except AgentError as error:
+        raise AgentError(error.code, f"after the client had finished, {error}") from error
+
+
+def cancel(agent: Agent, key: str) -> None:
+    """Ends a session early, if it is there."""
+    with contextlib.suppress(AgentError):
+        agent.call("cancel", session=key, timeout_s=5)
