@@ -6,7 +6,7 @@ use std::ptr;
 
 use nix::errno::Errno;
 
-/// Datagrams sent by one `sendmmsg`, each of a head of its own and a rest that all share.
+/// Datagrams sent by one `sendmmsg`, each of a head of its own and of as much as it has room for of what all share.
 #[derive(Default)]
 pub struct SendBatch {
     parts: Vec<libc::iovec>,
@@ -15,23 +15,27 @@ pub struct SendBatch {
 
 impl SendBatch {
     /// Sends on a connected socket. Returns how many of `heads` went out, at least one; or why the first did not.
+    ///
+    /// `payloads` are the lengths of the datagrams, from `N` to `N` and all of `rest`.
     pub fn send<const N: usize>(
         &mut self,
         socket: BorrowedFd<'_>,
         heads: &[[u8; N]],
+        payloads: impl Iterator<Item = usize>,
         rest: &[u8],
     ) -> nix::Result<usize> {
         self.parts.clear();
-        for head in heads {
+        for (head, payload_bytes) in heads.iter().zip(payloads) {
+            let rest_bytes = payload_bytes.saturating_sub(N).min(rest.len());
             self.parts.push(libc::iovec { iov_base: head.as_ptr().cast_mut().cast(), iov_len: N });
-            self.parts.push(libc::iovec { iov_base: rest.as_ptr().cast_mut().cast(), iov_len: rest.len() });
+            self.parts.push(libc::iovec { iov_base: rest.as_ptr().cast_mut().cast(), iov_len: rest_bytes });
         }
         self.messages.clear();
-        let parts_each: u8 = if rest.is_empty() { 1 } else { 2 };
         self.messages.extend(self.parts.chunks_exact_mut(2).map(|parts| {
             let mut message = empty_message();
+            let filled = parts.iter().filter(|part| part.iov_len > 0).count();
             message.msg_hdr.msg_iov = parts.as_mut_ptr();
-            message.msg_hdr.msg_iovlen = parts_each as _;
+            message.msg_hdr.msg_iovlen = filled as _;
             message
         }));
         // SAFETY: every message points to `parts`, and every part to `heads` or `rest`; all of them outlive the call

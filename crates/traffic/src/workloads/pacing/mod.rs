@@ -3,10 +3,12 @@
 mod failures;
 mod schedule;
 
+use std::collections::VecDeque;
+
 use serde_json::{Map, Value};
 
 pub use self::failures::SendFailures;
-pub use self::schedule::{MAX_BPS, MAX_PPS, Schedule};
+pub use self::schedule::{Interval, MAX_BPS, MAX_PPS, Schedule, Slot};
 use crate::histogram::Times;
 use crate::ledger::MAX_SEQUENCES;
 use crate::params::SECOND_NS;
@@ -17,16 +19,25 @@ const MOST_AT_ONCE: u64 = 4;
 /// With a schedule and a duration: how long after the end what was due before it may still be sent.
 const GRACE_NS: u64 = SECOND_NS;
 
+/// What determines when datagrams are sent.
+pub enum Pace {
+    /// As fast as they go, each of this payload.
+    Unpaced(usize),
+    /// When each is due.
+    Scheduled(Box<dyn Schedule>),
+}
+
 /// The datagrams of one phase. Pure: it is told the time.
 pub struct Flow {
-    schedule: Option<Schedule>,
+    pace: Pace,
+    /// What is due next, as far as it has been looked at.
+    upcoming: VecDeque<Slot>,
     /// Datagrams to be sent at most.
     count: u64,
     duration_ns: Option<u64>,
     start_ns: u64,
     sent: u64,
-    /// Places in the schedule that were used, by datagrams sent and by failures.
-    slots_used: u64,
+    sent_bytes: u64,
     /// Datagrams that the kernel refused for their size.
     refused: u64,
     first_and_last_ns: Option<(u64, u64)>,
@@ -46,14 +57,15 @@ pub enum Next {
 
 impl Flow {
     /// Of so many datagrams, or of those due in a time; one of them should be given.
-    pub fn new(schedule: Option<Schedule>, count: Option<u64>, duration_ns: Option<u64>) -> Self {
+    pub fn new(pace: Pace, count: Option<u64>, duration_ns: Option<u64>) -> Self {
         Self {
-            schedule,
+            pace,
+            upcoming: VecDeque::new(),
             count: count.unwrap_or(MAX_SEQUENCES),
             duration_ns,
             start_ns: 0,
             sent: 0,
-            slots_used: 0,
+            sent_bytes: 0,
             refused: 0,
             first_and_last_ns: None,
             lateness: Times::default(),
@@ -61,22 +73,26 @@ impl Flow {
     }
 
     /// What to do at this time of the monotonic clock.
-    pub fn next(&self, now_ns: u64) -> Next {
+    pub fn next(&mut self, now_ns: u64) -> Next {
         let since_start_ns = now_ns.saturating_sub(self.start_ns);
         let left = self.count.saturating_sub(self.sent).saturating_sub(self.refused);
-        let grace_ns = if self.schedule.is_some() { GRACE_NS } else { 0 };
+        let grace_ns = if self.is_unpaced() { 0 } else { GRACE_NS };
         if left == 0 || self.duration_ns.is_some_and(|duration_ns| since_start_ns >= duration_ns + grace_ns) {
             return Next::End;
         }
-        let Some(schedule) = self.schedule else { return Next::Send(left.min(MOST_AT_ONCE)) };
-        let slots = self.slots(schedule);
-        if self.slots_used >= slots {
-            return Next::End;
+        let most = left.min(MOST_AT_ONCE);
+        self.look_ahead(most as usize);
+        let Some(first) = self.upcoming.front() else { return Next::End };
+        if first.due_ns > since_start_ns {
+            return Next::WaitUntil(self.start_ns.saturating_add(first.due_ns));
         }
-        match schedule.due_by(since_start_ns).min(slots).saturating_sub(self.slots_used) {
-            0 => Next::WaitUntil(self.start_ns.saturating_add(schedule.due_ns(self.slots_used))),
-            due => Next::Send(due.min(left).min(MOST_AT_ONCE)),
-        }
+        let due = self.upcoming.iter().take(most as usize).take_while(|slot| slot.due_ns <= since_start_ns);
+        Next::Send(due.count() as u64)
+    }
+
+    /// The payloads of the datagrams that are next.
+    pub fn payloads(&self) -> impl Iterator<Item = usize> {
+        self.upcoming.iter().map(|slot| slot.payload_bytes)
     }
 
     /// The first datagram is due now.
@@ -86,13 +102,13 @@ impl Flow {
 
     /// Leaves a place in the schedule unused.
     pub fn skip(&mut self) {
-        self.slots_used += 1;
+        self.upcoming.pop_front();
     }
 
     /// The kernel refuses a datagram for its size, and always will: it uses up its place, and one of the count.
     pub fn refuse(&mut self) {
         self.refused += 1;
-        self.slots_used += 1;
+        self.skip();
     }
 
     /// Datagrams that were refused.
@@ -105,6 +121,11 @@ impl Flow {
         self.sent
     }
 
+    /// Their payload.
+    pub fn sent_bytes(&self) -> u64 {
+        self.sent_bytes
+    }
+
     /// When the last one was sent.
     pub fn last_ns(&self) -> Option<u64> {
         self.first_and_last_ns.map(|(_, last_ns)| last_ns)
@@ -112,42 +133,50 @@ impl Flow {
 
     /// Whether it has no schedule.
     pub fn is_unpaced(&self) -> bool {
-        self.schedule.is_none()
-    }
-
-    fn slots(&self, schedule: Schedule) -> u64 {
-        self.duration_ns.map_or(u64::MAX, |duration_ns| schedule.due_before(duration_ns))
+        matches!(self.pace, Pace::Unpaced(_))
     }
 
     /// Enters datagrams that were sent, by the times they went.
     pub fn note_sent(&mut self, moments_ns: &[u64]) {
-        let [first, .., last] = match moments_ns {
-            [] => return,
-            [only] => [*only, *only],
-            [first, .., last] => [*first, *last],
-        };
-        if let Some(schedule) = self.schedule {
-            for (slot, moment_ns) in (self.slots_used..).zip(moments_ns) {
-                self.lateness.record(moment_ns.saturating_sub(self.start_ns.saturating_add(schedule.due_ns(slot))));
+        let (&[first, .., last] | &[first @ last]) = moments_ns else { return };
+        let is_paced = !self.is_unpaced();
+        for (slot, moment_ns) in self.upcoming.drain(..moments_ns.len().min(self.upcoming.len())).zip(moments_ns) {
+            self.sent_bytes += slot.payload_bytes as u64;
+            if is_paced {
+                self.lateness.record(moment_ns.saturating_sub(self.start_ns.saturating_add(slot.due_ns)));
             }
         }
         self.sent += moments_ns.len() as u64;
-        self.slots_used += moments_ns.len() as u64;
         self.first_and_last_ns = Some((self.first_and_last_ns.map_or(first, |(first, _)| first), last));
     }
 
-    /// Adds `sent`, the window, `lateness` and `unsent` to a result.
-    pub fn write_to(&self, result: &mut Map<String, Value>) {
+    /// Adds `sent`, the window, `lateness` and `unsent` to a result. The flow is over.
+    pub fn write_to(&mut self, result: &mut Map<String, Value>) {
         result.insert("sent".into(), self.sent.into());
         if let Some((first_ns, last_ns)) = self.first_and_last_ns {
             result.insert("started_ns".into(), first_ns.into());
             result.insert("ended_ns".into(), last_ns.into());
             result.insert("measured_ns".into(), (last_ns - first_ns).into());
         }
-        if let Some(schedule) = self.schedule {
+        if let Pace::Scheduled(schedule) = &mut self.pace {
             result.insert("lateness".into(), self.lateness.to_json());
-            if self.duration_ns.is_some() {
-                result.insert("unsent".into(), self.slots(schedule).saturating_sub(self.slots_used).into());
+            if let Some(duration_ns) = self.duration_ns {
+                let known = self.upcoming.len() as u64;
+                result.insert("unsent".into(), (known + schedule.count_before(duration_ns)).into());
+            }
+        }
+    }
+
+    /// Has the slots of so many datagrams, where there are as many.
+    fn look_ahead(&mut self, datagrams: usize) {
+        while self.upcoming.len() < datagrams {
+            let slot = match &mut self.pace {
+                Pace::Unpaced(payload_bytes) => Some(Slot { due_ns: 0, payload_bytes: *payload_bytes }),
+                Pace::Scheduled(schedule) => schedule.next(),
+            };
+            match slot.filter(|slot| self.duration_ns.is_none_or(|duration_ns| slot.due_ns < duration_ns)) {
+                Some(slot) => self.upcoming.push_back(slot),
+                None => return,
             }
         }
     }
@@ -160,7 +189,8 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn every_ms(count: Option<u64>, duration_ns: Option<u64>) -> Flow {
-        Flow { start_ns: 1000 * MS, ..Flow::new(Some(Schedule::of_pps(1000)), count, duration_ns) }
+        let schedule = Interval::of_pps(1000).of_payload_bytes(100);
+        Flow { start_ns: 1000 * MS, ..Flow::new(Pace::Scheduled(Box::new(schedule)), count, duration_ns) }
     }
 
     #[test]
@@ -192,36 +222,66 @@ mod tests {
     #[test]
     fn a_failure_takes_its_place_in_the_schedule_but_no_number() {
         let mut flow = every_ms(Some(2), None);
+        assert_eq!(flow.next(1000 * MS), Next::Send(1));
         flow.skip();
         assert_eq!(flow.next(1000 * MS), Next::WaitUntil(1001 * MS));
         flow.note_sent(&[1001 * MS]);
-        assert_eq!((flow.sent, flow.slots_used), (1, 2));
+        assert_eq!((flow.sent, flow.sent_bytes), (1, 100));
         assert_eq!(flow.lateness.ranked(1), Some(0));
     }
 
     #[test]
     fn what_is_refused_is_not_sent_and_yet_ends_the_flow() {
         let mut flow = every_ms(Some(2), None);
+        assert_eq!(flow.next(1000 * MS), Next::Send(1));
         flow.refuse();
         assert_eq!(flow.next(1000 * MS), Next::WaitUntil(1001 * MS));
         flow.refuse();
         assert_eq!((flow.next(1001 * MS), flow.sent(), flow.refused()), (Next::End, 0, 2));
-        let mut flow = Flow::new(None, Some(6), None);
+        let mut flow = Flow::new(Pace::Unpaced(100), Some(6), None);
+        assert_eq!(flow.next(0), Next::Send(4));
         flow.refuse();
         assert_eq!(flow.next(0), Next::Send(4));
         flow.note_sent(&[1; 4]);
         assert_eq!(flow.next(1), Next::Send(1));
     }
 
+    /// Three datagrams of growing size, whose distances grow too.
+    struct Growing(u64);
+
+    impl Schedule for Growing {
+        fn next(&mut self) -> Option<Slot> {
+            self.0 += 1;
+            (self.0 <= 3).then(|| Slot { due_ns: self.0 * self.0 * MS, payload_bytes: 100 * self.0 as usize })
+        }
+    }
+
+    #[test]
+    fn any_schedule_is_followed_to_its_end() {
+        let mut flow = Flow::new(Pace::Scheduled(Box::new(Growing(0))), None, Some(9 * MS + 1));
+        assert_eq!(flow.next(0), Next::WaitUntil(MS));
+        assert_eq!(flow.next(4 * MS), Next::Send(2));
+        assert_eq!(flow.payloads().take(2).collect::<Vec<_>>(), [100, 200]);
+        flow.note_sent(&[4 * MS; 2]);
+        assert_eq!((flow.sent_bytes(), flow.next(4 * MS)), (300, Next::WaitUntil(9 * MS)));
+        let mut result = Map::new();
+        flow.write_to(&mut result);
+        assert_eq!((&result["unsent"], &result["lateness"]["count"]), (&1.into(), &2.into()));
+        let mut flow = Flow::new(Pace::Scheduled(Box::new(Growing(0))), None, Some(9 * MS));
+        assert_eq!(flow.next(9 * MS), Next::Send(2));
+        flow.note_sent(&[9 * MS; 2]);
+        assert_eq!(flow.next(9 * MS), Next::End);
+    }
+
     #[test]
     fn without_a_rate_it_ends_on_time_or_at_the_count() {
-        let mut flow = Flow::new(None, Some(6), None);
+        let mut flow = Flow::new(Pace::Unpaced(100), Some(6), None);
         assert_eq!(flow.next(0), Next::Send(4));
         flow.note_sent(&[1; 4]);
         assert_eq!(flow.next(5), Next::Send(2));
         flow.note_sent(&[2; 2]);
         assert_eq!(flow.next(5), Next::End);
-        let flow = Flow::new(None, None, Some(MS));
+        let mut flow = Flow::new(Pace::Unpaced(100), None, Some(MS));
         assert_eq!(flow.next(MS - 1), Next::Send(4));
         assert_eq!(flow.next(MS), Next::End);
     }

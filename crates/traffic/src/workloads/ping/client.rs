@@ -20,7 +20,7 @@ use crate::df::Df;
 use crate::session::{Cancel, Endpoint};
 use crate::socket::Buffers;
 use crate::sys::mmsg::ReceiveBatch;
-use crate::workloads::pacing::{Flow, Next, Schedule, SendFailures};
+use crate::workloads::pacing::{Flow, Interval, Next, Pace, SendFailures};
 use crate::workloads::tcp::io::pattern;
 use crate::{Error, Result, cpu, sys};
 
@@ -58,15 +58,16 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
         doing: format!("sending echo requests to {}", endpoint.peer),
         first: 0,
     };
-    let schedule = Some(Schedule::of_interval_ns(settings.interval_ns));
-    let mut warm_up = Flow::new(schedule, None, Some(settings.warmup_ns));
+    let schedule = Interval::of_ns(settings.interval_ns).of_payload_bytes(settings.payload_bytes);
+    let mut warm_up = Flow::new(Pace::Scheduled(Box::new(schedule.clone())), None, Some(settings.warmup_ns));
     if settings.warmup_ns > 0 {
         pinging.send_all(&mut warm_up)?;
     }
     pinging.measure_from(warm_up.sent());
 
     let from = cpu::sample();
-    let mut flow = Flow::new(schedule, settings.limit.count(), settings.limit.duration_ns());
+    let pace = Pace::Scheduled(Box::new(schedule));
+    let mut flow = Flow::new(pace, settings.limit.count(), settings.limit.duration_ns());
     pinging.send_all(&mut flow)?;
     pinging.wait_for_answers(&flow)?;
     let to = cpu::sample();

@@ -1,6 +1,7 @@
 //! What the receiver of a flow knows about it. Pure: it is told what came, and when.
 
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 
 use serde_json::{Map, Value, json};
 
@@ -36,11 +37,13 @@ pub enum Entry {
 pub struct Account {
     peer: IpAddr,
     token: u64,
-    datagram_bytes: usize,
+    payloads: RangeInclusive<usize>,
     warmup_received: u64,
     strays: u64,
     user_timestamps: u64,
     ledger: Ledger,
+    /// Payload of the datagrams that came, each once.
+    unique_bytes: u64,
     delays: Delays,
     window: Option<Window>,
     series: Series<Interval>,
@@ -51,11 +54,14 @@ pub struct Account {
 struct Window {
     first_ns: u64,
     last_ns: u64,
+    /// Payload of the first arrival.
+    first_bytes: u64,
 }
 
 #[derive(Clone, Copy, Default)]
 struct Interval {
     datagrams: u64,
+    bytes: u64,
     lost_middle: i64,
 }
 
@@ -64,11 +70,12 @@ impl Account {
         Self {
             peer: endpoint.peer,
             token: endpoint.token.short(),
-            datagram_bytes: settings.datagram_bytes,
+            payloads: settings.payloads(),
             warmup_received: 0,
             strays: 0,
             user_timestamps: 0,
             ledger: Ledger::new(settings.most()),
+            unique_bytes: 0,
             delays: Delays::default(),
             window: None,
             series: Series::new(settings.interval_ns),
@@ -77,7 +84,7 @@ impl Account {
 
     /// Enters one datagram; `now_realtime_ns` is asked where the kernel noted no time.
     pub fn enter(&mut self, incoming: &Incoming, now_realtime_ns: impl FnOnce() -> u64) -> Entry {
-        let of_the_peer = incoming.source == Some(self.peer) && incoming.bytes.len() == self.datagram_bytes;
+        let of_the_peer = incoming.source == Some(self.peer) && self.payloads.contains(&incoming.bytes.len());
         let header = Header::decode(incoming.bytes).filter(|header| of_the_peer && header.token == self.token);
         let Some(header) = header else { return self.stray() };
         if header.phase == Phase::WarmUp {
@@ -95,11 +102,15 @@ impl Account {
             now_realtime_ns()
         });
         self.delays.record(header.sequence, header.sent_realtime_ns, received_ns);
+        let bytes = incoming.bytes.len() as u64;
+        self.unique_bytes += bytes;
         let is_first = self.window.is_none();
-        let window = self.window.get_or_insert(Window { first_ns: received_ns, last_ns: received_ns });
+        let first = Window { first_ns: received_ns, last_ns: received_ns, first_bytes: bytes };
+        let window = self.window.get_or_insert(first);
         window.last_ns = window.last_ns.max(received_ns);
         let interval = self.series.at(received_ns.saturating_sub(window.first_ns));
         interval.datagrams += 1;
+        interval.bytes += bytes;
         interval.lost_middle += self.ledger.lost_middle() as i64 - missing_before as i64;
         if is_first { Entry::First(received_ns) } else { Entry::Measured }
     }
@@ -116,7 +127,7 @@ impl Account {
 
     /// Adds the keys of the protocol document to a result.
     pub fn write_to(&self, result: &mut Map<String, Value>, sent: Option<u64>) {
-        let (ledger, datagram_bytes) = (&self.ledger, self.datagram_bytes as u64);
+        let ledger = &self.ledger;
         let mut put = |name: &str, value: Value| result.insert(name.to_owned(), value);
         put("received", ledger.received().into());
         put("unique", ledger.unique().into());
@@ -129,10 +140,10 @@ impl Account {
         if let Some(lost_tail) = sent.and_then(|sent| ledger.lost_tail(sent)) {
             put("lost_tail", lost_tail.into());
         }
-        put("unique_bytes", (ledger.unique() * datagram_bytes).into());
+        put("unique_bytes", self.unique_bytes.into());
         let measured_ns = self.window.map_or(0, |window| window.last_ns - window.first_ns);
-        if self.window.is_some() {
-            put("measured_bytes", (ledger.unique().saturating_sub(1) * datagram_bytes).into());
+        if let Some(window) = self.window {
+            put("measured_bytes", (self.unique_bytes - window.first_bytes).into());
             put("measured_ns", measured_ns.into());
         }
         put("user_timestamps", self.user_timestamps.into());
@@ -145,7 +156,7 @@ impl Account {
             json!({
                 "t_ns": series.ends_ns(measured_ns),
                 "datagrams": series.column(|interval| interval.datagrams),
-                "bytes": series.column(|interval| interval.datagrams * datagram_bytes),
+                "bytes": series.column(|interval| interval.bytes),
                 "lost_middle": series.column(|interval| interval.lost_middle),
             }),
         );

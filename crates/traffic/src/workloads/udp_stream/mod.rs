@@ -5,10 +5,11 @@ mod receiver;
 mod sender;
 
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 
 use serde_json::Value;
 
-use super::pacing::{MAX_BPS, MAX_PPS, Schedule};
+use super::pacing::{Interval, MAX_BPS, MAX_PPS, Pace};
 use crate::datagram::{HEADER_BYTES, max_payload_bytes};
 use crate::df::Df;
 use crate::ledger::MAX_SEQUENCES;
@@ -41,11 +42,12 @@ impl Workload for UdpStream {
 struct Settings {
     datagram_bytes: usize,
     /// Absent: as fast as the socket takes them.
-    schedule: Option<Schedule>,
+    interval: Option<Interval>,
     limit: Limit,
     warmup_ns: u64,
     buffers: Buffers,
     df: Df,
+    /// Of the series.
     interval_ns: u64,
 }
 
@@ -60,10 +62,10 @@ impl Settings {
         let rate_bps = params.integer("rate_bps", 1..=MAX_BPS)?;
         let settings = Self {
             datagram_bytes,
-            schedule: match (rate_pps, rate_bps) {
+            interval: match (rate_pps, rate_bps) {
                 (None, None) => None,
-                (Some(pps), None) => Some(Schedule::of_pps(pps)),
-                (None, Some(bps)) => Some(Schedule::of_bps(bps, datagram_bytes)),
+                (Some(pps), None) => Some(Interval::of_pps(pps)),
+                (None, Some(bps)) => Some(Interval::of_bps(bps, datagram_bytes)),
                 (Some(_), Some(_)) => return Err(params.refuse("only one of `rate_pps`, `rate_bps` may be given")),
             },
             limit: params.limit(&["duration_ns", "bytes", "count"])?,
@@ -79,12 +81,25 @@ impl Settings {
         Ok(settings)
     }
 
+    /// When a phase sends what.
+    fn pace(&self) -> Pace {
+        match self.interval {
+            None => Pace::Unpaced(self.datagram_bytes),
+            Some(interval) => Pace::Scheduled(Box::new(interval.of_payload_bytes(self.datagram_bytes))),
+        }
+    }
+
+    /// The payloads that datagrams of this flow may have.
+    fn payloads(&self) -> RangeInclusive<usize> {
+        self.datagram_bytes..=self.datagram_bytes
+    }
+
     /// How many datagrams the measured flow has, where that is known before.
     fn planned(&self) -> Option<u64> {
-        match (self.limit, self.schedule) {
+        match (self.limit, self.interval) {
             (Limit::Count(count), _) => Some(count),
             (Limit::Bytes(bytes), _) => Some(bytes.div_ceil(self.datagram_bytes as u64)),
-            (Limit::Duration(ns), Some(schedule)) => Some(schedule.due_before(ns)),
+            (Limit::Duration(ns), Some(interval)) => Some(interval.due_before(ns)),
             (Limit::Duration(_), None) => None,
         }
     }

@@ -28,7 +28,7 @@ const SILENCE_NS: u64 = 250_000_000;
 const FIRST_SILENCE_NS: u64 = 2_000_000_000;
 
 pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result<Box<dyn Server>> {
-    let default_bytes = MIN_DEFAULT_RCVBUF_BYTES.max(DEFAULT_RCVBUF_DATAGRAMS * settings.datagram_bytes);
+    let default_bytes = MIN_DEFAULT_RCVBUF_BYTES.max(DEFAULT_RCVBUF_DATAGRAMS * settings.payloads().end());
     let rcvbuf_bytes = settings.buffers.rcvbuf_bytes.or(Some(default_bytes));
     let socket = datagram_socket::udp(endpoint.address, Buffers { rcvbuf_bytes, ..settings.buffers }, settings.df)?;
     datagram_socket::note_receive_times(&socket)?;
@@ -39,7 +39,7 @@ pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result
     let span = ServerSpan::start()?;
     ThreadServer::start(NAME, port, cancel, move |control| {
         Receiver {
-            batch: ReceiveBatch::new(AT_ONCE, settings.datagram_bytes + 1),
+            batch: ReceiveBatch::new(AT_ONCE, settings.payloads().end() + 1),
             socket,
             account,
             last_ns: 0,

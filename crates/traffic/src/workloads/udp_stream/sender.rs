@@ -35,13 +35,13 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
         batch: SendBatch::default(),
         heads: Vec::new(),
         moments_ns: Vec::new(),
-        rest: pattern(settings.datagram_bytes - HEADER_BYTES),
+        rest: pattern(settings.payloads().end() - HEADER_BYTES),
         failures: SendFailures::default(),
         df: settings.df,
         errors: ErrorCounts::default(),
         doing: format!("sending datagrams of {NAME} to {} port {}", endpoint.peer, endpoint.port),
     };
-    let mut warm_up = Flow::new(settings.schedule, None, Some(settings.warmup_ns));
+    let mut warm_up = Flow::new(settings.pace(), None, Some(settings.warmup_ns));
     if settings.warmup_ns > 0 {
         sender.send_all(Phase::WarmUp, &mut warm_up)?;
     }
@@ -49,13 +49,13 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
     sender.errors = ErrorCounts::default();
     let from = cpu::sample();
     let count = if settings.limit.duration_ns().is_none() { settings.planned() } else { None };
-    let mut flow = Flow::new(settings.schedule, count, settings.limit.duration_ns());
+    let mut flow = Flow::new(settings.pace(), count, settings.limit.duration_ns());
     sender.send_all(Phase::Measured, &mut flow)?;
     let to = cpu::sample();
     sender.errors.drain(&socket);
 
     let mut result = Map::new();
-    result.insert("sent_bytes".into(), (flow.sent() * settings.datagram_bytes as u64).into());
+    result.insert("sent_bytes".into(), flow.sent_bytes().into());
     flow.write_to(&mut result);
     if settings.warmup_ns > 0 {
         result.insert("warmup_sent".into(), warm_up.sent().into());
@@ -110,7 +110,7 @@ impl Sender<'_> {
             (header.sequence, header.sent_realtime_ns) = (sequence, clock::realtime_ns());
             self.heads.push(header.encode());
         }
-        match self.batch.send(self.socket.as_fd(), &self.heads, &self.rest) {
+        match self.batch.send(self.socket.as_fd(), &self.heads, flow.payloads(), &self.rest) {
             Ok(sent) => {
                 self.failures.end();
                 flow.note_sent(&self.moments_ns[..sent.min(self.moments_ns.len())]);
