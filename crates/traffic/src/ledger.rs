@@ -1,7 +1,9 @@
 //! The loss ledger: which datagrams of a flow came, how often and in what order.
 //!
-//! Pure: sequence numbers in, counts out. `sent = unique + lost in the middle + lost at the tail` holds by construction,
+//! Pure: sequence numbers in, counts and the numbers themselves out. `sent = unique + lost in the middle + lost at the tail` holds by construction,
 //! with duplicates and reordered datagrams counted apart (RFC 7680, RFC 5560, RFC 4737).
+
+use crate::ranges::Ranges;
 
 /// Sequence numbers at or above this are never taken, whatever the flow's parameters say: it bounds the memory.
 pub const MAX_SEQUENCES: u64 = 1 << 32;
@@ -30,7 +32,9 @@ pub struct Ledger {
     next_expected: u64,
     unique: u64,
     duplicates: u64,
+    duplicate_sequences: Ranges,
     reordered: u64,
+    reordered_sequences: Ranges,
 }
 
 impl Ledger {
@@ -42,7 +46,9 @@ impl Ledger {
             next_expected: 0,
             unique: 0,
             duplicates: 0,
+            duplicate_sequences: Ranges::default(),
             reordered: 0,
+            reordered_sequences: Ranges::default(),
         }
     }
 
@@ -57,11 +63,13 @@ impl Ledger {
         }
         if !self.seen[page].insert((sequence % PAGE_SEQUENCES) as usize) {
             self.duplicates += 1;
+            self.duplicate_sequences.insert(sequence);
             return Arrival::Duplicate;
         }
         self.unique += 1;
         if sequence < self.next_expected {
             self.reordered += 1;
+            self.reordered_sequences.insert(sequence);
             return Arrival::Reordered;
         }
         self.next_expected = sequence + 1;
@@ -103,6 +111,45 @@ impl Ledger {
     pub fn lost_tail(&self, sent: u64) -> Option<u64> {
         sent.checked_sub(self.next_expected)
     }
+
+    /// The numbers that came more than once.
+    pub fn duplicate_sequences(&self) -> &Ranges {
+        &self.duplicate_sequences
+    }
+
+    /// The numbers of [`Self::reordered`].
+    pub fn reordered_sequences(&self) -> &Ranges {
+        &self.reordered_sequences
+    }
+
+    /// The numbers that did not come, of `sent` datagrams; those below the largest that came where it is not known how
+    /// many were sent, or where fewer are said to have been.
+    pub fn lost_sequences(&self, sent: Option<u64>) -> Ranges {
+        let end = sent.unwrap_or(0).max(self.next_expected);
+        let mut lost = Ranges::default();
+        // A run of missing numbers that has not ended yet.
+        let mut run: Option<u64> = None;
+        let mut sequence = 0;
+        while sequence < end {
+            let page_end = (sequence - sequence % PAGE_SEQUENCES).saturating_add(PAGE_SEQUENCES);
+            let page = self.seen.get((sequence / PAGE_SEQUENCES) as usize).unwrap_or(&Page::Empty);
+            let (is_missing, next) = page.run_from((sequence % PAGE_SEQUENCES) as usize);
+            let next = next.map_or(page_end, |index| page_end - PAGE_SEQUENCES + index as u64).min(end);
+            match (is_missing, run) {
+                (true, None) => run = Some(sequence),
+                (false, Some(first)) => {
+                    lost.insert_range(first, sequence - 1);
+                    run = None;
+                }
+                _ => {}
+            }
+            sequence = next;
+        }
+        if let Some(first) = run {
+            lost.insert_range(first, end - 1);
+        }
+        lost
+    }
 }
 
 /// A piece of the set of numbers that came. Flows that lose little consist of full pages, which take no memory.
@@ -118,6 +165,23 @@ struct Bits {
 }
 
 impl Page {
+    /// Whether the number at `index` is missing, and where next it is otherwise in this page.
+    fn run_from(&self, index: usize) -> (bool, Option<usize>) {
+        let bits = match self {
+            Page::Empty => return (true, None),
+            Page::Full => return (false, None),
+            Page::Partial(bits) => bits,
+        };
+        let is_missing = bits.words[index / 64] & (1 << (index % 64)) == 0;
+        // Ones where it is otherwise than at `index`.
+        let otherwise = |word: usize| if is_missing { bits.words[word] } else { !bits.words[word] };
+        let from = index / 64;
+        let rest = otherwise(from) & (u64::MAX << (index % 64));
+        let found = std::iter::once((from, rest)).chain((from + 1..PAGE_WORDS).map(|word| (word, otherwise(word))));
+        let next = found.filter(|(_, ones)| *ones != 0).map(|(word, ones)| 64 * word + ones.trailing_zeros() as usize);
+        (is_missing, { next }.next())
+    }
+
     /// Whether it was not in the set before.
     fn insert(&mut self, index: usize) -> bool {
         let bits = match self {
@@ -154,12 +218,15 @@ mod tests {
         let mut ledger = Ledger::new(u64::MAX);
         let mut seen = BTreeSet::new();
         let (mut duplicates, mut reordered) = (0, 0);
+        let (mut again, mut overtaken) = (BTreeSet::new(), BTreeSet::new());
         for &sequence in arrivals {
             let expected = if seen.contains(&sequence) {
                 duplicates += 1;
+                again.insert(sequence);
                 Arrival::Duplicate
             } else if seen.last().is_some_and(|&last| sequence < last) {
                 reordered += 1;
+                overtaken.insert(sequence);
                 Arrival::Reordered
             } else {
                 Arrival::InOrder
@@ -178,6 +245,11 @@ mod tests {
         assert_eq!(ledger.lost_middle(), middle.len() as u64);
         assert_eq!(ledger.lost_tail(sent), Some(tail.len() as u64));
         assert_eq!(ledger.unique() + ledger.lost_middle() + tail.len() as u64, sent);
+        let numbers = |ranges: &Ranges| ranges.iter().flat_map(|[first, last]| first..=last).collect::<Vec<_>>();
+        assert_eq!(numbers(&ledger.lost_sequences(Some(sent))), missing);
+        assert_eq!(numbers(&ledger.lost_sequences(None)), middle);
+        assert!(numbers(ledger.duplicate_sequences()).iter().eq(&again));
+        assert!(numbers(ledger.reordered_sequences()).iter().eq(&overtaken));
     }
 
     proptest! {
@@ -206,6 +278,9 @@ mod tests {
             }
             prop_assert_eq!(ledger.unique(), length);
             prop_assert_eq!(ledger.lost_middle(), start);
+            let lost: Vec<_> = ledger.lost_sequences(Some(start + length + 7)).iter().collect();
+            let tail = [start + length, start + length + 6];
+            prop_assert_eq!(lost, if start == 0 { vec![tail] } else { vec![[0, start - 1], tail] });
         }
     }
 

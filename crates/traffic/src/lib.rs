@@ -17,6 +17,7 @@ pub mod histogram;
 pub mod ledger;
 pub mod params;
 pub mod path_mtu;
+pub mod ranges;
 pub mod series;
 pub mod session;
 pub mod socket;

@@ -140,6 +140,14 @@ impl Account {
         if let Some(lost_tail) = sent.and_then(|sent| ledger.lost_tail(sent)) {
             put("lost_tail", lost_tail.into());
         }
+        put(
+            "sequences",
+            json!({
+                "lost": ledger.lost_sequences(sent).to_json(),
+                "duplicate": ledger.duplicate_sequences().to_json(),
+                "reordered": ledger.reordered_sequences().to_json(),
+            }),
+        );
         put("unique_bytes", self.unique_bytes.into());
         let measured_ns = self.window.map_or(0, |window| window.last_ns - window.first_ns);
         if let Some(window) = self.window {
@@ -202,6 +210,40 @@ mod tests {
         let mut result = Map::new();
         account.write_to(&mut result, sent);
         result
+    }
+
+    /// A value as the vectors have it: of a histogram its buckets.
+    fn as_in_a_vector(value: &Value) -> &Value {
+        value.get("buckets").unwrap_or(value)
+    }
+
+    #[test]
+    fn vectors() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/flow");
+        let mut checked = 0;
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let vector: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+            let sent = vector["sent"].as_u64().unwrap();
+            let mut account = account(sent);
+            let token = u64::from_be_bytes([7; 8]);
+            for arrival in vector["arrivals"].as_array().unwrap() {
+                let [sequence, sent_realtime_ns, received_ns] = [0, 1, 2].map(|index| arrival[index].as_u64().unwrap());
+                let header = Header { token, sequence, sent_realtime_ns, phase: Phase::Measured };
+                let bytes = [&header.encode()[..], &[0; 8]].concat();
+                let incoming = Incoming { bytes: &bytes, source: Some(PEER), kernel_realtime_ns: Some(received_ns) };
+                account.enter(&incoming, || panic!("the kernel told"));
+            }
+            let result = result(&account, Some(sent));
+            for (name, expected) in vector["expected"].as_object().unwrap() {
+                assert_eq!(as_in_a_vector(&result[name]), expected, "{name} of {}", path.display());
+                checked += 1;
+            }
+            for absent in vector["absent"].as_array().into_iter().flatten() {
+                assert!(!result.contains_key(absent.as_str().unwrap()), "{absent} of {}", path.display());
+            }
+        }
+        assert!(checked >= 40, "{checked} values");
     }
 
     #[test]
