@@ -15,6 +15,7 @@ pub mod error;
 pub mod error_queue;
 pub mod histogram;
 pub mod ledger;
+pub mod models;
 pub mod params;
 pub mod path_mtu;
 pub mod ranges;

@@ -95,6 +95,20 @@ impl<'a> Params<'a> {
         Ok(self.integer(name, range)?.unwrap_or(default))
     }
 
+    /// A number without a unit in a range, or absent.
+    pub fn number(&mut self, name: &'static str, range: RangeInclusive<f64>) -> Result<Option<f64>> {
+        let Some(value) = self.take(name) else { return Ok(None) };
+        match value.as_f64() {
+            Some(number) if range.contains(&number) => Ok(Some(number)),
+            _ => Err(self.refuse(format!(
+                "`{name}` must be a number from {} to {}, not {}",
+                range.start(),
+                range.end(),
+                shorten(value)
+            ))),
+        }
+    }
+
     /// A size that becomes a buffer in memory, or absent.
     pub fn size(&mut self, name: &'static str, range: RangeInclusive<u64>) -> Result<Option<usize>> {
         self.integer(name, range)?
