@@ -7,11 +7,14 @@ use std::net::IpAddr;
 /// Length of the [`Header`] on the wire.
 pub const HEADER_BYTES: usize = 32;
 
-/// The largest UDP payload to that family: 65535 bytes without the IPv4 header (which counts itself) and the UDP header,
-/// or without the UDP header alone in IPv6 (RFC 768, RFC 791 section 3.1, RFC 8200 section 3).
+/// The largest UDP payload over IPv4: 65535 bytes without the IPv4 header (which counts itself) and the UDP header
+/// (RFC 768, RFC 791 section 3.1).
+pub const MAX_PAYLOAD_BYTES_V4: u64 = 65535 - 20 - 8;
+
+/// The largest UDP payload to that family: in IPv6 it is 65535 bytes without the UDP header alone (RFC 8200 section 3).
 pub fn max_payload_bytes(address: IpAddr) -> u64 {
     match address {
-        IpAddr::V4(_) => 65535 - 20 - 8,
+        IpAddr::V4(_) => MAX_PAYLOAD_BYTES_V4,
         IpAddr::V6(_) => 65535 - 8,
     }
 }

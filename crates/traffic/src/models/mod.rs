@@ -70,7 +70,7 @@ impl Model {
     /// The largest datagram that can occur.
     pub fn max_bytes(&self) -> usize {
         match self {
-            Self::Drawn(drawn) => drawn.extreme_bytes(drawn.sizes.most),
+            Self::Drawn(drawn) => drawn.sizes.most.round() as usize,
             Self::Traced(trace) => trace.max_bytes(),
         }
     }
@@ -78,7 +78,7 @@ impl Model {
     /// The smallest datagram that can occur.
     pub fn min_bytes(&self) -> usize {
         match self {
-            Self::Drawn(drawn) => drawn.extreme_bytes(drawn.sizes.least),
+            Self::Drawn(drawn) => drawn.sizes.least.round() as usize,
             Self::Traced(trace) => trace.min_bytes(),
         }
     }
@@ -94,18 +94,6 @@ impl Model {
             },
         };
         Datagrams { source, index: 0, due_ns: 0, fraction_ns: 0.0 }
-    }
-}
-
-impl Drawn {
-    /// Constant and uniform sizes have bounds of their own.
-    fn extreme_bytes(&self, bound: f64) -> usize {
-        let value = match self.sizes.distribution {
-            Distribution::Constant { value } => value,
-            Distribution::Uniform { min, max } => bound.clamp(min, max),
-            _ => bound,
-        };
-        value.clamp(self.sizes.least, self.sizes.most).round() as usize
     }
 }
 

@@ -105,7 +105,7 @@ impl Model {
         let on_off = read_on_off(params)?;
         let is_drawn = gaps.is_some() || sizes.is_some() || on_off.is_some();
         if let Some(text) = trace {
-            if is_drawn || seed.is_some() || plain.is_any() {
+            if is_drawn || plain.is_any() {
                 return Err(params.refuse("`trace` says times and sizes: nothing else may"));
             }
             let trace = Trace::decode(text, sizes_bytes).map_err(|why| params.refuse(format!("`trace` {why}")))?;
@@ -188,6 +188,7 @@ fn complete(
     if kind == Kind::Pareto && shape <= 1.0 {
         return Err(params.refuse(format!("`{}` must be above 1: a Pareto distribution has no mean else", names.shape)));
     }
+    let (min, max) = if kind == Kind::Constant { (mean, mean) } else { (min, max) };
     let distribution = match kind {
         Kind::Constant => Distribution::Constant { value: mean },
         Kind::Uniform => Distribution::Uniform { min, max },

@@ -2,6 +2,7 @@
 
 mod common;
 mod df;
+mod models;
 mod ping;
 mod pmtu;
 mod udp_rr;

@@ -2,6 +2,8 @@
 //!
 //! Pure: numbers in, numbers out. No clock.
 
+use crate::models::{Datagram, Datagrams};
+
 /// The most datagrams a second, and the most bits a second, that a schedule may ask for.
 pub const MAX_PPS: u64 = 1_000_000_000;
 /// See [`MAX_PPS`].
@@ -92,6 +94,12 @@ impl Schedule for Constant {
         let used = self.index;
         self.index = self.index.max(self.interval.due_before(length_ns));
         self.index - used
+    }
+}
+
+impl Schedule for Datagrams {
+    fn next(&mut self) -> Option<Slot> {
+        Iterator::next(self).map(|Datagram { due_ns, payload_bytes }| Slot { due_ns, payload_bytes })
     }
 }
 

@@ -10,9 +10,10 @@ use std::ops::RangeInclusive;
 use serde_json::Value;
 
 use super::pacing::{Interval, MAX_BPS, MAX_PPS, Pace};
-use crate::datagram::{HEADER_BYTES, max_payload_bytes};
+use crate::datagram::{HEADER_BYTES, MAX_PAYLOAD_BYTES_V4, max_payload_bytes};
 use crate::df::Df;
 use crate::ledger::MAX_SEQUENCES;
+use crate::models::{Model, Plain, Round};
 use crate::params::{Limit, Params, SECOND_NS};
 use crate::session::{Cancel, Endpoint, Server, Workload};
 use crate::socket::Buffers;
@@ -40,9 +41,7 @@ impl Workload for UdpStream {
 /// The parameters, checked.
 #[derive(Debug, Clone)]
 struct Settings {
-    datagram_bytes: usize,
-    /// Absent: as fast as the socket takes them.
-    interval: Option<Interval>,
+    traffic: Traffic,
     limit: Limit,
     warmup_ns: u64,
     buffers: Buffers,
@@ -51,29 +50,34 @@ struct Settings {
     interval_ns: u64,
 }
 
+/// What is sent when.
+#[derive(Debug, Clone)]
+enum Traffic {
+    /// Datagrams of one size, as fast as the socket takes them.
+    Unpaced(usize),
+    /// Datagrams of one size at one distance.
+    Constant(Interval, usize),
+    /// Whatever a model says.
+    Model(Model),
+}
+
 /// More datagrams a second than one socket takes on any machine: bounds the sequence numbers of a flow without a rate.
 const IMPLAUSIBLE_PPS: u64 = 100_000_000;
 
 impl Settings {
     fn parse(params: &Value, address: IpAddr) -> Result<Self> {
         let mut params = Params::new(NAME, params)?;
-        let datagram_bytes = datagram_bytes(&mut params, address)?;
-        let rate_pps = params.integer("rate_pps", 1..=MAX_PPS)?;
-        let rate_bps = params.integer("rate_bps", 1..=MAX_BPS)?;
         let settings = Self {
-            datagram_bytes,
-            interval: match (rate_pps, rate_bps) {
-                (None, None) => None,
-                (Some(pps), None) => Some(Interval::of_pps(pps)),
-                (None, Some(bps)) => Some(Interval::of_bps(bps, datagram_bytes)),
-                (Some(_), Some(_)) => return Err(params.refuse("only one of `rate_pps`, `rate_bps` may be given")),
-            },
+            traffic: traffic(&mut params, address)?,
             limit: params.limit(&["duration_ns", "bytes", "count"])?,
             warmup_ns: params.time_ns("warmup_ns", 0, 0)?,
             buffers: Buffers::read(&mut params)?,
             df: Df::read(&mut params)?,
             interval_ns: params.interval_ns()?,
         };
+        if matches!(settings.limit, Limit::Bytes(_)) && settings.payloads().start() != settings.payloads().end() {
+            return Err(params.refuse("`bytes` cannot end a flow of datagrams of several sizes; give `count`"));
+        }
         if settings.planned().is_some_and(|count| count > MAX_SEQUENCES) {
             return Err(params.refuse(format!("a flow has at most {MAX_SEQUENCES} datagrams; these would be more")));
         }
@@ -82,25 +86,29 @@ impl Settings {
     }
 
     /// When a phase sends what.
-    fn pace(&self) -> Pace {
-        match self.interval {
-            None => Pace::Unpaced(self.datagram_bytes),
-            Some(interval) => Pace::Scheduled(Box::new(interval.of_payload_bytes(self.datagram_bytes))),
+    fn pace(&self, round: Round) -> Pace {
+        match &self.traffic {
+            Traffic::Unpaced(bytes) => Pace::Unpaced(*bytes),
+            Traffic::Constant(interval, bytes) => Pace::Scheduled(Box::new(interval.of_payload_bytes(*bytes))),
+            Traffic::Model(model) => Pace::Scheduled(Box::new(model.datagrams(round))),
         }
     }
 
     /// The payloads that datagrams of this flow may have.
     fn payloads(&self) -> RangeInclusive<usize> {
-        self.datagram_bytes..=self.datagram_bytes
+        match &self.traffic {
+            Traffic::Unpaced(bytes) | Traffic::Constant(_, bytes) => *bytes..=*bytes,
+            Traffic::Model(model) => model.min_bytes()..=model.max_bytes(),
+        }
     }
 
     /// How many datagrams the measured flow has, where that is known before.
     fn planned(&self) -> Option<u64> {
-        match (self.limit, self.interval) {
+        match (self.limit, &self.traffic) {
             (Limit::Count(count), _) => Some(count),
-            (Limit::Bytes(bytes), _) => Some(bytes.div_ceil(self.datagram_bytes as u64)),
-            (Limit::Duration(ns), Some(interval)) => Some(interval.due_before(ns)),
-            (Limit::Duration(_), None) => None,
+            (Limit::Bytes(bytes), _) => Some(bytes.div_ceil(*self.payloads().end() as u64)),
+            (Limit::Duration(ns), Traffic::Constant(interval, _)) => Some(interval.due_before(ns)),
+            (Limit::Duration(_), _) => None,
         }
     }
 
@@ -111,7 +119,7 @@ impl Settings {
     }
 }
 
-fn datagram_bytes(params: &mut Params, address: IpAddr) -> Result<usize> {
+fn traffic(params: &mut Params, address: IpAddr) -> Result<Traffic> {
     let family = if address.is_ipv4() { "IPv4" } else { "IPv6" };
     let most = max_payload_bytes(address);
     let bytes = params.size("datagram_bytes", HEADER_BYTES as u64..=most).map_err(|error| match error {
@@ -120,8 +128,23 @@ fn datagram_bytes(params: &mut Params, address: IpAddr) -> Result<usize> {
         }
         other => other,
     })?;
-    bytes.ok_or_else(|| {
+    let rate_pps = params.integer("rate_pps", 1..=MAX_PPS)?;
+    let rate_bps = params.integer("rate_bps", 1..=MAX_BPS)?;
+    if rate_pps.is_some() && rate_bps.is_some() {
+        return Err(params.refuse("only one of `rate_pps`, `rate_bps` may be given"));
+    }
+    // What is drawn is the same in both families.
+    let drawn_bytes = HEADER_BYTES as u64..=MAX_PAYLOAD_BYTES_V4;
+    if let Some(model) = Model::read(params, Plain { datagram_bytes: bytes, rate_pps, rate_bps }, drawn_bytes)? {
+        return Ok(Traffic::Model(model));
+    }
+    let bytes = bytes.ok_or_else(|| {
         params.refuse(format!("`datagram_bytes` must be given ({HEADER_BYTES} to {most} over {family})"))
+    })?;
+    Ok(match (rate_pps, rate_bps) {
+        (None, None) => Traffic::Unpaced(bytes),
+        (Some(pps), _) => Traffic::Constant(Interval::of_pps(pps), bytes),
+        (None, Some(bps)) => Traffic::Constant(Interval::of_bps(bps, bytes), bytes),
     })
 }
 
@@ -163,6 +186,10 @@ mod tests {
         assert!(reason(json!({"datagram_bytes": 64, "count": 1, "rate": 1}), V4).contains("unknown key \"rate\""));
         let many = json!({"datagram_bytes": 64, "rate_pps": 1_000_000_000, "duration_ns": 5 * SECOND_NS});
         assert!(reason(many, V4).contains("at most 4294967296 datagrams"));
+        let sizes = json!({"datagram_bytes": 64, "sizes": "exponential", "rate_pps": 9, "bytes": 999});
+        assert!(reason(sizes, V4).contains("`bytes` cannot end a flow of datagrams of several sizes; give `count`"));
+        let unpaced = json!({"datagram_bytes": 64, "sizes": "exponential", "count": 9});
+        assert!(reason(unpaced, V4).contains("exactly one of `gaps_mean_ns`, `rate_pps`, `rate_bps` must be given"));
     }
 
     #[test]

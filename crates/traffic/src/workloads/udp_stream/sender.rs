@@ -12,6 +12,7 @@ use crate::datagram::{HEADER_BYTES, Header, Phase};
 use crate::datagram_socket::{self, PATIENCE};
 use crate::df::Df;
 use crate::error_queue::{self, ErrorCounts};
+use crate::models::Round;
 use crate::session::{Cancel, Endpoint};
 use crate::sys::mmsg::SendBatch;
 use crate::workloads::pacing::{Flow, Next, SendFailures};
@@ -41,7 +42,7 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
         errors: ErrorCounts::default(),
         doing: format!("sending datagrams of {NAME} to {} port {}", endpoint.peer, endpoint.port),
     };
-    let mut warm_up = Flow::new(settings.pace(), None, Some(settings.warmup_ns));
+    let mut warm_up = Flow::new(settings.pace(Round::WarmUp), None, Some(settings.warmup_ns));
     if settings.warmup_ns > 0 {
         sender.send_all(Phase::WarmUp, &mut warm_up)?;
     }
@@ -49,7 +50,7 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
     sender.errors = ErrorCounts::default();
     let from = cpu::sample();
     let count = if settings.limit.duration_ns().is_none() { settings.planned() } else { None };
-    let mut flow = Flow::new(settings.pace(), count, settings.limit.duration_ns());
+    let mut flow = Flow::new(settings.pace(Round::Measured), count, settings.limit.duration_ns());
     sender.send_all(Phase::Measured, &mut flow)?;
     let to = cpu::sample();
     sender.errors.drain(&socket);
