@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt;
 use std::mem;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::de::{Deserialize, Deserializer, Error as _};
@@ -24,7 +24,7 @@ pub struct Serve {
     session: String,
     workload: String,
     address: IpAddr,
-    peer: IpAddr,
+    peer: Option<IpAddr>,
     token: Secret,
     #[serde(default)]
     params: Map<String, Value>,
@@ -40,6 +40,8 @@ pub struct Run {
     peer: IpAddr,
     port: u16,
     token: Secret,
+    #[serde(default)]
+    cookie: bool,
     #[serde(default)]
     params: Map<String, Value>,
 }
@@ -91,19 +93,23 @@ impl Sessions {
     pub fn serve(&self, request: Serve) -> Outcome {
         let Serve { session, workload, address, peer, token, params } = request;
         let workload = (self.find)(&workload)?;
-        let endpoint = endpoint(address, peer, 0, token)?;
+        let is_open = peer.is_none();
+        if peer.is_some_and(|peer| peer.is_unspecified()) {
+            return Err(Failure::bad_request("`peer` is an address, or absent for whoever has the token"));
+        }
+        let endpoint = endpoint(address, peer.unwrap_or_else(|| anybody(address)), 0, token)?;
         let place = self.table.begin(&session)?;
         let server = workload.serve(&endpoint, &Value::Object(params), &place.cancel)?;
         let port = server.port();
         place.keep(server);
-        Ok(json!({ "port": port }))
+        Ok(json!({ "port": port, "cookie": is_open }))
     }
 
     /// Accepts a client's run. The job runs it to its end.
     pub fn run(&self, request: Run) -> Result<Job, Failure> {
-        let Run { session, workload, address, peer, port, token, params } = request;
+        let Run { session, workload, address, peer, port, token, cookie, params } = request;
         let workload = (self.find)(&workload)?;
-        let endpoint = endpoint(address, peer, port, token)?;
+        let endpoint = Endpoint { cookie, ..endpoint(address, peer, port, token)? };
         let place = self.table.begin(&session)?;
         Ok(Box::new(move || {
             let result = workload.run(&endpoint, &Value::Object(params), &place.cancel);
@@ -145,7 +151,15 @@ fn endpoint(address: IpAddr, peer: IpAddr, port: u16, Secret(token): Secret) -> 
     if address.is_ipv4() != peer.is_ipv4() {
         return Err(Failure::bad_request(format!("address {address} and peer {peer} are of different families")));
     }
-    Ok(Endpoint { address, peer, port, token })
+    Ok(Endpoint { address, peer, port, token, cookie: false })
+}
+
+/// The peer of a server that serves whoever has the token.
+fn anybody(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    }
 }
 
 /// A session that is being worked on; it ends when this is dropped, also by a panic.
@@ -315,7 +329,7 @@ mod tests {
     fn a_served_session_is_finished_once_and_its_name_is_free_again() {
         let sessions = sessions();
         assert_eq!(code(finish(&sessions, "a")), "no-session");
-        assert_eq!(serve(&sessions, "a", json!({})).expect("it serves"), json!({"port": 4242}));
+        assert_eq!(serve(&sessions, "a", json!({})).expect("it serves"), json!({"port": 4242, "cookie": false}));
         assert_eq!(code(serve(&sessions, "a", json!({}))), "session-exists");
         assert_eq!(code(run(&sessions, "a", json!({}))), "session-exists");
         let job = finish(&sessions, "a").expect("it served");

@@ -6,6 +6,7 @@
 //! A new workload is one new module and one line in [`registry`]. `unsafe` only in [`sys`].
 
 pub mod clock;
+pub mod cookie;
 pub mod cpu;
 pub mod datagram;
 pub mod datagram_socket;

@@ -39,12 +39,27 @@ impl Token {
 pub struct Endpoint {
     /// The local address to bind.
     pub address: IpAddr,
-    /// The only address served, or the one to send to.
+    /// The only address served, or the one to send to. At a server the unspecified address stands for whoever has the token; a
+    /// server of datagrams finds its peer by a cookie then.
     pub peer: IpAddr,
     /// The server's port, as the client is told; 0 on the serving side.
     pub port: u16,
     /// The trial's secret.
     pub token: Token,
+    /// Of a client: whether the server was told no peer, so that datagrams begin with the echo of a cookie.
+    pub cookie: bool,
+}
+
+impl Endpoint {
+    /// Whether a server takes what comes from there.
+    pub fn admits(&self, address: IpAddr) -> bool {
+        self.is_open() || address == self.peer
+    }
+
+    /// Whether the server was told no peer.
+    pub fn is_open(&self) -> bool {
+        self.peer.is_unspecified()
+    }
 }
 
 /// A flag that another thread may raise to end a session early. Blocking calls must be cut into pieces of at most

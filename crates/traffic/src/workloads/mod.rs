@@ -2,6 +2,7 @@
 
 mod cpu_watch;
 mod guard;
+mod opening;
 mod pacing;
 mod ping;
 mod pmtu;

@@ -13,7 +13,7 @@ pub const TOKEN: Token = Token([0x5a; 16]);
 
 /// One side of a trial on loopback.
 pub fn endpoint(address: IpAddr, port: u16) -> Endpoint {
-    Endpoint { address, peer: address, port, token: TOKEN }
+    Endpoint { address, peer: address, port, token: TOKEN, cookie: false }
 }
 
 /// Starts the serving side.

@@ -1,6 +1,7 @@
 //! The workloads of datagrams on loopback, in both families.
 
 mod common;
+mod cookie;
 mod df;
 mod models;
 mod ping;

@@ -29,7 +29,7 @@ pub fn workload(name: &str) -> &'static dyn Workload {
 }
 
 pub fn endpoint(address: IpAddr, port: u16) -> Endpoint {
-    Endpoint { address, peer: address, port, token: TOKEN }
+    Endpoint { address, peer: address, port, token: TOKEN, cookie: false }
 }
 
 pub fn serve(name: &str, address: IpAddr, params: &Value) -> Box<dyn Server> {

@@ -8,8 +8,9 @@ use super::prober::Prober;
 use super::session::{CONNECTION_PATIENCE, Control};
 use super::{Settings, direction};
 use crate::session::Endpoint;
+use crate::workloads::opening;
 use crate::workloads::tcp::{Preamble, Role, Stop, connect};
-use crate::{Result, clock, cpu};
+use crate::{Error, Result, clock, cpu};
 
 pub fn run(endpoint: &Endpoint, settings: &Settings, stop: &Stop) -> Result<Value> {
     let from = cpu::sample();
@@ -18,6 +19,13 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, stop: &Stop) -> Result<Valu
     let mut control = Control::new(connection(endpoint, settings, Role::PmtuControl, stop)?, endpoint, stop)?;
     let mut prober = Prober::new(Prober::open(endpoint, 0)?, endpoint, stop);
     prober.connect(endpoint.port)?;
+    if endpoint.cookie {
+        match opening::ask(prober.socket(), endpoint, || stop.check()) {
+            // Where no datagram gets through, TCP still tells what it settles on.
+            Ok(()) | Err(Error::Timeout { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
     let forward = direction::measure(&mut prober, endpoint, settings, stop, &beginning, || {
         control.begin_transfer()?;
         connection(endpoint, settings, Role::PmtuForward, stop)

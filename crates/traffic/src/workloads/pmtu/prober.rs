@@ -1,7 +1,7 @@
 //! Sends probes of a size and a hop limit, and takes what comes of them: acknowledgements, and ICMP errors.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use socket2::Socket;
 
 use super::message::{Kind, MESSAGE_BYTES, Message, header_bytes};
+use crate::cookie::{Doorkeeper, Verdict};
 use crate::datagram_socket::{self, PATIENCE};
 use crate::df::Df;
 use crate::error_queue::{self, IcmpError, Queued};
@@ -48,6 +49,8 @@ pub struct Prober {
     answered: u64,
     /// Whether it is connected to the peer's port.
     is_connected: bool,
+    /// Of a server that was told no peer: who has not echoed a cookie is not answered.
+    door: Option<Doorkeeper>,
 }
 
 /// What probing has cost.
@@ -115,6 +118,7 @@ impl Prober {
             strays: 0,
             answered: 0,
             is_connected: false,
+            door: None,
         }
     }
 
@@ -123,6 +127,14 @@ impl Prober {
     pub fn connect(&mut self, port: u16) -> Result<()> {
         datagram_socket::connect(&self.socket, self.peer, port)?;
         self.is_connected = true;
+        Ok(())
+    }
+
+    /// Answers this address from now on, and only where it has echoed a cookie.
+    pub fn demand_cookie(&mut self, peer: IpAddr) -> Result<()> {
+        let door = Doorkeeper::new(self.token)
+            .map_err(|e| Error::system("making a key for cookies", "read(/dev/urandom)", e))?;
+        (self.peer, self.door) = (peer, Some(door));
         Ok(())
     }
 
@@ -215,6 +227,10 @@ impl Prober {
                 continue;
             }
             if !self.is_connected {
+                if self.door.is_some() {
+                    self.strays += 1;
+                    continue;
+                }
                 self.connect(from_port)?;
             }
             self.set_hop_limit(HOP_LIMIT)?;
@@ -248,6 +264,25 @@ impl Prober {
     /// Datagrams that were not of this session.
     pub fn strays(&self) -> u64 {
         self.strays
+    }
+
+    fn open_to(&mut self, from: SocketAddr, verdict: Verdict) -> Result<()> {
+        let answer = match verdict {
+            Verdict::Stray => {
+                self.strays += 1;
+                return Ok(());
+            }
+            Verdict::Answer(cookie) => cookie,
+            Verdict::Admit(welcome) => {
+                if !self.is_connected {
+                    self.connect(from.port())?;
+                }
+                welcome
+            }
+        };
+        // What cannot be sent is lost; the client asks again.
+        let _ = self.socket.send_to(&answer.encode(), &from.into());
+        Ok(())
     }
 
     fn set_hop_limit(&mut self, hop_limit: u8) -> Result<()> {
@@ -307,12 +342,18 @@ impl Prober {
                 // Nothing is there, or an error that is in the queue.
                 return Ok(None);
             }
-            for datagram in self.receive.datagrams() {
-                let message = Message::decode(datagram.bytes, self.token, self.address.is_ipv4());
-                match message.filter(|_| datagram.source == Some(self.peer)) {
-                    Some(message) => return Ok(Some((message, datagram.source_port, datagram.notes.hop_limit))),
-                    None => self.strays += 1,
+            // The batch is of one datagram.
+            let Some(datagram) = self.receive.datagrams().next() else { continue };
+            let source = datagram.source.filter(|source| *source == self.peer);
+            let from = source.map(|source| SocketAddr::new(source, datagram.source_port));
+            let message = Message::decode(datagram.bytes, self.token, self.address.is_ipv4());
+            match (message, &self.door, from) {
+                (Some(message), _, Some(from)) => return Ok(Some((message, from.port(), datagram.notes.hop_limit))),
+                (None, Some(door), Some(from)) => {
+                    let verdict = door.take(datagram.bytes, from);
+                    self.open_to(from, verdict)?;
                 }
+                _ => self.strays += 1,
             }
             self.stop.check()?;
         }

@@ -105,6 +105,11 @@ impl Serving<'_> {
         let check = || check(outer);
         let wait = |role, patience_ns| wait_for(connections, role, patience_ns, check);
         let stream = wait(Role::PmtuControl, u64::MAX)?;
+        if endpoint.is_open() {
+            let peer = stream.peer_addr().map_err(|e| Error::system("asking who the client is", "getpeername", e))?;
+            endpoint.peer = peer.ip();
+            prober.demand_cookie(endpoint.peer)?;
+        }
         let from = cpu::sample();
         let started_ns = clock::monotonic_ns();
         let beginning = direction::begin(endpoint, settings)?;

@@ -162,7 +162,7 @@ impl<A: Admit> Accepting<A> {
         // A flood of connections must not keep this from looking at the stop.
         for _ in 0..self.max_pending {
             let Some((stream, from)) = accept(&self.listener) else { return };
-            if from.ip() != self.endpoint.peer {
+            if !self.endpoint.admits(from.ip()) {
                 self.refuse(stream);
                 continue;
             }

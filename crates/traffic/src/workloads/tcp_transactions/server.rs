@@ -231,7 +231,7 @@ impl Serving {
             None => (Stage::Unproved(PreambleReader::new()), MAX_UNPROVED, acceptor::PREAMBLE_TIMEOUT_NS),
             Some(_) => (Stage::Fresh, MAX_OPEN, self.patience_ns),
         };
-        if from.ip() != self.rules.endpoint.peer {
+        if !self.rules.endpoint.admits(from.ip()) {
             self.served.strays += 1;
             return tcp_io::reset(stream);
         }
@@ -258,6 +258,10 @@ impl Serving {
             Next::Stays | Next::Failed => {}
             Next::Done => self.served.transactions += 1,
             Next::Proof if self.proof.is_none() => {
+                // The measured connections prove nothing: they must come from where the proof came from.
+                if let Ok(from) = open.stream.peer_addr() {
+                    self.rules.endpoint.peer = from.ip();
+                }
                 self.proof = Some(ProofState::Open(open.stream));
                 // Nothing else has anything to prove any more.
                 for other in std::mem::take(&mut self.open) {

@@ -16,6 +16,7 @@ use crate::df::Df;
 use crate::error_queue::{self, Drained, ErrorCounts};
 use crate::session::{Cancel, Endpoint};
 use crate::workloads::guard::Guard;
+use crate::workloads::opening;
 use crate::workloads::round_trips::RoundTrips;
 use crate::workloads::tcp::Stop;
 use crate::workloads::tcp::io::pattern;
@@ -30,6 +31,9 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
         error_queue::ask_for_errors(&socket, endpoint.address)?;
     }
     datagram_socket::connect(&socket, endpoint.peer, endpoint.port)?;
+    if endpoint.cookie {
+        opening::ask(&socket, endpoint, || cancel.check())?;
+    }
     datagram_socket::remove_receive_patience(&socket)?;
     let mut asking = Asking {
         settings,

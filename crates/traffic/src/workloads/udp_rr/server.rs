@@ -11,6 +11,7 @@ use crate::datagram::{HEADER_BYTES, Header, Phase};
 use crate::datagram_socket::{self, is_momentary};
 use crate::session::{Cancel, Endpoint, Server};
 use crate::workloads::guard::Guard;
+use crate::workloads::opening::{self, Begins};
 use crate::workloads::server_span::{QUIET, ServerSpan};
 use crate::workloads::tcp::io::pattern;
 use crate::workloads::thread_server::{Control, Order, ThreadServer};
@@ -31,7 +32,7 @@ pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result
         strays: 0,
         span: ServerSpan::start()?,
     };
-    ThreadServer::start(NAME, port, cancel, move |control| answering.work(control))
+    ThreadServer::start(NAME, port, cancel, move |control| answering.begin(control))
 }
 
 struct Answering {
@@ -49,6 +50,12 @@ struct Answering {
 }
 
 impl Answering {
+    fn begin(mut self, control: &Control) -> Result<Value> {
+        let opened = opening::meet(&self.socket, &self.endpoint, Begins::Client, control)?;
+        (self.endpoint, self.strays) = (opened.endpoint, opened.strays);
+        self.work(control)
+    }
+
     fn work(mut self, control: &Control) -> Result<Value> {
         // It wakes this thread after a silence of one to two times that.
         let guard = Guard::start(QUIET, control.stop())?;

@@ -66,13 +66,13 @@ struct Interval {
 }
 
 impl Account {
-    pub fn new(endpoint: &Endpoint, settings: &Settings) -> Self {
+    pub fn new(endpoint: &Endpoint, strays: u64, settings: &Settings) -> Self {
         Self {
             peer: endpoint.peer,
             token: endpoint.token.short(),
             payloads: settings.payloads(),
             warmup_received: 0,
-            strays: 0,
+            strays,
             user_timestamps: 0,
             ledger: Ledger::new(settings.most()),
             unique_bytes: 0,
@@ -186,9 +186,10 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn account(count: u64) -> Account {
-        let endpoint = Endpoint { address: [192, 0, 2, 1].into(), peer: PEER, port: 0, token: Token([7; 16]) };
+        let endpoint =
+            Endpoint { address: [192, 0, 2, 1].into(), peer: PEER, port: 0, token: Token([7; 16]), cookie: false };
         let params = json!({"datagram_bytes": 40, "count": count, "interval_ns": 10 * MS});
-        Account::new(&endpoint, &Settings::parse(&params, endpoint.address).unwrap())
+        Account::new(&endpoint, 0, &Settings::parse(&params, endpoint.address).unwrap())
     }
 
     fn datagram(sequence: u64, phase: Phase, sent_ms: u64) -> Vec<u8> {

@@ -11,6 +11,7 @@ use crate::datagram_socket::{self, is_momentary};
 use crate::session::{Cancel, Endpoint, Server};
 use crate::socket::Buffers;
 use crate::sys::mmsg::ReceiveBatch;
+use crate::workloads::opening::{self, Begins};
 use crate::workloads::server_span::{QUIET, ServerSpan};
 use crate::workloads::thread_server::{Control, Order, ThreadServer};
 use crate::{Error, Result, clock};
@@ -35,9 +36,11 @@ pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result
     datagram_socket::note_drops(&socket)?;
     datagram_socket::set_receive_patience(&socket, QUIET)?;
     let port = datagram_socket::local_port(&socket)?;
-    let account = Account::new(endpoint, &settings);
+    let endpoint = endpoint.clone();
     let span = ServerSpan::start()?;
     ThreadServer::start(NAME, port, cancel, move |control| {
+        let opened = opening::meet(&socket, &endpoint, Begins::Client, control)?;
+        let account = Account::new(&opened.endpoint, opened.strays, &settings);
         Receiver {
             batch: ReceiveBatch::new(AT_ONCE, settings.payloads().end() + 1),
             socket,

@@ -15,6 +15,7 @@ use crate::error_queue::{self, ErrorCounts};
 use crate::models::Round;
 use crate::session::{Cancel, Endpoint};
 use crate::sys::mmsg::SendBatch;
+use crate::workloads::opening;
 use crate::workloads::pacing::{Flow, Next, SendFailures};
 use crate::workloads::tcp::io::pattern;
 use crate::{Result, cpu};
@@ -28,6 +29,9 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
         error_queue::ask_for_errors(&socket, endpoint.address)?;
     }
     datagram_socket::connect(&socket, endpoint.peer, endpoint.port)?;
+    if endpoint.cookie {
+        opening::ask(&socket, endpoint, || cancel.check())?;
+    }
     let _timers = PreciseTimers::new();
     let mut sender = Sender {
         socket: &socket,
