@@ -21,19 +21,22 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..model.errors import AgentError, CapabilityError
+from ..model.errors import AgentError, CapabilityError, UsageError
 from .messages import REQUESTS, Request
 
 PROTOCOL = 1
 MAX_REQUEST_BYTES = 2**20
 MAX_LINE_BYTES = 64 * 2**20
 HELLO_TIMEOUT_S = 10.0
+CONNECT_TIMEOUT_S = 20.0
+"""How long another machine may take from the connection to its greeting."""
 CALL_TIMEOUT_S = 40.0
 SEND_TIMEOUT_S = 10.0
 STOP_TIMEOUT_S = 2.0
 """How long agents have to end by themselves before they are killed."""
 
 _STDERR_TAIL_BYTES = 4096
+_EXIT_USAGE = 2
 
 
 class Agent:
@@ -88,6 +91,16 @@ class Agent:
         if op != "run":
             self._break("agent-silent", what)
         raise AgentError("agent-silent", f"the agent of {self.name} (process {self.pid}) {what}")
+
+    @property
+    def last_words(self) -> str:
+        """What it said last on standard error, on one line; empty where it said nothing."""
+        return " ".join(self._stderr.decode(errors="replace").split())
+
+    @property
+    def exit_code(self) -> int | None:
+        """Its exit code; None while it runs."""
+        return self._process.returncode
 
     @property
     def ended(self) -> AgentError | None:
@@ -165,7 +178,7 @@ class Agent:
         self._process.kill()
 
     def _end(self, code: str, what: str) -> None:
-        stderr = " ".join(self._stderr.decode(errors="replace").split())
+        stderr = self.last_words
         error = AgentError(
             code, f"the agent of {self.name} (process {self.pid}) {what}" + (f": {stderr}" if stderr else "")
         )
@@ -226,10 +239,40 @@ class AgentHub:
     def start(self, names: list[str]) -> dict[str, Agent]:
         """Starts one agent a name, each with a network namespace of its own. Raises `AgentError` or `CapabilityError`;
         then none of them is left."""
+        return self._greeted({name: ["node", "--name", name] for name in names})
+
+    def start_here(self, name: str) -> Agent:
+        """Starts an agent in this process's own network namespace: it is this machine, as it is. Raises as `start`."""
+        return self._greeted({name: ["node", "--name", name, "--here"]})[name]
+
+    def connect(self, host: str, arguments: list[str]) -> Agent:
+        """The agent that serves at another machine, by `connect` with these arguments. Raises `CapabilityError` where
+        it cannot be reached, refuses or speaks another version of the protocol, `UsageError` where the arguments or
+        the key are wrong.
+
+        Args:
+            host: what messages call it.
+        """
+        agent = self._spawn(host, ["connect", *arguments])
+        try:
+            agent.hello = agent.call("hello", timeout_s=CONNECT_TIMEOUT_S, protocol=PROTOCOL, version=__version__)
+        except AgentError as error:
+            self.stop([agent])
+            said = agent.last_words.removeprefix("sixbench-agent: ")
+            if error.code == "agent-died" and said:
+                raise (UsageError if agent.exit_code == _EXIT_USAGE else CapabilityError)(said) from error
+            what_helps = "; install the same version on both machines" if error.code == "protocol-mismatch" else ""
+            raise CapabilityError(f"{error}{what_helps}") from error
+        except BaseException:
+            self.stop([agent])
+            raise
+        return agent
+
+    def _greeted(self, invocations: dict[str, list[str]]) -> dict[str, Agent]:
         started: dict[str, Agent] = {}
         try:
-            for name in names:
-                started[name] = self._spawn(name)
+            for name, arguments in invocations.items():
+                started[name] = self._spawn(name, arguments)
             greetings = {
                 name: agent.submit("hello", protocol=PROTOCOL, version=__version__) for name, agent in started.items()
             }
@@ -272,10 +315,10 @@ class AgentHub:
         os.close(self._wake_read)
         os.close(self._wake_write)
 
-    def _spawn(self, name: str) -> Agent:
+    def _spawn(self, name: str, arguments: list[str]) -> Agent:
         try:
             process = subprocess.Popen(
-                [self._binary, "node", "--name", name],
+                [self._binary, *arguments],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

@@ -118,7 +118,7 @@ class Serve(Request):
     session: str
     workload: str
     address: str
-    peer: str
+    peer: str | None = None
     token: str = field(repr=False)
     params: Mapping[str, Any]
 

@@ -10,7 +10,17 @@ import typer
 
 from .. import __version__
 from ..model.errors import ExperimentError, SixbenchError
-from . import doctor_command, lab_command, papers_command, plan_command, report_command, run_command, theory_command
+from . import (
+    doctor_command,
+    lab_command,
+    measure_command,
+    papers_command,
+    plan_command,
+    report_command,
+    run_command,
+    serve_command,
+    theory_command,
+)
 
 app = typer.Typer(
     name="sixbench",
@@ -44,6 +54,8 @@ plan_command.register(app)
 report_command.register(app)
 papers_command.register(app)
 theory_command.register(app)
+serve_command.register(app)
+measure_command.register(app)
 lab_command.register(app)
 doctor_command.register(app)
 

@@ -77,9 +77,15 @@ def resume(
 ) -> int:
     """Finish an interrupted run; no trial is run twice."""
     from ..lab.privileges import enter_namespace_if_needed
+    from ..model.errors import UsageError
     from ..store import open_run
 
     writer, run_so_far = open_run(directory)
+    if not run_so_far.manifest.experiment.topologies:
+        raise UsageError(
+            f"{directory} is a measurement between two machines, which cannot be resumed; "
+            "measure again with another --out"
+        )
     enter_namespace_if_needed(sys.argv[1:])
     with _hub() as hub:
         experiment, _ = _probe(hub, run_so_far.manifest.experiment)

@@ -71,14 +71,20 @@ def check_workload(reader: Reader, template: WorkloadTemplate, params: Params, f
     wrong = template.kind.check(params, families)
     if wrong is not None:
         reader.problem(_place_of(reader, template, params, wrong), wrong)
+    too_long = series_problem(template.kind, params)
+    if too_long is not None:
+        reader.problem(template.path, too_long)
+
+
+def series_problem(kind: WorkloadKind, params: Params) -> str | None:
+    """What is wrong where a trial's series would have too many intervals; None if nothing is."""
     duration_ns, interval_ns = params.get("duration_ns"), params.get("interval_ns", DEFAULT_INTERVAL_NS)
-    if template.kind.name != "ping" and isinstance(duration_ns, int) and isinstance(interval_ns, int):
-        entries = duration_ns // interval_ns
-        if entries > MAX_INTERVALS:
-            reader.problem(
-                template.path,
-                f"a series of {entries} intervals is too long: at most {MAX_INTERVALS}; give a longer interval",
-            )
+    if kind.name == "ping" or not isinstance(duration_ns, int) or not isinstance(interval_ns, int):
+        return None
+    entries = duration_ns // interval_ns
+    if entries <= MAX_INTERVALS:
+        return None
+    return f"a series of {entries} intervals is too long: at most {MAX_INTERVALS}; give a longer interval"
 
 
 def constant_levels(templates: list[WorkloadTemplate]) -> list[dict[str, Scalar]]:

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ..model.experiment import Statistics
 from ..model.finding import Analysis, ClaimResult, ComparedTable, Finding, PublishedComparison
 from ..store import Run
 from . import answers, facts, path_tables, rows, tables, validity, words
@@ -45,7 +46,28 @@ def render(
         report_path: where the full report is, named in the last line.
     """
     text = io.StringIO()
-    console = Console(
+    console = _console(text, width, colour)
+    _write(console, run, analysis, everything=everything)
+    if report_path is not None:
+        console.print()
+        console.print(f"Report: {words.one_line(report_path)}", soft_wrap=True)
+    return _trimmed(text)
+
+
+def comparison(analysis: Analysis, statistics: Statistics, *, width: int = 80, colour: bool = False) -> str:
+    """The answers and the headline findings alone, as `render` has them."""
+    text = io.StringIO()
+    console = _console(text, width, colour)
+    for answer in answers.answers(analysis, confidence=statistics.confidence, margin=statistics.margin):
+        _paragraph(console, f"• {answer.text}", _VERDICT_STYLES[answer.tone] if answer.tone != "open" else "")
+    for of_workload in rows.by_workload(rows.headline(analysis)).values():
+        console.print()
+        _findings(console, of_workload, statistics.confidence)
+    return _trimmed(text)
+
+
+def _console(text: io.StringIO, width: int, colour: bool) -> Console:
+    return Console(
         file=text,
         width=max(60, width),
         force_terminal=colour,
@@ -57,10 +79,9 @@ def render(
         legacy_windows=False,
         _environ={},
     )
-    _write(console, run, analysis, everything=everything)
-    if report_path is not None:
-        console.print()
-        console.print(f"Report: {words.one_line(report_path)}", soft_wrap=True)
+
+
+def _trimmed(text: io.StringIO) -> str:
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
 
 

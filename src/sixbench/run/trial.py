@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ..model.errors import AgentError, LabError
 from ..model.experiment import Combination, Experiment, PlannedTrial
@@ -183,17 +184,28 @@ def _assess(
         measured.notes.extend(drop_notes(tunnels))
         measured.metrics.update(program_times(observed.programs))
         _add_cpu(measured, setting.views[middle_of(setting.views)], observed)
-        steps_ns = [clock_step_ns(span) for span in map(find_span, (observed.client, observed.server)) if span]
+        step = clock_step(observed.client, observed.server)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         words = f"the agents' results are not of the expected form: {error!r}"
         return Measured(), Judgement(evidence={}), "failed", [words]
-    strays = observed.server.get("strays") or {}
-    measured.notes.extend(f"{count} stray {what} were refused or ignored" for what, count in strays.items() if count)
-    reasons = [*measured.invalid, *judgement.invalid]
-    step_ns = max(steps_ns, key=abs, default=0)
-    if abs(step_ns) > MAX_CLOCK_STEP_NS:
-        reasons.append(f"the realtime clock was stepped by {step_ns / 1e6:.1f} ms during the trial")
+    measured.notes.extend(stray_notes(observed.server))
+    reasons = [*measured.invalid, *judgement.invalid, *([step] if step else [])]
     return measured, judgement, "invalid" if reasons else "ok", reasons
+
+
+def stray_notes(server: Mapping[str, Any]) -> list[str]:
+    """What came to the server of a trial that was none of its traffic, in words."""
+    strays = server.get("strays") or {}
+    return [f"{count} stray {what} were refused or ignored" for what, count in strays.items() if count]
+
+
+def clock_step(client: Mapping[str, Any], server: Mapping[str, Any]) -> str | None:
+    """Why a trial is invalid during which a machine's clock was stepped; None where none was."""
+    steps_ns = [clock_step_ns(span) for span in map(find_span, (client, server)) if span]
+    step_ns = max(steps_ns, key=abs, default=0)
+    if abs(step_ns) <= MAX_CLOCK_STEP_NS:
+        return None
+    return f"the realtime clock was stepped by {step_ns / 1e6:.1f} ms during the trial"
 
 
 def _add_cpu(measured: Measured, view: Viewpoint, observed: Observed) -> None:

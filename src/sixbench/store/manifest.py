@@ -26,7 +26,7 @@ class Environment:
         cores, memory_bytes: of the machine.
         versions: of sixbench, the agent, Python, iproute2 and the libraries that compute.
         sysctls: the settings that the result depends on, read in a node.
-        privileges: `root` or `user-namespace`.
+        privileges: `root`, `user-namespace`, or `user` (of a measurement between machines).
     """
 
     kernel: str

@@ -1,0 +1,237 @@
+"""What a command line says of traffic, in iperf3's letters, as a workload.
+
+Numbers are iperf3's or ours. Of iperf3's, sizes count in powers of 1024 (`128K` is 128 KiB), rates in powers of 1000
+(`100M` is 100 Mbit/s) and times in seconds; ours have units (`128KiB`, `100Mbit`, `500ms`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+
+from ..model import units
+from ..model.errors import ExperimentError, UsageError
+from ..model.topology import Family
+from ..model.wording import printable
+from ..model.workload import Parameter, Scalar, Workload, WorkloadKind
+from ..model.workloads import WORKLOADS
+from .reader import suggest
+from .workload_file import DEFAULT_WARMUP_NS, series_problem
+from .yaml_source import parse_yaml
+
+DEFAULT_DURATION_NS = 10 * 10**9
+"""iperf3's -t."""
+
+DEFAULT_COMPARED_DURATION_NS = 2 * 10**9
+"""Of each trial where two families are compared: many short trials tell more than few long ones."""
+
+DEFAULT_INTERVAL_NS = 10**9
+"""iperf3's -i."""
+
+DEFAULT_UDP_RATE_BPS = 10**6
+"""iperf3's -b with -u."""
+
+DEFAULT_DATAGRAM_BYTES = 1400
+"""Unlike iperf3's, the same over both families, and whole in packets of 1500 bytes over either (RFC 791, RFC 8200)."""
+
+_IPERF3_NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)([kKmMgGtT]?)")
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Letters:
+    """The command line's options as they were written; None or false where they were not given.
+
+    Attributes:
+        workload: the name of a workload other than those that `udp` and `pmtu` choose.
+        settings: more parameters, each `name=value`.
+    """
+
+    time: str | None = None
+    interval: str | None = None
+    omit: str | None = None
+    parallel: int | None = None
+    reverse: bool = False
+    bidir: bool = False
+    udp: bool = False
+    pmtu: bool = False
+    bitrate: str | None = None
+    length: str | None = None
+    bytes: str | None = None
+    blockcount: int | None = None
+    window: str | None = None
+    mss: str | None = None
+    congestion: str | None = None
+    nodelay: bool = False
+    workload: str | None = None
+    settings: tuple[str, ...] = ()
+
+
+def read_letters(letters: Letters, families: tuple[Family, ...]) -> Workload:
+    """The workload, with the defaults of `measure`. Raises `UsageError`, which names the letter."""
+    kind = _kind(letters)
+    params = _Params(kind)
+    for letter, name, value in _given(letters, kind):
+        params.put(letter, name, value)
+    for setting in letters.settings:
+        params.set(setting)
+    _defaults(kind, params.values, letters, compared=len(families) > 1)
+    wrong = kind.check(params.values, frozenset(families)) or series_problem(kind, params.values)
+    if wrong is not None:
+        raise UsageError(f"{kind.name} cannot be measured so: {wrong}")
+    return Workload(kind=kind.name, params=params.values)
+
+
+def read_rate(option: str, text: str) -> int:
+    """Bits per second of an option, in iperf3's notation or ours. Raises `UsageError`."""
+    return _read(option, text, _rate, units.parse_rate)
+
+
+def read_seconds(option: str, text: str) -> int:
+    """Seconds of an option, in iperf3's notation or ours, rounded up to whole ones. Raises `UsageError`."""
+    return -(-_read(option, text, _seconds, units.parse_duration) // 10**9)
+
+
+def _read(option: str, text: str, convert: Callable[[str], str], parse: Callable[[object], int]) -> int:
+    try:
+        return parse(convert(text))
+    except ValueError as error:
+        raise UsageError(f"{option}: {error}") from error
+
+
+def _kind(letters: Letters) -> WorkloadKind:
+    chosen = {"-u": "udp-stream"} if letters.udp else {}
+    if letters.pmtu:
+        chosen["--pmtu"] = "pmtu"
+    if letters.workload is not None:
+        if letters.workload not in WORKLOADS:
+            hint = suggest(letters.workload, WORKLOADS)
+            raise UsageError(f"--workload {printable(letters.workload)}: there is no such workload; {hint}")
+        chosen["--workload"] = letters.workload
+    if len(set(chosen.values())) > 1:
+        raise UsageError(f"{' and '.join(chosen)} ask for different workloads; leave one out")
+    return WORKLOADS[next(iter(chosen.values()), "tcp-stream")]
+
+
+def _given(letters: Letters, kind: WorkloadKind) -> list[tuple[str, str, str]]:
+    """Letter, the parameter that it means, and its value as an experiment would write it."""
+    if letters.reverse and letters.bidir:
+        raise UsageError("-R and --bidir exclude each other: one way, or both at once")
+    ends = {"-t": letters.time, "-n": letters.bytes, "-k": letters.blockcount}
+    given = [letter for letter, value in ends.items() if value is not None]
+    if len(given) > 1:
+        raise UsageError(f"{' and '.join(given)} exclude each other: a trial has one end")
+    size_of = "datagram" if kind.name == "udp-stream" else "payload" if kind.name == "ping" else "message"
+    said: list[tuple[str, str, str | None, Callable[[str], str]]] = [
+        ("-t", "duration", letters.time, _seconds),
+        ("-O", "warmup", letters.omit, _seconds),
+        ("-P", "streams", None if letters.parallel is None else str(letters.parallel), str),
+        ("-R", "direction", "reverse" if letters.reverse else None, str),
+        ("--bidir", "direction", "both" if letters.bidir else None, str),
+        ("-l", size_of, letters.length, _size),
+        ("-n", "bytes", letters.bytes, _size),
+        ("-k", "count", None if letters.blockcount is None else str(letters.blockcount), str),
+        ("-w", "sndbuf", letters.window, _size),
+        ("-w", "rcvbuf", letters.window, _size),
+        ("-M", "mss", letters.mss, _size),
+        ("-C", "congestion", letters.congestion, str),
+        ("-N", "nodelay", "true" if letters.nodelay else None, str),
+    ]
+    if letters.interval is not None and _number(letters.interval) != 0:
+        said.append(("-i", "interval", letters.interval, _seconds))
+    if letters.bitrate is not None and _number(letters.bitrate) != 0:
+        said.append(("-b", "rate", letters.bitrate, _rate))
+    return [(letter, name, convert(text)) for letter, name, text, convert in said if text is not None]
+
+
+def _defaults(kind: WorkloadKind, params: dict[str, Scalar], letters: Letters, *, compared: bool) -> None:
+    timed = kind.parameter("duration") is not None
+    if timed and not params.keys() & {"duration_ns", "bytes", "count"}:
+        params["duration_ns"] = DEFAULT_COMPARED_DURATION_NS if compared else DEFAULT_DURATION_NS
+    if "duration_ns" in params:
+        params.setdefault("warmup_ns", DEFAULT_WARMUP_NS)
+    interval = kind.parameter("interval")
+    if interval is not None and interval.length:
+        params.setdefault("interval_ns", DEFAULT_INTERVAL_NS)
+    if kind.name == "udp-stream":
+        params.setdefault("datagram_bytes", DEFAULT_DATAGRAM_BYTES)
+        if letters.bitrate is None and not params.keys() & {"rate_bps", "rate_pps"}:
+            params["rate_bps"] = DEFAULT_UDP_RATE_BPS
+
+
+class _Params:
+    """Parameters by column, as they come in."""
+
+    def __init__(self, kind: WorkloadKind) -> None:
+        self.kind = kind
+        self.values: dict[str, Scalar] = {}
+
+    def put(self, letter: str, name: str, text: str) -> None:
+        """What a letter means."""
+        parameter = self.kind.parameter(name)
+        if parameter is None:
+            raise UsageError(f"{letter}: {self.kind.name} has no {name}; it has {self._names()}")
+        value: object = text
+        if parameter.kind == "count":
+            value = int(text)
+        elif parameter.kind == "flag":
+            value = text == "true"
+        self._parse(f"{letter}: ", parameter, value)
+
+    def set(self, setting: str) -> None:
+        """What `--set NAME=VALUE` says, the value as in an experiment."""
+        name, equals, text = setting.partition("=")
+        where = f"--set {printable(setting)}: "
+        if not equals or not name:
+            raise UsageError(f"{where}write it as name=value, such as --set streams=4")
+        parameter = self.kind.parameter(name)
+        if parameter is None:
+            hint = suggest(name, [known.name for known in self.kind.parameters])
+            raise UsageError(f'{where}{self.kind.name} has no "{printable(name)}"; {hint}')
+        try:
+            value = parse_yaml(text, "value").data if text.strip() else None
+        except ExperimentError as error:
+            raise UsageError(f"{where}{error.problems[0].message}") from error
+        self._parse(where, parameter, value)
+
+    def _parse(self, where: str, parameter: Parameter, value: object) -> None:
+        packets = self.kind.parameter("packet-rate")
+        if parameter.name == "rate" and packets is not None and isinstance(value, str) and value.endswith("pps"):
+            parameter = packets
+        if parameter.column in self.values:
+            raise UsageError(f"{where}{parameter.name} is given twice; keep one")
+        try:
+            self.values[parameter.column] = parameter.parse(value)
+        except ValueError as error:
+            raise UsageError(f"{where}{error}") from error
+
+    def _names(self) -> str:
+        return ", ".join(parameter.name for parameter in self.kind.parameters)
+
+
+def _seconds(text: str) -> str:
+    return f"{text}s" if _number(text) is not None and text[-1].isdigit() else text
+
+
+def _size(text: str) -> str:
+    """iperf3's `unit_atoi`: powers of 1024."""
+    return _with_unit(text, 1024, "B")
+
+
+def _rate(text: str) -> str:
+    """iperf3's `unit_atof_rate`: powers of 1000."""
+    return _with_unit(text, 1000, "bit")
+
+
+def _with_unit(text: str, base: int, unit: str) -> str:
+    """iperf3's notation as ours; anything else as it is, for the parameter to judge."""
+    number = _number(text, base)
+    return text if number is None else f"{number.normalize():f}{unit}"
+
+
+def _number(text: str, base: int = 1000) -> Decimal | None:
+    """The number that iperf3 would read; None where it would not."""
+    found = _IPERF3_NUMBER.fullmatch(text) if len(text) <= 30 else None
+    return None if found is None else Decimal(found[1]) * base ** _POWERS[found[2].lower()]

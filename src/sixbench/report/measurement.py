@@ -1,0 +1,199 @@
+"""A measurement between two machines as text, for people who know iperf3: intervals, a summary, the comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..model.experiment import Experiment
+from ..model.finding import Analysis
+from ..model.metric import COLUMNS, METRICS
+from ..model.trial import TrialRecord
+from ..model.workloads import WORKLOADS
+from . import terminal, words
+from .aligned import aligned
+from .path_mtu_table import path_mtu_table
+
+Series = Mapping[str, Mapping[str, Sequence[float | None]]]
+"""Of a trial: by source, then by quantity; `t_ns` among them."""
+
+NOT_PROVED = (
+    "Not proved: the family is that of the sockets; which way the packets took is not known, for nothing was captured."
+)
+
+_DIRECTIONS = {"forward": "client to server", "reverse": "server to client"}
+
+
+def header(experiment: Experiment, addresses: Mapping[str, tuple[str, str]], port: int) -> str:
+    """What is going to be measured, between which addresses (client and server, by path)."""
+    [combination] = experiment.combinations
+    params = combination.workload.params
+    kind = WORKLOADS[combination.workload.kind]
+    said = [
+        f"{parameter.name} {parameter.format(value)}"
+        for column, value in params.items()
+        if (parameter := kind.by_column(column)) is not None
+    ]
+    lines = [f"{experiment.title}, control port {port}", *([f"  {', '.join(said)}"] if said else [])]
+    lines += [f"  [{path}] local {client}, remote {server}" for path, (client, server) in addresses.items()]
+    return "\n".join(lines) + "\n"
+
+
+def intervals(record: TrialRecord, series: Series) -> str:
+    """The interval lines of a trial, direction by direction; empty where it has none."""
+    parts = []
+    for source, columns in series.items():
+        if source.endswith("sender") or not columns.get("t_ns"):
+            continue
+        direction = next((name for name in _DIRECTIONS if source.startswith(name)), None)
+        sender = series.get(f"{direction}_sender") if direction is not None else None
+        several = sum(not name.endswith("sender") for name in series) > 1
+        title = f"[{record.path}] {_DIRECTIONS[direction]}\n" if several and direction is not None else ""
+        parts.append(title + _intervals(columns, sender or {}))
+    return "".join(parts)
+
+
+def summary(record: TrialRecord) -> str:
+    """What a trial measured, metric by metric, and what has to be said of it."""
+    kind = WORKLOADS[record.workload]
+    if kind.name == "pmtu" and record.status != "failed":
+        text = path_mtu_table([record])
+    else:
+        order = [*kind.headline, *(name for name in kind.metrics if name not in kind.headline)]
+        known = [COLUMNS[column] for column in record.metrics if column in COLUMNS]
+        known.sort(key=lambda metric: order.index(metric.name) if metric.name in order else len(order))
+        rows = [(metric.label, words.quantity(record.metrics[metric.column], metric.unit)) for metric in known]
+        text = aligned([("", "value"), *rows], left=1) if rows else ""
+    return f"[{record.path}] {record.status}\n{text}{remarks(record)}"
+
+
+def one_line(record: TrialRecord, number: int, total: int) -> str:
+    """A trial of several, on one line."""
+    if record.status != "ok":
+        what = f"{record.status}: {'; '.join(record.reasons)}"
+    elif record.workload == "pmtu":
+        what = "; ".join(record.notes)
+    else:
+        metrics = [METRICS[name] for name in WORKLOADS[record.workload].headline]
+        what = ", ".join(
+            f"{words.metric_in_sentence(metric.name)} {words.quantity(record.metrics[metric.column], metric.unit)}"
+            for metric in metrics
+            if metric.column in record.metrics
+        )
+    return f"[{number:>{len(str(total))}}/{total}] {record.path}  {words.one_line(what)}\n"
+
+
+def remarks(record: TrialRecord) -> str:
+    """Why a trial is not valid, and its notes."""
+    lines = [f"{record.status}: {reason}" for reason in record.reasons] + record.notes
+    if record.limited_by == "cpu":
+        lines.append("a core of one of the machines was saturated: the path may carry more")
+    return "".join(f"  {words.one_line(line)}\n" for line in lines)
+
+
+def conclusion(
+    experiment: Experiment, trials: Sequence[TrialRecord], analysis: Analysis, *, width: int = 80, colour: bool = False
+) -> str:
+    """What stands under the trials: each family's path MTU or estimates, and the comparison."""
+    parts = []
+    if experiment.combinations[0].workload.kind == "pmtu" and len(trials) > 1:
+        parts.append(path_mtu_table([trial for trial in trials if trial.block == 1 and trial.status != "failed"]))
+    elif len(trials) > 1 and len(experiment.paths) == 1:
+        parts.append(_estimates(analysis))
+    compared = [finding for finding in analysis.findings if finding.n > 1]
+    if compared:
+        parts.append(terminal.comparison(analysis, experiment.statistics, width=width, colour=colour))
+    elif len(experiment.paths) > 1 and experiment.combinations[0].workload.kind != "pmtu":
+        parts.append("Not compared: it takes two blocks in which both families have a valid trial.\n")
+    if any(trial.workload == "udp-stream" and trial.status == "ok" for trial in trials):
+        parts.append("One-way delay is left out: two machines have two clocks.\n")
+    parts.append(f"{NOT_PROVED}\n")
+    return "\n".join(part for part in parts if part)
+
+
+def _estimates(analysis: Analysis) -> str:
+    """Mean and interval over the trials of one family."""
+    rows = [
+        (
+            words.metric_label(estimate.metric),
+            words.quantity(estimate.value, estimate.unit),
+            words.quantity(estimate.ci_low, estimate.unit),
+            words.quantity(estimate.ci_high, estimate.unit),
+            str(estimate.n),
+        )
+        for estimate in analysis.estimates
+    ]
+    return aligned([("", "mean", "95 % CI from", "to", "n"), *rows], left=1) if rows else ""
+
+
+def _intervals(columns: Mapping[str, Sequence[float | None]], sender: Mapping[str, Sequence[float | None]]) -> str:
+    """One line an interval, and one for all of them."""
+    ends = [float(end) for end in columns["t_ns"] if end is not None]
+    starts = [0.0, *ends[:-1]]
+    merged = {**columns, **_of_sender(sender, len(ends))}
+    heads = ["Interval", *_heads(merged)]
+    rows = [heads]
+    for index, (start, end) in enumerate(zip(starts, ends, strict=True)):
+        rows.append([_span(start, end), *_cells(merged, slice(index, index + 1), end - start)])
+    rows.append([_span(0, ends[-1]), *_cells(merged, slice(None), ends[-1])])
+    lines = aligned(rows, left=1).splitlines(keepends=True)
+    return "".join([*lines[:-1], "  - - - - - - - - -\n", lines[-1]])
+
+
+def _of_sender(sender: Mapping[str, Sequence[float | None]], intervals: int) -> dict[str, list[float | None]]:
+    """What the sender sampled at the ends of the receiver's intervals; a last sample after them counts in the last."""
+    samples = len(sender.get("t_ns", ()))
+    if not intervals <= samples <= intervals + 1:
+        return {}
+    found = {name: list(sender[name][:intervals]) for name in ("rtt_ns", "cwnd_packets") if name in sender}
+    if "retransmits" in sender:
+        *first, last = (
+            sender["retransmits"][index:][: 1 if index < intervals - 1 else None] for index in range(intervals)
+        )
+        known = [value for value in last if value is not None]
+        found["retransmits"] = [*(values[0] for values in first), sum(known) if known else None]
+    return found
+
+
+def _span(start_ns: float, end_ns: float) -> str:
+    return f"{start_ns / 1e9:.2f}-{end_ns / 1e9:.2f} s"
+
+
+def _heads(columns: Mapping[str, object]) -> list[str]:
+    return [head for column, heads in _COLUMNS.items() if column in columns for head in heads]
+
+
+_COLUMNS: dict[str, tuple[str, ...]] = {
+    "bytes": ("Transfer", "Bitrate"),
+    "datagrams": ("Datagrams",),
+    "lost_middle": ("Lost",),
+    "transactions": ("Transactions", "Rate"),
+    "rtt_mean_ns": ("RTT",),
+    "retransmits": ("Retr",),
+    "rtt_ns": ("RTT",),
+    "cwnd_packets": ("Cwnd",),
+}
+"""The quantities that are shown, in this order, and under which headings."""
+
+
+def _cells(columns: Mapping[str, Sequence[float | None]], span: slice, length_ns: float) -> list[str]:
+    """The quantities of some intervals together: sums of what is counted, means of what is not."""
+    cells: list[str] = []
+    for column, heads in _COLUMNS.items():
+        if column not in columns:
+            continue
+        values = [float(value) for value in columns[column][span] if value is not None]
+        total = sum(values)
+        match column:
+            case _ if not values:
+                cells += [words.MISSING] * len(heads)
+            case "bytes":
+                cells += [words.quantity(total, "B"), words.quantity(8e9 * total / length_ns, "bit/s")]
+            case "transactions":
+                cells += [f"{total:.0f}", words.quantity(1e9 * total / length_ns, "1/s")]
+            case "rtt_mean_ns" | "rtt_ns":
+                cells.append(words.quantity(total / len(values), "ns"))
+            case "cwnd_packets":
+                cells.append(f"{total / len(values):.0f}")
+            case _:
+                cells.append(f"{total:.0f}")
+    return cells

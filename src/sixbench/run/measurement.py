@@ -1,0 +1,152 @@
+"""Trials between two machines: no network is built, nothing is captured.
+
+What such a trial is worth: the family is that of its sockets, what arrived is what the receiver counted, and a
+generator that could not keep its rate is noticed as in a lab. That the packets took a certain path is not proved.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..model.errors import AgentError, CapabilityError
+from ..model.experiment import Experiment, PlannedTrial
+from ..model.trial import Status
+from ..model.workload import Measured, Scalar, WorkloadKind
+from ..model.workloads import WORKLOADS
+from ..plan.schedule import all_trials
+from .cpu import agent_cores, core_shares, find_span
+from .machines import Addresses, Machines
+from .record import blank_record, without_series
+from .session import ANSWER_TIMEOUT_S, cancel, finish, longest_ns, wait_for_run
+from .trial import SATURATED_CORE, Outcome, clock_step, stray_notes
+
+_OF_ONE_CLOCK = "one_way_delay"
+"""What is the difference of two machines' clocks, which nobody has set alike, more than of anything else."""
+
+_REFUSALS = ("over-limit", "busy", "refused", "bad-params", "unknown-workload", "bad-request")
+"""What a server answers that will not do what is asked, however often."""
+
+
+@dataclass(kw_only=True)
+class _Results:
+    client: dict[str, Any] = field(default_factory=dict)
+    server: dict[str, Any] = field(default_factory=dict)
+
+
+def measure(experiment: Experiment, machines: Machines) -> Iterator[Outcome]:
+    """Runs the trials of an experiment of `plan.measurement`, and gives each when it has ended. Ends early, with a
+    failed trial, where the other machine is gone.
+
+    Raises `CapabilityError` where the other machine refuses such trials.
+    """
+    for sequence, planned in enumerate(all_trials(experiment), start=1):
+        yield _trial(experiment, planned, sequence, machines)
+        if machines.server.ended is not None or machines.client.ended is not None:
+            return
+
+
+def _trial(experiment: Experiment, planned: PlannedTrial, sequence: int, machines: Machines) -> Outcome:
+    [combination] = experiment.combinations
+    kind = WORKLOADS[combination.workload.kind]
+    params = dict(combination.workload.params)
+    addresses = machines.addresses[experiment.path(planned.path).family]
+    record = blank_record(experiment, combination, planned, sequence)
+    started_ns = time.monotonic_ns()
+    results = _Results()
+    measured = Measured()
+    status: Status = "failed"
+    reasons: list[str] = []
+    try:
+        _perform(kind, params, planned.key, machines, addresses, results)
+    except AgentError as error:
+        reasons = [_why(error, machines)]
+    else:
+        measured, status, reasons = assess(kind, params, results.client, results.server)
+    record = replace(
+        record,
+        status=status,
+        reasons=reasons,
+        notes=measured.notes,
+        elapsed_ns=time.monotonic_ns() - started_ns,
+        metrics=measured.metrics,
+        limited_by=_limited_by(measured, params, results),
+        histograms=measured.histograms,
+        evidence={"proved": False, "client": addresses.client, "server": addresses.server},
+        client=without_series(results.client),
+        server=without_series(results.server),
+    )
+    return Outcome(record=record, series=measured.series)
+
+
+def _perform(
+    kind: WorkloadKind,
+    params: dict[str, Scalar],
+    key: str,
+    machines: Machines,
+    addresses: Addresses,
+    results: _Results,
+) -> None:
+    """Runs the workload and fills `results`. Raises `AgentError`, or `CapabilityError` where the server refuses."""
+    client, server = machines.client, machines.server
+    common = {"session": key, "workload": kind.name, "token": secrets.token_hex(16), "params": params}
+    try:
+        port = server.call("serve", timeout_s=ANSWER_TIMEOUT_S, address=addresses.server, **common)["port"]
+    except AgentError as error:
+        if error.code in _REFUSALS:
+            raise CapabilityError(str(error)) from error
+        raise
+    try:
+        asking = {"address": addresses.client, "peer": addresses.server, "port": port}
+        running = client.submit("run", **asking, **common)
+        results.client = wait_for_run(client, running, key, longest_ns(params))
+        results.server = finish(server, key, results.client)
+    except BaseException:
+        cancel(server, key)
+        raise
+
+
+def assess(
+    kind: WorkloadKind, params: dict[str, Scalar], client: dict[str, Any], server: dict[str, Any]
+) -> tuple[Measured, Status, list[str]]:
+    """What the agents' results say: the measured, the trial's status and the reasons for it."""
+    try:
+        measured = kind.summarise(params, client, server)
+        _leave_out_what_needs_one_clock(measured)
+        for side, result in (("client", client), ("server", server)):
+            span = find_span(result)
+            cores = None if span is None else agent_cores(span)
+            if cores is not None:
+                measured.metrics[f"cpu_{side}_cores"] = cores
+        step = clock_step(client, server)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        return Measured(), "failed", [f"the agents' results are not of the expected form: {error!r}"]
+    measured.notes.extend(stray_notes(server))
+    reasons = [*measured.invalid, *([step] if step else [])]
+    return measured, "invalid" if reasons else "ok", reasons
+
+
+def _leave_out_what_needs_one_clock(measured: Measured) -> None:
+    for values in (measured.metrics, measured.histograms):
+        for name in [name for name in values if name.startswith(_OF_ONE_CLOCK)]:
+            del values[name]
+
+
+def _limited_by(measured: Measured, params: dict[str, Scalar], results: _Results) -> str | None:
+    """`cpu` where what went as fast as it could had a core of either machine saturated."""
+    if "goodput_bps" not in measured.metrics or params.keys() & {"rate_bps", "rate_pps"}:
+        return None
+    spans = [find_span(result) for result in (results.client, results.server)]
+    shares = [share for span in spans if span is not None for share in core_shares(span)]
+    return "cpu" if shares and max(shares) >= SATURATED_CORE else None
+
+
+def _why(error: AgentError, machines: Machines) -> str:
+    """What went wrong; where the other machine is gone, this first: the agent here only notices that its peer is."""
+    if machines.server.ended is None:
+        return str(error)
+    said = machines.server.last_words.removeprefix("sixbench-agent: ")
+    return f"{machines.target.host} is gone in mid-trial: {said or machines.server.ended}"

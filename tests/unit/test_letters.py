@@ -1,0 +1,118 @@
+"""iperf3's letters as workloads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sixbench.model.errors import UsageError
+from sixbench.model.workload import Scalar
+from sixbench.model.workloads import WORKLOADS
+from sixbench.plan.letters import Letters, read_letters, read_rate, read_seconds
+
+TCP = {"duration_ns": 10 * 10**9, "warmup_ns": 500_000_000, "interval_ns": 10**9}
+UDP = TCP | {"datagram_bytes": 1400, "rate_bps": 10**6}
+
+
+def params(**letters: Any) -> dict[str, Scalar]:
+    return read_letters(Letters(**letters), (4,)).params
+
+
+@pytest.mark.parametrize(
+    ("letters", "expected"),
+    [
+        ({}, TCP),
+        ({"time": "5"}, TCP | {"duration_ns": 5 * 10**9}),
+        ({"time": "2.5"}, TCP | {"duration_ns": 2_500_000_000}),
+        ({"time": "800ms"}, TCP | {"duration_ns": 800_000_000}),
+        ({"interval": "0.5"}, TCP | {"interval_ns": 500_000_000}),
+        ({"interval": "0"}, TCP),
+        ({"omit": "0"}, TCP | {"warmup_ns": 0}),
+        ({"parallel": 4}, TCP | {"streams": 4}),
+        ({"reverse": True}, TCP | {"direction": "reverse"}),
+        ({"bidir": True}, TCP | {"direction": "both"}),
+        ({"length": "8K"}, TCP | {"message_bytes": 8192}),
+        ({"length": "1.5m"}, TCP | {"message_bytes": 1_572_864}),
+        ({"length": "8kB"}, TCP | {"message_bytes": 8000}),
+        ({"bytes": "1G"}, {"bytes": 2**30, "interval_ns": 10**9}),
+        ({"window": "256K"}, TCP | {"sndbuf_bytes": 262_144, "rcvbuf_bytes": 262_144}),
+        ({"mss": "1400"}, TCP | {"mss_bytes": 1400}),
+        ({"congestion": "reno", "nodelay": True}, TCP | {"congestion": "reno", "nodelay": True}),
+        ({"udp": True}, UDP),
+        ({"udp": True, "bitrate": "100M"}, UDP | {"rate_bps": 100 * 10**6}),
+        ({"udp": True, "bitrate": "1.5g"}, UDP | {"rate_bps": 1_500_000_000}),
+        ({"udp": True, "bitrate": "20Mbit"}, UDP | {"rate_bps": 20 * 10**6}),
+        (
+            {"udp": True, "bitrate": "2000pps", "length": "200"},
+            TCP | {"datagram_bytes": 200, "rate_pps": 2000},
+        ),
+        ({"udp": True, "bitrate": "0"}, TCP | {"datagram_bytes": 1400}),
+        (
+            {"udp": True, "blockcount": 1000},
+            {"datagram_bytes": 1400, "rate_bps": 10**6, "count": 1000, "interval_ns": 10**9},
+        ),
+        ({"pmtu": True}, {}),
+        ({"pmtu": True, "settings": ("transfer=1MiB",)}, {"transfer_bytes": 2**20}),
+        ({"workload": "tcp-rr", "length": "1K"}, TCP | {"message_bytes": 1024}),
+        (
+            {"workload": "ping", "interval": "0.2", "length": "100"},
+            {"duration_ns": 10 * 10**9, "warmup_ns": 500_000_000, "interval_ns": 200_000_000, "payload_bytes": 100},
+        ),
+        (
+            {"udp": True, "settings": ("df=set", "rate=50pps")},
+            TCP | {"datagram_bytes": 1400, "df": "set", "rate_pps": 50},
+        ),
+    ],
+)
+def test_letters(letters: dict[str, Any], expected: dict[str, Scalar]) -> None:
+    assert params(**letters) == expected
+
+
+def test_trials_that_are_compared_are_short() -> None:
+    assert read_letters(Letters(), (4, 6)).params["duration_ns"] == 2 * 10**9
+
+
+@pytest.mark.parametrize(
+    ("letters", "words"),
+    [
+        ({"time": "0"}, "-t: .* too small"),
+        ({"time": "5K"}, "-t: .*5K"),
+        ({"time": "-1"}, "-t: "),
+        ({"bitrate": "10X", "udp": True}, "-b: .* unknown unit"),
+        ({"bitrate": "10M"}, "-b: tcp-stream has no rate"),
+        ({"length": "10", "udp": True}, "10 bytes are too few"),
+        ({"length": "65508", "udp": True}, "do not fit in a UDP datagram"),
+        ({"length": "9" * 50}, "-l: "),
+        ({"parallel": 0}, "-P: 0 is too small"),
+        ({"parallel": 4, "workload": "tcp-rr"}, "-P: tcp-rr has no streams"),
+        ({"mss": "1400", "udp": True}, "-M: udp-stream has no mss"),
+        ({"reverse": True, "bidir": True}, "-R and --bidir exclude each other"),
+        ({"udp": True, "pmtu": True}, "-u and --pmtu ask for different workloads"),
+        ({"workload": "tcp-rrr"}, 'did you mean "tcp-rr"'),
+        ({"time": "5", "pmtu": True}, "-t: pmtu has no duration"),
+        ({"time": "5", "bytes": "1M"}, "-t and -n exclude each other"),
+        ({"settings": ("streams",)}, "write it as name=value"),
+        ({"settings": ("stream=4",)}, 'has no "stream"; did you mean "streams"'),
+        ({"settings": ("streams=[4",)}, "--set"),
+        ({"settings": ("streams=4",), "parallel": 4}, "streams is given twice"),
+        ({"udp": True, "settings": ("df=maybe",)}, "is not one of"),
+        ({"time": "86400", "interval": "0.001"}, "a series of 86400000 intervals is too long"),
+    ],
+)
+def test_a_letter_that_cannot_be_obeyed_is_named(letters: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        params(**letters)
+
+
+def test_every_workload_can_be_named() -> None:
+    assert [read_letters(Letters(workload=name), (4, 6)).kind for name in WORKLOADS] == list(WORKLOADS)
+
+
+def test_options_of_a_server() -> None:
+    assert read_rate("--max-rate", "2G") == 2 * 10**9
+    assert read_rate("--max-rate", "100Mbit") == 10**8
+    assert read_seconds("--max-duration", "60") == 60
+    assert read_seconds("--max-duration", "1500ms") == 2
+    with pytest.raises(UsageError, match="--max-duration"):
+        read_seconds("--max-duration", "soon")

@@ -1,0 +1,349 @@
+"""Measurements between two machines, without machines: addresses, refusals, what is made of results."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sixbench.agent import AgentHub
+from sixbench.analysis import analyse
+from sixbench.model.errors import CapabilityError, SixbenchError, UsageError
+from sixbench.model.experiment import Experiment
+from sixbench.model.trial import TrialRecord
+from sixbench.model.workload import Workload
+from sixbench.model.workloads import WORKLOADS
+from sixbench.plan.letters import Letters, read_letters
+from sixbench.plan.measurement import as_experiment
+from sixbench.plan.schedule import all_trials
+from sixbench.report import measurement, measurement_json
+from sixbench.run.machines import Addresses, Target, find_addresses
+from sixbench.run.measurement import assess
+from sixbench.store import Environment, Manifest, Run
+
+ADDRESSES = {"ipv4": ("192.0.2.1", "192.0.2.2"), "ipv6": ("2001:db8::1", "2001:db8::2")}
+
+
+def experiment(*families: Any, blocks: int | None = None, **letters: Any) -> Experiment:
+    return as_experiment(read_letters(Letters(**letters), families), "there", families, blocks, "# test\n")
+
+
+def test_two_families_are_measured_in_turn_each_first_as_often_as_the_other() -> None:
+    planned = [trial.path for trial in all_trials(experiment(4, 6))]
+    assert len(planned) == 12
+    blocks = [planned[i : i + 2] for i in range(0, 12, 2)]
+    assert all(sorted(block) == ["ipv4", "ipv6"] for block in blocks)
+    assert [first == second[::-1] for first, second in zip(blocks[::2], blocks[1::2], strict=True)] == [True] * 3
+
+
+@pytest.mark.parametrize(("families", "letters", "trials"), [((6,), {}, 1), ((4, 6), {"pmtu": True}, 2)])
+def test_what_is_not_compared_is_measured_once(families: Any, letters: Any, trials: int) -> None:
+    assert len(list(all_trials(experiment(*families, **letters)))) == trials
+
+
+# Addresses
+
+
+def test_addresses_of_a_family() -> None:
+    found = find_addresses(Target(host="127.0.0.1", port=5210), (4,))
+    assert found == [Addresses(family=4, client="127.0.0.1", server="127.0.0.1")]
+    assert find_addresses(Target(host="127.0.0.1", port=5210, bind="127.0.0.7"), ())[0].client == "127.0.0.7"
+
+
+def test_two_addresses_stand_for_a_name_of_both_families(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not has_ipv6_loopback():
+        pytest.fail("these tests need the address ::1")
+    found = find_addresses(Target(host="127.0.0.1,::1", port=5210), (4, 6))
+    assert [(item.family, item.server) for item in found] == [(4, "127.0.0.1"), (6, "::1")]
+
+
+def has_ipv6_loopback() -> bool:
+    with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as probe:
+        return probe.connect_ex(("::1", 9)) == 0
+
+
+@pytest.mark.parametrize(
+    ("target", "families", "error", "words"),
+    [
+        ({"host": "nosuch.invalid"}, (), CapabilityError, "looking up nosuch.invalid: "),
+        ({"host": "127.0.0.1"}, (6,), CapabilityError, "127.0.0.1 has no IPv6 address"),
+        ({"host": "x" * 300}, (), CapabilityError, "looking up xxx"),
+        ({"host": "fe80::1%lo"}, (), CapabilityError, "link-local"),
+        ({"host": "127.0.0.1", "bind": "here"}, (), UsageError, "-B here: this is no IP address"),
+        ({"host": "127.0.0.1", "bind": "::1"}, (), UsageError, "-B ::1: give an IPv4 address too"),
+        ({"host": "127.0.0.1", "bind": "192.0.2.77"}, (), UsageError, "no such address"),
+    ],
+)
+def test_addresses_that_cannot_be_had(
+    target: dict[str, str], families: Any, error: type[SixbenchError], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        find_addresses(Target(port=5210, **target), families)  # type: ignore[arg-type]
+
+
+# The other machine's agent
+
+HEAD = f"#!{sys.executable} -SE\nimport json, sys\nassert sys.argv[1] == 'connect', sys.argv\n"
+
+
+@pytest.fixture
+def connect(tmp_path: Path) -> Iterator[Callable[[str], Any]]:
+    hubs: list[AgentHub] = []
+
+    def run(body: str) -> Any:
+        path = tmp_path / "agent"
+        path.write_text(HEAD + body)
+        path.chmod(0o755)
+        hubs.append(AgentHub(path))
+        return hubs[-1].connect("there", ["192.0.2.2", "5210", "-4"])
+
+    yield run
+    for hub in hubs:
+        hub.close()
+
+
+def test_an_agent_of_another_machine(connect: Callable[[str], Any]) -> None:
+    greeting = "r = json.loads(input()); print(json.dumps({'id': r['id'], 'ok': r | {'pid': 1, 'argv': sys.argv[2:]}}))"
+    agent = connect(greeting + "\nsys.stdout.flush(); sys.stdin.read()")
+    assert agent.name == "there"
+    assert agent.hello["argv"] == ["192.0.2.2", "5210", "-4"]
+
+
+@pytest.mark.parametrize(
+    ("body", "error", "words"),
+    [
+        (
+            "sys.exit('sixbench-agent: connecting to 192.0.2.2: Connection refused')",
+            CapabilityError,
+            "^connecting to 192.0.2.2: Connection refused$",
+        ),
+        (
+            "print('sixbench-agent: the key k may be read by others; chmod 600 k', file=sys.stderr); sys.exit(2)",
+            UsageError,
+            "^the key k may be read by others; chmod 600 k$",
+        ),
+        (
+            "r = json.loads(input()); print(json.dumps({'id': r['id'], 'error': {'code': 'protocol-mismatch', "
+            "'message': 'this agent speaks protocol 2'}})); sys.stdout.flush(); sys.stdin.read()",
+            CapabilityError,
+            "there: this agent speaks protocol 2; install the same version on both machines",
+        ),
+        ("sys.exit(3)", CapabilityError, "the agent of there .* ended with code 3"),
+    ],
+)
+def test_another_machine_that_cannot_be_had(
+    connect: Callable[[str], Any], body: str, error: type[SixbenchError], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        connect(body)
+
+
+# Results
+
+
+def sample(clock_ns: int, realtime_ns: int) -> dict[str, Any]:
+    return {
+        "clock_ns": clock_ns,
+        "realtime_ns": realtime_ns,
+        "tick_ns": 10**7,
+        "cores": [],
+        "agent_user_ns": 0,
+        "agent_system_ns": clock_ns // 4,
+    }
+
+
+def rr_client(step_ns: int = 0) -> dict[str, Any]:
+    return {
+        "transactions": 1000,
+        "measured_ns": 10**9,
+        "rtt": {"unit": "ns", "count": 1000, "p50": 1000, "buckets": []},
+        "cpu": {"from": sample(0, 0), "to": sample(10**9, 10**9 + step_ns)},
+    }
+
+
+def test_each_machine_has_its_own_clock_and_cpu() -> None:
+    measured, status, reasons = assess(WORKLOADS["tcp-rr"], {}, rr_client(), {"strays": {"datagrams": 0}})
+    assert (status, reasons) == ("ok", [])
+    assert measured.metrics["cpu_client_cores"] == 0.25
+    assert "cpu_server_cores" not in measured.metrics
+    _, status, reasons = assess(WORKLOADS["tcp-rr"], {}, rr_client(step_ns=50_000_000), {})
+    assert status == "invalid"
+    assert reasons == ["the realtime clock was stepped by 50.0 ms during the trial"]
+
+
+def udp_server(**changes: Any) -> dict[str, Any]:
+    one_way = {"unit": "ns", "count": 99, "mean": 5, "min": 1, "p50": 5, "p99": 9, "p999": 9, "buckets": []}
+    counts = {"received": 99, "unique": 99, "duplicates": 0, "reordered": 0, "lost_middle": 0, "lost_tail": 0}
+    times = {"unique_bytes": 99_000, "measured_bytes": 98_000, "measured_ns": 10**9, "jitter_rfc3550_ns": 7}
+    return counts | times | {"one_way_delay": one_way, "ipdv": one_way} | changes
+
+
+def test_what_needs_one_clock_is_left_out_between_two() -> None:
+    client = {"sent": 99, "measured_ns": 10**9, "lateness": {"count": 0}}
+    measured, status, _ = assess(WORKLOADS["udp-stream"], {"datagram_bytes": 1000}, client, udp_server())
+    assert status == "ok"
+    assert {"ipdv_mean_ns", "jitter_rfc3550_ns", "loss_ratio"} <= measured.metrics.keys()
+    assert not [name for name in (*measured.metrics, *measured.histograms) if "one_way_delay" in name]
+
+
+def test_a_generator_that_lags_is_the_limit() -> None:
+    client = {"sent": 99, "measured_ns": 10**9, "lateness": {"count": 0}}
+    params = {"datagram_bytes": 1000, "rate_pps": 200}
+    _, status, reasons = assess(WORKLOADS["udp-stream"], params, client, udp_server())
+    assert status == "invalid"
+    assert reasons[0].startswith("tester-limited: sent 98 datagrams/s where 200 were asked for")
+
+
+def test_results_of_another_form_are_no_numbers() -> None:
+    measured, status, reasons = assess(WORKLOADS["tcp-rr"], {}, {"transactions": 3}, {})
+    assert (status, measured.metrics) == ("failed", {})
+    assert "not of the expected form" in reasons[0]
+
+
+# What is printed
+
+
+def record(path: str, block: int, goodput_bps: float | None, **changes: Any) -> TrialRecord:
+    values: dict[str, Any] = {
+        "key": f"b{block:03d}-c0001-{path}",
+        "sequence": 2 * block,
+        "block": block,
+        "combination": "c0001",
+        "path": path,
+        "mechanism": f"native{path[-1]}",
+        "engine": "kernel",
+        "workload": "tcp-stream",
+        "params": {},
+        "levels": {},
+        "status": "ok" if goodput_bps is not None else "failed",
+        "reasons": [] if goodput_bps is not None else ["there is gone in mid-trial: reset"],
+        "started_realtime_ns": 0,
+        "elapsed_ns": 1,
+        "metrics": {} if goodput_bps is None else {"goodput_bps": goodput_bps},
+        "evidence": {"proved": False},
+    }
+    return TrialRecord(**(values | changes))
+
+
+def run_of(loaded: Experiment, trials: list[TrialRecord]) -> Run:
+    environment = Environment(
+        kernel="6.18", machine="x", cpu="x", distribution="x", cores=2, memory_bytes=1, versions={}
+    )
+    manifest = Manifest(
+        run="measure", experiment=loaded, environment=environment, state="complete", started_realtime_ns=1
+    )
+    return Run(directory=Path(), manifest=manifest, trials=trials)
+
+
+TRIALS = [record("ipv4", b, 94.1e6 + b * 1e4) for b in range(1, 5)] + [
+    record("ipv6", b, 92.8e6 + b * 1e4) for b in range(1, 5)
+]
+
+
+def test_the_comparison_has_ratio_interval_and_verdict() -> None:
+    loaded = experiment(4, 6, blocks=4)
+    text = measurement.conclusion(loaded, TRIALS, analyse(run_of(loaded, TRIALS)))
+    assert re.search(r"over ipv6 is 1\.38 % lower than over ipv4 \(95 % CI", " ".join(text.split()))
+    assert re.search(r"92\.8\d+ +94\.1\d+ +−1\.38 .* lower +4", text)
+    assert "Not proved" in text
+
+
+def test_one_block_is_not_called_a_comparison() -> None:
+    loaded = experiment(4, 6, blocks=1)
+    trials = [TRIALS[0], TRIALS[4]]
+    assert "Not compared" in measurement.conclusion(loaded, trials, analyse(run_of(loaded, trials)))
+
+
+SERIES: dict[str, dict[str, list[float]]] = {
+    "forward_receiver": {"t_ns": [1e9, 2e9], "bytes": [125e6, 62.5e6]},
+    "forward_sender": {
+        "t_ns": [1e9, 2e9, 2.1e9],
+        "retransmits": [3, 0, 2],
+        "rtt_ns": [1e6, 3e6, 5e6],
+        "cwnd_packets": [10, 20, 20],
+    },
+}
+
+
+def test_interval_lines_as_iperf3_has_them() -> None:
+    lines = measurement.intervals(record("ipv4", 1, 1e9), SERIES).splitlines()
+    cells = [line.split() for line in lines]
+    assert cells[0] == ["Interval", "Transfer", "Bitrate", "Retr", "RTT", "Cwnd"]
+    assert cells[1] == ["0.00-1.00", "s", "119.2", "MiB", "1.000", "Gbit/s", "3", "1.000", "ms", "10"]
+    assert cells[2][-4:] == ["2", "3.000", "ms", "20"]
+    assert cells[4][:7] == ["0.00-2.00", "s", "178.8", "MiB", "750.0", "Mbit/s", "5"]
+
+
+def test_directions_have_names_where_there_are_two() -> None:
+    both = SERIES | {"reverse_receiver": {"t_ns": [1e9], "bytes": [1e6]}}
+    text = measurement.intervals(record("ipv6", 1, 1e9), both)
+    assert "[ipv6] client to server\n" in text
+    assert "[ipv6] server to client\n" in text
+
+
+def test_a_trial_that_failed_says_why() -> None:
+    failed = record("ipv6", 1, None)
+    assert measurement.one_line(failed, 1, 12) == "[ 1/12] ipv6  failed: there is gone in mid-trial: reset\n"
+    assert "failed: there is gone in mid-trial: reset" in measurement.summary(failed)
+
+
+def test_the_document_is_json_and_leaves_nothing_to_guess() -> None:
+    loaded = experiment(4, 6, blocks=4)
+    run = run_of(loaded, TRIALS)
+    text = measurement_json.render(
+        run, analyse(run), port=5210, remote={"version": "0.1.0"}, addresses=ADDRESSES, series={TRIALS[0].key: SERIES}
+    )
+    document = json.loads(text, parse_constant=pytest.fail)
+    assert document["schema"] == "sixbench.measurement/1"
+    assert document["proved"] is False
+    assert document["paths"][1] == {"path": "ipv6", "family": 6, "client": "2001:db8::1", "server": "2001:db8::2"}
+    assert document["remote"]["kernel"] is None
+    assert len(document["trials"]) == 8
+    assert document["trials"][0]["series"] == SERIES
+    [goodput] = [finding for finding in document["findings"] if finding["metric"] == "goodput"]
+    assert goodput["verdict"] == "lower"
+    assert goodput["ci_low"] < goodput["ratio"] < goodput["ci_high"] < 1
+
+
+def test_a_path_mtu_is_a_table() -> None:
+    tcp = {"stalled": False}
+    way = {
+        "interface_bytes": 1500,
+        "kernel_bytes": 1280,
+        "kernel": {"confirmed": True, "silent": False},
+        "probed_bytes": 1280,
+        "tcp": tcp,
+        "tcp_bytes": 1280,
+        "limiting_hop": {"index": 1, "address": "2001:db8:1::1"},
+        "converged_ns": {"probed": 5_000_000},
+    }
+    hole = way | {
+        "kernel_bytes": 1500,
+        "kernel": {"confirmed": False, "silent": True},
+        "tcp": {"stalled": True},
+        "black_hole": {"between": [1, 2]},
+    }
+    trial = record("ipv6", 1, 0.0, workload="pmtu", client={"forward": way}, server={"reverse": hole})
+    text = measurement.summary(trial)
+    rows = {line[2:28].strip(): line[28:].split() for line in text.splitlines()[2:]}
+    assert rows["probing found"] == ["1280", "B", "1280", "B"]
+    assert rows["kernel learned from ICMP"] == ["1280", "B", "1500", "B", "(not", "confirmed)"]
+    assert rows["TCP settled on"] == ["1280", "B", "stalled"]
+    assert rows["limited by"][:3] == ["hop", "1", "(2001:db8:1::1)"]
+    assert rows["black hole after"] == ["none", "hops", "1", "to", "2"]
+    assert "verdict on ipv6: black-hole" in text
+
+
+def test_a_measurement_is_a_workload_with_parameters() -> None:
+    assert experiment(4).combinations[0].workload == Workload(
+        kind="tcp-stream", params={"duration_ns": 10**10, "warmup_ns": 5 * 10**8, "interval_ns": 10**9}
+    )
+    text = measurement.header(experiment(4, 6), ADDRESSES, 5210)
+    assert "duration 2s" in text
+    assert "[ipv6] local 2001:db8::1, remote 2001:db8::2" in text
