@@ -19,7 +19,7 @@ const LARGE_RESPONSE_BYTES: usize = 256 << 10;
 
 /// Where responses go.
 pub struct Answers {
-    output: Mutex<File>,
+    output: Mutex<Box<dyn Write + Send>>,
 }
 
 #[derive(Serialize)]
@@ -41,7 +41,12 @@ impl Answers {
     /// On standard output, without the buffer of [`io::stdout`].
     pub fn on_stdout() -> io::Result<Self> {
         let output = io::stdout().as_fd().try_clone_to_owned()?;
-        Ok(Self { output: Mutex::new(File::from(output)) })
+        Ok(Self::to(File::from(output)))
+    }
+
+    /// On anything that sends what is written at once.
+    pub fn to(output: impl Write + Send + 'static) -> Self {
+        Self { output: Mutex::new(Box::new(output)) }
     }
 
     /// Writes one response. It fails when nobody reads any more.

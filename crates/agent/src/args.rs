@@ -1,20 +1,32 @@
 //! The command line.
 
+mod remote;
+
 use std::ffi::OsString;
+
+pub use self::remote::{ConnectOptions, ServeOptions};
 
 /// What is printed for `--help`, and after a usage error.
 pub const USAGE: &str = "\
 usage: sixbench-agent node --name NAME [--here]
+       sixbench-agent serve [--listen ADDRESS[,ADDRESS]] [--port N] [--key FILE] [--max-clients N] [--max-rate BITS] [--max-duration S] [--one-off]
+       sixbench-agent connect HOST PORT [--key FILE] [--bind ADDRESS] [-4 | -6]
        sixbench-agent --version
 
-Becomes the node NAME: makes a network namespace, reads requests from standard input and answers them on standard output,
-one JSON object a line, until standard input closes. With --here it stays in the network namespace it was started in.";
+node: becomes the node NAME: makes a network namespace, reads requests from standard input and answers them on standard output,
+one JSON object a line, until standard input closes. With --here it stays in the network namespace it was started in.
+serve: does so for other machines, over TCP, as far as traffic is concerned; on loopback port 5210 unless told otherwise, beyond loopback only with a key.
+connect: connects standard input and output with an agent that serves.";
 
 /// What the command line asks for.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Invocation {
     /// Be a node.
     Node(Options),
+    /// Serve other machines.
+    Serve(ServeOptions),
+    /// Connect with one that serves.
+    Connect(ConnectOptions),
     /// Say which version this is.
     Version,
     /// Say how to be called.
@@ -37,6 +49,8 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
     });
     match arguments.next().transpose()?.as_deref() {
         Some("node") => parse_node(arguments).map(Invocation::Node),
+        Some("serve") => remote::parse_serve(arguments).map(Invocation::Serve),
+        Some("connect") => remote::parse_connect(arguments).map(Invocation::Connect),
         Some("--version" | "-V") => Ok(Invocation::Version),
         Some("--help" | "-h") => Ok(Invocation::Help),
         Some(other) => Err(format!("there is no command `{other}`")),
@@ -79,7 +93,7 @@ mod tests {
     fn anything_else_is_a_usage_error() {
         for words in [
             &[][..],
-            &["serve"],
+            &["server"],
             &["node"],
             &["node", "--name"],
             &["node", "--name", ""],

@@ -10,7 +10,7 @@ const KEPT_CAPACITY_BYTES: usize = 64 << 10;
 pub enum Line<'a> {
     /// A line without its end.
     Complete(&'a [u8]),
-    /// A line longer than the limit; it was skipped to its end without being held in memory.
+    /// A line longer than the limit; it was skipped to its end without being held in memory (by [`Lines::next_within`]: was not).
     TooLong,
 }
 
@@ -29,6 +29,15 @@ impl<R: BufRead> Lines<R> {
 
     /// The next line; `None` at the end of the input. An unfinished line before the end is dropped: whoever wrote it is gone.
     pub fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+        self.read(true)
+    }
+
+    /// The same, but the rest of a line that is too long is not waited for: there can be no next one.
+    pub fn next_within(&mut self) -> io::Result<Option<Line<'_>>> {
+        self.read(false)
+    }
+
+    fn read(&mut self, skips: bool) -> io::Result<Option<Line<'_>>> {
         self.line.clear();
         self.line.shrink_to(KEPT_CAPACITY_BYTES);
         let mut is_too_long = false;
@@ -44,6 +53,9 @@ impl<R: BufRead> Lines<R> {
             is_too_long |= self.line.len() + part.len() > self.limit_bytes;
             if !is_too_long {
                 self.line.extend_from_slice(part);
+            }
+            if is_too_long && !skips {
+                return Ok(Some(Line::TooLong));
             }
             let consumed = part.len() + usize::from(end.is_some());
             self.input.consume(consumed);
@@ -81,6 +93,14 @@ mod tests {
             read(b"abc\nabcd\n\nxy\nlost", 3, 2),
             [Some(b"abc".to_vec()), None, Some(vec![]), Some(b"xy".to_vec())]
         );
+    }
+
+    #[test]
+    fn the_end_of_a_line_that_is_too_long_need_not_come() {
+        let endless = io::repeat(b'x');
+        let mut lines = Lines::new(BufReader::new(endless), 1000);
+        assert_eq!(lines.next_within().expect("memory can be read"), Some(Line::TooLong));
+        assert!(lines.line.capacity() < 10_000);
     }
 
     proptest! {

@@ -2,9 +2,9 @@
 //!
 //! What lives here: a node's network namespace, the conversation on standard input and output that `docs/protocol.md`
 //! describes, and what a node does but traffic: commands, sysctls, counters, captures. What may not: how traffic is sent and
-//! timed (`sixbench-traffic`), how tunnels carry packets (`sixbench-plane`), how services work (`sixbench-services`), and what packets look like (`sixbench-wire`).
+//! timed (`sixbench-traffic`), how tunnels carry packets (`sixbench-plane`), how services work (`sixbench-services`), how bytes come from another machine (`sixbench-remote`), and what packets look like (`sixbench-wire`).
 //!
-//! [`node`] reads requests and hands them out, one module an operation; [`protocol`] says what a request may look like.
+//! [`node`] reads requests and hands them out, one module an operation; [`remote`] does so for clients on other machines, of which it lets them do less; [`protocol`] says what a request may look like.
 //! `unsafe` only in [`sys`].
 
 mod answers;
@@ -13,10 +13,12 @@ mod capture;
 mod counters;
 mod exec;
 mod failure;
+mod hello;
 mod job;
 mod lines;
 mod node;
 mod protocol;
+mod remote;
 mod services;
 mod sessions;
 mod startup;
@@ -47,6 +49,8 @@ fn main() -> ExitCode {
             Ok(()) => node::serve(options.name),
             Err(message) => complain(&message, EXIT_CANNOT),
         },
+        Ok(Invocation::Serve(options)) => remote::serve(options),
+        Ok(Invocation::Connect(options)) => remote::connect(&options),
         Err(message) => complain(&format!("{message}\n{}", args::USAGE), EXIT_USAGE),
     }
 }

@@ -1,8 +1,6 @@
 //! The conversation: reads requests, hands them out, answers them.
 
-use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::process::{self, ExitCode};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -19,8 +17,8 @@ use crate::job::{Job, shielded};
 use crate::lines::{Line, Lines};
 use crate::protocol::{self, Hello, MAX_REQUEST_BYTES, Request};
 use crate::services::Services;
-use crate::sessions::Sessions;
-use crate::{counters, sys, sysctl, tunnels};
+use crate::sessions::{MAX_SESSIONS, Sessions};
+use crate::{counters, hello, sysctl, tunnels};
 
 /// Answers requests from standard input until it closes.
 pub fn serve(name: String) -> ExitCode {
@@ -28,8 +26,12 @@ pub fn serve(name: String) -> ExitCode {
         Ok(answers) => answers,
         Err(error) => return crate::complain(&format!("opening standard output: {error}"), 1),
     };
-    let node =
-        Arc::new(Node { name, answers, commands: Arc::default(), sessions: Sessions::new(sixbench_traffic::find) });
+    let node = Arc::new(Node {
+        name,
+        answers,
+        commands: Arc::default(),
+        sessions: Sessions::new(sixbench_traffic::find, MAX_SESSIONS),
+    });
     let tunnels = Arc::<Mutex<Tunnels>>::default();
     let mut conversation = Conversation {
         node: Arc::clone(&node),
@@ -141,29 +143,9 @@ impl Conversation {
     }
 
     fn greet(&mut self, hello: &Hello) -> Outcome {
-        if hello.protocol != protocol::VERSION {
-            let (ours, theirs) = (protocol::VERSION, hello.protocol);
-            let message = format!(
-                "this agent ({}) speaks version {ours} of the protocol, not {theirs} as sixbench {} asks; install the agent of the same release",
-                env!("CARGO_PKG_VERSION"),
-                hello.version
-            );
-            return Err(Failure::new("protocol-mismatch", message).with("protocol", ours));
-        }
-        let (kernel, machine) = sys::kernel_and_machine()
-            .map_err(|error| Failure::system("asking for the kernel's version", "uname", error))?;
-        let netns = fs::metadata("/proc/thread-self/ns/net")
-            .map_err(|error| Failure::system("looking at /proc/thread-self/ns/net", "stat", error))?;
+        let answer = hello::answer(hello, &self.node.name)?;
         self.is_greeted = true;
-        Ok(json!({
-            "protocol": protocol::VERSION,
-            "version": env!("CARGO_PKG_VERSION"),
-            "pid": process::id(),
-            "name": self.node.name,
-            "kernel": kernel,
-            "machine": machine,
-            "netns_inode": netns.ino(),
-        }))
+        Ok(answer)
     }
 }
 

@@ -176,6 +176,43 @@ mod tests {
         assert_eq!(parse(b"\xff\xfe{}").expect_err("not UTF-8").id, None);
     }
 
+    /// xorshift64* (Marsaglia 2003, Vigna 2016).
+    fn random(state: &mut u64) -> usize {
+        *state ^= *state >> 12;
+        *state ^= *state << 25;
+        *state ^= *state >> 27;
+        (state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize
+    }
+
+    #[test]
+    fn a_million_lines_that_were_requests_are_read_or_refused() {
+        const REQUESTS: [&[u8]; 5] = [
+            br#"{"id":3,"op":"hello","protocol":1,"version":"0.1"}"#,
+            br#"{"op":"cpu","id":0}"#,
+            br#"{"id":1,"op":"cancel","session":"s"}"#,
+            br#"{"id":1,"op":"finish","session":"s","sent":5,"timeout_ns":9}"#,
+            br#"{"id":1,"op":"serve","session":"s","workload":"w","address":"::1","token":"00112233445566778899aabbccddeeff","params":{"a":[{}]}}"#,
+        ];
+        const PIECES: &[u8] = b"\"{}[]:,\\u\n0-1e9.\xff\x00 aop";
+        let mut state = 0x5eed;
+        let (mut read, mut line) = (0, Vec::new());
+        for case in 0..1_000_000 {
+            line.clear();
+            line.extend_from_slice(REQUESTS[case % REQUESTS.len()]);
+            for _ in 0..random(&mut state) % 4 {
+                let (at, piece) = (random(&mut state) % line.len(), PIECES[random(&mut state) % PIECES.len()]);
+                match random(&mut state) % 3 {
+                    0 => line[at] = piece,
+                    1 => line.insert(at, piece),
+                    _ => line.truncate(at.max(1)),
+                }
+            }
+            read += usize::from(parse(&line).is_ok());
+        }
+        // A quarter is left as it was, and some changes do no harm.
+        assert!((250_000..500_000).contains(&read), "{read} are requests");
+    }
+
     proptest! {
         #[test]
         fn no_line_is_a_panic(line in proptest::collection::vec(any::<u8>(), 0..200)) {

@@ -6,6 +6,7 @@ use std::fmt;
 use std::mem;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::{Map, Value, json};
@@ -15,19 +16,24 @@ use sixbench_traffic::{Cancel, Endpoint, Server, Token, Workload};
 use crate::failure::{Failure, Outcome};
 use crate::job::Job;
 
-const MAX_SESSIONS: usize = 64;
+/// Of a node.
+pub const MAX_SESSIONS: usize = 64;
 
 /// A request to serve a workload.
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Serve {
     session: String,
-    workload: String,
-    address: IpAddr,
-    peer: Option<IpAddr>,
+    /// Its name.
+    pub workload: String,
+    /// To listen on.
+    pub address: IpAddr,
+    /// Absent: whoever has the token.
+    pub peer: Option<IpAddr>,
     token: Secret,
+    /// Not yet checked.
     #[serde(default)]
-    params: Map<String, Value>,
+    pub params: Map<String, Value>,
 }
 
 /// A request to run a workload as its client.
@@ -68,10 +74,13 @@ pub struct Sessions {
     table: Arc<Table>,
 }
 
-#[derive(Default)]
-struct Table(Mutex<HashMap<String, Session>>);
+struct Table {
+    most: usize,
+    sessions: Mutex<HashMap<String, Session>>,
+}
 
 struct Session {
+    began: Instant,
     cancel: Cancel,
     stage: Stage,
 }
@@ -84,9 +93,32 @@ enum Stage {
 }
 
 impl Sessions {
-    /// No sessions yet.
-    pub fn new(find: Find) -> Self {
-        Self { find, table: Arc::default() }
+    /// No sessions yet, and room for so many.
+    pub fn new(find: Find, most: usize) -> Self {
+        Self { find, table: Arc::new(Table { most, sessions: Mutex::default() }) }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.table.lock().is_empty()
+    }
+
+    /// Cancels those that began longer ago than this.
+    pub fn cancel_older_than(&self, age: Duration) {
+        let old: Vec<_> = {
+            let sessions = self.table.lock();
+            sessions
+                .iter()
+                .filter(|(_, session)| session.began.elapsed() >= age)
+                .map(|(name, _)| name.clone())
+                .collect()
+        };
+        for name in old {
+            // It may have ended meanwhile. What the job would answer, nobody has asked.
+            if let Ok(Some(job)) = self.cancel(&name) {
+                let _ = job();
+            }
+        }
     }
 
     /// Starts a server; it listens when this returns.
@@ -180,18 +212,18 @@ impl Table {
         let Entry::Vacant(entry) = sessions.entry(session.to_owned()) else {
             return Err(Failure::new("session-exists", format!("there is a session `{session}` already")));
         };
-        if count >= MAX_SESSIONS {
-            return Err(Failure::new("busy", format!("there are {MAX_SESSIONS} sessions already")));
+        if count >= self.most {
+            return Err(Failure::new("busy", format!("there are {} sessions already", self.most)));
         }
         let cancel = Cancel::default();
-        entry.insert(Session { cancel: cancel.clone(), stage: Stage::Busy });
+        entry.insert(Session { began: Instant::now(), cancel: cancel.clone(), stage: Stage::Busy });
         Ok(Place { table: Arc::clone(self), session: session.to_owned(), cancel, is_kept: false })
     }
 
     /// Takes the server of a session out; `None` when it has none to take.
     fn take(self: &Arc<Self>, session: &str) -> Result<Option<Served>, Failure> {
         let mut sessions = self.lock();
-        let Session { cancel, stage } = find_in(&mut sessions, session)?;
+        let Session { cancel, stage, .. } = find_in(&mut sessions, session)?;
         match mem::replace(stage, Stage::Busy) {
             Stage::Busy => Ok(None),
             Stage::Serving(server) => {
@@ -206,7 +238,7 @@ impl Table {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Session>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -293,7 +325,7 @@ mod tests {
     }
 
     fn sessions() -> Sessions {
-        Sessions::new(|_| Ok(&Puppet))
+        Sessions::new(|_| Ok(&Puppet), MAX_SESSIONS)
     }
 
     fn request(op: &str, session: &str, params: Value) -> Request {
@@ -381,6 +413,18 @@ mod tests {
         let sessions = sessions();
         drop(run(&sessions, "a", json!({})).expect("accepted"));
         serve(&sessions, "a", json!({})).expect("the name is free");
+    }
+
+    #[test]
+    fn sessions_that_are_too_old_are_cancelled() {
+        let sessions = sessions();
+        serve(&sessions, "serves", json!({})).expect("it serves");
+        let runs = thread::spawn(run(&sessions, "runs", json!({"wait": true})).expect("accepted"));
+        sessions.cancel_older_than(Duration::from_secs(3600));
+        assert!(!sessions.is_empty());
+        sessions.cancel_older_than(Duration::ZERO);
+        assert_eq!(code(runs.join().expect("no panic")), "cancelled");
+        assert!(sessions.is_empty());
     }
 
     #[test]

@@ -70,7 +70,7 @@ impl Agent {
         Some(Self::spawn(&mut command).greeted())
     }
 
-    fn start(arguments: &[&str]) -> Self {
+    pub fn start(arguments: &[&str]) -> Self {
         Self::spawn(Command::new(env!("CARGO_BIN_EXE_sixbench-agent")).args(arguments))
     }
 

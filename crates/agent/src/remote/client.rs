@@ -1,0 +1,242 @@
+//! The conversation with one client: less than a node's, and what it began ends with it.
+
+use std::fs;
+use std::io::BufReader;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use sixbench_remote::{Channel, Reader, Visit};
+use sixbench_traffic::cpu;
+
+use super::limits::{self, Limits};
+use super::place::Place;
+use crate::answers::Answers;
+use crate::failure::{Failure, Outcome};
+use crate::job::{Job, shielded};
+use crate::lines::{Line, Lines};
+use crate::protocol::{self, Hello, Request};
+use crate::sessions::{self, Sessions};
+use crate::{counters, hello};
+
+/// The longest request of a client.
+const MAX_REQUEST_BYTES: usize = 64 << 10;
+/// A client that has no session and asks nothing is closed after this.
+const IDLE_TIME: Duration = Duration::from_secs(60);
+/// How often is looked for what has lasted too long.
+const TICK: Duration = Duration::from_millis(500);
+
+/// What all clients share.
+pub struct Host {
+    /// In `hello`.
+    pub name: String,
+    /// Where sessions are bound.
+    pub place: Place,
+    /// What they may be.
+    pub limits: Limits,
+}
+
+/// The host's name, as it calls itself.
+pub fn host_name() -> String {
+    fs::read_to_string("/proc/sys/kernel/hostname").map_or_else(|_| "server".to_owned(), |name| name.trim().to_owned())
+}
+
+/// Serves a client until it has gone.
+pub fn serve(channel: Channel, visit: &mut Visit, host: &Arc<Host>) {
+    let (Ok(ours), Ok(theirs)) = (channel.stream.local_addr(), channel.stream.peer_addr()) else { return };
+    let Channel { reader, writer, stream } = channel;
+    let shared = Arc::new(Shared {
+        answers: Answers::to(writer),
+        sessions: Sessions::new(sixbench_traffic::find, limits::MAX_SESSIONS),
+        began: Instant::now(),
+        heard_ms: AtomicU64::new(0),
+    });
+    let mut client = Client { host, shared: &shared, visit, ours, theirs };
+    let (gone, end) = mpsc::channel::<()>();
+    let tended = Arc::clone(&shared);
+    let max_age = host.limits.max_age();
+    let tend = move || {
+        while let Err(RecvTimeoutError::Timeout) = end.recv_timeout(TICK) {
+            tended.sessions.cancel_older_than(max_age);
+            if tended.sessions.is_empty() && tended.idle() >= IDLE_TIME {
+                // The other thread sees its end. It may have ended already.
+                let _ = stream.shutdown(std::net::Shutdown::Both);
+            }
+        }
+    };
+    if thread::Builder::new().name("tend".to_owned()).spawn(tend).is_err() {
+        return;
+    }
+    client.converse(Lines::new(BufReader::new(reader), MAX_REQUEST_BYTES));
+    if client.visit.is_client() {
+        eprintln!("sixbench-agent: {theirs} has gone");
+    }
+    drop(gone);
+    shared.sessions.cancel_older_than(Duration::ZERO);
+}
+
+/// What the threads that do a client's jobs use as well.
+struct Shared {
+    answers: Answers,
+    sessions: Sessions,
+    began: Instant,
+    /// When it last asked something, since it began.
+    heard_ms: AtomicU64,
+}
+
+struct Client<'a> {
+    host: &'a Host,
+    shared: &'a Arc<Shared>,
+    visit: &'a mut Visit,
+    /// The ends of the control connection.
+    ours: SocketAddr,
+    theirs: SocketAddr,
+}
+
+/// When a request is answered.
+enum Reply {
+    Now(Value),
+    /// When a thread has done the job.
+    Later(Job),
+}
+
+/// The conversation is over.
+struct Over;
+
+impl Client<'_> {
+    fn converse(&mut self, mut lines: Lines<BufReader<Reader<std::net::TcpStream>>>) {
+        // A failure to read is the client's end as well.
+        while let Ok(Some(line)) = lines.next_within() {
+            if self.take(&line).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn take(&mut self, line: &Line<'_>) -> Result<(), Over> {
+        self.shared.note_heard();
+        let numbered = match line {
+            Line::Complete(line) => protocol::parse(line),
+            Line::TooLong => {
+                let message = format!("a request has at most {MAX_REQUEST_BYTES} bytes here");
+                self.shared.answer(None, Err(Failure::new("line-too-long", message)))?;
+                return Err(Over);
+            }
+        };
+        match numbered {
+            Ok(numbered) => self.handle(numbered.id, numbered.request)?,
+            Err(refusal) => self.shared.answer(refusal.id, Err(Failure::bad_request(refusal.reason)))?,
+        }
+        // Whoever begins with anything but `hello` is no client of ours.
+        if self.visit.is_client() { Ok(()) } else { Err(Over) }
+    }
+
+    fn handle(&mut self, id: u64, request: Request) -> Result<(), Over> {
+        let op = request.op();
+        match shielded(op, || self.reply(op, request)) {
+            Ok(Reply::Now(value)) => self.shared.answer(Some(id), Ok(value)),
+            Ok(Reply::Later(job)) => self.shared.start(id, op, job),
+            Err(failure) => self.shared.answer(Some(id), Err(failure)),
+        }
+    }
+
+    fn reply(&mut self, op: &str, request: Request) -> Result<Reply, Failure> {
+        let sessions = &self.shared.sessions;
+        let value = match request {
+            Request::Hello(hello) => self.greet(&hello)?,
+            _ if !self.visit.is_client() => {
+                return Err(Failure::new("not-greeted", format!("{op} came before hello")));
+            }
+            Request::Cpu {} => json!(cpu::sample()),
+            Request::Counters {} => counters::read()?,
+            Request::Serve(serve) => sessions.serve(self.admit(serve)?)?,
+            Request::Finish(finish) => return sessions.finish(&finish).map(Reply::Later),
+            Request::Cancel { session } => match sessions.cancel(&session)? {
+                Some(job) => return Ok(Reply::Later(job)),
+                None => json!({}),
+            },
+            _ => {
+                let message = format!(
+                    "{op} is not for clients of another machine; they may ask for hello, serve, finish, cancel, cpu, counters"
+                );
+                return Err(Failure::new("refused", message));
+            }
+        };
+        Ok(Reply::Now(value))
+    }
+
+    fn greet(&mut self, hello: &Hello) -> Outcome {
+        let mut answer = hello::answer(hello, &self.host.name)?;
+        let was_client = self.visit.is_client();
+        self.visit.stay().map_err(|full| {
+            let message = format!(
+                "there are {} clients already; try later, or start the server with a larger --max-clients",
+                full.max_clients
+            );
+            Failure::new("busy", message)
+        })?;
+        if !was_client {
+            eprintln!(
+                "sixbench-agent: {} has come, sixbench {:.20}",
+                self.theirs,
+                hello.version.escape_debug().to_string()
+            );
+        }
+        answer["served"] = json!({
+            "client_address": self.theirs.ip(),
+            "server_address": self.ours.ip(),
+            "max_rate_bps": self.host.limits.max_rate_bps,
+            "max_duration_ns": self.host.limits.max_duration_ns(),
+            "max_sessions": limits::MAX_SESSIONS,
+        });
+        Ok(answer)
+    }
+
+    /// The request with the address to bind, if it is within the limits.
+    fn admit(&self, mut serve: sessions::Serve) -> Result<sessions::Serve, Failure> {
+        if serve.peer.is_some() {
+            return Err(Failure::bad_request(
+                "`peer` must be absent here: a client is known by its token, and by a cookie",
+            ));
+        }
+        self.host.limits.check(&serve.workload, &serve.params)?;
+        serve.address = self.bind(serve.address)?;
+        if serve.workload == "pmtu" {
+            // What the kernel knows is for all its destinations.
+            serve.params.insert("forget".to_owned(), json!(false));
+        }
+        Ok(serve)
+    }
+
+    fn bind(&self, wanted: IpAddr) -> Result<IpAddr, Failure> {
+        self.host.place.bind(wanted, self.ours.ip())
+    }
+}
+
+impl Shared {
+    fn start(self: &Arc<Self>, id: u64, op: &'static str, job: Job) -> Result<(), Over> {
+        let shared = Arc::clone(self);
+        // Who has gone is not answered.
+        let work = move || drop(shared.answer(Some(id), shielded(op, job)));
+        thread::Builder::new().name(op.to_owned()).spawn(work).map(drop).or_else(|error| {
+            let failure = Failure::system(format_args!("starting a thread for {op}"), "clone", error);
+            self.answer(Some(id), Err(failure))
+        })
+    }
+
+    fn answer(&self, id: Option<u64>, outcome: Outcome) -> Result<(), Over> {
+        self.answers.send(id, outcome).map_err(|_| Over)
+    }
+
+    fn note_heard(&self) {
+        self.heard_ms.store(self.began.elapsed().as_millis() as u64, Ordering::Relaxed);
+    }
+
+    fn idle(&self) -> Duration {
+        self.began.elapsed().saturating_sub(Duration::from_millis(self.heard_ms.load(Ordering::Relaxed)))
+    }
+}

@@ -1,0 +1,139 @@
+//! What a client may ask for, looked at before anything is started.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use crate::failure::Failure;
+
+/// Sessions that a client may have at a time.
+pub const MAX_SESSIONS: usize = 8;
+/// Beyond `--max-duration`, for what comes before and after the measured time: a session that is older is cancelled.
+const GRACE: Duration = Duration::from_secs(30);
+const MAX_STREAMS: u128 = 128;
+/// Of each buffer that a parameter asks for.
+const MAX_MEMORY_BYTES: u128 = 16 << 20;
+
+/// The server's options.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Of a UDP flow, payload.
+    pub max_rate_bps: u64,
+    /// Of a session.
+    pub max_duration_s: u64,
+}
+
+impl Limits {
+    /// The age at which a session is cancelled.
+    pub fn max_age(&self) -> Duration {
+        Duration::from_secs(self.max_duration_s) + GRACE
+    }
+
+    /// `--max-duration` as the protocol says it.
+    pub fn max_duration_ns(&self) -> u64 {
+        self.max_duration_s.saturating_mul(1_000_000_000)
+    }
+
+    /// Looks at the parameters of a session, of which the workload itself says whether they make sense.
+    ///
+    /// # Errors
+    /// `over-limit` with the limit and what would be within it.
+    pub fn check(&self, workload: &str, params: &Map<String, Value>) -> Result<(), Failure> {
+        let asked = |key: &str| params.get(key).and_then(Value::as_u64).map(u128::from);
+        let streams = asked("streams").unwrap_or(1);
+        within("streams", streams, MAX_STREAMS, "streams")?;
+        let time_ns = asked("duration_ns").unwrap_or(0) + asked("warmup_ns").unwrap_or(0);
+        within("duration_ns and warmup_ns together", time_ns, self.max_duration_ns().into(), "--max-duration")?;
+        for key in ["bytes", "transfer_bytes"] {
+            within(key, asked(key).unwrap_or(0), self.max_bytes(), "--max-rate for --max-duration")?;
+        }
+        for key in ["message_bytes", "response_bytes", "sndbuf_bytes", "rcvbuf_bytes", "window_bytes"] {
+            within(key, asked(key).unwrap_or(0), MAX_MEMORY_BYTES, "memory")?;
+        }
+        let messages = asked("message_bytes").unwrap_or(0) * streams;
+        within("message_bytes of all streams", messages, MAX_MEMORY_BYTES, "memory")?;
+        if workload == "udp-stream" { self.check_rate(&asked) } else { Ok(()) }
+    }
+
+    fn check_rate(&self, asked: &impl Fn(&str) -> Option<u128>) -> Result<(), Failure> {
+        let by_packets = || Some(asked("rate_pps")?.saturating_mul(asked("datagram_bytes")? * 8));
+        match asked("rate_bps").or_else(by_packets) {
+            Some(bps) => within("the rate in bit/s", bps, self.max_rate_bps.into(), "--max-rate"),
+            None => {
+                let message = format!(
+                    "this server takes no UDP flow without `rate_bps` (or `rate_pps` and `datagram_bytes`); the most is {} bit/s (its --max-rate)",
+                    self.max_rate_bps
+                );
+                Err(over_limit(message, "--max-rate", self.max_rate_bps.into()))
+            }
+        }
+    }
+
+    fn max_bytes(&self) -> u128 {
+        u128::from(self.max_rate_bps) * u128::from(self.max_duration_s) / 8
+    }
+}
+
+fn within(what: &str, asked: u128, most: u128, limit: &'static str) -> Result<(), Failure> {
+    if asked <= most {
+        return Ok(());
+    }
+    Err(over_limit(
+        format!("{what}: {asked} is more than this server allows, {most} (its limit of {limit})"),
+        limit,
+        most,
+    ))
+}
+
+fn over_limit(message: String, limit: &'static str, most: u128) -> Failure {
+    let most = u64::try_from(most).unwrap_or(u64::MAX);
+    Failure::new("over-limit", message).with("limit", limit).with("most", most)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const LIMITS: Limits = Limits { max_rate_bps: 1_000_000, max_duration_s: 10 };
+    const SECOND_NS: u64 = 1_000_000_000;
+
+    fn check(workload: &str, params: Value) -> Result<(), Failure> {
+        let Value::Object(params) = params else { panic!("an object") };
+        LIMITS.check(workload, &params)
+    }
+
+    #[test]
+    fn what_is_within_the_limits_passes() {
+        check("tcp-stream", json!({"duration_ns": 9 * SECOND_NS, "warmup_ns": SECOND_NS, "streams": 128}))
+            .expect("within");
+        check("tcp-stream", json!({"bytes": 1_250_000, "message_bytes": 131_072, "streams": 128})).expect("within");
+        check("udp-stream", json!({"rate_bps": 1_000_000, "datagram_bytes": 9000, "count": 1})).expect("within");
+        check("udp-stream", json!({"rate_pps": 1250, "datagram_bytes": 100, "count": 1})).expect("within");
+        check("ping", json!({})).expect("within");
+    }
+
+    #[test]
+    fn what_exceeds_one_is_told_which_and_how_much_is_allowed() {
+        for (workload, params, limit, most) in [
+            ("tcp-stream", json!({"duration_ns": 10 * SECOND_NS, "warmup_ns": 1}), "--max-duration", 10 * SECOND_NS),
+            ("tcp-stream", json!({"duration_ns": u64::MAX, "warmup_ns": u64::MAX}), "--max-duration", 10 * SECOND_NS),
+            ("tcp-stream", json!({"bytes": 1_250_001}), "--max-rate for --max-duration", 1_250_000),
+            ("pmtu", json!({"transfer_bytes": 1_250_001}), "--max-rate for --max-duration", 1_250_000),
+            ("tcp-stream", json!({"streams": 129}), "streams", 128),
+            ("tcp-stream", json!({"streams": 128, "message_bytes": 131_073}), "memory", 16 << 20),
+            ("tcp-rr", json!({"response_bytes": 1 << 30}), "memory", 16 << 20),
+            ("udp-rr", json!({"rcvbuf_bytes": 1 << 30}), "memory", 16 << 20),
+            ("udp-stream", json!({"rate_bps": 1_000_001}), "--max-rate", 1_000_000),
+            ("udp-stream", json!({"rate_pps": u64::MAX, "datagram_bytes": u64::MAX}), "--max-rate", 1_000_000),
+            ("udp-stream", json!({"datagram_bytes": 100}), "--max-rate", 1_000_000),
+            ("udp-stream", json!({"trace": "AAAA", "gaps_mean_ns": 1}), "--max-rate", 1_000_000),
+        ] {
+            let failure = check(workload, params.clone()).expect_err(&params.to_string());
+            assert_eq!((failure.code, &failure.context["limit"]), ("over-limit", &json!(limit)), "{params}");
+            assert_eq!(failure.context["most"], most, "{params}");
+            assert!(failure.message.contains(&most.to_string()), "{}", failure.message);
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Two machines without a lab: `sixbench-agent serve` and `connect`, on loopback.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod bad_clients;
+mod limits;
+mod server;
+mod transport;
+mod trials;

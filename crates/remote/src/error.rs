@@ -1,0 +1,40 @@
+//! What can go wrong between two machines.
+
+use std::io;
+
+/// Result of everything in this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// An error says what was being done, to what, and what went wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The user asked for what cannot be: a key that is no key, an address that is none.
+    #[error("{0}")]
+    Usage(String),
+    /// A system call failed.
+    #[error("{doing}: {source}")]
+    System {
+        /// What was being done, to what.
+        doing: String,
+        /// The system's words.
+        source: io::Error,
+    },
+    /// The other end is not what it should be.
+    #[error("{doing}: {what}")]
+    Peer {
+        /// What was being done, to what.
+        doing: String,
+        /// What it did.
+        what: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn system(doing: impl Into<String>, source: impl Into<io::Error>) -> Self {
+        Error::System { doing: doing.into(), source: source.into() }
+    }
+
+    pub(crate) fn peer(doing: impl Into<String>, what: impl Into<String>) -> Self {
+        Error::Peer { doing: doing.into(), what: what.into() }
+    }
+}

@@ -1,0 +1,22 @@
+//! The transport between two agents on two machines ("Two machines" in the protocol document).
+//!
+//! What lives here: listening and connecting, keys, the handshake, and how many may wait at the door. What may not: what is said over a
+//! connection; these are bytes here. `agent` reads lines from a [`Reader`] and writes them to a [`Writer`].
+//!
+//! [`greeting`] is the pure part; [`channel`] carries bytes after it; [`listener`] accepts; [`visitors`] says who may stay.
+
+mod channel;
+mod connect;
+mod error;
+mod greeting;
+mod key;
+mod listener;
+mod tcp;
+mod visitors;
+
+pub use channel::{Channel, Reader, Writer};
+pub use connect::{Family, Target, connect};
+pub use error::{Error, Result};
+pub use key::Key;
+pub use listener::{Addresses, Listening, listen};
+pub use visitors::{Full, Visit};

@@ -1,0 +1,171 @@
+//! Listening on several addresses, a thread for each connection.
+
+use std::io::{self, Read};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+use std::time::Duration;
+
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::channel::Channel;
+use crate::greeting;
+use crate::key::Key;
+use crate::tcp;
+use crate::visitors::{Visit, Visitors};
+use crate::{Error, Result};
+
+/// Connections that the kernel completes before they are accepted; it caps this at `net.core.somaxconn`.
+const BACKLOG: i32 = 1_024;
+/// Short of file descriptors or memory, it waits a moment rather than ask again at once.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Where a server listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Addresses {
+    /// Of control and of data.
+    pub addresses: Vec<IpAddr>,
+    /// Whether it does where the first one can be had alone: nobody has named them.
+    pub first_will_do: bool,
+    /// 0 lets the kernel choose.
+    pub port: u16,
+}
+
+impl Addresses {
+    /// Whether another machine could reach one of them.
+    pub fn are_beyond_loopback(&self) -> bool {
+        self.addresses.iter().any(|address| !address.is_loopback())
+    }
+}
+
+/// The sockets of a server.
+pub struct Listening {
+    listeners: Vec<TcpListener>,
+    addresses: Vec<SocketAddr>,
+}
+
+/// Listens on all addresses, with the same port.
+///
+/// # Errors
+/// `System` where one of them cannot be had.
+pub fn listen(wanted: &Addresses) -> Result<Listening> {
+    let mut listening = Listening { listeners: Vec::new(), addresses: Vec::new() };
+    for (index, &address) in wanted.addresses.iter().enumerate() {
+        let port = listening.addresses.first().map_or(wanted.port, SocketAddr::port);
+        let local = SocketAddr::new(address, port);
+        match open(local).and_then(|listener| Ok((listener.local_addr()?, listener))) {
+            Ok((local, listener)) => {
+                listening.addresses.push(local);
+                listening.listeners.push(listener);
+            }
+            Err(error) if wanted.first_will_do && index > 0 && error.kind() == io::ErrorKind::AddrNotAvailable => {}
+            Err(error) => {
+                let helps = match error.kind() {
+                    io::ErrorKind::AddrInUse => "; is another server there? --port gives another port",
+                    io::ErrorKind::AddrNotAvailable => "; --listen takes addresses that this machine has",
+                    _ => "",
+                };
+                let doing = format!("listening on {local}");
+                return Err(Error::system(doing, io::Error::new(error.kind(), format!("{error}{helps}"))));
+            }
+        }
+    }
+    Ok(listening)
+}
+
+fn open(local: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(local), Type::STREAM, Some(Protocol::TCP))?;
+    if local.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    socket.set_reuse_address(true)?;
+    socket.bind(&local.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}
+
+/// How a server treats its clients: a thread of its own each. It returns when the client has gone.
+pub type Serve = dyn Fn(Channel, &mut Visit) + Send + Sync;
+
+impl Listening {
+    /// Addresses and ports.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Serves until the first client has gone with `one_off`, else for ever. What does not prove to know the key never comes to `serve`.
+    ///
+    /// # Errors
+    /// `System` where there can be no threads.
+    pub fn serve(self, key: Option<Key>, max_clients: usize, one_off: bool, serve: Arc<Serve>) -> Result<()> {
+        let visitors = Visitors::new(max_clients);
+        let watched = Arc::clone(&visitors);
+        start("visitors", move || watched.watch())?;
+        let (gone, first_gone) = mpsc::channel();
+        let door = Arc::new(Door { key, visitors, serve, gone });
+        for listener in self.listeners {
+            let door = Arc::clone(&door);
+            start("accept", move || accept_all(&listener, &door))?;
+        }
+        wait(&first_gone, one_off);
+        Ok(())
+    }
+}
+
+fn wait(gone: &Receiver<()>, one_off: bool) {
+    while gone.recv().is_ok() && !one_off {}
+}
+
+fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
+    let spawned = thread::Builder::new().name(name.to_owned()).spawn(work);
+    spawned.map(drop).map_err(|e| Error::system("starting a thread of the server", e))
+}
+
+struct Door {
+    key: Option<Key>,
+    visitors: Arc<Visitors>,
+    serve: Arc<Serve>,
+    gone: Sender<()>,
+}
+
+fn accept_all(listener: &TcpListener, door: &Arc<Door>) {
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => take(stream, door),
+            Err(e) if matches!(e.kind(), io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted) => {}
+            Err(_) => thread::sleep(PAUSE),
+        }
+    }
+}
+
+fn take(stream: TcpStream, door: &Arc<Door>) {
+    // What fails here is this connection's: it is closed.
+    let Ok(for_the_door) = tcp::prepare(&stream).and_then(|()| stream.try_clone()) else { return };
+    let mut visit = door.visitors.enter(for_the_door);
+    let door = Arc::clone(door);
+    let _ = start("client", move || {
+        receive(stream, &door, &mut visit);
+        if visit.is_client() {
+            drop(visit);
+            let _ = door.gone.send(());
+        }
+    });
+}
+
+fn receive(mut stream: TcpStream, door: &Door, visit: &mut Visit) {
+    match greeting::accept(&mut stream, door.key.as_ref()) {
+        Ok(ciphers) => {
+            let Ok(channel) = Channel::new(stream, ciphers) else { return };
+            (door.serve)(channel, visit);
+        }
+        Err(_) => end_orderly(stream),
+    }
+}
+
+/// Closes so that what was said before arrives, where the other end is still to read: bytes that nobody has read would make it a reset.
+fn end_orderly(mut stream: TcpStream) {
+    let _ = stream.shutdown(Shutdown::Write);
+    let _ = stream.set_nonblocking(true);
+    let _ = stream.read(&mut [0; 4096]);
+}
