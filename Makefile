@@ -3,7 +3,8 @@
 export PYTHON ?= python3
 UV_VERSION := 0.13.8
 PYTEST_ARGS ?=
-OUT ?= runs/demo-$(shell date -u +%Y%m%dT%H%M%SZ)
+PEERS_ARGS ?=
+NOW := $(shell date -u +%Y%m%dT%H%M%SZ)
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -65,6 +66,7 @@ $(STAMPS)/agent: $(AGENT_SOURCES) $(STAMPS)/packages | system
 # --- use ----------------------------------------------------------------------------------------------------------
 
 .PHONY: demo
+demo: OUT ?= runs/demo-$(NOW)
 demo: install ## build a network, compare IPv4 with IPv6, and write the report (OUT=DIR)
 	$(BIN)/sixbench run quickstart --out $(OUT)
 
@@ -109,8 +111,13 @@ format: $(STAMPS)/packages ## put all sources into the form that lint asks for
 	$(if $(BPF_SOURCES),$(BIN)/clang-format -i $(BPF_SOURCES),@:)
 
 .PHONY: bench
-bench: install system-bench ## measure sixbench itself, and its peers beside it
+bench: install system-bench ## measure what sixbench costs
 	$(BIN)/python benches/run.py
+
+.PHONY: bench-peers
+bench-peers: OUT ?= runs/bench-peers-$(NOW)
+bench-peers: install system-bench ## compare the traffic engine with iperf3 and others (OUT=DIR PEERS_ARGS='--rounds 8')
+	$(strip $(BIN)/python benches/peers.py --out $(OUT) $(PEERS_ARGS))
 
 # --- maintain -----------------------------------------------------------------------------------------------------
 

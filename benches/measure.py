@@ -1,4 +1,4 @@
-"""What the benches share: trials without a scheduler, alternation, and lines of the table."""
+"""What the benches share: trials without a scheduler, and lines of the table."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 
 from sixbench.agent import Agent
 from sixbench.model.topology import Topology
@@ -26,32 +27,26 @@ def our_trial(
     client_seen: str | None = None,
 ) -> tuple[dict, dict]:
     """One trial without a scheduler: the client's and the server's result."""
-    session = f"bench-{time.monotonic_ns()}"
-    common = {
-        "session": session,
-        "workload": workload,
-        "token": "5a" * 16,
-        "params": params | {"duration_ns": int(SECONDS * 1e9), "warmup_ns": 200_000_000},
-    }
-    port = h2.call("serve", address=server, peer=client_seen or client, **common)["port"]
-    result = h1.call("run", address=client, peer=server, port=port, timeout_s=SECONDS + 20, **common)
+    params = params | {"duration_ns": int(SECONDS * 1e9), "warmup_ns": 200_000_000}
+    session, running = begin_trial(h1, h2, client, server, workload, params, client_seen)
+    result = h1.wait(running, "run", SECONDS + 20)
     return result, h2.call("finish", session=session, timeout_ns=5_000_000_000)
 
 
-def compare(name: str, ours: Callable[[], float], theirs: Callable[[], float | None], target: str) -> None:
-    """Alternates, the order swapped each round, and shows the ratios of the rounds in which the peer gave a result."""
-    ratios = []
-    for round_ in range(ROUNDS):
-        if round_ % 2:
-            their, our = theirs(), ours()
-        else:
-            our, their = ours(), theirs()
-        if their:
-            ratios.append(our / their)
-    if ratios:
-        show_figures(name, ratios, target)
-    else:
-        show(f"{name}: the peer gave no result", "", "", "", "")
+def begin_trial(
+    h1: Agent,
+    h2: Agent,
+    client: str,
+    server: str,
+    workload: str,
+    params: dict[str, object],
+    client_seen: str | None = None,
+) -> tuple[str, Future[dict]]:
+    """Begins one: its session, which the server has to finish, and the client's result to come."""
+    session = f"bench-{time.monotonic_ns()}"
+    common = {"session": session, "workload": workload, "token": "5a" * 16, "params": params}
+    port = h2.call("serve", address=server, peer=client_seen or client, **common)["port"]
+    return session, h1.submit("run", address=client, peer=server, port=port, **common)
 
 
 def topology_of(text: str) -> Topology:

@@ -1,0 +1,206 @@
+"""What is compared, by which yardstick, and the targets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .contender import Said
+from .counters import Counters
+
+DATAGRAM_BYTES = 64
+MESSAGE_BYTES = 64
+STREAM_BYTES = 128 * 1024
+"""Of one write to a stream: iperf3's default, and ours."""
+OFFLOAD_DATAGRAM_BYTES = 1400
+"""Fits a packet of 1500 bytes in both families; a super-packet is made of as many as fit 64 KiB."""
+UDP_BUFFER_BYTES = 4 * 2**20
+"""Asked for by every contender that can be told; the kernel may grant twice as much, and no more than `rmem_max`."""
+PACED_PPS = 10_000
+LOSS_PPS = 100_000
+
+OURS = "sixbench"
+OURS_TRUNCATING = "sixbench, truncating receive, zero-copy send"
+OURS_OFFLOAD = "sixbench, offload"
+OURS_BUSY = "sixbench, busy polling"
+
+Wire = Literal["super-packets", "packets"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observed:
+    """What one measurement saw.
+
+    Attributes:
+        window: what the kernel counted at the receiver in the middle of the traffic; None where it ended too early.
+        whole: the same from before the traffic to after it.
+        said: what the tool says.
+        gap_errors_ns: of the captured flow; None where nothing was captured.
+    """
+
+    window: Counters | None
+    whole: Counters
+    said: Said
+    gap_errors_ns: NDArray[np.int64] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """What we want to reach: ours over the peer's.
+
+    Attributes:
+        ours, peers: contenders. Each peer that is there is judged.
+        bound: of the ratio; at most this where lower is better, else at least.
+    """
+
+    ours: str
+    peers: tuple[str, ...]
+    bound: float
+    lower_is_better: bool = False
+
+    def __str__(self) -> str:
+        return f"{'≤' if self.lower_is_better else '≥'} {self.bound:g}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """One thing that is measured of all contenders.
+
+    Attributes:
+        unit: of the value.
+        value: the yardstick; None where it has nothing.
+        told: how the value is known, for readers.
+        wire: what crosses the link: whatever the sender's kernel made, or packets of the MTU, each by itself.
+        captured: whether tcpdump looks on.
+        limit: the most that our value itself may be in every round, where that is the target.
+    """
+
+    key: str
+    title: str
+    unit: str
+    value: Callable[[Observed], float | None]
+    told: str
+    wire: Wire
+    captured: bool = False
+    targets: tuple[Target, ...] = field(default=())
+    limit: float | None = None
+
+
+def _counted(count: Callable[[Counters], int]) -> Callable[[Observed], float | None]:
+    """A count of the window as a rate. Nothing at all is no value: the window missed the traffic."""
+
+    def rate(seen: Observed) -> float | None:
+        return seen.window.a_second(count(seen.window)) or None if seen.window else None
+
+    return rate
+
+
+def _said(name: str) -> Callable[[Observed], float | None]:
+    return lambda seen: seen.said.get(name)
+
+
+def _gap_error_p99_ns(seen: Observed) -> float | None:
+    errors = seen.gap_errors_ns
+    return None if errors is None or len(errors) < PACED_PPS // 10 else float(np.percentile(errors, 99))
+
+
+def _lost_ratio(seen: Observed) -> float | None:
+    lost = seen.whole.datagrams_dropped + seen.whole.dropped + seen.said.get("unsent", 0.0)
+    total = seen.whole.datagrams + lost
+    return lost / total if total else None
+
+
+_COUNTED = "counted by the receiver's kernel in the middle of the traffic"
+
+COMPARISONS = (
+    Comparison(
+        key="tcp-stream",
+        title="TCP, one stream",
+        unit="bit/s",
+        value=_counted(lambda window: 8 * window.rx_bytes),
+        told=f"bytes of the receiver's interface, {_COUNTED}; 128 KiB a write, cubic, the kernel's own buffers",
+        wire="super-packets",
+        targets=(
+            Target(ours=OURS, peers=("iperf3",), bound=1),
+            Target(ours=OURS_TRUNCATING, peers=("iperf3",), bound=1.8),
+        ),
+    ),
+    Comparison(
+        key="udp-64",
+        title="UDP, 64 bytes, each its own packet",
+        unit="packets/s",
+        value=_counted(lambda window: window.datagrams),
+        told=f"datagrams that the receiving program took, {_COUNTED}; a packet each on the veth pair",
+        wire="packets",
+        targets=(Target(ours=OURS, peers=("iperf3",), bound=3),),
+    ),
+    Comparison(
+        key="udp-offload",
+        title="UDP, 1400 bytes, offload allowed",
+        unit="bit/s",
+        value=_said("received_bps"),
+        told="payload that the receiver says it took",
+        wire="super-packets",
+        targets=(Target(ours=OURS_OFFLOAD, peers=("iperf3 --gsro",), bound=1),),
+    ),
+    Comparison(
+        key="tcp-rr",
+        title="TCP request/response, 64 bytes",
+        unit="1/s",
+        value=_said("transactions_per_s"),
+        told="round trips that the client says it made; TCP_NODELAY",
+        wire="super-packets",
+        targets=(
+            Target(ours=OURS, peers=("sockperf", "netperf"), bound=1.1),
+            Target(ours=OURS_BUSY, peers=("sockperf", "netperf"), bound=5),
+        ),
+    ),
+    Comparison(
+        key="udp-rr",
+        title="UDP request/response, 64 bytes",
+        unit="1/s",
+        value=_said("transactions_per_s"),
+        told="round trips that the client says it made",
+        wire="super-packets",
+        targets=(
+            Target(ours=OURS, peers=("sockperf", "netperf"), bound=1.1),
+            Target(ours=OURS_BUSY, peers=("sockperf", "netperf"), bound=5),
+        ),
+    ),
+    Comparison(
+        key="tcp-crr",
+        title="TCP connect, request, response, close",
+        unit="1/s",
+        value=_counted(lambda window: window.accepted),
+        told=f"connections accepted, {_COUNTED}; one byte each way, one connection at a time",
+        wire="super-packets",
+        targets=(Target(ours=OURS, peers=("netperf",), bound=1.5),),
+    ),
+    Comparison(
+        key="udp-paced",
+        title="UDP at 10,000 packets/s: error of inter-packet time",
+        unit="ns",
+        value=_gap_error_p99_ns,
+        told="99th percentile of |distance between two arrivals - 100 us|, by the kernel's timestamps in a capture of "
+        "tcpdump at the receiver",
+        wire="packets",
+        captured=True,
+        targets=(Target(ours=OURS, peers=("iperf3",), bound=0.2, lower_is_better=True),),
+    ),
+    Comparison(
+        key="udp-loss",
+        title="UDP at 100,000 packets/s: loss",
+        unit="1",
+        value=_lost_ratio,
+        told="datagrams that the kernels dropped, and of ours those that were due and not sent, as a share of all",
+        wire="packets",
+        limit=0.0,
+    ),
+)
+
+MEMORY_LIMIT_BYTES = 64 * 2**20
+"""The target of our agents in every measurement."""

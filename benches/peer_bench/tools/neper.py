@@ -1,0 +1,52 @@
+"""neper (https://github.com/google/neper): one thread, one flow."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ..comparisons import DATAGRAM_BYTES, MESSAGE_BYTES, STREAM_BYTES
+from ..contender import Command, Contender, Ends, Said, Tool
+from .reading import number
+
+CONTROL_PORT, PORT = 12866, 12867
+
+
+def read_stream(_: str, server: str) -> Said:
+    """What the server took."""
+    return {"received_bps": number(r"(?m)^local_throughput=([\d.]+)", server, "throughput")}
+
+
+def read_transactions(client: str, _: str) -> Said:
+    """Transactions a second."""
+    return {"transactions_per_s": number(r"(?m)^throughput=([\d.]+)", client, "throughput")}
+
+
+def _run(ends: Ends, seconds: int, *, test: str, options: tuple[str, ...]) -> Command:
+    common = [f"-{ends.family}", "-C", str(CONTROL_PORT), "-P", str(PORT), "-l", str(seconds), "--nolog", *options]
+    return Command(
+        server=[test, *common],
+        client=[test, "-c", "-H", ends.server, *common],
+        listens=("tcp", CONTROL_PORT),
+        server_ends=True,
+        read=read_stream if test.endswith("stream") else read_transactions,
+    )
+
+
+def _contender(comparison: str, test: str, *options: str) -> Contender:
+    return Contender(comparison=comparison, name="neper", traffic=partial(_run, test=test, options=options))
+
+
+_MESSAGES = ("-Q", str(MESSAGE_BYTES), "-R", str(MESSAGE_BYTES))
+
+TOOL = Tool(
+    name="neper",
+    programs=("tcp_stream", "udp_stream", "tcp_rr", "udp_rr", "tcp_crr"),
+    version=(("tcp_rr", "--version"), r"(\S+)\s*$"),
+    contenders=(
+        _contender("tcp-stream", "tcp_stream", "-B", str(STREAM_BYTES)),
+        _contender("udp-64", "udp_stream", "-B", str(DATAGRAM_BYTES)),
+        _contender("tcp-rr", "tcp_rr", *_MESSAGES),
+        _contender("udp-rr", "udp_rr", *_MESSAGES),
+        _contender("tcp-crr", "tcp_crr", "-Q", "1", "-R", "1"),
+    ),
+)

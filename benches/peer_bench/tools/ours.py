@@ -1,0 +1,78 @@
+"""Ours: workloads of two agents, without a scheduler."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from ..comparisons import (
+    DATAGRAM_BYTES,
+    LOSS_PPS,
+    MESSAGE_BYTES,
+    OFFLOAD_DATAGRAM_BYTES,
+    OURS,
+    OURS_OFFLOAD,
+    PACED_PPS,
+    STREAM_BYTES,
+    UDP_BUFFER_BYTES,
+)
+from ..contender import Contender, Ends, Said, Trial, Unreadable
+
+Result = dict[str, Any]
+
+
+def read_stream(_: Result, server: Result) -> Said:
+    """The receiver's window."""
+    receiver = server["forward_receiver"]
+    if "measured_ns" not in receiver:
+        raise Unreadable("the receiver's window had fewer than two reads")
+    return {"received_bps": receiver["measured_bytes"] * 8e9 / receiver["measured_ns"]}
+
+
+def read_datagrams(client: Result, server: Result) -> Said:
+    """Both sides of the ledger."""
+    if not server.get("measured_ns"):
+        raise Unreadable("fewer than two datagrams arrived")
+    return {
+        "received_bps": server["measured_bytes"] * 8e9 / server["measured_ns"],
+        "received_pps": (server["unique"] - 1) * 1e9 / server["measured_ns"],
+        "lost": float(server["lost_middle"] + server.get("lost_tail", 0)),
+        "unsent": float(client.get("unsent", 0) + sum(client["send_errors"].values())),
+    }
+
+
+def read_transactions(client: Result, _: Result) -> Said:
+    """The client's."""
+    return {"transactions_per_s": client["transactions"] * 1e9 / client["measured_ns"]}
+
+
+_READ = {
+    "tcp-stream": read_stream,
+    "udp-stream": read_datagrams,
+    "tcp-rr": read_transactions,
+    "udp-rr": read_transactions,
+    "tcp-crr": read_transactions,
+}
+
+
+def _run(_: Ends, seconds: int, *, workload: str, params: dict[str, Any]) -> Trial:
+    return Trial(workload=workload, params={**params, "duration_ns": seconds * 10**9}, read=_READ[workload])
+
+
+def _contender(comparison: str, name: str, workload: str, **params: Any) -> Contender:
+    return Contender(comparison=comparison, name=name, traffic=partial(_run, workload=workload, params=params))
+
+
+_BUFFERS = {"sndbuf_bytes": UDP_BUFFER_BYTES, "rcvbuf_bytes": UDP_BUFFER_BYTES}
+_DATAGRAM = {"datagram_bytes": DATAGRAM_BYTES, **_BUFFERS}
+
+CONTENDERS = (
+    _contender("tcp-stream", OURS, "tcp-stream", message_bytes=STREAM_BYTES, congestion="cubic"),
+    _contender("udp-64", OURS, "udp-stream", **_DATAGRAM),
+    _contender("udp-offload", OURS_OFFLOAD, "udp-stream", datagram_bytes=OFFLOAD_DATAGRAM_BYTES, **_BUFFERS),
+    _contender("tcp-rr", OURS, "tcp-rr", message_bytes=MESSAGE_BYTES, congestion="cubic"),
+    _contender("udp-rr", OURS, "udp-rr", message_bytes=MESSAGE_BYTES),
+    _contender("tcp-crr", OURS, "tcp-crr", congestion="cubic"),
+    _contender("udp-paced", OURS, "udp-stream", **_DATAGRAM, rate_pps=PACED_PPS),
+    _contender("udp-loss", OURS, "udp-stream", **_DATAGRAM, rate_pps=LOSS_PPS),
+)

@@ -1,0 +1,172 @@
+"""Values to ratios with intervals, and whether targets are met. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from sixbench.stats import Pairs, compare
+
+from .comparisons import COMPARISONS, MEMORY_LIMIT_BYTES, OURS, Comparison, Target
+from .contender import FAMILIES
+
+CONFIDENCE = 0.95
+
+Verdict = Literal["met", "missed", "open"]
+"""`open`: the interval holds the target, or there is none: more rounds would tell."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Value:
+    """One measurement: either a value or why there is none."""
+
+    comparison: str
+    contender: str
+    family: int
+    round: int
+    value: float | None = None
+    failure: str | None = None
+    said: dict[str, float] | None = None
+    wire_pps: float | None = None
+    memory_bytes: int | None = None
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is one of ours."""
+        return self.contender.startswith(OURS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """Ours against a peer.
+
+    Attributes:
+        n: rounds in which both have a value.
+        ours_mean, peer_mean: over these rounds.
+        ratio: ours over the peer's, geometric mean; with its interval, absent for fewer than two rounds.
+        target, verdict: absent where the issue has no target for these two.
+    """
+
+    comparison: str
+    family: int
+    ours: str
+    peer: str
+    n: int
+    ours_mean: float
+    peer_mean: float
+    ratio: float
+    low: float | None
+    high: float | None
+    target: Target | None
+    verdict: Verdict | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limit:
+    """A value of ours, or the memory of our agents, against what it may be at most, in every round."""
+
+    title: str
+    family: int
+    ours: str
+    n: int
+    most: float
+    limit: float
+    unit: str
+
+    @property
+    def verdict(self) -> Verdict:
+        """It is a maximum, so that every round counts."""
+        return "met" if self.most <= self.limit else "missed"
+
+
+def rows(values: Sequence[Value]) -> list[Row]:
+    """Each of ours against each peer of its comparison, by comparison and family."""
+    found = []
+    for comparison in COMPARISONS:
+        if comparison.limit is not None:
+            continue
+        here = [value for value in values if value.comparison == comparison.key]
+        names = list(dict.fromkeys(value.contender for value in here))
+        for ours in (name for name in names if name.startswith(OURS)):
+            for peer in (name for name in names if not name.startswith(OURS)):
+                for family in FAMILIES:
+                    row = _row(comparison, here, ours, peer, family)
+                    found += [row] if row else []
+    return found
+
+
+def limits(values: Sequence[Value]) -> list[Limit]:
+    """What is judged by itself: loss, and the agents' memory."""
+    found = []
+    for comparison in COMPARISONS:
+        for family in FAMILIES:
+            here = [v for v in values if v.comparison == comparison.key and v.family == family and v.is_ours]
+            for ours in dict.fromkeys(value.contender for value in here):
+                known = [v.value for v in here if v.contender == ours and v.value is not None]
+                if comparison.limit is not None and known:
+                    found.append(
+                        Limit(
+                            title=comparison.title,
+                            family=family,
+                            ours=ours,
+                            n=len(known),
+                            most=max(known),
+                            limit=comparison.limit,
+                            unit=comparison.unit,
+                        )
+                    )
+    for family in FAMILIES:
+        marks = [v.memory_bytes for v in values if v.is_ours and v.family == family and v.memory_bytes is not None]
+        if marks:
+            found.append(
+                Limit(
+                    title="memory of an agent, in all of these",
+                    family=family,
+                    ours=OURS,
+                    n=len(marks),
+                    most=float(max(marks)),
+                    limit=float(MEMORY_LIMIT_BYTES),
+                    unit="B",
+                )
+            )
+    return found
+
+
+def judge(target: Target, low: float | None, high: float | None) -> Verdict:
+    """Whether the whole interval is on the right side of the target, or on the wrong one."""
+    if low is None or high is None:
+        return "open"
+    if target.lower_is_better:
+        low, high = -high, -low
+    bound = -target.bound if target.lower_is_better else target.bound
+    return "met" if low >= bound else "missed" if high < bound else "open"
+
+
+def _row(comparison: Comparison, values: Sequence[Value], ours: str, peer: str, family: int) -> Row | None:
+    by_round: dict[int, dict[str, float]] = {}
+    for value in values:
+        if value.family == family and value.contender in (ours, peer) and value.value is not None:
+            by_round.setdefault(value.round, {})[value.contender] = value.value
+    both = [found for _, found in sorted(by_round.items()) if len(found) == 2]
+    if not both:
+        return None
+    pairs = Pairs(path=[found[ours] for found in both], baseline=[found[peer] for found in both])
+    result = compare(pairs, confidence=CONFIDENCE, margin=0.01)
+    if result.ratio is None:
+        return None
+    target = next((t for t in comparison.targets if t.ours == ours and peer in t.peers), None)
+    return Row(
+        comparison=comparison.key,
+        family=family,
+        ours=ours,
+        peer=peer,
+        n=result.n,
+        ours_mean=sum(pairs.path) / result.n,
+        peer_mean=sum(pairs.baseline) / result.n,
+        ratio=result.ratio,
+        low=result.low,
+        high=result.high,
+        target=target,
+        verdict=judge(target, result.low, result.high) if target else None,
+    )

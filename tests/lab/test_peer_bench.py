@@ -1,0 +1,84 @@
+"""`make bench-peers` on real namespaces: what it measures of us, and that an interrupt leaves nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from peer_bench.memory import children
+
+PROGRAM = Path(__file__).parents[2] / "benches" / "peers.py"
+TOO_SLOW = ("too little arrived", "it ended before the end of the window")
+"""What a machine under load may say."""
+
+GONE_S = 20.0
+"""Most time that the kernel may take to end what lost its parent."""
+
+
+def started(out: Path, *arguments: str) -> subprocess.Popen[str]:
+    words = [sys.executable, str(PROGRAM), "--out", str(out), *arguments]
+    return subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+
+def test_every_comparison_measures_ours(tmp_path: Path) -> None:
+    process = started(tmp_path, "--rounds", "1", "--peers", "none")
+    _, said = process.communicate(timeout=300)
+    assert process.returncode == 0, said
+    results = json.loads((tmp_path / "results.json").read_text())
+    values = {(value["comparison"], value["family"]): value for value in results["values"]}
+    assert {key for key, _ in values} == set(results["comparisons"])
+    for value in values.values():
+        assert value.get("failure") in (None, *TOO_SLOW), value
+    # A datagram each its own packet on the wire: as many packets as datagrams, but for those under way.
+    floods = [values["udp-64", family] for family in (4, 6)]
+    assert all(flood["wire_pps"] > 0.9 * flood["value"] for flood in floods if "value" in flood)
+    assert (tmp_path / "peers.md").read_text().startswith("# sixbench beside its peers")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_an_interrupt_leaves_no_process_and_no_namespace(tmp_path: Path, number: signal.Signals) -> None:
+    process = started(tmp_path, "--rounds", "1000", "--only", "tcp-rr")
+    assert process.stderr is not None
+    while not (line := process.stderr.readline()).startswith("1  tcp-rr"):
+        assert line, "it ended before its first measurement"
+    descendants = {pid: namespace_of(pid) for pid in children(process.pid)}
+    namespaces = set(descendants.values()) - {namespace_of(os.getpid()), None}
+    assert len(namespaces) == 2
+    if number == signal.SIGINT:  # from the keyboard it comes to all of the terminal's processes
+        os.killpg(process.pid, number)
+    else:
+        process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == (-number if number == signal.SIGKILL else 130), said
+    deadline = time.monotonic() + GONE_S
+    while left := [pid for pid in all_processes() if namespace_of(pid) in namespaces]:
+        assert time.monotonic() < deadline, (
+            f"left behind: {[Path(f'/proc/{pid}/cmdline').read_bytes() for pid in left]}"
+        )
+        time.sleep(0.05)
+    assert [pid for pid in descendants if Path(f"/proc/{pid}").exists() and is_running(pid)] == []
+
+
+def all_processes() -> list[int]:
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+
+
+def namespace_of(pid: int) -> str | None:
+    try:
+        return os.readlink(f"/proc/{pid}/ns/net")
+    except OSError:
+        return None
+
+
+def is_running(pid: int) -> bool:
+    """Not yet reaped is gone, too."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -1,0 +1,254 @@
+"""`make bench-peers`: what tools print, who runs when, packets' times, verdicts and tables."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from peer_bench import capture, counters, tables
+from peer_bench.comparisons import COMPARISONS, OURS, OURS_BUSY, Observed, Target
+from peer_bench.contender import FAMILIES, Command, Ends, Trial, Unreadable
+from peer_bench.counters import Counters
+from peer_bench.figure import write_figure
+from peer_bench.results import Results
+from peer_bench.schedule import mirrored
+from peer_bench.tools import PEERS, iperf, iperf3, neper, netperf, nuttcp, ours, qperf, sockperf
+from peer_bench.verdicts import Value, judge, limits, rows
+
+from sixbench.model.workloads import WORKLOADS
+from sixbench.store import Environment
+
+KEYS = {comparison.key: comparison for comparison in COMPARISONS}
+ENDS = {
+    4: Ends(family=4, client="198.18.0.1", server="198.18.0.2"),
+    6: Ends(family=6, client="2001:2::1", server="2001:2::2"),
+}
+
+IPERF_UDP = """\
+[ ID] Interval       Transfer     Bandwidth        Jitter   Lost/Total Datagrams
+[  1] 0.0000-1.0000 sec  640000 Bytes  5120000 bits/sec   0.003 ms 3/10003 (0.03%)
+"""
+IPERF_TCP = "[  1] 0.0000-1.0149 sec  232783872 Bytes  1834929532 bits/sec\n"
+NUTTCP_UDP = "megabytes=0.6104 real_seconds=0.50 rate_Mbps=4.9333 tx_cpu=37 rx_cpu=4 drop=1 pkt=10001 data_loss=0.00010"
+SOCKPERF = """\
+sockperf: [Total Run] RunTime=1.000 sec; Warm up time=400 msec; SentMessages=11504; ReceivedMessages=11503
+sockperf: [Valid Duration] RunTime=0.500 sec; SentMessages=7207; ReceivedMessages=7206
+"""
+IPERF3_UDP = json.dumps(
+    {"end": {"sum_received": {"bits_per_second": 5.12e6, "packets": 1010, "lost_packets": 10, "seconds": 0.5}}}
+)
+
+
+def test_what_tools_print_is_read() -> None:
+    assert iperf3.read(IPERF3_UDP, "") == {"received_bps": 5.12e6, "received_pps": 2000.0, "lost": 10.0}
+    assert iperf.read_tcp("", IPERF_TCP) == {"received_bps": 1834929532.0}
+    assert iperf.read_udp("", IPERF_UDP) == {"received_bps": 5.12e6, "received_pps": 10000.0, "lost": 3.0}
+    assert nuttcp.read(NUTTCP_UDP, "") == {"received_bps": 4.9333e6, "received_pps": 20000.0, "lost": 1.0}
+    assert sockperf.read(SOCKPERF, "") == {"transactions_per_s": 14412.0}
+    assert netperf.read_transactions("THROUGHPUT=9239.19\n", "") == {"transactions_per_s": 9239.19}
+    assert netperf.read_stream("THROUGHPUT=9.5\nREMOTE_RECV_THROUGHPUT=8970.29\n", "") == {"received_bps": 8970.29e6}
+    assert neper.read_transactions("local_throughput=1\nthroughput=294.83\n", "") == {"transactions_per_s": 294.83}
+    assert neper.read_stream("", "local_throughput=10099544\n") == {"received_bps": 10099544.0}
+    assert qperf.read("tcp_lat:\n    latency  =  12.5 us\n", "") == {"transactions_per_s": pytest.approx(40000)}
+
+
+@pytest.mark.parametrize(
+    "read", [t.read for tool in PEERS for c in tool.contenders if isinstance(t := c.traffic(ENDS[4], 1), Command)]
+)
+def test_what_is_no_result_is_said_with_its_end(read: object) -> None:
+    with pytest.raises(Unreadable, match=r"cannot be|no \w+"):
+        read("error - the server is busy", "error - the server is busy")  # type: ignore[operator]
+
+
+def test_every_contender_names_both_ends_and_takes_part_in_a_comparison() -> None:
+    for tool in PEERS:
+        assert len({(c.comparison, c.name) for c in tool.contenders}) == len(tool.contenders)
+        for contender in tool.contenders:
+            assert contender.comparison in KEYS
+            assert contender.name.startswith(tool.name)
+            for family in FAMILIES:
+                command = contender.traffic(ENDS[family], 1)
+                assert isinstance(command, Command)
+                assert any(ENDS[family].server in word for word in command.client)
+                assert command.server[0] in tool.programs
+                assert command.client[0] in tool.programs
+
+
+def test_our_trials_have_parameters_that_workloads_know() -> None:
+    for contender in ours.CONTENDERS:
+        trial = contender.traffic(ENDS[4], 2)
+        assert isinstance(trial, Trial)
+        assert contender.comparison in KEYS
+        assert trial.workload in WORKLOADS
+        assert trial.params["duration_ns"] == 2_000_000_000
+
+
+def test_targets_are_of_contenders_that_there_are() -> None:
+    theirs = {(c.comparison, c.name) for tool in PEERS for c in tool.contenders}
+    for comparison in COMPARISONS:
+        for target in comparison.targets:
+            assert target.ours.startswith(OURS)
+            assert {(comparison.key, peer) for peer in target.peers} <= theirs
+
+
+def test_every_second_round_is_reversed() -> None:
+    assert [list(mirrored("abc", round_)) for round_ in range(3)] == [list("abc"), list("cba"), list("abc")]
+
+
+def packet(at_ns: int, ports: tuple[int, int], family: int) -> bytes:
+    frame = bytes(14 + {4: 20, 6: 40}[family]) + struct.pack("!HH", *ports) + bytes(8)
+    return struct.pack("=IIII", at_ns // 10**9, at_ns % 10**9, len(frame), len(frame)) + frame
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_times_of_the_largest_flow(family: int) -> None:
+    header = struct.pack("=IHHiIII", capture.MAGIC_NANOSECONDS, 2, 4, 0, 0, 96, 1)
+    times = [1_700_000_000_000_000_000 + k * 100_000 for k in range(4)]
+    times[2] += 5
+    flow = [packet(at, (1000, 2000), family) for at in times]
+    other = packet(times[1] + 7, (1000, 2001), family)
+    found = capture.flow_times_ns(header + b"".join([*flow[:2], other, *flow[2:]]) + b"cut off", family)
+    assert found.tolist() == times
+    assert capture.gap_errors_ns(found, 100_000, 0).tolist() == [0, 5, 5]
+    assert capture.gap_errors_ns(found, 100_000, 100_000).tolist() == [5, 5]
+
+
+def test_no_capture_no_times() -> None:
+    header = struct.pack("=IHHiIII", capture.MAGIC_NANOSECONDS, 2, 4, 0, 0, 96, 1)
+    assert len(capture.gap_errors_ns(capture.flow_times_ns(header, 4), 100_000, 0)) == 0
+    with pytest.raises(ValueError, match="no pcap"):
+        capture.flow_times_ns(b"", 4)
+
+
+def counted(**values: int) -> Counters:
+    zero = dict.fromkeys(Counters.__dataclass_fields__, 0)
+    return Counters(**(zero | values))
+
+
+def test_rates_are_of_the_window_and_losses_of_the_whole() -> None:
+    window = counted(clock_ns=500_000_000, rx_bytes=1000, datagrams=40, accepted=3)
+    whole = counted(datagrams=90, datagrams_dropped=6, dropped=2)
+    seen = Observed(window=window, whole=whole, said={"unsent": 2.0, "transactions_per_s": 7.0})
+    values = {key: comparison.value(seen) for key, comparison in KEYS.items()}
+    assert (values["tcp-stream"], values["udp-64"], values["tcp-crr"]) == (16000.0, 80.0, 6.0)
+    assert (values["tcp-rr"], values["udp-loss"]) == (7.0, 0.1)
+    assert (values["udp-offload"], values["udp-paced"]) == (None, None)
+
+
+def test_what_missed_the_traffic_is_no_value() -> None:
+    nothing = counted(clock_ns=500_000_000)
+    for window in (None, nothing):
+        assert KEYS["tcp-stream"].value(Observed(window=window, whole=nothing, said={})) is None
+    assert KEYS["udp-loss"].value(Observed(window=None, whole=nothing, said={})) is None
+
+
+def test_the_error_is_the_99th_percentile_of_enough_packets() -> None:
+    paced, zero = KEYS["udp-paced"], counted()
+    errors = np.arange(0, 10_001, dtype=np.int64)
+    assert paced.value(Observed(window=None, whole=zero, said={}, gap_errors_ns=errors)) == 9900
+    assert paced.value(Observed(window=None, whole=zero, said={}, gap_errors_ns=errors[:500])) is None
+
+
+def test_counters_are_those_of_the_kernel() -> None:
+    found = counters.read_counters(1, "lo", 6)
+    assert found.since(found) == counted()
+    with pytest.raises(LookupError, match="none0"):
+        counters.read_counters(1, "none0", 4)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [(1.1, 2.0, "met"), (1.0, 2.0, "open"), (0.5, 1.09, "missed"), (0.5, 1.1, "open"), (None, None, "open")],
+)
+def test_a_target_is_judged_by_the_interval(low: float | None, high: float | None, verdict: str) -> None:
+    assert judge(Target(ours=OURS, peers=("x",), bound=1.1), low, high) == verdict
+
+
+@pytest.mark.parametrize(("low", "high", "verdict"), [(0.1, 0.2, "met"), (0.1, 0.3, "open"), (0.21, 0.3, "missed")])
+def test_where_lower_is_better_the_upper_end_counts(low: float, high: float, verdict: str) -> None:
+    assert judge(Target(ours=OURS, peers=("x",), bound=0.2, lower_is_better=True), low, high) == verdict
+
+
+def values() -> list[Value]:
+    found = []
+    for round_, (mine, busy, peer) in enumerate([(112.0, 640.0, 100.0), (123.2, 655.0, 110.0), (125.0, 600.0, None)]):
+        for contender, value in ((OURS, mine), (OURS_BUSY, busy), ("sockperf", peer)):
+            failure = None if value else "sockperf ended with 1 | no route"
+            found.append(
+                Value(
+                    comparison="tcp-rr",
+                    contender=contender,
+                    family=4,
+                    round=round_,
+                    value=value,
+                    failure=failure,
+                    wire_pps=value,
+                    memory_bytes=8 * 2**20,
+                )
+            )
+    return found
+
+
+def test_pairs_are_rounds_in_which_both_have_a_value() -> None:
+    blocking, busy = rows(values())
+    assert (blocking.ours, blocking.peer, blocking.n) == (OURS, "sockperf", 2)
+    assert blocking.ratio == pytest.approx(1.12)
+    assert (blocking.verdict, busy.ours, busy.verdict) == ("met", OURS_BUSY, "open")
+
+
+def test_loss_in_any_round_misses_and_memory_is_that_of_all() -> None:
+    lost = [
+        Value(comparison="udp-loss", contender=OURS, family=6, round=r, value=v, memory_bytes=m)
+        for r, v, m in ((0, 0.0, 2**20), (1, 1e-6, 65 * 2**20))
+    ]
+    loss, memory4, memory6 = limits([*values(), *lost])
+    assert (loss.most, loss.n, loss.verdict) == (1e-6, 2, "missed")
+    assert (memory4.verdict, memory6.most, memory6.verdict) == ("met", 65 * 2**20, "missed")
+
+
+@pytest.fixture
+def results() -> Results:
+    there = Environment(
+        kernel="6.18", machine="x86_64", cpu="cpu", distribution="d", cores=2, memory_bytes=2**30, versions={}
+    )
+    return Results(
+        started="2026-11-21T12:00:00+00:00",
+        environment=there,
+        rounds=4,
+        seconds=1,
+        placement="pinned",
+        nice=0,
+        tools={"sockperf": "3.7"},
+        absent={"netperf": "netperf not on the PATH"},
+        commands={("tcp-rr", "sockperf", 4): ["sockperf server", "sockperf ping-pong"]},
+        values=values(),
+    )
+
+
+def test_the_page_has_ratios_failures_versions_and_commands(results: Results) -> None:
+    page = tables.markdown(results)
+    assert "3 of 4 rounds" in page
+    assert "| TCP request/response, 64 bytes | sixbench | sockperf | 4 |" in page
+    assert "| ≥ 1.1 | met |" in page
+    assert "no route" in page
+    assert r"ended with 1 \| no route" in page
+    assert "| sockperf | 3.7 |" in page
+    assert "- netperf: netperf not on the PATH" in page
+    assert "`sockperf ping-pong`" in page
+    terminal = tables.text(tables.HEADS, tables.ratio_cells(results)).splitlines()
+    assert len({len(line.split("sockperf")[0]) for line in terminal if "sockperf" in line}) == 1
+
+
+def test_files_are_json_without_missing_values_and_a_figure(results: Results, tmp_path: Path) -> None:
+    results.write(tmp_path)
+    written = json.loads((tmp_path / "results.json").read_text())
+    assert written["ratios"][0]["verdict"] == "met"
+    assert all(None not in value.values() for value in written["values"])
+    svg, png = write_figure(results, tmp_path)
+    assert "busy polling / sockperf" in svg.read_text()
+    assert png.read_bytes().startswith(b"\x89PNG")
+    results.values.clear()
+    assert write_figure(results, tmp_path) == []
