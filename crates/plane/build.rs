@@ -12,6 +12,7 @@ fn main() {
     println!("cargo::rerun-if-changed={}", sources.display());
     println!("cargo::rerun-if-env-changed=CLANG");
     let result = compile(&sources.join("tunnel.bpf.c"), &output.join("tunnel.bpf.o"))
+        .and_then(|()| compile(&sources.join("drops.bpf.c"), &output.join("drops.bpf.o")))
         .and_then(|()| write_outcomes(&sources.join("outcomes.h"), &output.join("outcomes.rs")));
     if let Err(reason) = result {
         println!("cargo::error={reason}");

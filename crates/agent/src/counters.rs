@@ -8,6 +8,7 @@ use serde_json::{Number, Value, json};
 use sixbench_traffic::clock;
 
 use crate::failure::{Failure, Outcome};
+use crate::queues;
 
 /// The calling thread's view: `/proc/net` would be that of the process's first thread, which is the same here, but would not be for a
 /// thread in a namespace of its own.
@@ -40,6 +41,10 @@ pub fn read() -> Outcome {
     let mut counters = json!({ "clock_ns": clock_ns, "interfaces": interfaces, "snmp": snmp });
     if let Some(tcpext) = tcpext {
         counters["tcpext"] = Value::from_iter(tcpext);
+    }
+    // A kernel without traffic control has none to tell.
+    if let Ok(queues) = queues::read() {
+        counters["queues"] = json!(queues);
     }
     Ok(counters)
 }

@@ -11,6 +11,7 @@ use sixbench_traffic::cpu;
 
 use crate::answers::Answers;
 use crate::capture::Captures;
+use crate::drops::Watch;
 use crate::exec::Commands;
 use crate::failure::{Failure, Outcome};
 use crate::job::{Job, shielded};
@@ -37,6 +38,7 @@ pub fn serve(name: String) -> ExitCode {
         node: Arc::clone(&node),
         is_greeted: false,
         captures: Captures::default(),
+        drops: Watch::default(),
         services: Services::new(Arc::clone(&tunnels)),
         tunnels,
     };
@@ -66,6 +68,7 @@ struct Conversation {
     node: Arc<Node>,
     is_greeted: bool,
     captures: Captures,
+    drops: Watch,
     /// Also the tunnel broker's and its clients'.
     tunnels: Arc<Mutex<Tunnels>>,
     services: Services,
@@ -103,7 +106,7 @@ impl Conversation {
     }
 
     fn reply(&mut self, request: Request) -> Result<Reply, Failure> {
-        let Self { node, captures, tunnels, services, .. } = self;
+        let Self { node, captures, drops, tunnels, services, .. } = self;
         let tunnels = || tunnels.lock().unwrap_or_else(PoisonError::into_inner);
         let value = match request {
             Request::Hello(hello) => self.greet(&hello)?,
@@ -117,6 +120,8 @@ impl Conversation {
                 .map_err(|error| Failure::new("internal", format!("writing the CPU sample: {error}")))?,
             Request::CaptureStart(start) => captures.start(start)?,
             Request::CaptureStop { capture } => captures.stop(&capture)?,
+            Request::DropsStart(start) => drops.start(&start)?,
+            Request::DropsStop {} => drops.stop()?,
             Request::Serve(request) => node.sessions.serve(request)?,
             Request::Run(request) => return node.sessions.run(request).map(Reply::Later),
             Request::Finish(request) => return node.sessions.finish(&request).map(Reply::Later),

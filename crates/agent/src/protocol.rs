@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use sixbench_services::{broker, discovery, multicast};
 
-use crate::{capture, exec, sessions, sysctl, tunnels};
+use crate::{capture, drops, exec, sessions, sysctl, tunnels};
 
 /// The version of the protocol that this agent speaks.
 pub const VERSION: u32 = 1;
@@ -35,6 +35,8 @@ pub enum Request {
     CaptureStop {
         capture: String,
     },
+    DropsStart(drops::Start),
+    DropsStop {},
     Serve(sessions::Serve),
     Run(sessions::Run),
     Finish(sessions::Finish),
@@ -73,6 +75,8 @@ impl Request {
             Request::Cpu {} => "cpu",
             Request::CaptureStart(_) => "capture-start",
             Request::CaptureStop { .. } => "capture-stop",
+            Request::DropsStart(_) => "drops-start",
+            Request::DropsStop {} => "drops-stop",
             Request::Serve(_) => "serve",
             Request::Run(_) => "run",
             Request::Finish(_) => "finish",

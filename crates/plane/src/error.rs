@@ -42,6 +42,12 @@ pub enum Error {
         /// Why, as far as it is known.
         refusal: Refusal,
     },
+    /// The kernel does not tell what it drops.
+    #[error("watching for dropped packets: {}", refusal.words())]
+    Drops {
+        /// Why, as far as it is known.
+        refusal: Refusal,
+    },
     /// There is no run time to tell.
     #[error("no run time is being measured: run_time \"start\" comes first")]
     NotMeasuring,
@@ -59,7 +65,7 @@ impl Error {
             Self::BadSpec { .. } | Self::NotMeasuring => "bad-params",
             Self::Exists(_) => "tunnel-exists",
             Self::Missing(_) => "no-tunnel",
-            Self::System { .. } | Self::Programs { .. } => "system",
+            Self::System { .. } | Self::Programs { .. } | Self::Drops { .. } => "system",
         }
     }
 }

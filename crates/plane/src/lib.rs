@@ -1,7 +1,8 @@
 //! The transition data plane: tunnels that the kernel carries by eBPF, or that we carry.
 //!
 //! What lives here: what a tunnel is ([`spec`]), its device ([`device`]), its programs ([`program`]: compiled from `bpf/` and embedded), its
-//! counters, the groups it is in ([`groups`]), what user space does for it ([`slow`]), and the tunnels of a node ([`Tunnels`]). What may not: the agent's protocol, and how packets look (`sixbench-wire`).
+//! counters, the groups it is in ([`groups`]), what user space does for it ([`slow`]), and the tunnels of a node ([`Tunnels`]);
+//! and, by another program, where packets are dropped ([`drops`]). What may not: the agent's protocol, and how packets look (`sixbench-wire`).
 //!
 //! A tunnel is a veth pair in the node. A program on the near end's egress encapsulates and sends on; one on the ingress of each
 //! device below decapsulates and hands the packet to the near end. Routes, path MTU and addresses are the near end's, as with a tunnel
@@ -10,9 +11,11 @@
 pub mod abi;
 pub mod counters;
 pub mod device;
+pub mod drops;
 pub mod error;
 pub mod groups;
 pub mod program;
+pub mod reasons;
 pub mod refusal;
 pub mod routes;
 pub mod slow;
@@ -20,6 +23,7 @@ pub mod spec;
 pub mod sys;
 mod tunnels;
 
+pub use drops::Drops;
 pub use error::{Error, Result};
 pub use spec::Spec;
 pub use tunnels::{RunTimeRequest, Tunnels};

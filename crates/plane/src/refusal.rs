@@ -48,16 +48,27 @@ impl Refusal {
     }
 }
 
+impl Refusal {
+    fn is_forbidden(&self) -> bool {
+        self.errno == Some(libc::EPERM)
+    }
+
+    /// Why, without what else would do.
+    pub fn words(&self) -> String {
+        let mut words = self.reason.clone();
+        if !self.missing_capabilities.is_empty() {
+            words += &format!("; this process has no {} here", self.missing_capabilities.join(" and no "));
+        } else if self.is_forbidden() {
+            words += "; it has the capabilities, so a security module or a filter of system calls forbids it";
+        }
+        words
+    }
+}
+
 impl std::fmt::Display for Refusal {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(&self.reason)?;
-        let is_forbidden = self.errno == Some(libc::EPERM);
-        if !self.missing_capabilities.is_empty() {
-            write!(formatter, "; this process has no {} here", self.missing_capabilities.join(" and no "))?;
-        } else if is_forbidden {
-            formatter
-                .write_str("; it has the capabilities, so a security module or a filter of system calls forbids it")?;
-        }
+        formatter.write_str(&self.words())?;
+        let is_forbidden = self.is_forbidden();
         if let Some(needed) = &self.needed_kernel {
             write!(formatter, "; it needs Linux {needed}")?;
         }

@@ -6,7 +6,7 @@ arrives, not where it is used.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
@@ -107,6 +107,23 @@ class CaptureStop(Request):
     op: ClassVar[str] = "capture-stop"
     answer: ClassVar[dict[str, type | tuple[type, ...]]] = {"packets": list, "matched": int}
     capture: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class DropsStart(Request):
+    """Watches from now on where the kernel drops packets in these namespaces, and which of the trial's."""
+
+    op: ClassVar[str] = "drops-start"
+    netns_inodes: Sequence[int]
+    token: str = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DropsStop(Request):
+    """What was dropped."""
+
+    op: ClassVar[str] = "drops-stop"
+    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {"dropped": list}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -276,6 +293,7 @@ REQUESTS: dict[str, type[Request]] = {
         *(TunnelAdd, TunnelRemove, TunnelCounters),
         *(MulticastForward, RouterAdvertise, RouterSolicit),
         *(BrokerStart, BrokerStop, BrokerRequest, BrokerRelease),
+        *(DropsStart, DropsStop),
         *(Serve, Run, Finish, Cancel),
     )
 }

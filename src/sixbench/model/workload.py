@@ -18,6 +18,7 @@ from .wording import shown, visible
 ParameterKind = Literal[
     "size", "rate", "packet-rate", "duration", "count", "flag", "choice", "word", "name", "ipv6-prefix", "mtu"
 ]
+Transport = Literal["tcp", "udp", "icmp"]
 Scalar = int | float | str | bool
 Params = Mapping[str, Scalar]
 """Parameters by their protocol names, with units: `{"message_bytes": 64, "duration_ns": 5000000000}`."""
@@ -165,7 +166,7 @@ class WorkloadKind:
     """
 
     name: str
-    transport: Literal["tcp", "udp", "icmp"]
+    transport: Transport
     doc: str
     parameters: tuple[Parameter, ...]
     primary: str

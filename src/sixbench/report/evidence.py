@@ -13,6 +13,7 @@ from typing import Any
 from ..model.trial import TrialRecord
 from ..store import Run
 from . import words
+from .losses import Losses, losses
 from .tunnel_counts import TunnelEnd, tunnel_ends
 
 _REMAINDERS = frozenset({"fragment-data", "unknown", "truncated", "malformed", "too-deep"})
@@ -103,6 +104,7 @@ class PathEvidence:
             out.
         packets: the largest packet of one trial with each of the stacks of the way, from client to server.
         tunnels: what the ends of the tunnels did.
+        losses: what was lost, where.
     """
 
     path: str
@@ -115,6 +117,7 @@ class PathEvidence:
     families: dict[str, int] = field(default_factory=dict)
     packets: list[OnLinks] = field(default_factory=list)
     tunnels: list[TunnelEnd] = field(default_factory=list)
+    losses: Losses = field(default_factory=Losses)
 
 
 def by_path(run: Run) -> list[PathEvidence]:
@@ -152,6 +155,7 @@ def _summary(path: str, mechanism: str, trials: list[TrialRecord], *, are_valid:
         families=families,
         packets=_packets([_segments(evidence) for evidence in carrying]),
         tunnels=tunnel_ends(evidence.get("tunnels") for evidence in carrying),
+        losses=losses(evidence.get("losses") for evidence in carrying),
     )
 
 

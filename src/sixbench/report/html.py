@@ -112,6 +112,7 @@ def _page(run: Run, analysis: Analysis) -> dict[str, Any]:
         ],
         "tunnels": path_tables.tunnels_table(paths),
         "expected_drops": path_tables.expected_drops(total(end.drops for p in paths for end in p.evidence.tunnels)),
+        "losses": path_tables.losses_table(paths),
         "programs": path_tables.programs_table(analysis),
         "environment": facts.environment_facts(run),
         "method": facts.method(run),

@@ -20,7 +20,7 @@
                     that tells most), families, links (link, node, interface, claimed, seen, outer, errors, captured,
                     not_captured, max_ip_bytes, stacks), packets (links, layers, payload_bytes), tunnels (node, device,
                     trials, encapsulated, decapsulated, slow_encapsulated, slow_decapsulated, slow and drops by reason,
-                    each as packets and bytes)
+                    each as packets and bytes), losses (places: where, what, datagrams, other_packets, trials; not_told)
     trials          planned, total, ok, invalid, failed, reasons (status, reason, count, paths, workloads, keys)
     remarks         sentences
 

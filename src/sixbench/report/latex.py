@@ -81,6 +81,7 @@ def render(run: Run, analysis: Analysis) -> str:
         *tables.all_tables(analysis, trials, experiment.statistics.confidence),
         path_tables.paths_table(paths, addresses=False),
         path_tables.tunnels_table(paths),
+        path_tables.losses_table(paths),
         path_tables.programs_table(analysis),
     ]
     parts = [_table(table, index) for index, table in enumerate((t for t in made if t is not None), start=1)]

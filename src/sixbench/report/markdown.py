@@ -26,7 +26,12 @@ def render(run: Run, analysis: Analysis) -> str:
     if said:
         parts.append("\n".join(f"- {escape(answer.text)}" for answer in said))
     paths = path_facts(run)
-    about = [path_tables.paths_table(paths), path_tables.tunnels_table(paths), path_tables.programs_table(analysis)]
+    about = [
+        path_tables.paths_table(paths),
+        path_tables.tunnels_table(paths),
+        path_tables.losses_table(paths),
+        path_tables.programs_table(analysis),
+    ]
     made = tables.all_tables(analysis, trials, statistics.confidence)
     for table in [*made, *(table for table in about if table is not None)]:
         parts += [f"## {escape(table.title)}", _table(table)]

@@ -96,6 +96,23 @@ def tunnels_table(paths: Sequence[PathFacts]) -> Table | None:
     return without_empty(Table(title="Packets at the ends of the tunnels", columns=columns, rows=made))
 
 
+def losses_table(paths: Sequence[PathFacts]) -> Table | None:
+    """A row for each place at which trials of a path lost something; None where nothing was lost."""
+    made = []
+    for facts in paths:
+        for place in facts.evidence.losses.places:
+            counts = [words.whole(packets) if packets else "" for packets in (place.datagrams, place.other_packets)]
+            made.append([facts.path.name, place.where, place.what, *counts, str(place.trials)])
+        made.extend([facts.path.name, "not known", reason, "", "", ""] for reason in facts.evidence.losses.not_told)
+    if not made:
+        return None
+    columns = [
+        *(Column(name=name) for name in ("path", "where", "why")),
+        *(Column(name=name, align="right") for name in ("datagrams", "unnamed packets", "trials")),
+    ]
+    return without_empty(Table(title="Where packets were lost", columns=columns, rows=made))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Summary:
     """A table of a line a path, what there is to say of some of them, and a note on drops that mean nothing."""

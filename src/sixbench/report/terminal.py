@@ -112,6 +112,7 @@ def _write(console: Console, run: Run, analysis: Analysis, *, everything: bool) 
     for remark in analysis.remarks:
         _paragraph(console, f"Note: {remark}", "")
     _tunnels(console, run, analysis)
+    _losses(console, run)
     _reasons(console, trials)
     _claims(console, analysis.claims)
     _published(console, analysis.published)
@@ -267,6 +268,21 @@ def _tunnels(console: Console, run: Run, analysis: Analysis) -> None:
         _paragraph(console, remark, "yellow", indent="  ")
     if made.note:
         _paragraph(console, made.note, "dim")
+
+
+def _losses(console: Console, run: Run) -> None:
+    """Where packets were lost."""
+    made = path_tables.losses_table(path_facts(run))
+    if made is None:
+        return
+    console.print()
+    _paragraph(console, f"{made.title}: all valid trials", "bold")
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    for column in made.columns:
+        table.add_column(column.name, justify=column.align, overflow="fold")
+    for row in made.rows:
+        table.add_row(*(Text(words.one_line(cell)) for cell in row))
+    console.print(table)
 
 
 def _claims(console: Console, claims: list[ClaimResult]) -> None:

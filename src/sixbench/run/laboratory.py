@@ -73,6 +73,8 @@ class Laboratory:
         self.number = next(_NUMBERS)
         self.topology = network.topology
         self.engine = engine
+        self.unwatchable: str | None = None
+        """Why its kernel does not tell what it drops, once it has refused."""
         self._undo: list[Undo] = []
         started_ns = time.monotonic_ns()
         self.agents = hub.start(list(network.topology.nodes))

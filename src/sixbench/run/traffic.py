@@ -13,6 +13,7 @@ from ..model.errors import AgentError
 from ..model.experiment import LinkChange
 from ..model.network import Network
 from ..model.workload import Scalar, WorkloadKind
+from .drop_watch import Drops, DropWatch
 from .events import Events, forget_path_mtu
 from .evidence import Viewpoint
 from .laboratory import Laboratory
@@ -40,6 +41,7 @@ class Observed:
     tunnels_after: dict[str, Any] = field(default_factory=dict)
     programs: dict[str, Any] = field(default_factory=dict)
     events: list[dict[str, Any]] = field(default_factory=list)
+    drops: Drops = field(default_factory=Drops)
     before: dict[str, Any] = field(default_factory=dict)
     after: dict[str, Any] = field(default_factory=dict)
     cpu_before: dict[str, Any] = field(default_factory=dict)
@@ -89,14 +91,17 @@ def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Se
     client, server = (setting.laboratory.agents[name] for name in setting.between)
     ends = setting.network.ends
     limit_ns = longest_ns(params)
-    common = {"session": key, "workload": kind.name, "token": secrets.token_hex(16), "params": params}
+    token = secrets.token_hex(16)
+    common = {"session": key, "workload": kind.name, "token": token, "params": params}
     serving = {"address": str(ends.server), "peer": str(ends.client_seen)}
     port = server.call("serve", timeout_s=ANSWER_TIMEOUT_S, **serving, **common)["port"]
     captured: list[tuple[Agent, str]] = []
+    drops = DropWatch(setting.laboratory, setting.watched, token, observed.drops)
     try:
         forget_path_mtu(setting.laboratory, dict.fromkeys([*setting.between, *setting.network.encapsulators()]))
         observed.tunnels_before = _tunnel_counters(setting)
         observed.before, observed.cpu_before = _counters(setting)
+        drops.start()
         captured = _start_captures(setting, key, int(params.get("warmup_ns", 0)), limit_ns)
         if setting.is_bpf:
             _tunnel_counters(setting, "start")
@@ -117,6 +122,8 @@ def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Se
         for agent, name in captured:
             with contextlib.suppress(AgentError):
                 observed.captures.append(agent.call("capture-stop", timeout_s=ANSWER_TIMEOUT_S, capture=name))
+        with contextlib.suppress(AgentError):
+            drops.stop()
         with contextlib.suppress(AgentError):
             observed.after, observed.cpu_after = _counters(setting)
             observed.tunnels_after = _tunnel_counters(setting)

@@ -19,6 +19,7 @@ from .cpu import agent_cores, busy_ns, clock_step_ns, core_shares, find_span, ma
 from .evidence import Judgement, Viewpoint, judge, link_traffic, middle_of, viewpoints
 from .fragment_evidence import FragmentEvidence, fragment_evidence
 from .laboratory import Laboratory
+from .loss_evidence import loss_evidence
 from .pcapng import to_pcapng
 from .record import blank_record, without_series
 from .traffic import Observed, Setting, perform
@@ -180,6 +181,18 @@ def _assess(
             {node: kept["interfaces"] for node, kept in judgement.evidence["counters"].items()},
         )
         judgement.evidence["tunnels"] = tunnels
+        losses = loss_evidence(
+            kind.transport,
+            setting.network.topology,
+            {agent.hello["netns_inode"]: name for name, agent in setting.laboratory.agents.items()},
+            observed.client,
+            observed.server,
+            observed.drops,
+            observed.before,
+            observed.after,
+        )
+        judgement.evidence["losses"] = losses.evidence
+        measured.notes.extend(losses.notes)
         judgement.invalid.extend(check_tunnels(setting.network, setting.between, tunnels, traffic))
         measured.notes.extend(drop_notes(tunnels))
         measured.metrics.update(program_times(observed.programs))

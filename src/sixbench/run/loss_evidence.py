@@ -1,0 +1,311 @@
+"""Where the packets of a trial were lost: at which socket, on which link, in which node's IP layer, and why.
+
+Two accounts that know nothing of each other: the kernel's reports of each packet that it dropped, by which the trial's
+own datagrams are named; and the drop counters of interfaces, queues, protocols, sockets and rulesets, which count
+everybody's packets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..model.topology import Topology
+from ..model.workload import Result, Transport
+from .drop_watch import Drops
+
+Counters = Mapping[str, Mapping[str, Any]]
+"""By node: what the agent answers to `counters`."""
+
+Range = tuple[int, int]
+"""Sequence numbers, both ends included."""
+
+REASONS = {
+    "NETFILTER_DROP": "a filter",
+    "TC_INGRESS": "a traffic control program",
+    "TC_EGRESS": "a traffic control program",
+    "XDP": "an XDP program",
+    "QDISC_DROP": "the queue was full",
+    "QDISC_OVERLIMIT": "the queue was full",
+    "CPU_BACKLOG": "the processor's backlog was full",
+    "FULL_RING": "the device's ring was full",
+    "SOCKET_RCVBUFF": "the socket's receive buffer was full",
+    "PROTO_MEM": "no memory left for the protocol's sockets",
+    "SOCKET_FILTER": "a socket's filter",
+    "NO_SOCKET": "nobody listened",
+    "UDP_CSUM": "a wrong checksum",
+    "IP_CSUM": "a wrong checksum",
+    "IP_INHDR": "the IP header or its hop limit",
+    "IP_RPFILTER": "the reverse path filter",
+    "IP_INNOROUTES": "no route",
+    "IP_OUTNOROUTES": "no route",
+    "IP_INADDRERRORS": "the address",
+    "IPV6DISABLED": "IPv6 is off",
+    "PKT_TOO_BIG": "larger than the next link's MTU",
+    "FRAG_REASM_TIMEOUT": "fragments were missing",
+    "FRAG_TOO_FAR": "fragments were missing",
+    "DUP_FRAG": "a fragment came twice",
+    "NEIGH_FAILED": "the next hop did not answer",
+    "NEIGH_QUEUEFULL": "the next hop had not answered yet",
+    "NEIGH_CREATEFAIL": "the next hop could not be asked",
+    "DEV_READY": "the device was down",
+    "NOMEM": "no memory",
+}
+"""The kernel's reasons (include/net/dropreason-core.h) in words."""
+
+NO_LOSSES = ("NOT_SPECIFIED", "TCP_")
+"""How reasons begin that are no loss of a packet whose bytes nobody named: the kernel does not say why, or a TCP had
+the data already."""
+
+SLOW_PATH_COPY, FAR_DEVICE = "OTHERHOST", ".far"
+"""What the slow path of a tunnel has read from its far device (docs/protocol.md), the kernel has no use for."""
+
+PROTOCOLS = {"tcp": {6}, "udp": {17}, "icmp": {1, 58}}
+CARRIERS = frozenset({4, 41, 44, 47})
+"""IPv4 and IPv6 in IP, IPv6 fragments, GRE: behind these may be the trial's packets."""
+
+SOCKET_COUNTERS = ("NoPorts", "RcvbufErrors", "SndbufErrors", "InCsumErrors", "MemErrors")
+DROP_COUNTERS = {
+    "Ip": (
+        *("InHdrErrors", "InAddrErrors", "InUnknownProtos", "InDiscards", "OutDiscards", "OutNoRoutes"),
+        *("ReasmFails", "FragFails"),
+    ),
+    "Ip6": (
+        *("InHdrErrors", "InTooBigErrors", "InNoRoutes", "InAddrErrors", "InUnknownProtos", "InTruncatedPkts"),
+        *("InDiscards", "OutDiscards", "OutNoRoutes", "ReasmFails", "FragFails"),
+    ),
+    "Udp": SOCKET_COUNTERS,
+    "Udp6": SOCKET_COUNTERS,
+}
+"""Of RFC 4293 and RFC 4113, as `/proc/net/snmp` names them: what says that a packet went no further."""
+
+WAYS = {"ingress": "coming from", "egress": "going to"}
+
+INTERFACE_COUNTERS = ("rx_dropped", "tx_dropped", "rx_errors", "tx_errors")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LossEvidence:
+    """What was found.
+
+    Attributes:
+        evidence: what a record keeps as `evidence["losses"]`; see `loss_evidence`.
+        notes: remarks: where datagrams were lost.
+    """
+
+    evidence: dict[str, Any]
+    notes: list[str] = field(default_factory=list)
+
+
+def loss_evidence(
+    transport: Transport,
+    topology: Topology,
+    netns: Mapping[int, str],
+    client: Result,
+    server: Result,
+    drops: Drops,
+    before: Counters,
+    after: Counters,
+) -> LossEvidence:
+    """Locates what was lost.
+
+    The evidence has `located`: a list of `{"where", "node", "link", "device", "side", "reason", "what", "datagrams",
+    "sequences", "other_packets"}`: in words, such as `by r1, coming from access`; the node that dropped, the link and
+    the device (absent at sockets and where the kernel knows none), `side` (`ingress`: it had come from the link,
+    `egress`: it was to go there, `socket`, `unknown`), the kernel's reason and the same in words, the trial's datagrams
+    that were dropped there, their sequence numbers as ranges, and the packets of the same protocol that could not be
+    named (segments of TCP, later fragments). Then `counters`: the drop counters that rose, of everybody's packets;
+    `refused`: what the sender's socket refused, by error; and for flows with a ledger `lost`, and `unlocated`
+    (datagrams, and `unlocated_sequences` where all are known). `not_told` says why the kernel told nothing: then
+    `located` is absent.
+
+    Args:
+        topology: the network with the path in it.
+        netns: the nodes by the inode of their namespace.
+    """
+    evidence: dict[str, Any] = {}
+    refused = _refused(client)
+    if refused:
+        evidence["refused"] = refused
+    lost = _lost(client, server)
+    located = None
+    if drops.reports is not None:
+        located = _located(transport, topology, netns, drops.reports, _lost_ranges(server))
+    if located is None:
+        evidence["not_told"] = drops.not_told or "the kernel was not asked"
+    else:
+        evidence["located"] = located
+    evidence["counters"] = _counters(before, after, drops)
+    notes = [] if located is None else [_note(place) for place in located if place["datagrams"]]
+    if lost is not None:
+        evidence["lost"] = lost
+        if located is not None:
+            evidence |= _unlocated(lost, located, server)
+        if evidence.get("unlocated"):
+            notes.append(f"{evidence['unlocated']} of {lost} lost datagrams went where nobody saw it")
+    return LossEvidence(evidence=evidence, notes=notes)
+
+
+def _lost(client: Result, server: Result) -> int | None:
+    """Datagrams that were sent and never arrived; None for workloads that keep no such ledger."""
+    if "sent" not in client or "unique" not in server:
+        return None
+    return max(0, int(client["sent"]) - int(server["unique"]))
+
+
+def _refused(client: Result) -> dict[str, int]:
+    """What never left the sender's socket, by the system's error."""
+    refused = {str(name): int(count) for name, count in (client.get("send_errors") or {}).items() if count}
+    if client.get("refused"):
+        refused["EMSGSIZE"] = refused.get("EMSGSIZE", 0) + int(client["refused"])
+    return refused
+
+
+def _lost_ranges(server: Result) -> list[Range] | None:
+    """The numbers of all that was lost; None where they are not all known."""
+    known = (server.get("sequences") or {}).get("lost") or {}
+    return None if "ranges" not in known or known.get("omitted") else joined(known["ranges"])
+
+
+def _located(
+    transport: Transport,
+    topology: Topology,
+    netns: Mapping[int, str],
+    reports: Iterable[Mapping[str, Any]],
+    lost: Sequence[Range] | None,
+) -> list[dict[str, Any]]:
+    """Of what arrived, only a copy was dropped."""
+    places: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for report in reports:
+        node = netns.get(int(report["netns_inode"]))
+        if report["reason"] == SLOW_PATH_COPY and str(report.get("device")).endswith(FAR_DEVICE):
+            continue
+        sequences = joined(report["sequences"])
+        if lost is not None:
+            sequences = list(without(sequences, list(without(sequences, lost))))
+        datagrams = _count(sequences) + int(report["untold"])
+        others = int(report["packets"]) - int(report["measured"]) - int(report["warmup"])
+        if node is None or not (datagrams or (others and _may_be_the_trials(transport, report))):
+            continue
+        device, side, reason = report.get("device"), str(report["side"]), str(report["reason"])
+        place = places.setdefault(
+            (node, device, side, reason),
+            _place(topology, node, device, side)
+            | {"reason": reason, "what": _words(reason)}
+            | {"datagrams": 0, "sequences": [], "other_packets": 0},
+        )
+        place["datagrams"] += datagrams
+        place["sequences"] = joined([*place["sequences"], *sequences])
+        if _may_be_the_trials(transport, report):
+            place["other_packets"] += others
+    return sorted(places.values(), key=lambda place: -(place["datagrams"] or place["other_packets"]))
+
+
+def _may_be_the_trials(transport: Transport, report: Mapping[str, Any]) -> bool:
+    """Whether packets that nobody named may be the trial's."""
+    protocol = report.get("protocol")
+    return protocol in PROTOCOLS[transport] | CARRIERS and not str(report["reason"]).startswith(NO_LOSSES)
+
+
+def _place(topology: Topology, node: str, device: str | None, side: str) -> dict[str, Any]:
+    place: dict[str, Any] = {"where": f"by {node}", "node": node, "side": side}
+    if side == "socket":
+        place["where"] = f"at a socket of {node}"
+    if device is not None:
+        place["device"] = device
+        names = [link.name for link in topology.links_of(node) if link.end_of(node).name == device]
+        if names:
+            place["link"] = names[0]
+        if side in WAYS:
+            place["where"] += f", {WAYS[side]} {place.get('link', device)}"
+    return place
+
+
+def _words(reason: str) -> str:
+    return REASONS.get(reason, reason.lower().replace("_", " "))
+
+
+def _note(place: Mapping[str, Any]) -> str:
+    return f"{place['datagrams']} datagrams were lost {place['where']}: {place['what']}"
+
+
+def _unlocated(lost: int, located: Sequence[Mapping[str, Any]], server: Result) -> dict[str, Any]:
+    """What of the lost is in no report."""
+    datagrams = sum(place["datagrams"] for place in located)
+    sequences = joined(one for place in located for one in place["sequences"])
+    ranges = _lost_ranges(server)
+    if ranges is None or _count(sequences) < datagrams:
+        return {"unlocated": max(0, lost - datagrams)}
+    left = list(without(ranges, sequences))
+    return {"unlocated": _count(left), "unlocated_sequences": left}
+
+
+def _count(ranges: Iterable[Range]) -> int:
+    return sum(last - first + 1 for first, last in ranges)
+
+
+def joined(ranges: Iterable[Sequence[int]]) -> list[Range]:
+    """Ranges in order, those that touch or overlap as one."""
+    found: list[Range] = []
+    for first, last in sorted((int(one[0]), int(one[1])) for one in ranges):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = found[-1][0], max(found[-1][1], last)
+        else:
+            found.append((first, last))
+    return found
+
+
+def without(ranges: Iterable[Sequence[int]], taken: Sequence[Range]) -> Iterator[Range]:
+    """What is left of ranges, both in order and apart, when others are taken out."""
+    index = 0
+    for first, last in ranges:
+        start = first
+        while index < len(taken) and taken[index][1] < start:
+            index += 1
+        at = index
+        while at < len(taken) and taken[at][0] <= last:
+            if start < taken[at][0]:
+                yield start, taken[at][0] - 1
+            start = taken[at][1] + 1
+            at += 1
+        if start <= last:
+            yield start, last
+
+
+def _counters(before: Counters, after: Counters, drops: Drops) -> list[dict[str, Any]]:
+    """The drop counters that rose, in the order of the way."""
+    found: list[dict[str, Any]] = []
+    for node in after:
+        if node in before:
+            early, late = before[node], after[node]
+            rises = [*_interfaces(early, late), *_queues(early, late), *_protocols(early, late)]
+            found.extend({"node": node, "counter": name, "packets": rise} for name, rise in rises if rise > 0)
+        for name, packets in drops.rules_after.get(node, {}).items():
+            rise = packets - drops.rules_before.get(node, {}).get(name, 0)
+            if rise > 0:
+                found.append({"node": node, "counter": f"ruleset {name}", "packets": rise})
+    return found
+
+
+def _interfaces(early: Mapping[str, Any], late: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    for device, counted in late["interfaces"].items():
+        known = early["interfaces"].get(device, {})
+        for name in INTERFACE_COUNTERS:
+            yield f"{device} {name}", counted.get(name, 0) - known.get(name, 0)
+
+
+def _queues(early: Mapping[str, Any], late: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    for device, queues in (late.get("queues") or {}).items():
+        known = {queue["handle"]: queue["dropped"] for queue in (early.get("queues") or {}).get(device, [])}
+        for queue in queues:
+            # The kernel counts with 32 bits.
+            rise = (queue["dropped"] - known.get(queue["handle"], 0)) % 2**32
+            yield f"{device} {queue['kind']} {queue['handle']} dropped", rise
+
+
+def _protocols(early: Mapping[str, Any], late: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    for group, names in DROP_COUNTERS.items():
+        counted, known = late["snmp"].get(group, {}), early["snmp"].get(group, {})
+        for name in names:
+            yield f"{group} {name}", counted.get(name, 0) - known.get(name, 0)
