@@ -101,6 +101,20 @@ def test_a_transfer_of_a_number_of_bytes() -> None:
     assert "tcp_rtt_mean_ns" not in measured.metrics
 
 
+def test_sends_without_a_copy_that_were_copied() -> None:
+    def sender(**zerocopy: int) -> Result:
+        return {"sent_bytes": 5, "zerocopy": {"sends": 50, **zerocopy}}
+
+    client, server = {"forward_sender": sender(completed=30, copied=30)}, {"forward_receiver": STREAM_RECEIVER}
+    params: Params = {"send": "zerocopy"}
+    assert summarise("tcp-stream", params, client, server).metrics["zerocopy_copied_ratio"] == 1
+    server["reverse_sender"] = sender(completed=10, copied=0)
+    assert summarise("tcp-stream", params, client, server).metrics["zerocopy_copied_ratio"] == 0.75
+    client = {"forward_sender": sender(completed=0, copied=0)}
+    measured = summarise("tcp-stream", params, client, {"forward_receiver": STREAM_RECEIVER})
+    assert "zerocopy_copied_ratio" not in measured.metrics
+
+
 @pytest.mark.parametrize(
     "receiver", [{}, {"measured_bytes": 0, "measured_ns": 5}, {"measured_bytes": 5, "measured_ns": 0}]
 )

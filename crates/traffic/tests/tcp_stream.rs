@@ -76,6 +76,65 @@ fn so_many_bytes_and_not_one_more() {
 }
 
 #[test]
+fn every_way_of_sending_and_receiving_on_any_number_of_threads() {
+    for (address, send, receive, threads) in [
+        (V4, "copy", "truncate", 1),
+        (V6, "zerocopy", "copy", 2),
+        (V4, "zerocopy", "truncate", 5),
+        (V6, "splice", "copy", 3),
+        (V4, "splice", "truncate", 64),
+    ] {
+        // Of messages that do not begin with a page, and larger than a pipe.
+        for message_bytes in [5_001, 3_000_000] {
+            let params = json!({
+                "bytes": 20_000_001, "message_bytes": message_bytes, "streams": 5, "direction": "both",
+                "send": send, "receive": receive, "threads": threads,
+            });
+            let (client, server) = trial(NAME, address, &params);
+            for (sender, receiver) in [
+                (&client["forward_sender"], &server["forward_receiver"]),
+                (&server["reverse_sender"], &client["reverse_receiver"]),
+            ] {
+                assert_eq!(
+                    (&sender["sent_bytes"], &receiver["received_bytes"]),
+                    (&json!(20_000_001), &json!(20_000_001))
+                );
+                let streams = receiver["streams"].as_array().unwrap();
+                assert_eq!(streams.len(), 5);
+                check_receiver(receiver);
+                check_sender(sender);
+                let sends = sender.get("zerocopy").map(|zerocopy| zerocopy["sends"].as_u64().unwrap());
+                assert_eq!(sends.is_some(), send == "zerocopy");
+                if let Some(sends) = sends {
+                    // All was acknowledged; and on loopback the receiver's side of the kernel must have a copy.
+                    let zerocopy = &sender["zerocopy"];
+                    assert!(sends >= 20_000_001_u64.div_ceil(message_bytes));
+                    assert_eq!((&zerocopy["completed"], &zerocopy["copied"]), (&json!(sends), &json!(sends)));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_spliced_is_what_is_written() {
+    let mut received = Vec::new();
+    for send in ["copy", "splice", "zerocopy"] {
+        let (listener, port) = listen(V4);
+        let peer = thread::spawn(move || {
+            let (mut stream, _) = accept(&listener);
+            let mut bytes = Vec::new();
+            stream.read_to_end(&mut bytes).unwrap();
+            bytes
+        });
+        run(NAME, V4, port, &json!({"bytes": 10_000, "message_bytes": 10_000, "send": send})).unwrap();
+        received.push(peer.join().unwrap());
+    }
+    assert_eq!(received[0].len(), 10_000);
+    assert!(received.iter().all(|bytes| *bytes == received[0]));
+}
+
+#[test]
 fn a_single_read_measures_nothing() {
     let (client, server) = trial(NAME, V4, &json!({"bytes": 1}));
     let receiver = &server["forward_receiver"];
@@ -208,6 +267,8 @@ fn a_cancel_ends_both_sides() {
     let error = cancelled_run(NAME, port, forever.clone(), || {
         let (mut stream, _) = accept(&listener);
         stream.read_exact(&mut [0; 1_000]).unwrap();
+        // Its end would be another reason to end.
+        std::mem::forget(stream);
     });
     assert_eq!(error.code(), "cancelled");
     assert_eq!(cancelled_finish(NAME, &forever).code(), "cancelled");

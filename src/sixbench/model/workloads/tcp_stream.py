@@ -11,6 +11,7 @@ from ..workload import Measured, Parameter, Params, Result, Traffic, WorkloadKin
 from .common import BYTES, CONGESTION, DURATION, INTERVAL, MESSAGE, MSS, NODELAY, RCVBUF, SNDBUF, WARMUP, one_length
 
 MAX_STREAMS = 1024
+MAX_THREADS = 64
 
 STANDSTILL_SHARE = 0.95
 """Reads that span less of the window mean that the flow stood still, not that a read fell short of the edge."""
@@ -39,6 +40,7 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
     for direction, sender in (("forward", client.get("forward_sender")), ("reverse", server.get("reverse_sender"))):
         if sender:
             _sender(measured, sender, direction)
+    _zerocopy(measured, client.get("forward_sender"), server.get("reverse_sender"))
     return measured
 
 
@@ -89,6 +91,14 @@ def _sender(measured: Measured, sender: dict[str, Any], direction: str) -> None:
         measured.metrics["transfer_time_ns"] = float(sender["transfer_ns"])
 
 
+def _zerocopy(measured: Measured, *senders: Any) -> None:
+    """What of the sends without a copy the kernel has copied after all, of those whose end is known."""
+    told = [sender["zerocopy"] for sender in senders if sender and "zerocopy" in sender]
+    completed, copied = (sum(int(each[name]) for each in told) for name in ("completed", "copied"))
+    if completed:
+        measured.metrics["zerocopy_copied_ratio"] = copied / completed
+
+
 def _traffic(params: Params, client: Result, server: Result) -> Traffic:
     forward, reverse = server.get("forward_receiver"), client.get("reverse_receiver")
     return Traffic(
@@ -123,6 +133,31 @@ KIND = WorkloadKind(
             choices=("forward", "reverse", "both"),
             default="forward",
         ),
+        Parameter(
+            name="threads",
+            column="threads",
+            kind="count",
+            doc="threads of each direction on each side, with an epoll set each for several streams",
+            minimum=1,
+            maximum=MAX_THREADS,
+            default="1 for each 8 streams, and no more than cores",
+        ),
+        Parameter(
+            name="send",
+            column="send",
+            kind="choice",
+            doc="write; MSG_ZEROCOPY; or vmsplice and splice, which give the socket the pages themselves",
+            choices=("copy", "zerocopy", "splice"),
+            default="copy",
+        ),
+        Parameter(
+            name="receive",
+            column="receive",
+            kind="choice",
+            doc="read; or MSG_TRUNC, by which the kernel drops what came",
+            choices=("copy", "truncate"),
+            default="copy",
+        ),
         SNDBUF,
         RCVBUF,
         Parameter(
@@ -141,7 +176,15 @@ KIND = WorkloadKind(
     ),
     primary="goodput",
     headline=("goodput", "goodput_reverse", "transfer_time", "tcp_rtt_mean", "cpu_busy", "cpu_per_byte"),
-    metrics=("goodput", "goodput_reverse", "transfer_time", "tcp_rtt_mean", "tcp_jitter_mean", "retransmits_ratio"),
+    metrics=(
+        "goodput",
+        "goodput_reverse",
+        "transfer_time",
+        "tcp_rtt_mean",
+        "tcp_jitter_mean",
+        "retransmits_ratio",
+        "zerocopy_copied_ratio",
+    ),
     check=_check,
     summarise=_summarise,
     traffic=_traffic,

@@ -123,17 +123,21 @@ pub fn read_message(
 
 /// Bytes that neither compress nor repeat within a page.
 pub fn pattern(bytes: usize) -> Vec<u8> {
+    let mut pattern = vec![0; bytes];
+    fill_pattern(&mut pattern);
+    pattern
+}
+
+/// [`pattern`], in place.
+pub fn fill_pattern(bytes: &mut [u8]) {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut pattern = Vec::with_capacity(bytes + 8);
-    while pattern.len() < bytes {
+    for word in bytes.chunks_mut(8) {
         // xorshift64 (Marsaglia 2003).
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        pattern.extend_from_slice(&state.to_le_bytes());
+        word.copy_from_slice(&state.to_le_bytes()[..word.len()]);
     }
-    pattern.truncate(bytes);
-    pattern
 }
 
 /// Closes a connection at once, with a reset, dropping what is still queued.

@@ -3,6 +3,7 @@
 
 pub mod acceptor;
 pub mod connect;
+pub mod drive;
 pub mod info;
 pub mod io;
 pub mod options;

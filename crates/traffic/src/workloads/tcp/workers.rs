@@ -1,4 +1,4 @@
-//! The threads of the streams: started one by one, and their ends waited for together.
+//! The threads of the streams: started one by one, and the ends of the streams waited for together.
 
 use std::io;
 use std::sync::mpsc;
@@ -11,7 +11,7 @@ use crate::{Error, Result, clock};
 /// The streams' threads, as a whole. When one fails, the others are stopped.
 pub struct Workers {
     stop: Stop,
-    ended: mpsc::Receiver<Result<()>>,
+    ended: mpsc::Receiver<Result<usize>>,
     starter: Starter,
 }
 
@@ -19,10 +19,10 @@ pub struct Workers {
 #[derive(Clone)]
 pub struct Starter {
     stop: Stop,
-    ended: mpsc::Sender<Result<()>>,
+    ended: mpsc::Sender<Result<usize>>,
 }
 
-/// What a stream's thread gives, where it did not fail.
+/// What a thread gives, where it did not fail.
 pub type Worker<T> = JoinHandle<Option<T>>;
 
 impl Workers {
@@ -53,10 +53,7 @@ impl Workers {
             let now_ns = clock::monotonic_ns();
             let left_ns = deadline_ns.map_or(u64::MAX, |deadline_ns| deadline_ns.saturating_sub(now_ns));
             match self.ended.recv_timeout(PATIENCE.min(Duration::from_nanos(left_ns))) {
-                Ok(outcome) => {
-                    outcome?;
-                    ended += 1;
-                }
+                Ok(outcome) => ended += outcome?,
                 Err(_) => {
                     self.stop.check()?;
                     if left_ns == 0 {
@@ -71,16 +68,17 @@ impl Workers {
 }
 
 impl Starter {
-    /// Starts a thread for one stream; the stop is for it to watch.
+    /// Starts a thread for so many streams; the stop is for it to watch.
     pub fn start<T: Send + 'static>(
         &self,
         name: &str,
+        streams: usize,
         work: impl FnOnce(&Stop) -> Result<T> + Send + 'static,
     ) -> io::Result<Worker<T>> {
         let Self { stop, ended } = self.clone();
         thread::Builder::new().name(name.to_owned()).spawn(move || {
             let (value, outcome) = match work(&stop) {
-                Ok(value) => (Some(value), Ok(())),
+                Ok(value) => (Some(value), Ok(streams)),
                 Err(error) => (None, Err(error)),
             };
             // Nobody may be waiting any more.

@@ -92,7 +92,7 @@ impl Admit for Answering {
         let Some(edges) = self.edges.take() else { return };
         let params = Arc::clone(&self.params);
         let doing = self.doing.clone();
-        match self.starter.start("tcp-answer", move |stop| answer(stream, &params, &edges, &doing, stop)) {
+        match self.starter.start("tcp-answer", 1, move |stop| answer(stream, &params, &edges, &doing, stop)) {
             Ok(worker) => self.worker = Some(worker),
             Err(e) => self.starter.fail(Error::system("starting to answer messages", "clone", e)),
         }

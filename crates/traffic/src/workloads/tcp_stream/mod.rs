@@ -3,6 +3,7 @@
 //! The receiver of a direction keeps the time: its window opens some time after the first byte and lasts as long as was
 //! asked, whatever is queued on the way. At its end it resets its connections, so that nobody waits for queues to drain.
 
+mod output;
 mod params;
 mod receiver;
 mod sender;
@@ -57,10 +58,11 @@ fn run(endpoint: &Endpoint, params: &StreamParams, stop: &Stop) -> Result<Value>
     let reverse = if params.direction.reverse { open(Role::Reverse)? } else { Vec::new() };
 
     let workers = Workers::new(stop);
-    let mut receivers = if params.direction.reverse { Some(Receivers::new(params, endpoint)?) } else { None };
+    let mut receivers =
+        if params.direction.reverse { Some(Receivers::start(workers.starter(), params, endpoint)?) } else { None };
     if let Some(receivers) = &mut receivers {
         for (index, stream) in (0..).zip(reverse) {
-            receivers.add(workers.starter(), index, stream)?;
+            receivers.add(index, stream)?;
         }
     }
     let senders = if params.direction.forward {

@@ -1,5 +1,8 @@
 //! The parameters of `tcp-stream`.
 
+use std::num::NonZero;
+use std::thread;
+
 use serde_json::Value;
 
 use crate::Result;
@@ -8,8 +11,31 @@ use crate::workloads::tcp::{STALL_NS, TcpOptions};
 
 /// The largest single write: each sending agent holds one message in memory.
 const MAX_MESSAGE_BYTES: u64 = 64 << 20;
-/// Each stream is a thread at both ends.
+/// Each stream is a descriptor at both ends, or three with `splice`.
 const MAX_STREAMS: u64 = 1_024;
+const MAX_THREADS: u64 = 64;
+/// Without `threads`, another thread for each so many streams, as far as there are cores.
+const STREAMS_A_THREAD: usize = 8;
+
+/// How data leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SendMode {
+    /// `write`: the kernel copies it.
+    Copy,
+    /// `MSG_ZEROCOPY`: the kernel sends the pages of the application, where nothing on the way has to have a copy.
+    Zerocopy,
+    /// `vmsplice` and `splice`: the pages of the application go through a pipe to the socket.
+    Splice,
+}
+
+/// How data arrives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReceiveMode {
+    /// `read`: the kernel copies it.
+    Copy,
+    /// `MSG_TRUNC`: the kernel drops it (tcp(7)).
+    Truncate,
+}
 
 /// Which ways data goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,8 +57,14 @@ pub struct StreamParams {
     pub warmup_ns: u64,
     /// A direction.
     pub streams: u16,
+    /// A direction and side; absent: by the number of streams and cores.
+    threads: Option<u64>,
     /// Which ways data goes.
     pub direction: Direction,
+    /// How the senders send.
+    pub send: SendMode,
+    /// How the receivers receive.
+    pub receive: ReceiveMode,
     /// Of every connection.
     pub options: TcpOptions,
     /// Of the series.
@@ -57,6 +89,12 @@ impl StreamParams {
                 ("both", Direction { forward: true, reverse: true }),
             ],
         )?;
+        let threads = params.integer("threads", 1..=MAX_THREADS)?;
+        let send = params.choice(
+            "send",
+            &[("copy", SendMode::Copy), ("zerocopy", SendMode::Zerocopy), ("splice", SendMode::Splice)],
+        )?;
+        let receive = params.choice("receive", &[("copy", ReceiveMode::Copy), ("truncate", ReceiveMode::Truncate)])?;
         // From half of the least receive buffer, below which the kernel raises it, to what window scaling can express.
         let window_bytes = params.integer("window_bytes", 1..=1 << 29)?;
         let options = TcpOptions { window_bytes, ..TcpOptions::read_long(&mut params, false)? };
@@ -71,7 +109,37 @@ impl StreamParams {
             }
         }
         params.finish()?;
-        Ok(Self { message_bytes, limit, warmup_ns, streams, direction, options, interval_ns, connect_timeout_ns })
+        Ok(Self {
+            message_bytes,
+            limit,
+            warmup_ns,
+            streams,
+            threads,
+            direction,
+            send,
+            receive,
+            options,
+            interval_ns,
+            connect_timeout_ns,
+        })
+    }
+
+    /// How many threads a direction has on each side: never more than streams.
+    pub fn threads(&self) -> usize {
+        let streams = usize::from(self.streams);
+        let threads = self.threads.map_or_else(
+            || {
+                let cores = thread::available_parallelism().map_or(1, NonZero::get);
+                streams.div_ceil(STREAMS_A_THREAD).min(cores)
+            },
+            |threads| threads as usize,
+        );
+        threads.min(streams)
+    }
+
+    /// How many streams a thread has, of those that are dealt out in turn.
+    pub fn streams_of_thread(&self, thread: usize) -> usize {
+        usize::from(self.streams).saturating_sub(thread).div_ceil(self.threads())
     }
 
     /// How many connections the session has.
@@ -116,7 +184,20 @@ mod tests {
         assert_eq!((params.message_bytes, params.streams, params.warmup_ns), (131_072, 1, 0));
         assert_eq!((params.interval_ns, params.connect_timeout_ns), (100_000_000, 5_000_000_000));
         assert_eq!((params.options.congestion.as_str(), params.options.nodelay), ("cubic", false));
-        assert_eq!(params.connections(), 1);
+        assert_eq!((params.connections(), params.threads()), (1, 1));
+        assert_eq!((params.send, params.receive), (SendMode::Copy, ReceiveMode::Copy));
+    }
+
+    #[test]
+    fn streams_are_dealt_out_to_threads() {
+        let threads = |params: Value| {
+            let params = read(params).unwrap();
+            (0..params.threads()).map(|thread| params.streams_of_thread(thread)).collect::<Vec<_>>()
+        };
+        assert_eq!(threads(json!({"bytes": 99, "streams": 8})), [8]);
+        assert_eq!(threads(json!({"bytes": 99, "streams": 5, "threads": 3})), [2, 2, 1]);
+        assert_eq!(threads(json!({"bytes": 99, "streams": 2, "threads": 64})), [1, 1]);
+        assert_eq!(threads(json!({"bytes": 2000, "streams": 1024})).iter().sum::<usize>(), 1024);
     }
 
     #[test]
@@ -137,6 +218,9 @@ mod tests {
             json!({"duration_ns": 1, "message_bytes": 0}),
             json!({"duration_ns": 1, "streams": 0}),
             json!({"duration_ns": 1, "direction": "up"}),
+            json!({"duration_ns": 1, "threads": 0}),
+            json!({"duration_ns": 1, "send": "sendfile"}),
+            json!({"duration_ns": 1, "receive": "zerocopy"}),
             json!({"duration_ns": 1, "congestion": ""}),
             json!({"duration_ns": 1, "mss": 1460}),
         ] {

@@ -1,17 +1,20 @@
 //! The receiving side of a direction. It keeps the time.
 
-use std::collections::BTreeMap;
-use std::io::Read;
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use nix::errno::Errno;
+use nix::sys::socket::{MsgFlags, recv};
 use serde_json::{Value, json};
 use socket2::SockRef;
 
-use super::params::StreamParams;
+use super::params::{ReceiveMode, StreamParams};
 use super::tally::{self, Tally};
+use crate::series::Series;
 use crate::workloads::cpu_watch::{CpuWatch, Edges};
+use crate::workloads::tcp::drive::{Advance, Driven, Driver, Joiner, driver};
 use crate::workloads::tcp::{STALL_NS, Starter, Stop, Worker, io as tcp_io};
 use crate::{Endpoint, Error, Result, clock};
 
@@ -23,8 +26,12 @@ pub struct Receivers {
     window: Arc<Window>,
     edges: Edges,
     cpu: CpuWatch,
-    /// By the stream's index: on the serving side they need not come in order.
-    workers: BTreeMap<u16, Worker<Received>>,
+    threads: Vec<ReceiverThread>,
+}
+
+struct ReceiverThread {
+    joiner: Joiner<Receiver>,
+    worker: Worker<Received>,
 }
 
 /// What the receivers of a direction share. No lock: one atomic, which changes once.
@@ -36,55 +43,107 @@ struct Window {
     first_byte_ns: AtomicU64,
 }
 
-/// What became of one stream.
+/// What became of the streams of one thread.
 struct Received {
-    tally: Tally,
-    socket: Value,
+    /// By the stream's index.
+    tallies: Vec<(u16, Tally)>,
+    series: Series<u64>,
+    /// Of the first stream.
+    socket: Option<Value>,
 }
 
 impl Receivers {
-    /// No stream yet.
-    pub fn new(params: &StreamParams, endpoint: &Endpoint) -> Result<Self> {
+    /// No stream yet, but their threads.
+    pub fn start(starter: &Starter, params: &StreamParams, endpoint: &Endpoint) -> Result<Self> {
         let (cpu, edges) = CpuWatch::start(params.warmup_ns)
             .map_err(|e| Error::system("starting to watch the CPU of a receiver", "clone", e))?;
-        let window = Window {
+        let window = Arc::new(Window {
             params: params.clone(),
             doing: format!("receiving from {}", endpoint.peer),
             first_byte_ns: AtomicU64::new(0),
-        };
-        Ok(Self { window: Arc::new(window), edges, cpu, workers: BTreeMap::new() })
+        });
+        let mut threads = Vec::new();
+        for thread in 0..params.threads() {
+            let streams = params.streams_of_thread(thread);
+            let (joiner, driver) = driver(streams)
+                .map_err(|e| Error::system("starting to receive on several streams", "epoll_create1", e))?;
+            let window = Arc::clone(&window);
+            let worker = starter
+                .start("tcp-receive", streams, move |stop| receive(driver, &window.params, stop))
+                .map_err(|e| Error::system("starting to receive streams", "clone", e))?;
+            threads.push(ReceiverThread { joiner, worker });
+        }
+        Ok(Self { window, edges, cpu, threads })
     }
 
     /// Starts to receive on one more stream.
-    pub fn add(&mut self, starter: &Starter, index: u16, stream: TcpStream) -> Result<()> {
+    pub fn add(&mut self, index: u16, stream: TcpStream) -> Result<()> {
         let receiver = Receiver {
             window: Arc::clone(&self.window),
             edges: self.edges.clone(),
+            index,
             expected_bytes: self.window.params.bytes_of_stream(index),
+            stream,
+            tally: Tally::default(),
+            edges_ns: None,
+            progress_ns: clock::monotonic_ns(),
+            reads: 0,
         };
-        let worker = starter
-            .start("tcp-receive", move |stop| receiver.run(stream, stop))
-            .map_err(|e| Error::system("starting to receive a stream", "clone", e))?;
-        self.workers.insert(index, worker);
-        Ok(())
+        let thread = usize::from(index) % self.threads.len();
+        self.threads[thread]
+            .joiner
+            .join(receiver)
+            .map_err(|e| Error::system("starting to receive a stream", "epoll_ctl", e))
     }
 
     /// The result of the direction, once all streams have ended.
     pub fn finish(self) -> Value {
-        let Self { window, edges, cpu, workers } = self;
-        let streams: Vec<_> = workers.into_values().filter_map(|worker| worker.join().ok().flatten()).collect();
+        let Self { window, edges, cpu, threads } = self;
+        let mut tallies = Vec::new();
+        let mut series = Series::new(window.params.interval_ns);
+        let mut socket = None;
+        for ReceiverThread { joiner, worker } in threads {
+            drop(joiner);
+            let Some(received) = worker.join().ok().flatten() else { continue };
+            tallies.extend(received.tallies);
+            series.merge(&received.series, |sum, bytes| *sum += bytes);
+            socket = socket.or(received.socket);
+        }
         drop(edges);
-        let params = &window.params;
-        let tallies: Vec<_> = streams.iter().map(|stream| &stream.tally).collect();
-        let mut result = tally::merge(&tallies, window.edges_ns(), params.interval_ns);
-        if let Some(stream) = streams.first() {
-            result.insert("socket".into(), stream.socket.clone());
+        tallies.sort_unstable_by_key(|(index, _)| *index);
+        let tallies: Vec<_> = tallies.iter().map(|(_, tally)| tally).collect();
+        let mut result = tally::merge(&tallies, series, window.edges_ns());
+        if let Some(socket) = socket {
+            result.insert("socket".into(), socket);
         }
         if let Some(span) = cpu.end() {
             result.insert("cpu".into(), json!(span));
         }
         Value::Object(result)
     }
+}
+
+/// A thread's work.
+fn receive(driver: Driver<Receiver>, params: &StreamParams, stop: &Stop) -> Result<Received> {
+    let buffer_bytes = params.message_bytes.clamp(MIN_BUFFER_BYTES, tcp_io::MAX_BUFFER_BYTES);
+    let (buffer_bytes, flags) = match params.receive {
+        ReceiveMode::Copy => (buffer_bytes, MsgFlags::empty()),
+        ReceiveMode::Truncate => (tcp_io::MAX_BUFFER_BYTES, MsgFlags::MSG_TRUNC),
+    };
+    // Memory that is never written takes none.
+    let mut shared = Shared { buffer: vec![0; buffer_bytes], flags, series: Series::new(params.interval_ns) };
+    let (receivers, outcome) = driver.run(&mut shared, stop);
+    let first = receivers.iter().find(|receiver| receiver.index == 0);
+    let socket = first.map(|receiver| params.options.granted(SockRef::from(&receiver.stream)));
+    let mut tallies = Vec::new();
+    for receiver in receivers {
+        // Limited by bytes, all came and an orderly close tells the sender so.
+        if outcome.is_err() || receiver.expected_bytes.is_none() {
+            tcp_io::reset(receiver.stream);
+        }
+        tallies.push((receiver.index, receiver.tally));
+    }
+    outcome.map(|()| Received { tallies, series: shared.series, socket })
 }
 
 impl Window {
@@ -113,85 +172,101 @@ impl Window {
     }
 }
 
+/// What the streams of a thread share.
+struct Shared {
+    buffer: Vec<u8>,
+    flags: MsgFlags,
+    series: Series<u64>,
+}
+
+/// One stream.
 struct Receiver {
     window: Arc<Window>,
     edges: Edges,
+    index: u16,
     /// Where bytes are the limit.
     expected_bytes: Option<u64>,
+    stream: TcpStream,
+    tally: Tally,
+    /// Unknown until a first byte came on any stream.
+    edges_ns: Option<(u64, u64)>,
+    progress_ns: u64,
+    reads: u64,
+}
+
+impl Driven for Receiver {
+    type Shared = Shared;
+
+    fn socket(&self) -> &TcpStream {
+        &self.stream
+    }
+
+    fn is_reading(&self) -> bool {
+        true
+    }
+
+    fn advance(&mut self, shared: &mut Shared) -> Result<Advance> {
+        match recv(self.stream.as_raw_fd(), &mut shared.buffer, shared.flags) {
+            Ok(0) => self.closed().map(|()| Advance::Over),
+            Ok(bytes) => Ok(self.received(bytes as u64, &mut shared.series)),
+            Err(Errno::EAGAIN | Errno::EINTR) => Ok(Advance::Waiting),
+            Err(_) if self.is_over() => Ok(Advance::Over),
+            Err(e) => Err(tcp_io::lost(&self.window.doing, &e.into())),
+        }
+    }
+
+    fn look(&mut self) -> Result<bool> {
+        let now_ns = clock::monotonic_ns();
+        self.edges_ns = self.edges_ns.or_else(|| self.window.edges_ns());
+        if self.edges_ns.is_some_and(|(_, closes_ns)| now_ns > closes_ns) {
+            return Ok(true);
+        }
+        if self.expected_bytes.is_some() && now_ns.saturating_sub(self.progress_ns) > STALL_NS {
+            return Err(Error::Timeout { doing: self.window.doing.clone(), after_ns: STALL_NS });
+        }
+        Ok(false)
+    }
 }
 
 impl Receiver {
-    fn run(self, stream: TcpStream, stop: &Stop) -> Result<Received> {
-        let mut tally = Tally::new(self.window.params.interval_ns);
-        let received = self.receive(&stream, &mut tally, stop);
-        let socket = self.window.params.options.granted(SockRef::from(&stream));
-        // Limited by bytes, all came and an orderly close tells the sender so.
-        if received.is_err() || self.expected_bytes.is_none() {
-            tcp_io::reset(stream);
+    #[inline]
+    fn received(&mut self, bytes: u64, series: &mut Series<u64>) -> Advance {
+        let now_ns = clock::monotonic_ns();
+        let (opens_ns, closes_ns) = *self
+            .edges_ns
+            .get_or_insert_with(|| self.window.edges_after(self.window.first_byte_ns(now_ns, &self.edges)));
+        self.progress_ns = now_ns;
+        self.tally.received_bytes += bytes;
+        self.reads += 1;
+        if self.reads.is_power_of_two() {
+            // The kernel forgets a clamp when it learns the size of the segments that come.
+            self.window.params.options.renew_window(&self.stream);
         }
-        received.map(|()| Received { tally, socket })
-    }
-
-    fn receive(&self, mut stream: &TcpStream, tally: &mut Tally, stop: &Stop) -> Result<()> {
-        let buffer_bytes = self.window.params.message_bytes.clamp(MIN_BUFFER_BYTES, tcp_io::MAX_BUFFER_BYTES);
-        let mut buffer = vec![0; buffer_bytes];
-        // Unknown until a first byte came on any stream.
-        let mut edges_ns = None;
-        let mut progress_ns = clock::monotonic_ns();
-        let mut reads = 0_u64;
-        while !stop.is_raised() {
-            match stream.read(&mut buffer) {
-                Ok(0) => return self.closed(tally, edges_ns),
-                Ok(bytes) => {
-                    let now_ns = clock::monotonic_ns();
-                    let (opens_ns, closes_ns) = *edges_ns
-                        .get_or_insert_with(|| self.window.edges_after(self.window.first_byte_ns(now_ns, &self.edges)));
-                    progress_ns = now_ns;
-                    tally.received_bytes += bytes as u64;
-                    reads += 1;
-                    if reads.is_power_of_two() {
-                        // The kernel forgets a clamp when it learns the size of the segments that come.
-                        self.window.params.options.renew_window(stream);
-                    }
-                    if now_ns > closes_ns {
-                        return Ok(());
-                    }
-                    if now_ns >= opens_ns {
-                        tally.read(now_ns, now_ns - opens_ns, bytes as u64);
-                    }
-                }
-                Err(e) if tcp_io::is_pause(&e) => {
-                    let now_ns = clock::monotonic_ns();
-                    edges_ns = edges_ns.or_else(|| self.window.edges_ns());
-                    if edges_ns.is_some_and(|(_, closes_ns)| now_ns > closes_ns) {
-                        return Ok(());
-                    }
-                    if self.expected_bytes.is_some() && now_ns.saturating_sub(progress_ns) > STALL_NS {
-                        return Err(Error::Timeout { doing: self.window.doing.clone(), after_ns: STALL_NS });
-                    }
-                }
-                Err(e) if self.is_over(edges_ns) => {
-                    drop(e);
-                    return Ok(());
-                }
-                Err(e) => return Err(tcp_io::lost(&self.window.doing, &e)),
-            }
+        if now_ns > closes_ns {
+            return Advance::Over;
         }
-        Err(Error::Cancelled)
+        if now_ns >= opens_ns {
+            self.tally.read(now_ns, now_ns - opens_ns, bytes, series);
+        }
+        Advance::Moved
     }
 
     /// The sender closed: the end of all its bytes, or too early.
-    fn closed(&self, tally: &Tally, edges_ns: Option<(u64, u64)>) -> Result<()> {
+    fn closed(&self) -> Result<()> {
+        let received_bytes = self.tally.received_bytes;
         let lost = |what: String| Err(Error::PeerLost { doing: self.window.doing.clone(), what });
         match self.expected_bytes {
-            Some(expected) if tally.received_bytes == expected => Ok(()),
-            Some(expected) => lost(format!("closed the connection after {} of {expected} bytes", tally.received_bytes)),
-            None if self.is_over(edges_ns) => Ok(()),
-            None => lost(format!("closed the connection after {} bytes, before the end", tally.received_bytes)),
+            Some(expected) if received_bytes == expected => {
+                // It waits for this, and others of this thread may still be at work.
+                self.stream.shutdown(Shutdown::Write).map_err(|e| tcp_io::lost(&self.window.doing, &e))
+            }
+            Some(expected) => lost(format!("closed the connection after {received_bytes} of {expected} bytes")),
+            None if self.is_over() => Ok(()),
+            None => lost(format!("closed the connection after {received_bytes} bytes, before the end")),
         }
     }
 
-    fn is_over(&self, edges_ns: Option<(u64, u64)>) -> bool {
-        edges_ns.is_some_and(|(_, closes_ns)| clock::monotonic_ns() > closes_ns)
+    fn is_over(&self) -> bool {
+        self.edges_ns.is_some_and(|(_, closes_ns)| clock::monotonic_ns() > closes_ns)
     }
 }

@@ -1,6 +1,6 @@
 //! The sending side of a direction.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,28 +8,32 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::{Map, Value, json};
 use socket2::SockRef;
 
-use super::params::StreamParams;
+use super::output::{Completions, Output};
+use super::params::{SendMode, StreamParams};
 use super::watch::Watch;
 use crate::workloads::cpu_watch::Edges;
+use crate::workloads::tcp::drive::{Advance, Driven, Driver, driver};
 use crate::workloads::tcp::info::TcpInfo;
 use crate::workloads::tcp::{STALL_NS, Starter, Stop, Worker, io as tcp_io};
 use crate::{Endpoint, Error, Result, clock};
 
 /// The clock is read once in so many bytes: often enough for a deadline, too seldom to be felt with small messages.
 const BYTES_BETWEEN_CLOCKS: usize = 64 * 1_024;
+/// What messages are aligned to: the page of most machines.
+const PAGE_BYTES: usize = 4_096;
 
 /// The senders of all streams of a direction.
 pub struct Senders {
     shared: Arc<Shared>,
     sockets: Vec<Arc<TcpStream>>,
     watch: Watch,
-    workers: Vec<Worker<Sent>>,
+    workers: Vec<Worker<Vec<Sent>>>,
 }
 
 /// What the senders of a direction share. No lock: one atomic, which changes once.
 struct Shared {
     params: StreamParams,
-    message: Vec<u8>,
+    message: Message,
     /// Names the peer in errors.
     doing: String,
     /// When the first write of any stream began; 0 before.
@@ -41,6 +45,7 @@ struct Sent {
     bytes: u64,
     /// When the receiver's end was seen.
     ended_ns: u64,
+    completions: Option<Completions>,
 }
 
 impl Senders {
@@ -56,21 +61,24 @@ impl Senders {
             .map_err(|e| Error::system("starting to watch a sender", "clone", e))?;
         let shared = Arc::new(Shared {
             params: params.clone(),
-            message: tcp_io::pattern(params.message_bytes),
+            message: Message::new(params.message_bytes),
             doing: format!("sending to {}", endpoint.peer),
             first_write_ns: AtomicU64::new(0),
         });
+        let threads = params.threads();
         let mut workers = Vec::new();
-        for (index, stream) in (0..).zip(&sockets) {
-            let sender = Sender {
-                shared: Arc::clone(&shared),
-                edges: edges.clone(),
-                stream: Arc::clone(stream),
-                bytes: params.bytes_of_stream(index),
-            };
+        for thread in 0..threads {
+            let streams = params.streams_of_thread(thread);
+            let (mut joiner, driver) = driver(streams)
+                .map_err(|e| Error::system("starting to send on several streams", "epoll_create1", e))?;
+            for (index, stream) in (0..).zip(&sockets).skip(thread).step_by(threads) {
+                joiner
+                    .join(Sender::new(&shared, &edges, stream, params.bytes_of_stream(index))?)
+                    .map_err(|e| Error::system("starting to send a stream", "epoll_ctl", e))?;
+            }
             let worker = starter
-                .start("tcp-send", move |stop| sender.run(stop))
-                .map_err(|e| Error::system("starting to send a stream", "clone", e))?;
+                .start("tcp-send", streams, move |stop| send(driver, stop))
+                .map_err(|e| Error::system("starting to send streams", "clone", e))?;
             workers.push(worker);
         }
         Ok(Self { shared, sockets, watch, workers })
@@ -79,13 +87,19 @@ impl Senders {
     /// The result of the direction, once all streams have ended.
     pub fn finish(self) -> Value {
         let Self { shared, sockets, watch, workers } = self;
-        let streams: Vec<_> = workers.into_iter().filter_map(|worker| worker.join().ok().flatten()).collect();
+        let streams: Vec<_> = workers.into_iter().filter_map(|worker| worker.join().ok().flatten()).flatten().collect();
         let mut result = Map::new();
         result.insert("sent_bytes".into(), json!(streams.iter().map(|stream| stream.bytes).sum::<u64>()));
         let ended_ns = streams.iter().map(|stream| stream.ended_ns).max();
         if let (Some(ended_ns), None) = (ended_ns, shared.params.limit.duration_ns()) {
             let first_write_ns = shared.first_write_ns.load(Ordering::Relaxed);
             result.insert("transfer_ns".into(), json!(ended_ns.saturating_sub(first_write_ns)));
+        }
+        if shared.params.send == SendMode::Zerocopy {
+            let mut all = Completions::default();
+            streams.iter().filter_map(|stream| stream.completions.as_ref()).for_each(|each| all.add(each));
+            let Completions { sends, completed, copied } = all;
+            result.insert("zerocopy".into(), json!({"sends": sends, "completed": completed, "copied": copied}));
         }
         if let Some(socket) = sockets.first() {
             result.insert("socket".into(), shared.params.options.granted(SockRef::from(&**socket)));
@@ -95,58 +109,128 @@ impl Senders {
     }
 }
 
+/// A thread's work.
+fn send(driver: Driver<Sender>, stop: &Stop) -> Result<Vec<Sent>> {
+    let (senders, outcome) = driver.run(&mut (), stop);
+    if outcome.is_err() {
+        // What is queued must not trickle on into the next trial.
+        senders.iter().for_each(|sender| tcp_io::reset_on_close(&sender.stream));
+    }
+    outcome.map(|()| senders.into_iter().map(Sender::end).collect())
+}
+
+/// The bytes of a message, which begin with a page so that they are as few pages as can be.
+struct Message {
+    bytes: Vec<u8>,
+    start: usize,
+    length: usize,
+}
+
+impl Message {
+    fn new(length: usize) -> Self {
+        let mut bytes = vec![0; length + PAGE_BYTES];
+        let start = bytes.as_ptr().align_offset(PAGE_BYTES).min(PAGE_BYTES);
+        tcp_io::fill_pattern(&mut bytes[start..start + length]);
+        Self { bytes, start, length }
+    }
+
+    /// From there to its end, and no more than so many bytes.
+    #[inline]
+    fn rest(&self, at: usize, most: u64) -> &[u8] {
+        let end = usize::try_from(most).map_or(self.length, |most| self.length.min(at.saturating_add(most)));
+        &self.bytes[self.start + at..self.start + end]
+    }
+}
+
+/// One stream.
 struct Sender {
     shared: Arc<Shared>,
     edges: Edges,
     stream: Arc<TcpStream>,
-    /// Where bytes are the limit.
-    bytes: Option<u64>,
+    output: Output,
+    /// Whether bytes are the limit.
+    is_limited: bool,
+    left_bytes: u64,
+    sent_bytes: u64,
+    /// Where in the message the next write begins.
+    at: usize,
+    bytes_since_clock: usize,
+    /// From the first write of any stream.
+    deadline: Option<Deadline>,
+    stall: Stall,
+    ended_ns: u64,
+}
+
+impl Driven for Sender {
+    type Shared = ();
+
+    fn socket(&self) -> &TcpStream {
+        &self.stream
+    }
+
+    fn is_reading(&self) -> bool {
+        self.left_bytes == 0
+    }
+
+    fn advance(&mut self, (): &mut ()) -> Result<Advance> {
+        if self.left_bytes == 0 { self.wait_for_receiver() } else { self.send() }
+    }
+
+    fn look(&mut self) -> Result<bool> {
+        if self.left_bytes > 0 {
+            self.check_deadline()?;
+        }
+        self.stall.check(&self.stream, self.sent_bytes, &self.shared.doing)?;
+        Ok(false)
+    }
 }
 
 impl Sender {
-    fn run(self, stop: &Stop) -> Result<Sent> {
-        let sent = self.send(stop);
-        if sent.is_err() {
-            // What is queued must not trickle on into the next trial.
-            tcp_io::reset_on_close(&self.stream);
-        }
-        sent
+    fn new(shared: &Arc<Shared>, edges: &Edges, stream: &Arc<TcpStream>, bytes: Option<u64>) -> Result<Self> {
+        let StreamParams { send, message_bytes, .. } = shared.params;
+        Ok(Self {
+            shared: Arc::clone(shared),
+            edges: edges.clone(),
+            stream: Arc::clone(stream),
+            output: Output::new(send, stream, message_bytes)?,
+            is_limited: bytes.is_some(),
+            left_bytes: bytes.unwrap_or(u64::MAX),
+            sent_bytes: 0,
+            at: 0,
+            bytes_since_clock: 0,
+            deadline: None,
+            stall: Stall::default(),
+            ended_ns: 0,
+        })
     }
 
-    fn send(&self, stop: &Stop) -> Result<Sent> {
-        let started_ns = self.first_write_ns(clock::monotonic_ns());
-        let deadline = Deadline::new(&self.shared.params, started_ns);
-        let mut stream = &*self.stream;
-        let message = &self.shared.message[..];
-        let mut rest = message;
-        let mut left = self.bytes.unwrap_or(u64::MAX);
-        let mut sent_bytes = 0;
-        let mut stall = Stall::default();
-        let mut bytes_since_clock = 0;
-        while left > 0 {
-            stop.check()?;
-            let piece = usize::try_from(left).ok().and_then(|left| rest.get(..left)).unwrap_or(rest);
-            match stream.write(piece) {
-                Ok(bytes) => {
-                    sent_bytes += bytes as u64;
-                    left -= bytes as u64;
-                    rest = rest.get(bytes..).filter(|rest| !rest.is_empty()).unwrap_or(message);
-                    stall = Stall::default();
-                    bytes_since_clock += bytes;
-                    if bytes_since_clock >= BYTES_BETWEEN_CLOCKS {
-                        bytes_since_clock = 0;
-                        deadline.check(&self.shared.doing)?;
-                    }
-                }
-                Err(e) if tcp_io::is_pause(&e) => {
-                    deadline.check(&self.shared.doing)?;
-                    stall.check(&self.stream, &self.shared.doing)?;
-                }
-                Err(e) => return self.ended(&e, sent_bytes, started_ns),
-            }
+    #[inline]
+    fn send(&mut self) -> Result<Advance> {
+        if self.deadline.is_none() {
+            self.deadline = Some(Deadline::new(&self.shared.params, self.first_write_ns(clock::monotonic_ns())));
         }
-        self.wait_for_receiver(stop)?;
-        Ok(Sent { bytes: sent_bytes, ended_ns: clock::monotonic_ns() })
+        match self.output.send(&self.stream, self.shared.message.rest(self.at, self.left_bytes)) {
+            Ok(bytes) => {
+                self.sent_bytes += bytes as u64;
+                self.left_bytes -= bytes as u64;
+                self.at += bytes;
+                if self.at >= self.shared.message.length {
+                    self.at = 0;
+                }
+                self.bytes_since_clock += bytes;
+                if self.bytes_since_clock >= BYTES_BETWEEN_CLOCKS {
+                    self.bytes_since_clock = 0;
+                    self.check_deadline()?;
+                }
+                if self.left_bytes > 0 {
+                    return Ok(Advance::Moved);
+                }
+                self.stream.shutdown(Shutdown::Write).map_err(|e| tcp_io::lost(&self.shared.doing, &e))?;
+                Ok(Advance::Turned)
+            }
+            Err(e) if tcp_io::is_pause(&e) => Ok(Advance::Waiting),
+            Err(e) => self.ended(&e),
+        }
     }
 
     /// The time of the first write of any stream; the first to tell is right.
@@ -160,34 +244,42 @@ impl Sender {
         }
     }
 
+    fn check_deadline(&self) -> Result<()> {
+        self.deadline.as_ref().map_or(Ok(()), |deadline| deadline.check(&self.shared.doing))
+    }
+
     /// The connection is gone: the receiver's way to end its window, unless that cannot be over yet.
-    fn ended(&self, error: &io::Error, bytes: u64, started_ns: u64) -> Result<Sent> {
-        let ended_ns = clock::monotonic_ns();
+    fn ended(&mut self, error: &io::Error) -> Result<Advance> {
+        self.ended_ns = clock::monotonic_ns();
         let is_reset = matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe);
-        let lasted_ns = ended_ns.saturating_sub(started_ns);
-        if is_reset && self.bytes.is_none() && lasted_ns >= self.shared.params.least_time_ns() {
-            return Ok(Sent { bytes, ended_ns });
+        let started_ns = self.deadline.as_ref().map_or(self.ended_ns, |deadline| deadline.started_ns);
+        let lasted_ns = self.ended_ns.saturating_sub(started_ns);
+        if is_reset && !self.is_limited && lasted_ns >= self.shared.params.least_time_ns() {
+            return Ok(Advance::Over);
         }
         Err(tcp_io::lost(&format!("{}, {} ms after the first write", self.shared.doing, lasted_ns / 1_000_000), error))
     }
 
-    /// All is written: says so, and waits until the receiver has read it all and closes too.
-    fn wait_for_receiver(&self, stop: &Stop) -> Result<()> {
+    /// All is written: waits until the receiver has read it all and closes too.
+    fn wait_for_receiver(&mut self) -> Result<Advance> {
         let doing = &self.shared.doing;
-        self.stream.shutdown(Shutdown::Write).map_err(|e| tcp_io::lost(doing, &e))?;
-        let mut stall = Stall::default();
-        loop {
-            stop.check()?;
-            match (&*self.stream).read(&mut [0]) {
-                Ok(0) => return Ok(()),
-                Ok(_) => {
-                    let what = "sent data on a connection that it should only receive on".to_owned();
-                    return Err(Error::PeerLost { doing: doing.clone(), what });
-                }
-                Err(e) if tcp_io::is_pause(&e) => stall.check(&self.stream, doing)?,
-                Err(e) => return Err(tcp_io::lost(doing, &e)),
+        match (&*self.stream).read(&mut [0]) {
+            Ok(0) => {
+                self.ended_ns = clock::monotonic_ns();
+                Ok(Advance::Over)
             }
+            Ok(_) => {
+                let what = "sent data on a connection that it should only receive on".to_owned();
+                Err(Error::PeerLost { doing: doing.clone(), what })
+            }
+            Err(e) if tcp_io::is_pause(&e) => Ok(Advance::Waiting),
+            Err(e) => Err(tcp_io::lost(doing, &e)),
         }
+    }
+
+    fn end(mut self) -> Sent {
+        let completions = self.output.completions(&self.stream);
+        Sent { bytes: self.sent_bytes, ended_ns: self.ended_ns, completions }
     }
 }
 
@@ -217,15 +309,16 @@ impl Deadline {
 /// long.
 #[derive(Default)]
 struct Stall {
-    since: Option<(u64, Option<u64>)>,
+    /// When it was first seen with so many bytes sent and acknowledged.
+    since: Option<(u64, (u64, Option<u64>))>,
 }
 
 impl Stall {
-    fn check(&mut self, stream: &TcpStream, doing: &str) -> Result<()> {
+    fn check(&mut self, stream: &TcpStream, sent_bytes: u64, doing: &str) -> Result<()> {
         let now_ns = clock::monotonic_ns();
-        let acked = TcpInfo::of(stream).ok().and_then(|info| info.bytes_acked);
+        let progress = (sent_bytes, TcpInfo::of(stream).ok().and_then(|info| info.bytes_acked));
         match self.since {
-            Some((since_ns, before)) if before == acked => {
+            Some((since_ns, before)) if before == progress => {
                 if now_ns.saturating_sub(since_ns) > STALL_NS {
                     return Err(Error::Timeout {
                         doing: format!("{doing} and waiting for progress"),
@@ -233,7 +326,7 @@ impl Stall {
                     });
                 }
             }
-            _ => self.since = Some((now_ns, acked)),
+            _ => self.since = Some((now_ns, progress)),
         }
         Ok(())
     }

@@ -14,11 +14,22 @@ use crate::{Cancel, Endpoint, Finish, Result, Server, clock};
 /// Listens for the streams of a session.
 pub fn serve(endpoint: &Endpoint, params: StreamParams, cancel: &Cancel) -> Result<Box<dyn Server>> {
     let stop = Stop::new(cancel);
-    let workers = Workers::new(&stop);
+    let server = start(endpoint, params, &stop);
+    if server.is_err() {
+        // Threads may have been started before.
+        stop.raise();
+    }
+    server
+}
+
+fn start(endpoint: &Endpoint, params: StreamParams, stop: &Stop) -> Result<Box<dyn Server>> {
+    let workers = Workers::new(stop);
     let options = params.options.clone();
     let connections = params.connections();
+    let receivers =
+        if params.direction.forward { Some(Receivers::start(workers.starter(), &params, endpoint)?) } else { None };
     let streams = Streams {
-        receivers: if params.direction.forward { Some(Receivers::new(&params, endpoint)?) } else { None },
+        receivers,
         senders: None,
         waiting: BTreeMap::new(),
         taken: HashSet::new(),
@@ -27,7 +38,13 @@ pub fn serve(endpoint: &Endpoint, params: StreamParams, cancel: &Cancel) -> Resu
         params,
     };
     let acceptor = Acceptor::start(endpoint, &options, connections, streams, stop.clone())?;
-    Ok(Box::new(StreamServer { acceptor: Some(acceptor), workers, stop, connections, peer: endpoint.peer.to_string() }))
+    Ok(Box::new(StreamServer {
+        acceptor: Some(acceptor),
+        workers,
+        stop: stop.clone(),
+        connections,
+        peer: endpoint.peer.to_string(),
+    }))
 }
 
 struct StreamServer {
@@ -98,7 +115,7 @@ impl Streams {
         let Some(is_forward) = is_forward(preamble.role) else { return Ok(()) };
         self.taken.insert((is_forward, preamble.index));
         if let (true, Some(receivers)) = (is_forward, &mut self.receivers) {
-            return receivers.add(&self.starter, preamble.index, stream);
+            return receivers.add(preamble.index, stream);
         }
         self.waiting.insert(preamble.index, stream);
         if self.waiting.len() == usize::from(self.params.streams) {

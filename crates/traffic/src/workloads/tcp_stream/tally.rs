@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::series::Series;
 
 /// The reads of one stream.
+#[derive(Default)]
 pub struct Tally {
     /// All, before the window too.
     pub received_bytes: u64,
@@ -13,7 +14,6 @@ pub struct Tally {
     window_bytes: u64,
     first: Option<Read>,
     last_ns: u64,
-    series: Series<u64>,
 }
 
 #[derive(Clone, Copy)]
@@ -24,19 +24,14 @@ struct Read {
 }
 
 impl Tally {
-    /// Nothing read yet.
-    pub fn new(interval_ns: u64) -> Self {
-        Self { received_bytes: 0, reads: 0, window_bytes: 0, first: None, last_ns: 0, series: Series::new(interval_ns) }
-    }
-
-    /// Counts a read in the window.
+    /// Counts a read in the window, also in the series that the streams of a thread share.
     #[inline]
-    pub fn read(&mut self, now_ns: u64, since_opening_ns: u64, bytes: u64) {
+    pub fn read(&mut self, now_ns: u64, since_opening_ns: u64, bytes: u64, series: &mut Series<u64>) {
         self.first.get_or_insert(Read { ns: now_ns, since_opening_ns, bytes });
         self.reads += 1;
         self.window_bytes += bytes;
         self.last_ns = now_ns;
-        *self.series.at(since_opening_ns) += bytes;
+        *series.at(since_opening_ns) += bytes;
     }
 
     /// Bytes after the first read, and the time from it to the last; nothing where there is no such time.
@@ -51,7 +46,7 @@ impl Tally {
 ///
 /// The very first read opens the measurement and its bytes are not part of it: they came in an unknown time. So
 /// `measured_bytes` and `measured_ns` need two reads at different times, and are absent otherwise.
-pub fn merge(streams: &[&Tally], edges_ns: Option<(u64, u64)>, interval_ns: u64) -> Map<String, Value> {
+pub fn merge(streams: &[&Tally], mut series: Series<u64>, edges_ns: Option<(u64, u64)>) -> Map<String, Value> {
     let mut result = Map::new();
     let total = |value: fn(&Tally) -> u64| streams.iter().map(|stream| value(stream)).sum::<u64>();
     result.insert("received_bytes".into(), json!(total(|stream| stream.received_bytes)));
@@ -59,10 +54,6 @@ pub fn merge(streams: &[&Tally], edges_ns: Option<(u64, u64)>, interval_ns: u64)
 
     let first = streams.iter().filter_map(|stream| stream.first).min_by_key(|read| read.ns);
     let last_ns = streams.iter().map(|stream| stream.last_ns).max().unwrap_or(0);
-    let mut series = Series::<u64>::new(interval_ns);
-    for stream in streams {
-        series.merge(&stream.series, |sum, bytes| *sum += bytes);
-    }
     if let Some(first) = first {
         *series.at(first.since_opening_ns) -= first.bytes;
         let measured = rate(total(|stream| stream.window_bytes) - first.bytes, first.ns, last_ns);
@@ -94,18 +85,20 @@ fn measured_fields(measured: Option<(u64, u64)>) -> Map<String, Value> {
 mod tests {
     use super::*;
 
-    fn tally(reads: &[(u64, u64)]) -> Tally {
-        let mut tally = Tally::new(10);
+    fn tally(reads: &[(u64, u64)], series: &mut Series<u64>) -> Tally {
+        let mut tally = Tally::default();
         for &(since_ns, bytes) in reads {
             tally.received_bytes += bytes;
-            tally.read(1_000 + since_ns, since_ns, bytes);
+            tally.read(1_000 + since_ns, since_ns, bytes, series);
         }
         tally
     }
 
     #[test]
     fn the_first_read_opens_the_measurement_and_is_not_in_it() {
-        let result = merge(&[&tally(&[(5, 100), (15, 10), (25, 20)])], Some((1_000, 1_030)), 10);
+        let mut series = Series::new(10);
+        let stream = tally(&[(5, 100), (15, 10), (25, 20)], &mut series);
+        let result = merge(&[&stream], series, Some((1_000, 1_030)));
         assert_eq!(result["received_bytes"], 130);
         assert_eq!((&result["measured_bytes"], &result["measured_ns"]), (&json!(30), &json!(20)));
         assert_eq!((&result["started_ns"], &result["ended_ns"]), (&json!(1_000), &json!(1_030)));
@@ -114,8 +107,10 @@ mod tests {
 
     #[test]
     fn several_streams_have_one_first_and_one_last_read() {
-        let (one, two) = (tally(&[(5, 100), (25, 10)]), tally(&[(2, 1_000), (12, 3), (35, 4)]));
-        let result = merge(&[&one, &two], Some((1_000, 1_040)), 10);
+        let mut series = Series::new(10);
+        let one = tally(&[(5, 100), (25, 10)], &mut series);
+        let two = tally(&[(2, 1_000), (12, 3), (35, 4)], &mut series);
+        let result = merge(&[&one, &two], series, Some((1_000, 1_040)));
         assert_eq!((&result["measured_bytes"], &result["measured_ns"]), (&json!(117), &json!(33)));
         assert_eq!(result["reads"], 5);
         assert_eq!(result["series"]["bytes"], json!([100, 3, 10, 4]));
@@ -127,7 +122,9 @@ mod tests {
 
     #[test]
     fn one_read_or_none_measures_nothing() {
-        let result = merge(&[&tally(&[(0, 100)])], Some((1_000, u64::MAX)), 10);
+        let mut series = Series::new(10);
+        let stream = tally(&[(0, 100)], &mut series);
+        let result = merge(&[&stream], series, Some((1_000, u64::MAX)));
         assert_eq!(
             (&result["reads"], result.get("measured_ns"), result.get("measured_bytes")),
             (&json!(1), None, None)
@@ -135,7 +132,7 @@ mod tests {
         assert_eq!((&result["started_ns"], &result["ended_ns"]), (&json!(1_000), &json!(1_000)));
         assert_eq!(result["streams"], json!([{}]));
 
-        let result = merge(&[&tally(&[])], None, 10);
+        let result = merge(&[&Tally::default()], Series::new(10), None);
         assert_eq!((&result["reads"], result.get("started_ns"), result.get("series")), (&json!(0), None, None));
     }
 }

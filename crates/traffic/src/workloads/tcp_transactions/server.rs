@@ -44,7 +44,7 @@ pub fn serve(endpoint: &Endpoint, params: &TransactionParams, cancel: &Cancel) -
     };
     let worker = workers
         .starter()
-        .start("tcp-accept", move |stop| serving.run(stop))
+        .start("tcp-accept", 1, move |stop| serving.run(stop))
         .map_err(|e| Error::system("starting to accept connections", "clone", e))?;
     let peer = endpoint.peer.to_string();
     Ok(Box::new(TransactionServer { port, workers, worker: Some(worker), cpu: Some(cpu), finishing, stop, peer }))

@@ -1,0 +1,195 @@
+//! The connections of one thread: a single one blocks in its calls, several are in one epoll set. What is done with them
+//! is the same code.
+
+use std::io;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+
+use super::{PATIENCE, Stop};
+use crate::{Error, Result, clock};
+
+/// Calls made on a connection that is ready before the others have their turn.
+const CALLS_IN_TURN: usize = 4;
+/// Connections that one wait tells of at most; the next wait tells of the others.
+const EVENTS: usize = 256;
+
+/// What a call on a connection came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Advance {
+    /// Something moved.
+    Moved,
+    /// Nothing can move now.
+    Waiting,
+    /// It waits for the other direction from now on.
+    Turned,
+    /// It is over.
+    Over,
+}
+
+/// A connection of a thread.
+pub trait Driven {
+    /// What all connections of the thread share.
+    type Shared;
+
+    /// The connection.
+    fn socket(&self) -> &TcpStream;
+
+    /// Whether it waits to read, else to write.
+    fn is_reading(&self) -> bool;
+
+    /// One call.
+    fn advance(&mut self, shared: &mut Self::Shared) -> Result<Advance>;
+
+    /// Asked about every [`PATIENCE`], and when another connection is over: whether it is over, although nothing moves.
+    fn look(&mut self) -> Result<bool>;
+}
+
+/// The connections of a thread, which are told of by its [`Joiner`].
+pub struct Driver<S> {
+    /// Absent for a single connection.
+    epoll: Option<Arc<Epoll>>,
+    expected: usize,
+    joining: mpsc::Receiver<S>,
+}
+
+/// Gives a thread its connections.
+pub struct Joiner<S> {
+    epoll: Option<Arc<Epoll>>,
+    joined: u64,
+    streams: mpsc::Sender<S>,
+}
+
+/// For a thread of so many connections.
+pub fn driver<S: Driven>(expected: usize) -> io::Result<(Joiner<S>, Driver<S>)> {
+    let epoll = if expected > 1 { Some(Arc::new(Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?)) } else { None };
+    let (streams, joining) = mpsc::channel();
+    Ok((Joiner { epoll: epoll.clone(), joined: 0, streams }, Driver { epoll, expected, joining }))
+}
+
+impl<S: Driven> Joiner<S> {
+    /// One more; it is at work as soon as its thread runs.
+    pub fn join(&mut self, stream: S) -> io::Result<()> {
+        if let Some(epoll) = &self.epoll {
+            stream.socket().set_nonblocking(true)?;
+            epoll.add(stream.socket(), EpollEvent::new(interest(&stream), self.joined))?;
+        }
+        self.joined += 1;
+        // The thread may have ended, by a failure that it tells itself.
+        let _ = self.streams.send(stream);
+        Ok(())
+    }
+}
+
+impl<S: Driven> Driver<S> {
+    /// Works until all are over. Gives back those that came, in that order, however it ended.
+    pub fn run(self, shared: &mut S::Shared, stop: &Stop) -> (Vec<S>, Result<()>) {
+        let mut streams = Vec::with_capacity(self.expected);
+        let outcome = match &self.epoll {
+            None => self.run_one(&mut streams, shared, stop),
+            Some(epoll) => self.run_many(epoll, &mut streams, shared, stop),
+        };
+        (streams, outcome)
+    }
+
+    fn run_one(&self, streams: &mut Vec<S>, shared: &mut S::Shared, stop: &Stop) -> Result<()> {
+        loop {
+            stop.check()?;
+            let Some(stream) = streams.first_mut() else {
+                match self.joining.recv_timeout(PATIENCE) {
+                    Ok(stream) => streams.push(stream),
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => return Err(Error::Cancelled),
+                }
+                continue;
+            };
+            match stream.advance(shared)? {
+                Advance::Moved | Advance::Turned => {}
+                Advance::Waiting if stream.look()? => return Ok(()),
+                Advance::Waiting => {}
+                Advance::Over => return Ok(()),
+            }
+        }
+    }
+
+    fn run_many(&self, epoll: &Epoll, streams: &mut Vec<S>, shared: &mut S::Shared, stop: &Stop) -> Result<()> {
+        let mut is_over = vec![false; self.expected];
+        let mut left = self.expected;
+        let mut look_ns = clock::monotonic_ns();
+        let mut events = vec![EpollEvent::empty(); EVENTS.min(self.expected)];
+        while left > 0 {
+            stop.check()?;
+            for event in wait(epoll, &mut events, PATIENCE)? {
+                if streams.len() < self.expected {
+                    streams.extend(self.joining.try_iter());
+                }
+                let index = event.data() as usize;
+                // Told of before it came through the channel: the next wait tells of it again.
+                let Some(stream) = streams.get_mut(index) else { continue };
+                if !is_over[index] && take_turn(epoll, stream, index, shared)? {
+                    is_over[index] = true;
+                    left -= 1;
+                    // The others are mostly over as well.
+                    look_ns = 0;
+                }
+            }
+            let now_ns = clock::monotonic_ns();
+            if now_ns >= look_ns {
+                look_ns = now_ns.saturating_add(PATIENCE.as_nanos() as u64);
+                for (stream, is_over) in streams.iter_mut().zip(&mut is_over).filter(|(_, is_over)| !**is_over) {
+                    if stream.look()? {
+                        *is_over = true;
+                        left -= 1;
+                        forget(epoll, stream);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Some calls on one connection; whether it is over.
+fn take_turn<S: Driven>(epoll: &Epoll, stream: &mut S, index: usize, shared: &mut S::Shared) -> Result<bool> {
+    for _ in 0..CALLS_IN_TURN {
+        match stream.advance(shared)? {
+            Advance::Moved => {}
+            Advance::Waiting => return Ok(false),
+            Advance::Turned => {
+                let mut event = EpollEvent::new(interest(stream), index as u64);
+                epoll.modify(stream.socket(), &mut event).map_err(|e| Error::system(WATCHING, "epoll_ctl", e))?;
+            }
+            Advance::Over => {
+                forget(epoll, stream);
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+const WATCHING: &str = "watching several connections";
+
+fn interest<S: Driven>(stream: &S) -> EpollFlags {
+    if stream.is_reading() { EpollFlags::EPOLLIN } else { EpollFlags::EPOLLOUT }
+}
+
+/// What is over has nothing more to say.
+fn forget<S: Driven>(epoll: &Epoll, stream: &S) {
+    // It fails only where it is not there.
+    let _ = epoll.delete(stream.socket());
+}
+
+/// The connections that are ready; none after `patience`, or where a signal came.
+pub fn wait<'a>(epoll: &Epoll, events: &'a mut [EpollEvent], patience: Duration) -> Result<&'a [EpollEvent]> {
+    let timeout = EpollTimeout::try_from(patience).unwrap_or(EpollTimeout::ZERO);
+    match epoll.wait(events, timeout) {
+        Ok(ready) => Ok(&events[..ready]),
+        Err(Errno::EINTR) => Ok(&[]),
+        Err(e) => Err(Error::system(WATCHING, "epoll_wait", e)),
+    }
+}

@@ -1,0 +1,166 @@
+//! How a sender's bytes get into the kernel.
+
+use std::io::{self, IoSlice, IoSliceMut, Write};
+use std::net::TcpStream;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, OFlag, SpliceFFlags, fcntl, splice, vmsplice};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, send};
+use nix::unistd::pipe2;
+
+use super::params::SendMode;
+use crate::workloads::tcp::PATIENCE;
+use crate::{Error, Result, sys};
+
+/// Completions are looked for after so many sends. The kernel gathers those that follow each other into one.
+const SENDS_BETWEEN_LOOKS: u64 = 16;
+/// Of `linux/errqueue.h`, since Linux 4.14.
+const SO_EE_ORIGIN_ZEROCOPY: u8 = 5;
+const SO_EE_CODE_ZEROCOPY_COPIED: u8 = 1;
+/// The largest pipe that the kernel gives to everybody (`fs.pipe-max-size`, pipe(7)).
+const MAX_PIPE_BYTES: usize = 1 << 20;
+
+/// The way out of one stream.
+pub enum Output {
+    /// [`SendMode::Copy`].
+    Copy,
+    /// [`SendMode::Zerocopy`].
+    Zerocopy(Completions),
+    /// [`SendMode::Splice`].
+    Splice(Pipe),
+}
+
+/// What the kernel said of sends with `MSG_ZEROCOPY`.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Completions {
+    /// Calls that took something.
+    pub sends: u64,
+    /// Calls whose memory the kernel has given back.
+    pub completed: u64,
+    /// Of these, those whose data it has copied after all (`SO_EE_CODE_ZEROCOPY_COPIED`).
+    pub copied: u64,
+}
+
+/// A pipe between memory and a socket.
+pub struct Pipe {
+    from: OwnedFd,
+    to: OwnedFd,
+    filled_bytes: usize,
+}
+
+impl Output {
+    /// For a stream.
+    pub fn new(mode: SendMode, stream: &TcpStream, message_bytes: usize) -> Result<Self> {
+        match mode {
+            SendMode::Copy => Ok(Output::Copy),
+            SendMode::Zerocopy => {
+                sys::set_socket_option(stream, libc::SOL_SOCKET, libc::SO_ZEROCOPY, 1)
+                    .map_err(|e| Error::system("sending without a copy", "setsockopt(SO_ZEROCOPY)", e))?;
+                Ok(Output::Zerocopy(Completions::default()))
+            }
+            SendMode::Splice => Pipe::new(message_bytes).map(Output::Splice),
+        }
+    }
+
+    /// Gives the kernel some of these bytes, which stay as they are; how many it took.
+    #[inline]
+    pub fn send(&mut self, mut stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Output::Copy => stream.write(bytes),
+            Output::Zerocopy(completions) => completions.send(stream, bytes),
+            Output::Splice(pipe) => pipe.send(stream, bytes),
+        }
+    }
+
+    /// What became of sends with `MSG_ZEROCOPY` by now.
+    pub fn completions(&mut self, stream: &TcpStream) -> Option<Completions> {
+        let Output::Zerocopy(completions) = self else { return None };
+        completions.collect(stream);
+        Some(*completions)
+    }
+}
+
+impl Completions {
+    /// Adds those of another stream.
+    pub fn add(&mut self, other: &Self) {
+        self.sends += other.sends;
+        self.completed += other.completed;
+        self.copied += other.copied;
+    }
+
+    fn send(&mut self, stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
+        match send(stream.as_raw_fd(), bytes, MsgFlags::from_bits_retain(libc::MSG_ZEROCOPY | libc::MSG_NOSIGNAL)) {
+            Ok(taken) => {
+                self.sends += 1;
+                if self.sends % SENDS_BETWEEN_LOOKS == 0 {
+                    self.collect(stream);
+                }
+                Ok(taken)
+            }
+            // No room for more notices (`net.core.optmem_max`), until some are read.
+            Err(Errno::ENOBUFS) => {
+                if !self.collect(stream) {
+                    let mut fds = [PollFd::new(stream.as_fd(), PollFlags::empty())];
+                    let _ = poll(&mut fds, PollTimeout::from(PATIENCE.as_millis() as u16));
+                }
+                Err(io::ErrorKind::WouldBlock.into())
+            }
+            Err(e) => {
+                self.collect(stream);
+                Err(e.into())
+            }
+        }
+    }
+
+    /// Reads the notices that are there; whether there were any.
+    fn collect(&mut self, stream: &TcpStream) -> bool {
+        let before = self.completed;
+        let mut control = nix::cmsg_space!(libc::sock_extended_err, libc::sockaddr_in6);
+        loop {
+            let mut none: [IoSliceMut<'_>; 0] = [];
+            let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
+            let Ok(message) = recvmsg::<()>(stream.as_raw_fd(), &mut none, Some(&mut control), flags) else {
+                return self.completed > before;
+            };
+            let notices = message.cmsgs().into_iter().flatten();
+            for notice in notices {
+                let (ControlMessageOwned::Ipv4RecvErr(notice, _) | ControlMessageOwned::Ipv6RecvErr(notice, _)) =
+                    notice
+                else {
+                    continue;
+                };
+                if notice.ee_origin == SO_EE_ORIGIN_ZEROCOPY {
+                    // From the first send to the last one, by their number, which wraps around.
+                    let sends = u64::from(notice.ee_data.wrapping_sub(notice.ee_info)) + 1;
+                    self.completed += sends;
+                    if notice.ee_code == SO_EE_CODE_ZEROCOPY_COPIED {
+                        self.copied += sends;
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Pipe {
+    fn new(message_bytes: usize) -> Result<Self> {
+        let (from, to) =
+            pipe2(OFlag::O_CLOEXEC).map_err(|e| Error::system("opening a pipe to a socket", "pipe2", e))?;
+        // What does not fit goes in several parts, also where a larger pipe is refused.
+        let _ = fcntl(&to, FcntlArg::F_SETPIPE_SZ(message_bytes.min(MAX_PIPE_BYTES) as i32));
+        Ok(Self { from, to, filled_bytes: 0 })
+    }
+
+    /// What is left in the pipe goes first: it is of the same memory, so that only its length matters.
+    fn send(&mut self, stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
+        if self.filled_bytes == 0 {
+            self.filled_bytes = vmsplice(&self.to, &[IoSlice::new(bytes)], SpliceFFlags::empty())?;
+        }
+        let most = self.filled_bytes.min(bytes.len());
+        let taken = splice(&self.from, None, stream, None, most, SpliceFFlags::empty())?;
+        self.filled_bytes -= taken;
+        Ok(taken)
+    }
+}
