@@ -275,6 +275,13 @@ def test_discovery_on_the_link_says_nothing_of_the_path(view: Viewpoint, type_: 
     assert found.evidence["segments"][0]["stacks"] == {"ipv4": 1}
 
 
+def test_discovery_in_a_tunnel_says_nothing_of_the_path(tunnelled: Viewpoint) -> None:
+    """The kernel solicits routers on a tunnel's device as on any."""
+    found = judged(tunnelled, [packet("ipv4", "ipv6", "udp"), packet("ipv4", "gre", "ipv6", "icmpv6", type=133)])
+    assert found.invalid == []
+    assert found.evidence["segments"][0]["stacks"] == {"ipv6 in ipv4": 1}
+
+
 def test_igmp_says_nothing_of_the_path(tunnelled: Viewpoint) -> None:
     """6over4 joins its groups on the carrier."""
     joined = packet("ipv4")

@@ -20,7 +20,13 @@ def counters(group: str = "Ip", **counted: int) -> dict[str, Any]:
 
 
 def judged(
-    profile: Profile, after: dict[str, Any], sent: int, received: int, kind: str = "udp-stream", **params: Any
+    profile: Profile,
+    after: dict[str, Any],
+    sent: int,
+    received: int,
+    kind: str = "udp-stream",
+    before: dict[str, Any] | None = None,
+    **params: Any,
 ) -> FragmentEvidence:
     family = 4 if profile.mechanism == "native4" else 6
     path = Path(name="path", mechanism=profile.mechanism, family=family)
@@ -33,7 +39,7 @@ def judged(
         path,
         {"sent": sent, "warmup_sent": 0},
         {"received": received, "warmup_received": 0},
-        {name: counters() for name in nodes},
+        {name: (before or {}).get(name, counters()) for name in nodes},
         nodes,
     )
 
@@ -55,6 +61,8 @@ def test_counters_that_agree() -> None:
         "packets": 2,
         "sizes_bytes": [1300, 218],
         "wire_bytes": 1338 + 256,
+        "expected_packets": [20, 20],
+        "expected_bytes": [10 * (1300 + 218 + 2 * 14)] * 2,
     }
 
 
@@ -111,3 +119,35 @@ def test_links_that_nothing_can_reach_are_told() -> None:
     assert found.unreached == {"r1-r2", "r2-h2"}
     assert found.is_loss_foretold
     assert not judged(NARROW, {}, sent=10, received=0).is_loss_foretold
+
+
+def crossing(profile: Profile, sent: int, received: int, packets: int, octets: int, **params: Any) -> FragmentEvidence:
+    """So many packets and bytes came to r2 from r1."""
+    after = {
+        "r1": counters(FragOKs=10, FragCreates=20),
+        "r2": counters() | {"interfaces": {"eth0": {"rx_packets": 7 + packets, "rx_bytes": 700 + octets}}},
+        "h2": counters(ReasmReqds=20, ReasmOKs=10),
+    }
+    before = {"r2": counters() | {"interfaces": {"eth0": {"rx_packets": 7, "rx_bytes": 700}}}}
+    return judged(profile, after, sent, received, before=before, **params)
+
+
+def test_packets_and_bytes_on_a_link_that_agree() -> None:
+    # Two of them are ARP.
+    found = crossing(NARROW, 10, 10, packets=22, octets=15_460 + 2 * 42)
+    assert (found.notes, found.evidence["agrees"]) == ([], True)
+    link = found.evidence["links"][1]
+    assert (link["counted_packets"], link["counted_bytes"], link["agrees"]) == (22, 15_544, True)
+    assert "agrees" not in found.evidence["links"][0]
+
+
+def test_another_number_of_packets_on_a_link_is_remarked_upon() -> None:
+    found = crossing(NARROW, 10, 10, packets=40, octets=15_460)
+    assert found.evidence["agrees"] is False
+    assert found.notes == ["40 packets of 15460 bytes crossed r1-r2, where theory says 20 of 15460 bytes"]
+    assert not crossing(NARROW, 10, 10, packets=19, octets=15_460).evidence["agrees"]
+
+
+def test_where_all_are_lost_by_theory_it_also_says_where() -> None:
+    found = judged(NARROW, {"r1": counters(FragFails=10)}, sent=10, received=0, df="probe")
+    assert [link["expected_packets"] for link in found.evidence["links"]] == [[10, 10], [0, 0], [0, 0]]

@@ -59,6 +59,7 @@ pub struct Finish {
     session: String,
     sent: Option<u64>,
     timeout_ns: u64,
+    first_silence_ns: Option<u64>,
 }
 
 /// A token that debug output does not tell.
@@ -155,7 +156,11 @@ impl Sessions {
             let message = format!("session `{}` does not serve, or is being finished already", request.session);
             return Err(Failure::new("no-session", message));
         };
-        let finish = traffic::Finish { sent: request.sent, timeout_ns: request.timeout_ns };
+        let finish = traffic::Finish {
+            sent: request.sent,
+            timeout_ns: request.timeout_ns,
+            first_silence_ns: request.first_silence_ns,
+        };
         Ok(Box::new(move || settle(server.finish(&finish), &place.cancel)))
     }
 
@@ -350,7 +355,7 @@ mod tests {
     }
 
     fn finish(sessions: &Sessions, session: &str) -> Result<Job, Failure> {
-        sessions.finish(&Finish { session: session.to_owned(), sent: Some(5), timeout_ns: 1 })
+        sessions.finish(&Finish { session: session.to_owned(), sent: Some(5), timeout_ns: 1, first_silence_ns: None })
     }
 
     fn code<T>(result: Result<T, Failure>) -> &'static str {

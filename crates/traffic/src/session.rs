@@ -91,6 +91,8 @@ pub struct Finish {
     pub sent: Option<u64>,
     /// How long to wait at most.
     pub timeout_ns: u64,
+    /// How long to wait for the first of datagrams where none has come; absent: as for a path of which nothing is known.
+    pub first_silence_ns: Option<u64>,
 }
 
 /// A workload: its two sides.

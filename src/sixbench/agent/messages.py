@@ -157,6 +157,7 @@ class Finish(Request):
     session: str
     sent: int | None = None
     timeout_ns: int
+    first_silence_ns: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

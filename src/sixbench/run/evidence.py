@@ -189,12 +189,13 @@ def _segment(view: Viewpoint, capture: Mapping[str, Any], invalid: list[str], *,
 
 
 def _keeps_the_link_going(layers: list[Mapping[str, Any]]) -> bool:
-    """Whether a packet is neighbour or multicast listener discovery, or IGMP, which say nothing of the trial's path."""
-    outermost = [layer for layer in layers if layer["kind"] != "ethernet"][:2]
-    kinds = [layer["kind"] for layer in outermost]
-    if kinds == ["ipv6", "icmpv6"]:
-        return outermost[1].get("type") in LINK_ICMPV6_TYPES
-    return kinds[:1] == ["ipv4"] and outermost[0].get("protocol") == IGMP
+    """Whether a packet is neighbour or multicast listener discovery, or IGMP, which say nothing of the trial's path: on
+    the link itself, or in a tunnel, on whose device the kernel speaks them too."""
+    network = [layer for layer in layers if layer["kind"] != "ethernet"]
+    kinds = [layer["kind"] for layer in network]
+    if kinds[-2:] == ["ipv6", "icmpv6"]:
+        return network[-1].get("type") in LINK_ICMPV6_TYPES
+    return kinds[:1] == ["ipv4"] and network[0].get("protocol") == IGMP
 
 
 def _error(layers: list[Mapping[str, Any]]) -> str | None:

@@ -11,6 +11,8 @@ from ..model.path import Path
 from ..model.topology import Family
 from ..model.workload import Params, Result
 from ..theory import POLICIES, Attempt, NotPredicted, Policy, Prediction, path_mtu, predict
+from .evidence import viewpoints
+from .link_counts import bounds, link_counts
 
 Counters = Mapping[str, Mapping[str, Any]]
 """By node: what the agent answers to `counters`."""
@@ -79,8 +81,8 @@ def fragment_evidence(
     `created`, what was `too_long` to pass on, the fragments `collected`, the packets `reassembled` of them, what
     `failed` to be, all packets `forwarded`, and the errors about packets that are too big, `errors_sent` and
     `errors_received`; what is zero is left out. Where theory foretells it, also `datagrams`, `delivered`, `links` (what
-    one datagram is on each, once all path MTUs are known), `known` (whether the client had learned the path MTU before
-    the trial), `expected` (by node, family and name: least and most), and `agrees`.
+    is foretold of each, and what was counted there: `link_counts`), `known` (whether the client had learned the path
+    MTU before the trial), `expected` (by node, family and name: least and most), and `agrees`.
 
     Raises:
         KeyError: a result of `udp-stream` lacks what docs/protocol.md says it has.
@@ -99,14 +101,17 @@ def fragment_evidence(
     except (NotPredicted, ValueError) as error:
         evidence["not_predicted"] = str(error)
         return FragmentEvidence(evidence=evidence)
+    views = viewpoints(network, *between)
     judged = [_judged(prediction, sent, delivered, measured) for prediction in states]
     losses = [abs(sent - delivered - prediction.lost_first) for prediction in states]
     index = min(range(len(states)), key=lambda one: (len(judged[one][0]), losses[one]))
     differences, expected = judged[index]
+    links = link_counts(views, states[index], sent, delivered, before, after)
+    differences = differences + [_link_words(link) for link in links if not link.get("agrees", True)]
     evidence |= {
         "known": index == KNOWN,
         "lost_first": states[index].lost_first,
-        "links": _links(states[index].settled),
+        "links": links,
         "expected": expected,
         "agrees": not differences,
     }
@@ -149,7 +154,7 @@ def _judged(
                 if most or counts[name]:
                     expected.setdefault(node, {}).setdefault(f"ipv{family}", {})[name] = [least, most]
                 if not least <= counts[name] <= most:
-                    words = str(least) if least == most else f"{least} to {most}"
+                    words = _range_words(least, most)
                     differences.append(
                         f"{node} counted {counts[name]} {COUNTED[name]} of IPv{family}, where theory says {words}"
                     )
@@ -157,25 +162,15 @@ def _judged(
 
 
 def _bounds(prediction: Prediction, node: str, family: Family, sent: int, delivered: int) -> dict[str, tuple[int, int]]:
-    """The least and the most that a node can have counted.
-
-    Each datagram that arrived is like the settled one; but while path MTUs are being learned, as many as there are
-    attempts may have been in any state. One that did not arrive may have been lost anywhere: a queue that takes not all
-    fragments makes the cutting fail too (FragFails).
-    """
+    """The least and the most that a node can have counted. A queue that takes not all fragments makes the cutting fail
+    too (FragFails)."""
     settled = _work(prediction.settled, node, family)
-    others = [_work(attempt, node, family) for attempt in prediction.attempts]
-    unsettled = min(delivered, len(prediction.attempts)) if prediction.lost_first else 0
-    lost = sent - delivered
-    bounds = {}
-    for name in JUDGED:
-        fewest, most = min(one[name] for one in others), max(one[name] for one in others)
-        high = settled[name] * (delivered - unsettled) + most * (unsettled + lost)
-        low = settled[name] * (delivered - unsettled) + fewest * unsettled
-        if name == "too_long":
-            high += settled["cut"] * lost
-        bounds[name] = (low, high)
-    return bounds
+    found = {
+        name: bounds(prediction, lambda attempt, name=name: _work(attempt, node, family)[name], sent, delivered)  # type: ignore[misc]
+        for name in JUDGED
+    }
+    least, most = found["too_long"]
+    return found | {"too_long": (least, most + settled["cut"] * (sent - delivered))}
 
 
 def _work(attempt: Attempt, node: str, family: Family) -> dict[str, int]:
@@ -184,16 +179,14 @@ def _work(attempt: Attempt, node: str, family: Family) -> dict[str, int]:
     return {name: counters.get(counter, 0) for name, counter in COUNTED.items()}
 
 
-def _links(attempt: Attempt) -> list[dict[str, Any]]:
-    return [
-        {
-            "link": load.segment.link.name,
-            "packets": load.count,
-            "sizes_bytes": list(load.sizes_bytes),
-            "wire_bytes": load.wire_bytes,
-        }
-        for load in attempt.loads
-    ]
+def _link_words(link: Mapping[str, Any]) -> str:
+    counted = f"{link['counted_packets']} packets of {link['counted_bytes']} bytes crossed {link['link']}"
+    packets, octets = (_range_words(*link[f"expected_{what}"]) for what in ("packets", "bytes"))
+    return f"{counted}, where theory says {packets} of {octets} bytes"
+
+
+def _range_words(least: int, most: int) -> str:
+    return str(least) if least == most else f"{least} to {most}"
 
 
 def _counted(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[Family, dict[str, int]]:

@@ -50,12 +50,24 @@ def wait_for_run(client: Agent, running: Future[dict[str, Any]], key: str, limit
         raise
 
 
-def finish(server: Agent, key: str, client_result: Mapping[str, Any]) -> dict[str, Any]:
-    """The server's result, and the end of the session. Raises `AgentError`."""
+def finish(
+    server: Agent, key: str, client_result: Mapping[str, Any], first_silence_ns: int | None = None
+) -> dict[str, Any]:
+    """The server's result, and the end of the session.
+
+    Args:
+        first_silence_ns: how long a datagram is waited for where none has come; None: as the agent thinks fit for a
+            path of which nothing is known.
+
+    Raises:
+        AgentError: the agent refused, failed or was silent.
+    """
     timeout_s = FINISH_TIMEOUT_NS / 1e9 + ANSWER_TIMEOUT_S
-    sent = client_result.get("sent")
+    asked = {"session": key, "sent": client_result.get("sent"), "timeout_ns": FINISH_TIMEOUT_NS}
+    if first_silence_ns is not None:
+        asked["first_silence_ns"] = first_silence_ns
     try:
-        return server.call("finish", timeout_s=timeout_s, session=key, sent=sent, timeout_ns=FINISH_TIMEOUT_NS)
+        return server.call("finish", timeout_s=timeout_s, **asked)
     except AgentError as error:
         raise AgentError(error.code, f"after the client had finished, {error}") from error
 

@@ -26,6 +26,10 @@ with TCP's options, takes 186."""
 KEPT_PACKETS = 4096
 WHOLE_PACKET_BYTES = 65535
 
+LONGEST_PACKET_BYTES = 65535
+BUSY_NS = 300_000_000
+"""What forwarding a packet may take on a machine that is busy with other things, all nodes together."""
+
 PROGRAM_TIME_NS = 200_000_000
 """For so long from the start on, the run time of BPF programs is measured: each run takes some 20 ns longer then."""
 
@@ -114,7 +118,7 @@ def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Se
                 wait([running], timeout=PROGRAM_TIME_NS / 1e9)
                 observed.programs = _tunnel_counters(setting, "stop")
             observed.client = wait_for_run(client, running, key, limit_ns)
-            observed.server = finish(server, key, observed.client)
+            observed.server = finish(server, key, observed.client, first_silence_ns(setting.network))
     except BaseException:
         cancel(server, key)
         raise
@@ -127,6 +131,14 @@ def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Se
         with contextlib.suppress(AgentError):
             observed.after, observed.cpu_after = _counters(setting)
             observed.tunnels_after = _tunnel_counters(setting)
+
+
+def first_silence_ns(network: Network) -> int:
+    """How long after a flow's end its first datagram may still come, where none has: each link's delay and the time on
+    the wire of the longest packet that there is, and what a busy machine takes."""
+    links = [link for link in network.topology.links if not link.is_tunnel]
+    packet_ns = sum(8 * LONGEST_PACKET_BYTES * 10**9 // link.rate_bps for link in links if link.rate_bps is not None)
+    return BUSY_NS + packet_ns + sum(link.delay_ns + 2 * link.jitter_ns for link in links)
 
 
 def _start_captures(setting: Setting, key: str, after_ns: int, limit_ns: int) -> list[tuple[Agent, str]]:

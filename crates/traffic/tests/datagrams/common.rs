@@ -31,7 +31,7 @@ pub fn trial(workload: &str, address: IpAddr, params: &Value) -> (Value, Value) 
     let server = serve(workload, address, params);
     let client = run(workload, address, server.port(), params).unwrap();
     let sent = client["sent"].as_u64();
-    (client, server.finish(&Finish { sent, timeout_ns: 10_000_000_000 }).unwrap())
+    (client, server.finish(&Finish { sent, timeout_ns: 10_000_000_000, first_silence_ns: None }).unwrap())
 }
 
 /// A number of a result that must be there.

@@ -27,7 +27,7 @@ fn run_with_cookie(workload: &str, address: IpAddr, port: u16, params: &Value) -
 }
 
 fn finish(server: Box<dyn Server>, sent: Option<u64>) -> Value {
-    server.finish(&Finish { sent, timeout_ns: 10_000_000_000 }).unwrap()
+    server.finish(&Finish { sent, timeout_ns: 10_000_000_000, first_silence_ns: None }).unwrap()
 }
 
 #[test]
@@ -100,7 +100,8 @@ fn who_only_has_the_token_is_sent_no_more_than_it_sent_and_nothing_but_cookies()
 #[test]
 fn a_server_whose_client_never_came_says_so() {
     let server = serve_anybody("udp-rr", FAMILIES[0], &json!({"count": 5}));
-    let error = server.finish(&Finish { sent: None, timeout_ns: 50 * MS }).expect_err("nobody came");
+    let error =
+        server.finish(&Finish { sent: None, timeout_ns: 50 * MS, first_silence_ns: None }).expect_err("nobody came");
     assert_eq!(error.code(), "timeout");
     assert!(error.to_string().contains("a client that echoes a cookie"), "{error}");
 }

@@ -48,7 +48,7 @@ fn strangers_are_counted_and_disturb_nothing() {
         silent.write_all(&[1]).unwrap();
         let client = run("pmtu", address, server.port(), &params).unwrap();
         assert!(number(&client["forward"], "probed_bytes") > 65_000);
-        let result = server.finish(&Finish { sent: None, timeout_ns: 10_000 * MS }).unwrap();
+        let result = server.finish(&Finish { sent: None, timeout_ns: 10_000 * MS, first_silence_ns: None }).unwrap();
         assert_eq!(result["strays"], json!({"connections": 2, "datagrams": 5}));
         assert!(number(&result["reverse"], "probed_bytes") > 65_000);
     }
@@ -67,7 +67,7 @@ fn cancel_ends_both_sides() {
             cancel.raise();
             assert_eq!(client.join().unwrap().unwrap_err().code(), "cancelled");
         });
-        let finish = Finish { sent: None, timeout_ns: u64::MAX };
+        let finish = Finish { sent: None, timeout_ns: u64::MAX, first_silence_ns: None };
         assert_eq!(server.finish(&finish).unwrap_err().code(), "cancelled");
     }
 }
@@ -75,7 +75,7 @@ fn cancel_ends_both_sides() {
 #[test]
 fn a_server_whose_client_never_comes_ends_at_its_timeout() {
     let server = serve("pmtu", FAMILIES[0], &Value::Object(Default::default()));
-    let error = server.finish(&Finish { sent: None, timeout_ns: MS }).unwrap_err();
+    let error = server.finish(&Finish { sent: None, timeout_ns: MS, first_silence_ns: None }).unwrap_err();
     assert_eq!(error.code(), "timeout");
     // One that nobody finishes ends when it is dropped.
     drop(serve("pmtu", FAMILIES[0], &Value::Object(Default::default())));

@@ -123,7 +123,7 @@ fn a_server_answers_its_peer_alone() {
         let mut answer = [0; 100];
         assert_eq!(socket.recv(&mut answer).unwrap(), 64);
         assert_eq!(Header::decode(&answer).unwrap().sequence, 3);
-        let result = server.finish(&Finish { sent: None, timeout_ns: 1_000 * MS }).unwrap();
+        let result = server.finish(&Finish { sent: None, timeout_ns: 1_000 * MS, first_silence_ns: None }).unwrap();
         assert_eq!((number(&result, "transactions"), &result["strays"]["datagrams"]), (1, &json!(3)));
     }
 }
@@ -141,7 +141,7 @@ fn cancel_ends_both_sides() {
             cancel.raise();
             assert_eq!(client.join().unwrap().unwrap_err().code(), "cancelled");
         });
-        let finish = Finish { sent: None, timeout_ns: u64::MAX };
+        let finish = Finish { sent: None, timeout_ns: u64::MAX, first_silence_ns: None };
         assert_eq!(server.finish(&finish).unwrap_err().code(), "cancelled");
     }
 }
@@ -157,7 +157,7 @@ fn requests_in_the_socket_at_the_end_are_answered() {
             request.resize(64, 9);
             socket.send(&request).unwrap();
         }
-        let result = server.finish(&Finish { sent: None, timeout_ns: 5_000 * MS }).unwrap();
+        let result = server.finish(&Finish { sent: None, timeout_ns: 5_000 * MS, first_silence_ns: None }).unwrap();
         assert_eq!((number(&result, "transactions"), number(&result, "unanswered")), (200, 0));
     }
 }

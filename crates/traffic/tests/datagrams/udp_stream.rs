@@ -8,7 +8,7 @@ use sixbench_traffic::datagram::{Header, Phase};
 use sixbench_traffic::{Cancel, Finish, find};
 
 const MS: u64 = 1_000_000;
-const NOW: Finish = Finish { sent: None, timeout_ns: 0 };
+const NOW: Finish = Finish { sent: None, timeout_ns: 0, first_silence_ns: None };
 
 fn sum(series: &Value) -> i64 {
     series.as_array().unwrap().iter().map(|value| value.as_i64().unwrap()).sum()
@@ -115,7 +115,7 @@ fn strays_are_counted_apart() {
         for sequence in [0, 4, 6, 5, 5] {
             socket.send(&good(sequence)).unwrap();
         }
-        let result = server.finish(&Finish { sent: Some(10), timeout_ns: 5_000 * MS }).unwrap();
+        let result = server.finish(&Finish { sent: Some(10), timeout_ns: 5_000 * MS, first_silence_ns: None }).unwrap();
         assert_eq!(result["strays"], json!({"connections": 0, "datagrams": 7}));
         for (name, value) in
             [("received", 5), ("unique", 4), ("duplicates", 1), ("reordered", 1), ("lost_middle", 3), ("lost_tail", 3)]
@@ -134,7 +134,7 @@ fn what_is_in_the_socket_at_the_end_is_counted() {
         for number in 0..1_000 {
             socket.send(&datagram(number % 10, Phase::Measured, TOKEN.short())).unwrap();
         }
-        let result = server.finish(&Finish { sent: Some(10), timeout_ns: 5_000 * MS }).unwrap();
+        let result = server.finish(&Finish { sent: Some(10), timeout_ns: 5_000 * MS, first_silence_ns: None }).unwrap();
         assert_eq!((number(&result, "unique"), number(&result, "duplicates")), (10, 990));
     }
 }
@@ -148,7 +148,7 @@ fn datagrams_of_another_address_are_strays() {
     let server = find("udp-stream").unwrap().serve(&here, &params, &Cancel::default()).unwrap();
     let socket = stranger(address, server.port());
     socket.send(&datagram(0, Phase::Measured, TOKEN.short())).unwrap();
-    let result = server.finish(&Finish { sent: None, timeout_ns: 100 * MS }).unwrap();
+    let result = server.finish(&Finish { sent: None, timeout_ns: 100 * MS, first_silence_ns: None }).unwrap();
     assert_eq!((number(&result, "received"), &result["strays"]["datagrams"]), (0, &json!(1)));
 }
 
@@ -156,13 +156,29 @@ fn datagrams_of_another_address_are_strays() {
 fn nothing_came() {
     for address in FAMILIES {
         let server = serve("udp-stream", address, &json!({"datagram_bytes": 100, "count": 10}));
-        let result = server.finish(&Finish { sent: Some(10), timeout_ns: MS }).unwrap();
+        let result = server.finish(&Finish { sent: Some(10), timeout_ns: MS, first_silence_ns: None }).unwrap();
         assert_eq!((number(&result, "received"), number(&result, "lost_tail")), (0, 10));
         for absent in ["highest_sequence", "measured_ns", "started_ns", "cpu", "jitter_rfc3550_ns"] {
             assert!(result.get(absent).is_none(), "{absent}");
         }
         assert_eq!(result["one_way_delay"], json!({"unit": "ns", "count": 0, "buckets": []}));
     }
+}
+
+#[test]
+fn a_first_datagram_is_waited_for_as_long_as_finish_says() {
+    let address = FAMILIES[0];
+    let server = serve("udp-stream", address, &json!({"datagram_bytes": 100, "count": 1}));
+    let socket = stranger(address, server.port());
+    std::thread::scope(|scope| {
+        let hour = Some(3_600_000 * MS);
+        let finish = Finish { sent: Some(1), timeout_ns: u64::MAX, first_silence_ns: hour };
+        let finish = scope.spawn(move || server.finish(&finish));
+        // Of a path of which nothing is known it would have given up after 2 s.
+        std::thread::sleep(std::time::Duration::from_millis(2_200));
+        socket.send(&datagram(0, Phase::Measured, TOKEN.short())).unwrap();
+        assert_eq!(number(&finish.join().unwrap().unwrap(), "unique"), 1);
+    });
 }
 
 #[test]
@@ -189,7 +205,8 @@ fn cancel_ends_both_sides() {
         let port = server.port();
         std::thread::scope(|scope| {
             let client = scope.spawn(|| workload.run(&endpoint(address, port), &params, &cancel));
-            let finish = scope.spawn(|| server.finish(&Finish { sent: Some(5), timeout_ns: u64::MAX }));
+            let finish =
+                scope.spawn(|| server.finish(&Finish { sent: Some(5), timeout_ns: u64::MAX, first_silence_ns: None }));
             cancel.raise();
             assert_eq!(client.join().unwrap().unwrap_err().code(), "cancelled");
             assert_eq!(finish.join().unwrap().unwrap_err().code(), "cancelled");

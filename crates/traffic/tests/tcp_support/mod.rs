@@ -16,7 +16,7 @@ pub const BOTH: [IpAddr; 2] = [V4, V6];
 pub const TOKEN: Token = Token(*b"0123456789abcdef");
 
 /// Long enough for anything here on a busy machine; nothing waits for it to pass where all is well.
-pub const FINISH: Finish = Finish { sent: None, timeout_ns: 30_000_000_000 };
+pub const FINISH: Finish = Finish { sent: None, timeout_ns: 30_000_000_000, first_silence_ns: None };
 
 /// Roles of preambles, as in the protocol document.
 pub const FORWARD: u8 = 1;
@@ -70,7 +70,7 @@ pub fn cancelled_finish(name: &str, params: &Value) -> Error {
 
 /// The error of a server that nobody ever comes to.
 pub fn lonely_finish(name: &str, params: &Value) -> Error {
-    let finish = Finish { sent: None, timeout_ns: 400_000_000 };
+    let finish = Finish { sent: None, timeout_ns: 400_000_000, first_silence_ns: None };
     serve(name, V4, params).finish(&finish).unwrap_err()
 }
 

@@ -7,7 +7,20 @@ from dataclasses import replace
 from ...model.finding import Analysis
 from ...model.workloads import WORKLOADS
 from ...store import Run
-from . import data, distribution, dots, forest, headers, network, paper_tables, path_mtu, published, sweep, timeline
+from . import (
+    data,
+    distribution,
+    dots,
+    forest,
+    fragments,
+    headers,
+    network,
+    paper_tables,
+    path_mtu,
+    published,
+    sweep,
+    timeline,
+)
 from .data import Context
 from .drawing import Drawing, slug
 
@@ -19,6 +32,7 @@ def drawings(run: Run, analysis: Analysis) -> list[Drawing]:
     items = data.measured(analysis)
     later = [
         *path_mtu.drawings(context, run),
+        *fragments.drawings(context, run),
         *forest.drawings(context, analysis),
         *distribution.drawings(context, run),
         *timeline.drawings(context, run),

@@ -3,15 +3,17 @@ to find it; and below, where datagrams with several policies about DF were sent,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch, Rectangle
 
 from ...model.experiment import Combination
 from ...model.trial import TrialRecord
+from ...model.workload import Scalar
 from ...model.workloads.pmtu import VERDICTS, verdict
 from ...store import Run
 from .. import words
@@ -38,7 +40,10 @@ _SEARCHED = (
     "Above, of each path the verdict (the worst of its trials, of the worse direction), the path MTU from client to "
     "server in bytes, and the mean time to find it by probing. "
 )
-_ARRIVED = "Below, the share of datagrams that did not arrive: refused by their sender, or lost."
+_ARRIVED = (
+    "Below, the share of datagrams that did not arrive, refused by their sender or lost: none (as fine), some, or half "
+    "of them and more (as a black hole)."
+)
 _MOST_COLUMNS = 40
 _ROW_IN = 0.24
 _TEXT = 6.0
@@ -88,7 +93,8 @@ def _draw(context: Context, run: Run, searches: list[Combination], streams: list
         figure = style.figure(1.0 + len(parts) * (height_in + 1.5))
         grid = figure.add_gridspec(len(parts), 1)
         for index, (combinations, cell) in enumerate(parts):
-            _matrix(figure.add_subplot(grid[index, 0]), paths, combinations, trials, cell)
+            title = words.workload_title(combinations[0].workload.kind)
+            _matrix(figure.add_subplot(grid[index, 0]), paths, combinations, trials, cell, f"{title}: {_SHOWN[cell]}")
         style.title(figure, "Path MTU discovery, path by path")
         style.legend(figure, [Patch(facecolor=_COLOURS[name], label=name.replace("-", " ")) for name in VERDICTS])
         return Picture(figure=figure)
@@ -100,6 +106,7 @@ def _matrix(
     combinations: Sequence[Combination],
     trials: dict[tuple[str, str], list[TrialRecord]],
     cell: Callable[[Sequence[TrialRecord]], _Cell],
+    title: str,
 ) -> None:
     same = constant([AsItem(one) for one in combinations])
     for row, path in enumerate(paths):
@@ -108,21 +115,44 @@ def _matrix(
             axes.add_patch(Rectangle((column, row), 1, 1, facecolor=one.colour, edgecolor="white", linewidth=1))
             colour = "white" if one.is_dark else "#1f2933"
             axes.text(column + 0.5, row + 0.5, one.text, ha="center", va="center", fontsize=_TEXT, color=colour)
-    labels = [
-        words.levels({key: value for key, value in one.levels.items() if key not in same}).replace(", ", "\n")
-        for one in combinations
-    ]
     axes.set_xlim(0, len(combinations))
     axes.set_ylim(len(paths), 0)
-    axes.set_xticks([index + 0.5 for index in range(len(combinations))], labels, fontsize=_TEXT)
+    axes.set_xticks([])
+    _name_levels(axes, [{key: value for key, value in one.levels.items() if key not in same} for one in combinations])
     axes.set_yticks([index + 0.5 for index in range(len(paths))], list(paths))
     axes.tick_params(length=0)
     axes.grid(visible=False)
     for side in axes.spines.values():
         side.set_visible(False)
-    title = words.workload_title(combinations[0].workload.kind)
     rest = words.levels(same)
     axes.set_title(f"{title}, {rest}" if rest else title)
+
+
+def _name_levels(axes: Axes, levels: Sequence[Mapping[str, Scalar]]) -> None:
+    """Names the columns below them: a line for each factor, the last of which is the nearest, and each level once over
+    all neighbours that share it and the levels of the factors before."""
+    factors = list(dict.fromkeys(factor for one in levels for factor in one))
+    for depth, factor in enumerate(reversed(factors), start=1):
+        outer = factors[: len(factors) - depth + 1]
+        keys = [tuple(one.get(name) for name in outer) for one in levels]
+        y_points = -depth * 1.6 * _TEXT + 2
+        below: dict[str, Any] = {
+            "xycoords": axes.get_xaxis_transform(),
+            "textcoords": "offset points",
+            "fontsize": _TEXT,
+            "va": "top",
+        }
+        axes.annotate(words.factor(factor), (0, 0), (-4, y_points + _TEXT), ha="right", color=style.MUTED, **below)
+        start = 0
+        for end in range(1, len(keys) + 1):
+            if end < len(keys) and keys[end] == keys[start]:
+                continue
+            if factor in levels[start]:
+                text = words.level(factor, levels[start][factor])
+                axes.annotate(text, ((start + end) / 2, 0), (0, y_points + _TEXT), ha="center", **below)
+            if depth > 1 and end < len(keys):
+                axes.axvline(end, color=style.INK, linewidth=0.8)
+            start = end
 
 
 def _searched(trials: Sequence[TrialRecord]) -> _Cell:
@@ -156,3 +186,6 @@ def _arrived(trials: Sequence[TrialRecord]) -> _Cell:
     share = fmean(shares)
     name = "fine" if share == 0 else "discovered-by-icmp" if share < 0.5 else "black-hole"
     return _Cell(colour=_COLOURS[name], text=f"{100 * share:.3g} %", is_dark=name in _DARK)
+
+
+_SHOWN = {_searched: "verdict, path MTU in bytes, time to find it", _arrived: "share that did not arrive"}

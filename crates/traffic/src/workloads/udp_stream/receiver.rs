@@ -25,7 +25,7 @@ const DEFAULT_RCVBUF_DATAGRAMS: usize = 512;
 const AT_ONCE: usize = 32;
 /// `finish` takes so long a silence for the end ...
 const SILENCE_NS: u64 = 250_000_000;
-/// ... and this long a one while nothing has come at all, since the path may be slow.
+/// ... and this long a one while nothing has come at all, since the path may be slow, unless it is told another.
 const FIRST_SILENCE_NS: u64 = 2_000_000_000;
 
 pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result<Box<dyn Server>> {
@@ -147,7 +147,8 @@ impl Receiver {
     fn is_over(&self, order: &Order, is_empty: bool) -> bool {
         let now_ns = clock::monotonic_ns();
         let silence_ns = now_ns.saturating_sub(self.last_ns.max(order.given_ns));
-        let enough_ns = if self.account.is_empty() { FIRST_SILENCE_NS } else { SILENCE_NS };
+        let first_ns = order.finish.first_silence_ns.unwrap_or(FIRST_SILENCE_NS);
+        let enough_ns = if self.account.is_empty() { first_ns.max(SILENCE_NS) } else { SILENCE_NS };
         is_empty && order.finish.sent.is_some_and(|sent| self.account.has_all(sent))
             || silence_ns >= enough_ns
             || order.is_overdue(now_ns)

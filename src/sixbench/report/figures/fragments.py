@@ -1,0 +1,228 @@
+"""Fragments, link by link: the packets and bytes of a datagram on every link, as theory has them and as interfaces
+counted them. Where these differ, it is marked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from ...model.experiment import Combination
+from ...model.trial import TrialRecord
+from ...store import Run
+from .. import words
+from ..rows import constant
+from . import style
+from .data import AsItem, Context
+from .drawing import Drawing, Picture
+
+WORKLOAD = "udp-stream"
+GROUPS_OF_A_PAGE = 3
+
+_ROW_IN = 1.45
+_DODGE = 0.8
+"""The share of a link's place over which paths are spread."""
+_MOST_PLACES = 24
+"""So many markers have room side by side in half the width."""
+_LINE_CHARACTERS = 100
+"""So many characters have room side by side in the whole width."""
+_RING = {"marker": "o", "markersize": 9, "markerfacecolor": "none", "color": "#a83246", "markeredgecolor": "#a83246"}
+_CAPTION = (
+    "Of a datagram on each link, from client to server: packets, and bytes with Ethernet headers, in the mean over all "
+    "datagrams that were sent. Lines are what theory says, from the least to the most where datagrams are lost while "
+    "path MTUs are being learned; markers are what interfaces counted, a packet of neighbour discovery now and then "
+    "among them."
+)
+
+Signature = tuple[tuple[str, tuple[int, ...]], ...]
+"""What theory says of a datagram: by link, the sizes of its packets."""
+
+
+@dataclass(kw_only=True)
+class _OnLink:
+    """Sums over the trials of one path."""
+
+    datagrams: int = 0
+    expected: dict[str, list[int]] = field(default_factory=lambda: {"packets": [0, 0], "bytes": [0, 0]})
+    counted: dict[str, int] = field(default_factory=lambda: {"packets": 0, "bytes": 0})
+    different: int = 0
+
+
+@dataclass(kw_only=True)
+class _Group:
+    """Combinations of levels at which theory says the same of every path."""
+
+    signatures: dict[str, Signature]
+    combinations: list[Combination]
+    trials: dict[str, list[Mapping[str, Any]]]
+
+    @property
+    def links(self) -> list[str]:
+        """In the order of the way."""
+        return list(dict.fromkeys(link for signature in self.signatures.values() for link, _ in signature))
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether anything is fragmented anywhere, or counted otherwise than foretold."""
+        fragmented = any(len(sizes) > 1 for signature in self.signatures.values() for _, sizes in signature)
+        return fragmented or self.different > 0
+
+    @property
+    def different(self) -> int:
+        """Trials in which theory says otherwise."""
+        return sum(_is_different(found) for trials in self.trials.values() for found in trials)
+
+
+def drawings(context: Context, run: Run) -> list[Drawing]:
+    """The figures of a run in which datagrams were fragmented; else none."""
+    groups = [group for group in _groups(context, run) if group.is_telling]
+    pages = [groups[at : at + GROUPS_OF_A_PAGE] for at in range(0, len(groups), GROUPS_OF_A_PAGE)]
+    found = []
+    for number, page in enumerate(pages, start=1):
+        suffix = f" ({number} of {len(pages)})" if len(pages) > 1 else ""
+        found.append(
+            Drawing(
+                name=f"fragments{f'-{number}' if len(pages) > 1 else ''}",
+                title=f"Fragments, link by link{suffix}",
+                caption=_caption(page),
+                section="workload",
+                workload=WORKLOAD,
+                rank=number - 1,
+                draw=lambda page=page, suffix=suffix: _draw(context, page, suffix),  # type: ignore[misc]
+            )
+        )
+    return found
+
+
+def _groups(context: Context, run: Run) -> list[_Group]:
+    by_combination: dict[str, dict[str, list[Mapping[str, Any]]]] = {}
+    for trial in run.trials:
+        found = _of_links(trial)
+        if found is not None:
+            by_combination.setdefault(trial.combination, {}).setdefault(trial.path, []).append(found)
+    groups: list[_Group] = []
+    for combination in context.experiment.combinations:
+        trials = by_combination.get(combination.name)
+        if not trials:
+            continue
+        signatures = {path: _signature(found) for path, found in trials.items()}
+        group = next((one for one in groups if _is_alike(one.signatures, signatures)), None)
+        if group is None:
+            groups.append(_Group(signatures=signatures, combinations=[combination], trials=trials))
+            continue
+        group.signatures |= signatures
+        group.combinations.append(combination)
+        for path, more in trials.items():
+            group.trials.setdefault(path, []).extend(more)
+    return groups
+
+
+def _of_links(trial: TrialRecord) -> Mapping[str, Any] | None:
+    """The evidence of fragments, where it has what theory says and what was counted."""
+    found = trial.evidence.get("fragments") if trial.status == "ok" and trial.workload == WORKLOAD else None
+    if not isinstance(found, dict) or not found.get("datagrams"):
+        return None
+    links = found.get("links")
+    has_counts = isinstance(links, list) and bool(links) and all("counted_packets" in link for link in links)
+    return found if has_counts else None
+
+
+def _signature(trials: Sequence[Mapping[str, Any]]) -> Signature:
+    """What theory says of most of them: of datagrams that were fragmented by their source because it knew the path MTU
+    it says otherwise."""
+    found = Counter(tuple((link["link"], tuple(link["sizes_bytes"])) for link in trial["links"]) for trial in trials)
+    return found.most_common(1)[0][0]
+
+
+def _is_alike(one: Mapping[str, Signature], other: Mapping[str, Signature]) -> bool:
+    common = one.keys() & other.keys()
+    return bool(common) and all(one[path] == other[path] for path in common)
+
+
+def _is_different(found: Mapping[str, Any]) -> bool:
+    return any(not link["agrees"] for link in found["links"])
+
+
+def _caption(groups: Sequence[_Group]) -> str:
+    different = sum(group.different for group in groups)
+    total = sum(len(trials) for group in groups for trials in group.trials.values())
+    if not different:
+        return f"{_CAPTION} They agree in all of {words.count(total, 'trial')}."
+    return f"{_CAPTION} They differ in {different} of {words.count(total, 'trial')}, ringed."
+
+
+def _draw(context: Context, groups: Sequence[_Group], suffix: str) -> Picture:
+    with style.house_style():
+        paths = context.paths(path for group in groups for path in group.signatures)
+        links = max(len(group.links) for group in groups)
+        columns = 2 if links * len(paths) <= _MOST_PLACES else 1
+        longest = max(len(link) for group in groups for link in group.links)
+        is_turned = links * columns * (longest + 2) > _LINE_CHARACTERS
+        panels = [(group, what) for group in groups for what in ("packets", "bytes")]
+        rows = len(panels) // columns
+        figure = style.figure(0.9 + (_ROW_IN + 0.4 * is_turned) * rows)
+        for at, (group, what) in enumerate(panels):
+            axes = figure.add_subplot(rows, columns, at + 1)
+            _panel(axes, group, what, paths, is_turned=is_turned)
+            if what == "packets":
+                levels = words.levels(constant([AsItem(one) for one in group.combinations]))
+                axes.set_title(style.wrapped(levels, style.WIDTH_IN / columns))
+        style.title(figure, f"Fragments, link by link{suffix}")
+        style.legend(figure, _handles(paths, is_ringed=any(group.different for group in groups)))
+        return Picture(figure=figure)
+
+
+def _handles(paths: Sequence[style.PathStyle], *, is_ringed: bool) -> list[Line2D]:
+    handles = [style.path_handle(path) for path in paths]
+    for handle in handles:
+        handle.set_linestyle("")
+    handles.append(Line2D([], [], color=style.MUTED, linewidth=1.2, label="theory"))
+    if is_ringed:
+        handles.append(
+            Line2D([], [], linestyle="", **_RING, label="theory says otherwise"),  # type: ignore[arg-type]
+        )
+    return handles
+
+
+def _panel(axes: Axes, group: _Group, what: str, paths: Sequence[style.PathStyle], *, is_turned: bool) -> None:
+    links = group.links
+    present = [path for path in paths if path.name in group.signatures]
+    width = _DODGE / max(1, len(present))
+    most = 0.0
+    for index, path in enumerate(present):
+        for link, one in _sums(group.trials[path.name]).items():
+            x = links.index(link) + (index - (len(present) - 1) / 2) * width
+            low, high = (value / one.datagrams for value in one.expected[what])
+            counted = one.counted[what] / one.datagrams
+            most = max(most, high, counted)
+            for edge in (low, high):
+                axes.plot([x - width * 0.42, x + width * 0.42], [edge, edge], color=style.MUTED, linewidth=1.2)
+            axes.plot([x, x], [low, high], color=style.MUTED, linewidth=0.8)
+            axes.plot([x], [counted], marker=path.marker, color=path.colour, markerfacecolor=path.face, markersize=3.6)
+            if one.different:
+                axes.plot([x], [counted], **_RING)  # type: ignore[arg-type]
+    for edge in range(1, len(links)):
+        axes.axvline(edge - 0.5, color=style.FAINT, linewidth=0.6)
+    axes.set_xlim(-0.5, len(links) - 0.5)
+    axes.set_ylim(0, most * 1.15 or 1)
+    axes.set_xticks(range(len(links)), links, rotation=60 if is_turned else 0, ha="right" if is_turned else "center")
+    axes.grid(visible=False, axis="x")
+    axes.set_ylabel(f"{what} a datagram")
+
+
+def _sums(trials: Sequence[Mapping[str, Any]]) -> dict[str, _OnLink]:
+    found: dict[str, _OnLink] = {}
+    for trial in trials:
+        for link in trial["links"]:
+            one = found.setdefault(link["link"], _OnLink())
+            one.datagrams += trial["datagrams"]
+            one.different += not link["agrees"]
+            for what, expected in one.expected.items():
+                for at, value in enumerate(link[f"expected_{what}"]):
+                    expected[at] += value
+                one.counted[what] += link[f"counted_{what}"]
+    return found

@@ -1,0 +1,114 @@
+"""Packets and bytes that crossed each link from client to server, beside what theory says of so many datagrams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..model.headers import ETHERNET
+from ..theory import Attempt, Prediction
+from .evidence import Viewpoint
+
+UPKEEP = (
+    "NeighborSolicits",
+    "NeighborAdvertisements",
+    "RouterSolicits",
+    "RouterAdvertisements",
+    "GroupMembQueries",
+    "GroupMembResponses",
+    "GroupMembReductions",
+    "MLDv2Reports",
+)
+"""What IPv6 says on a link by itself, as /proc/net/snmp6 names it (RFC 4293)."""
+
+UNCOUNTED_UPKEEP = 16
+"""So many packets of ARP, IGMP, and of a tunnel's own neighbour discovery may be among those that crossed a link."""
+
+UPKEEP_BYTES = 150
+"""No packet of upkeep is longer."""
+
+
+def link_counts(
+    views: Sequence[Viewpoint],
+    prediction: Prediction,
+    sent: int,
+    delivered: int,
+    before: Mapping[str, Mapping[str, Any]],
+    after: Mapping[str, Mapping[str, Any]],
+) -> list[dict[str, Any]]:
+    """By link, from client to server: what one datagram is there once all path MTUs are known (`packets`,
+    `sizes_bytes`, `wire_bytes`), the least and the most that all of them are (`expected_packets`, and
+    `expected_bytes` with Ethernet headers), and where the interface's counters are known what crossed it
+    (`counted_packets`, `counted_bytes`), and whether that `agrees`: what keeps a link going may be there besides, and
+    what was lost may have been lost before it."""
+    found = []
+    for index, view in enumerate(views):
+        load = prediction.settled.loads[index]
+        values: dict[str, Callable[[Attempt], int]] = {
+            "packets": lambda attempt, at=index: attempt.loads[at].count,  # type: ignore[misc]
+            "bytes": lambda attempt, at=index: _frames_bytes(attempt, at),  # type: ignore[misc]
+        }
+        limits = {what: bounds(prediction, value, sent, delivered) for what, value in values.items()}
+        link: dict[str, Any] = {
+            "link": view.link.name,
+            "packets": load.count,
+            "sizes_bytes": list(load.sizes_bytes),
+            "wire_bytes": load.wire_bytes,
+        }
+        for what, value in values.items():
+            least, most = limits[what]
+            link[f"expected_{what}"] = [_likely(prediction, value, sent, delivered, least), most]
+        crossed = _crossed(view, before, after)
+        if crossed is not None:
+            packets, octets, upkeep = crossed
+            more = {"packets": upkeep, "bytes": upkeep * UPKEEP_BYTES}
+            counted = {"packets": packets, "bytes": octets}
+            link |= {f"counted_{what}": number for what, number in counted.items()}
+            link["agrees"] = all(
+                limits[what][0] <= number <= limits[what][1] + more[what] for what, number in counted.items()
+            )
+        found.append(link)
+    return found
+
+
+def bounds(prediction: Prediction, value: Callable[[Attempt], int], sent: int, delivered: int) -> tuple[int, int]:
+    """The least and the most that `value` of all datagrams is.
+
+    Each datagram that arrived is like the settled one; but while path MTUs are being learned, as many as there are
+    attempts may have been in any state. One that did not arrive may have been lost anywhere.
+    """
+    settled = value(prediction.settled)
+    others = [value(attempt) for attempt in prediction.attempts]
+    unsettled = min(delivered, len(prediction.attempts)) if prediction.lost_first else 0
+    lost = sent - delivered
+    low = settled * (delivered - unsettled) + min(others) * unsettled
+    return low, settled * (delivered - unsettled) + max(others) * (unsettled + lost)
+
+
+def _likely(prediction: Prediction, value: Callable[[Attempt], int], sent: int, delivered: int, least: int) -> int:
+    """The least where theory says that all are lost, and where: of what the sender does not refuse to send."""
+    if delivered or prediction.settled.outcome == "delivered":
+        return least
+    return min((value(attempt) for attempt in prediction.attempts if attempt.outcome != "refused"), default=0) * sent
+
+
+def _frames_bytes(attempt: Attempt, index: int) -> int:
+    load = attempt.loads[index]
+    return load.total_bytes + load.count * ETHERNET.size_bytes
+
+
+def _crossed(view: Viewpoint, before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[int, int, int] | None:
+    """Packets and bytes, and how many of these packets may have kept the link going."""
+    node, name = view.end.node, view.end.name
+    early, late = (counters.get(node, {}).get("interfaces", {}).get(name) for counters in (before, after))
+    if early is None or late is None:
+        return None
+    way, said = ("tx", "Out") if view.towards_server else ("rx", "In")
+    names = [f"{said}{what}" for what in UPKEEP]
+    groups = [counters[node]["snmp"].get("Icmp6", {}) for counters in (before, after)]
+    upkeep = sum(int(groups[1].get(what, 0)) - int(groups[0].get(what, 0)) for what in names)
+    return (
+        int(late[f"{way}_packets"]) - int(early[f"{way}_packets"]),
+        int(late[f"{way}_bytes"]) - int(early[f"{way}_bytes"]),
+        upkeep + UNCOUNTED_UPKEEP,
+    )

@@ -1,0 +1,23 @@
+"""How long a trial waits for what may still be under way."""
+
+from __future__ import annotations
+
+from sixbench.mechanisms import install
+from sixbench.model.path import Path
+from sixbench.plan.experiment_file import read_topology_only
+from sixbench.plan.yaml_source import parse_yaml
+from sixbench.run.traffic import BUSY_NS, first_silence_ns
+
+MS = 1_000_000
+
+
+def wait_ns(links: str) -> int:
+    topology = read_topology_only(parse_yaml(f"topology: {{chain: 3, {links}}}", "test.yaml"))
+    return first_silence_ns(install(Path(name="ipv4", mechanism="native4", family=4), topology, ("h1", "h2")))
+
+
+def test_a_first_datagram_is_waited_for_as_long_as_its_links_may_take() -> None:
+    assert wait_ns("mtu: 1500") == BUSY_NS
+    assert wait_ns("delay: 700ms, jitter: 50ms") == BUSY_NS + 2 * 800 * MS
+    # 65535 bytes at 1 Mbit/s are 524.28 ms.
+    assert wait_ns("rate: 1Mbit") == BUSY_NS + 2 * 524_280_000
