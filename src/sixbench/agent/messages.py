@@ -147,6 +147,7 @@ class Run(Serve):
     op: ClassVar[str] = "run"
     answer: ClassVar[dict[str, type | tuple[type, ...]]] = {}
     port: int
+    cookie: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

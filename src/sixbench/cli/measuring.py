@@ -12,15 +12,15 @@ from pathlib import Path
 import typer
 
 from ..agent import find_agent
-from ..analysis import analyse
+from ..model.errors import Interrupted
 from ..model.experiment import Experiment
 from ..model.finding import Analysis
-from ..report import FORMATS, measurement, measurement_json
+from ..report import measurement, measurement_json
 from ..run.environment import gather
+from ..run.interrupt import interruptible
 from ..run.machines import Machines
 from ..run.measurement import measure
 from ..run.needs import read_sysctls
-from ..run.scheduler import interruptible
 from ..run.session import expected_ns
 from ..run.trial import Outcome
 from ..store import Environment, Manifest, Run, RunState, create_run, write_derived
@@ -62,8 +62,8 @@ class Measuring:
         self.writer = None if out is None else create_run(out, self.manifest)
 
     def run(self) -> int:
-        """Measures and prints; the exit code. Raises `KeyboardInterrupt` again after what was done is printed, and
-        `CapabilityError` where the other machine refuses."""
+        """Measures and prints; the exit code. Raises `Interrupted` after printing what was done, and `CapabilityError`
+        where the other machine refuses."""
         self._say(measurement.header(self.experiment, self.addresses, self.machines.target.port))
         params = self.experiment.combinations[0].workload.params
         timed_ns = expected_ns(params)
@@ -73,8 +73,10 @@ class Measuring:
             with interruptible():
                 for outcome in measure(self.experiment, self.machines):
                     self._ended(outcome)
-        except BaseException:
+        except BaseException as error:
             self._conclude("interrupted")
+            if isinstance(error, KeyboardInterrupt):
+                raise Interrupted(f"stopped after {len(self.outcomes)} of {self.total} trials") from None
             raise
         whole = len(self.outcomes) == self.total and all(o.record.status != "failed" for o in self.outcomes)
         self._conclude("complete" if whole else "partial")
@@ -102,7 +104,7 @@ class Measuring:
             manifest=replace(self.manifest, state=state, ended_realtime_ns=time.time_ns()),
             trials=[outcome.record for outcome in self.outcomes],
         )
-        analysis = analyse(run)
+        analysis = self._analysis(run)
         if self.writer is not None:
             _keep(run, analysis)
         if self.as_json:
@@ -111,6 +113,14 @@ class Measuring:
             colour = sys.stdout.isatty()
             width = min(160, shutil.get_terminal_size().columns) if colour else 80
             self._say("\n" + measurement.conclusion(self.experiment, run.trials, analysis, width=width, colour=colour))
+
+    def _analysis(self, run: Run) -> Analysis:
+        """Of a trial that is only printed there is nothing to analyse, which would take longer than many a trial."""
+        if self.total == 1 and not self.as_json and self.writer is None:
+            return Analysis(estimates=[], findings=[])
+        from ..analysis import analyse
+
+        return analyse(run)
 
     def _document(self, run: Run, analysis: Analysis) -> str:
         return measurement_json.render(
@@ -129,6 +139,8 @@ class Measuring:
 
 
 def _keep(run: Run, analysis: Analysis) -> None:
+    from ..report import FORMATS
+
     made = {
         "report.html": FORMATS["html"].render(run, analysis),
         "findings.json": FORMATS["json"].render(run, analysis),

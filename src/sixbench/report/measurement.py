@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ..model.experiment import Experiment
 from ..model.finding import Analysis
 from ..model.metric import COLUMNS, METRICS
 from ..model.trial import TrialRecord
 from ..model.workloads import WORKLOADS
-from . import terminal, words
+from . import words
 from .aligned import aligned
 from .path_mtu_table import path_mtu_table
 
@@ -57,6 +58,7 @@ def summary(record: TrialRecord) -> str:
     kind = WORKLOADS[record.workload]
     if kind.name == "pmtu" and record.status != "failed":
         text = path_mtu_table([record])
+        record = replace(record, notes=[note for note in record.notes if not note.startswith("verdict: ")])
     else:
         order = [*kind.headline, *(name for name in kind.metrics if name not in kind.headline)]
         known = [COLUMNS[column] for column in record.metrics if column in COLUMNS]
@@ -101,6 +103,8 @@ def conclusion(
         parts.append(_estimates(analysis))
     compared = [finding for finding in analysis.findings if finding.n > 1]
     if compared:
+        from . import terminal
+
         parts.append(terminal.comparison(analysis, experiment.statistics, width=width, colour=colour))
     elif len(experiment.paths) > 1 and experiment.combinations[0].workload.kind != "pmtu":
         parts.append("Not compared: it takes two blocks in which both families have a valid trial.\n")

@@ -94,14 +94,14 @@ def _perform(
     client, server = machines.client, machines.server
     common = {"session": key, "workload": kind.name, "token": secrets.token_hex(16), "params": params}
     try:
-        port = server.call("serve", timeout_s=ANSWER_TIMEOUT_S, address=addresses.server, **common)["port"]
+        served = server.call("serve", timeout_s=ANSWER_TIMEOUT_S, address=addresses.server, **common)
     except AgentError as error:
         if error.code in _REFUSALS:
             raise CapabilityError(str(error)) from error
         raise
     try:
-        asking = {"address": addresses.client, "peer": addresses.server, "port": port}
-        running = client.submit("run", **asking, **common)
+        asking = {"address": addresses.client, "peer": addresses.server, "port": served["port"]}
+        running = client.submit("run", cookie=served.get("cookie"), **asking, **common)
         results.client = wait_for_run(client, running, key, longest_ns(params))
         results.server = finish(server, key, results.client)
     except BaseException:

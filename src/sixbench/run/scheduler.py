@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import signal
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from types import FrameType
 from typing import Any, Protocol
 
 from ..agent import AgentHub
@@ -19,6 +14,7 @@ from ..model.experiment import Combination, Experiment, PlannedTrial
 from ..model.trial import TrialRecord
 from ..plan.schedule import block_order
 from ..store import RunState, RunWriter
+from .interrupt import interruptible
 from .laboratory import Laboratories
 from .session import expected_ns
 from .trial import Outcome, Theory, failed_outcome, run_trial
@@ -179,21 +175,3 @@ class _Loop:
             took = [record.elapsed_ns for record in self.by_combination.get(combination.name, [])]
             return sum(took) / len(took) if took else 1e9
         return measuring_ns + self.overhead_ns
-
-
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """SIGTERM and SIGHUP stop a run as Ctrl-C does."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
