@@ -113,6 +113,19 @@ def test_other_workloads_tell_their_counters_and_nothing_more() -> None:
     assert found.evidence == {"nodes": {"r1": {"ipv4": {"too_long": 1}}}}
 
 
+def test_datagrams_of_several_sizes_are_foretold_where_each_is_one_packet_everywhere() -> None:
+    varied = {"datagram_bytes": 0, "sizes": "uniform", "sizes_min_bytes": 64, "sizes_max_bytes": 1200}
+    found = judged(NARROW, {}, sent=10, received=10, **varied)
+    assert (found.notes, found.evidence["agrees"], found.evidence["links"]) == ([], True, [])
+    cut = judged(NARROW, {"r1": counters(FragOKs=1, FragCreates=2)}, sent=10, received=10, **varied)
+    assert "r1 counted 1 FragOKs of IPv4, where theory says 0" in cut.notes
+    wider = judged(NARROW, {}, sent=10, received=10, **varied | {"sizes_max_bytes": 1400})
+    assert (wider.notes, "agrees" in wider.evidence) == ([], False)
+    assert "several sizes" in wider.evidence["not_predicted"]
+    traced = judged(NARROW, {}, sent=10, received=10, trace="a.pcap")
+    assert traced.evidence["not_predicted"] == "the datagrams have the sizes of a trace"
+
+
 def test_links_that_nothing_can_reach_are_told() -> None:
     found = judged(NARROW, {"r1": counters(FragFails=10)}, sent=10, received=0, df="probe")
     assert found.notes == []

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from path_mtu_results import TOLD
 
+from sixbench.model.e_model import Equipment, mos_cqe, r_factor
 from sixbench.model.metric import COLUMNS, METRICS
 from sixbench.model.workload import Measured, Params, Traffic, WorkloadKind
 from sixbench.model.workloads import WORKLOADS
@@ -211,6 +212,64 @@ def test_a_sender_that_cannot_keep_its_rate_measures_itself(rate: Params, limite
     assert bool([words for words in measured.invalid if words.startswith("tester-limited: sent 1000000 ")]) is limited
 
 
+def test_a_sender_that_falls_behind_what_was_drawn_measures_itself() -> None:
+    drawn = {**DATAGRAMS, "rate_pps": 1, "gaps": "exponential"}
+    for scheduled_ns, limited in ((99_000, False), (98_000, True)):
+        measured = summarise("udp-stream", drawn, UDP_CLIENT | {"scheduled_ns": scheduled_ns}, UDP_SERVER)
+        assert bool(measured.invalid) is limited, measured.invalid
+
+
+CALL = UDP_SERVER | {"pdv": HISTOGRAM, "one_way_delay_negative": 0}
+
+
+def test_a_call() -> None:
+    params = {"codec": "g729", "jitter_buffer_ns": 25}
+    measured = summarise("voip", params, UDP_CLIENT | {"scheduled_ns": 99_000}, CALL)
+    assert measured.invalid == []
+    # Three did not come, and one of those that came was later than the fastest by more than the buffer.
+    assert measured.metrics["playout_loss_ratio"] == pytest.approx(0.04)
+    # The least delay, the buffer, 20 ms of speech and 5 ms of look-ahead.
+    assert measured.metrics["mouth_to_ear_ns"] == 10 + 25 + 25_000_000
+    equipment = Equipment(ie=10, bpl=19)
+    assert measured.metrics["r_factor"] == pytest.approx(r_factor(25.000_035, 4, equipment))
+    assert measured.metrics["mos_cqe"] == pytest.approx(mos_cqe(measured.metrics["r_factor"]))
+
+
+def test_a_call_of_which_delays_are_not_known_has_no_quality() -> None:
+    measured = summarise("voip", {}, UDP_CLIENT | {"scheduled_ns": 99_000}, CALL | {"one_way_delay_negative": 2})
+    assert "mos_cqe" not in measured.metrics
+    assert "their delay says nothing" in measured.notes[-1]
+    slow = {"jitter_buffer_ns": 400_000_000}
+    nobody = summarise("voip", slow, UDP_CLIENT | {"scheduled_ns": 99_000}, CALL | {"lost_middle": 95, "unique": 4})
+    assert ("r_factor" in nobody.metrics, nobody.metrics["mos_cqe"]) == (False, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("params", "asked"),
+    [
+        ({"codec": "g711"}, {"datagram_bytes": 172, "gaps_mean_ns": 20_000_000}),
+        ({"codec": "g711-plc", "packetisation_ns": 10_000_000}, {"datagram_bytes": 92, "gaps_mean_ns": 10_000_000}),
+        ({"codec": "g729"}, {"datagram_bytes": 32, "gaps_mean_ns": 20_000_000}),
+        ({"codec": "g723.1", "df": "set"}, {"datagram_bytes": 36, "gaps_mean_ns": 30_000_000, "df": "set"}),
+        (
+            {"vad": True, "seed": 4},
+            {
+                "datagram_bytes": 172,
+                "gaps_mean_ns": 20_000_000,
+                "on_off": "exponential",
+                "on_ns": 1_004_000_000,
+                "off_ns": 1_587_000_000,
+                "seed": 4,
+            },
+        ),
+    ],
+)
+def test_what_a_codec_sends(params: Params, asked: Params) -> None:
+    kind = WORKLOADS["voip"]
+    assert (kind.served_by, kind.agent_params(params)) == ("udp-stream", asked)
+    assert kind.is_drawn(params) is ("vad" in params)
+
+
 def test_one_datagram_has_a_loss_but_no_rate() -> None:
     client = UDP_CLIENT | {"sent": 1, "measured_ns": 0}
     server = UDP_SERVER | {
@@ -338,6 +397,7 @@ GOOD: dict[str, tuple[Params, Result, Result]] = {
     "tcp-connect": ({}, CONNECTIONS, {}),
     "tcp-crr": ({}, CONNECTIONS | {"transaction": HISTOGRAM}, {}),
     "ping": ({}, PING, {}),
+    "voip": ({}, UDP_CLIENT | {"scheduled_ns": 99_000}, UDP_SERVER | {"pdv": HISTOGRAM, "one_way_delay_negative": 0}),
     "pmtu": ({}, {"forward": TOLD, "received_bytes": 1}, {"reverse": TOLD, "received_bytes": 1}),
 }
 
@@ -388,6 +448,60 @@ FOUR_SIX = frozenset({4, 6})
             "65508 bytes do not fit in a UDP datagram: at most 65507 over IPv4",
         ),
         ("udp-stream", {"datagram_bytes": 31, "count": 1}, "31 bytes are too few"),
+        ("udp-stream", {"rate_pps": 1, "gaps": "exponential", "count": 1}, "give one of datagram or sizes.mean"),
+        ("udp-stream", {**DATAGRAMS, "gaps": "exponential", "count": 1}, "give one of rate or gaps.mean"),
+        ("udp-stream", {**DATAGRAMS, "gaps_mean_ns": 5, "rate_pps": 1, "count": 1}, "rate or gaps.mean, not both"),
+        ("udp-stream", {**DATAGRAMS, "gaps_mean_ns": 5, "count": 1}, None),
+        ("udp-stream", {**DATAGRAMS, "gaps_mean_ns": 5, "gaps_shape": 2.0, "count": 1}, "gaps.shape means nothing"),
+        ("udp-stream", {**DATAGRAMS, "rate_pps": 5, "gaps": "pareto", "count": 1}, "gaps: pareto needs gaps.shape"),
+        (
+            "udp-stream",
+            {**DATAGRAMS, "rate_pps": 5, "gaps": "pareto", "gaps_shape": 1.0, "count": 1},
+            "gaps.shape must be above 1",
+        ),
+        (
+            "udp-stream",
+            {**DATAGRAMS, "rate_pps": 5, "sizes": "uniform", "sizes_min_bytes": 40, "sizes_max_bytes": 50, "count": 1},
+            "sizes: uniform has the mean that its min and max say; leave out datagram",
+        ),
+        (
+            "udp-stream",
+            {"rate_pps": 5, "sizes": "uniform", "sizes_min_bytes": 60, "sizes_max_bytes": 50, "count": 1},
+            "sizes.min must be at most sizes.max",
+        ),
+        (
+            "udp-stream",
+            {"rate_bps": 5, "sizes": "uniform", "sizes_min_bytes": 40, "sizes_max_bytes": 50, "count": 1},
+            None,
+        ),
+        ("udp-stream", {**DATAGRAMS, "rate_pps": 5, "sizes": "exponential", "bytes": 1}, "bytes cannot end a flow"),
+        ("udp-stream", {**DATAGRAMS, "rate_pps": 5, "on_ns": 10**6, "count": 1}, "on-off needs both"),
+        (
+            "udp-stream",
+            {**DATAGRAMS, "rate_pps": 5, "on_ns": 10**6, "off_ns": 10**6, "on_off_shape": 2.0, "count": 1},
+            "on-off.shape is for pareto",
+        ),
+        ("udp-stream", {**DATAGRAMS, "seed": 1, "count": 1}, "seed is for what is drawn"),
+        ("udp-stream", {"trace": "a.pcap", "count": 1}, None),
+        (
+            "udp-stream",
+            {**DATAGRAMS, "rate_pps": 1, "trace": "a.pcap", "count": 1},
+            "trace says times and sizes: leave out datagram, packet-rate",
+        ),
+        (
+            "udp-stream",
+            {"sizes": "normal", "sizes_mean_bytes": 900, "sizes_stdev_bytes": 9, "rate_bps": 10**13, "count": 1},
+            "the mean gap is under 1 ns",
+        ),
+        (
+            "udp-stream",
+            {**DATAGRAMS, "gaps": "gamma", "gaps_shape": 2.0, "gaps_mean_ns": 1, "duration_ns": 10**10},
+            "a flow of 10000000000 datagrams is too long",
+        ),
+        ("voip", {"count": 1}, None),
+        ("voip", {"codec": "g729", "packetisation_ns": 10**7, "count": 1}, "a packet of 22 bytes is too small"),
+        ("voip", {"packetisation_ns": 15 * 10**6, "count": 1}, "a multiple of 10 ms, a frame of g711"),
+        ("voip", {}, "give one of duration or count"),
         ("udp-rr", {"response_bytes": 65508, "count": 1}, "at most 65507 over IPv4"),
         ("udp-rr", {"message_bytes": 64, "response_bytes": 64, "count": 1}, None),
         ("tcp-rr", {"count": 1, "duration_ns": 1}, "give one of duration or count, not 2"),
@@ -420,6 +534,11 @@ def test_parameters_that_do_not_go_together(kind: str, params: Params, message: 
         ("tcp-stream", "direction", ["forward"], "a list is not one of"),
         ("tcp-stream", "streams", 10**30, "is too large: at most 1024"),
         ("udp-stream", "packet-rate", "0pps", "is too small: at least 1pps"),
+        ("udp-stream", "gaps.shape", "2", '"2" is not a number, such as 1.5'),
+        ("udp-stream", "gaps.shape", True, "true is not a number"),
+        ("udp-stream", "gaps.shape", 0, "0 is too small: at least 0.01"),
+        ("udp-stream", "trace", "", "is not the path of a file"),
+        ("udp-stream", "trace", "a\0b", "is not the path of a file"),
     ],
 )
 def test_a_parameter_says_what_would_be_right(kind: str, parameter: str, value: object, message: str) -> None:

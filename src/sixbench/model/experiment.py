@@ -7,6 +7,7 @@ from typing import Literal
 
 from .path import Path
 from .topology import Topology
+from .trace import Trace
 from .workload import Scalar, Workload
 
 
@@ -97,6 +98,8 @@ class Experiment:
     bottleneck: Literal["any", "path"] = "any"
     """`path`: a trial that the machine rather than the path limited is invalid."""
     notes: tuple[str, ...] = field(default=())
+    traces: dict[str, Trace] = field(default_factory=dict)
+    """What is sent of the captures that the workloads name, by the name."""
 
     def path(self, name: str) -> Path:
         """The path of that name, which must exist."""

@@ -16,9 +16,22 @@ from .topology import Family
 from .wording import shown, visible
 
 ParameterKind = Literal[
-    "size", "rate", "packet-rate", "duration", "count", "flag", "choice", "word", "name", "ipv6-prefix", "mtu"
+    "size",
+    "rate",
+    "packet-rate",
+    "duration",
+    "count",
+    "number",
+    "flag",
+    "choice",
+    "word",
+    "name",
+    "file",
+    "ipv6-prefix",
+    "mtu",
 ]
 Transport = Literal["tcp", "udp", "icmp"]
+MAX_FILE_NAME = 1024
 Scalar = int | float | str | bool
 Params = Mapping[str, Scalar]
 """Parameters by their protocol names, with units: `{"message_bytes": 64, "duration_ns": 5000000000}`."""
@@ -48,7 +61,8 @@ class Parameter:
     """One parameter of a workload.
 
     Attributes:
-        name: as an experiment writes it, such as `message`.
+        name: as an experiment writes it, such as `message`. `gaps.shape` is `shape` in a mapping, as in
+            `gaps: {distribution: gamma, shape: 2}`; what is called `distribution` there, is `gaps`.
         column: the protocol's and the records' name, with its unit, such as `message_bytes`.
         minimum, maximum: inclusive, in the column's unit.
         length: whether it sets how long a trial is rather than what it is (then it is no level unless swept).
@@ -78,27 +92,7 @@ class Parameter:
     def _parse(self, value: object) -> Scalar:
         if self.kind in _QUANTITIES:
             return _QUANTITIES[self.kind][0](value)
-        if self.kind == "count":
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise ValueError(f"{shown(value)} is not a whole number, such as {self.format(self.minimum or 1)}")
-            return value
-        if self.kind == "flag":
-            if not isinstance(value, bool):
-                raise ValueError(f"{shown(value)} is neither true nor false")
-            return value
-        if self.kind == "choice":
-            if not isinstance(value, str) or value not in self.choices:
-                raise ValueError(f"{shown(value)} is not one of {', '.join(self.choices)}")
-            return value
-        if self.kind == "name":
-            if isinstance(value, bool) or not isinstance(value, str | int):
-                raise ValueError(f"{shown(value)} is not a name")
-            return str(value)
-        if self.kind == "ipv6-prefix":
-            return _ipv6_prefix(value)
-        if not isinstance(value, str) or not _WORD.fullmatch(value):
-            raise ValueError(f"{shown(value)} is not a word: 1 to 15 letters, digits, dashes or underscores")
-        return value
+        return _FORMS.get(self.kind, _word)(self, value)
 
     def format(self, value: Scalar) -> str:
         """The value as an experiment would write it."""
@@ -109,7 +103,49 @@ class Parameter:
         return _QUANTITIES[self.kind][1](value) if self.kind in _QUANTITIES else units.plain(value)
 
 
-def _ipv6_prefix(value: object) -> str:
+def _count(parameter: Parameter, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f"{shown(value)} is not a whole number, such as {parameter.format(parameter.minimum or 1)}")
+    return value
+
+
+def _number(_: Parameter, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{shown(value)} is not a number, such as 1.5")
+    return float(value)
+
+
+def _flag(_: Parameter, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{shown(value)} is neither true nor false")
+    return value
+
+
+def _choice(parameter: Parameter, value: object) -> str:
+    if not isinstance(value, str) or value not in parameter.choices:
+        raise ValueError(f"{shown(value)} is not one of {', '.join(parameter.choices)}")
+    return value
+
+
+def _name(_: Parameter, value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise ValueError(f"{shown(value)} is not a name")
+    return str(value)
+
+
+def _file(_: Parameter, value: object) -> str:
+    if not isinstance(value, str) or not value.isprintable() or not 0 < len(value) <= MAX_FILE_NAME:
+        raise ValueError(f"{shown(value)} is not the path of a file")
+    return value
+
+
+def _word(_: Parameter, value: object) -> str:
+    if not isinstance(value, str) or not _WORD.fullmatch(value):
+        raise ValueError(f"{shown(value)} is not a word: 1 to 15 letters, digits, dashes or underscores")
+    return value
+
+
+def _ipv6_prefix(_: Parameter, value: object) -> str:
     if not isinstance(value, str) or "/" not in value or "%" in value:
         raise ValueError(f"{shown(value)} is not an IPv6 prefix, such as 2001:db8::/32")
     try:
@@ -118,6 +154,17 @@ def _ipv6_prefix(value: object) -> str:
         raise ValueError(
             f"{shown(value)} is not an IPv6 prefix, such as 2001:db8::/32: {visible(str(error))}"
         ) from error
+
+
+_FORMS: dict[ParameterKind, Callable[[Parameter, object], Scalar]] = {
+    "count": _count,
+    "number": _number,
+    "flag": _flag,
+    "choice": _choice,
+    "name": _name,
+    "file": _file,
+    "ipv6-prefix": _ipv6_prefix,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,6 +210,9 @@ class WorkloadKind:
             families that will use them.
         summarise: the agents' results to metrics.
         traffic: the agents' results to what must have crossed the wire.
+        agent_name: the agent's workload that does it; its own name unless given.
+        agent_params: the parameters that the agent is given, of the experiment's.
+        is_drawn: whether anything of the traffic is drawn, so that it has a seed.
     """
 
     name: str
@@ -175,6 +225,14 @@ class WorkloadKind:
     check: Callable[[Params, frozenset[Family]], str | None]
     summarise: Callable[[Params, Result, Result], Measured]
     traffic: Callable[[Params, Result, Result], Traffic]
+    agent_name: str | None = None
+    agent_params: Callable[[Params], dict[str, Scalar]] = dict
+    is_drawn: Callable[[Params], bool] = lambda _: False
+
+    @property
+    def served_by(self) -> str:
+        """The agent's workload."""
+        return self.agent_name or self.name
 
     def parameter(self, name: str) -> Parameter | None:
         """The parameter that an experiment writes so."""

@@ -21,6 +21,7 @@ from .paths_file import aa_path, node_place, read_paths
 from .reader import Reader, as_name, suggest
 from .shapes import SHAPES
 from .topology_file import NAME, NAME_RULE, TopologyTemplate, read_topology
+from .trace_file import read_traces
 from .workload_file import read_workloads
 from .yaml_source import KeyPath, Source
 
@@ -70,6 +71,7 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
     if is_aa:
         paths.append(aa_path(next(path for path in paths if path.name == baseline), {path.name for path in paths}))
     topologies, combinations = expand(reader, factors, network, workloads, paths, events)
+    traces = read_traces(reader, factors, workloads)
     _check_paths(reader, topologies, paths, between, mechanisms)
     trials = len(combinations) * len(paths) * blocks.maximum
     if trials > MAX_TRIALS:
@@ -87,6 +89,7 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
         combinations=combinations,
         blocks=blocks,
         statistics=statistics,
+        traces=traces,
     )
 
 

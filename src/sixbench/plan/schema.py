@@ -13,7 +13,7 @@ from typing import Any
 from ..mechanisms import Mechanism
 from ..model import units
 from ..model.topology import MAX_MTU, MIN_MTU_V4
-from ..model.workload import Parameter, ParameterKind, WorkloadKind
+from ..model.workload import MAX_FILE_NAME, Parameter, ParameterKind, WorkloadKind
 from ..model.workloads import WORKLOADS
 from .blocks_file import BLOCKS_KEYS, DEFAULT_BLOCKS, MAX_BLOCKS, MAX_TRIM, STATISTICS_KEYS
 from .events_file import EVENT_KEYS, MAX_EVENTS
@@ -25,6 +25,7 @@ from .overrides import MAX_QUICK
 from .shape_file import SETTINGS
 from .shapes import MAX_LINKS, MAX_NODES, SHAPES, Shape
 from .topology_file import LINK_KEYS, LINK_NAME, NAME
+from .workload_file import DISTRIBUTION
 
 Schema = dict[str, Any]
 
@@ -294,7 +295,13 @@ def _workload() -> Schema:
 
 
 def _parameters(kind: WorkloadKind) -> Schema:
-    return _object({parameter.name: _parameter(parameter) for parameter in kind.parameters})
+    described = {parameter.name: _parameter(parameter) for parameter in kind.parameters}
+    properties = {}
+    for name, schema in described.items():
+        parts = {key.partition(".")[2]: part for key, part in described.items() if key.startswith(f"{name}.")}
+        if "." not in name:
+            properties[name] = {"anyOf": [schema, _object({DISTRIBUTION: schema} | parts)]} if parts else schema
+    return _object(properties)
 
 
 def _parameter(parameter: Parameter) -> Schema:
@@ -312,6 +319,10 @@ def _value(parameter: Parameter) -> Schema:
         return _integer(int(parameter.minimum or 0), int(parameter.maximum or MAX_SEED))
     if kind == "choice":
         return {"enum": list(parameter.choices)}
+    if kind == "number":
+        return {"type": "number", "minimum": parameter.minimum, "maximum": parameter.maximum}
+    if kind == "file":
+        return {"type": "string", "minLength": 1, "maxLength": MAX_FILE_NAME}
     if kind == "mtu":
         return {"anyOf": [_ref("mtu"), _ref("size")]}
     if kind == "ipv6-prefix":

@@ -23,7 +23,7 @@ DEFAULT_INTERVAL_NS = 100 * 10**6
 MAX_INTERVALS = 200_000
 """So long is a series that fits into one line of the agent's protocol."""
 
-_IDENTIFYING = ("message", "datagram", "payload")
+_IDENTIFYING = ("message", "datagram", "payload", "gaps", "sizes", "trace", "codec")
 """Parameters that say what is sent: always part of the levels when given."""
 
 
@@ -51,6 +51,14 @@ class WorkloadTemplate:
         if "duration_ns" in params and "warmup_ns" not in params:
             params["warmup_ns"] = DEFAULT_WARMUP_NS
         return params
+
+
+def values_of(template: WorkloadTemplate, factors: Factors, column: str) -> tuple[Scalar, ...]:
+    """All values that a parameter takes; none where it is not given."""
+    setting = template.settings.get(column)
+    if setting is None:
+        return ()
+    return factors.by_key[setting.factor].values if isinstance(setting, Varying) else (setting.value,)
 
 
 def read_workloads(reader: Reader, factors: Factors, value: Any) -> list[WorkloadTemplate]:
@@ -147,19 +155,39 @@ def _read_workload(reader: Reader, factors: Factors, path: KeyPath, item: Any) -
     known = {parameter.name: parameter for parameter in kind.parameters}
     settings: dict[str, Setting] = {}
     place = (*path, name)
-    for key, value in reader.mapping(place, {} if given is None else given, f"parameters of {name}", known).items():
-        parameter = known.get(key)
-        if parameter is None:
-            continue
-        parameter = _packet_rate(parameter, known, factors.first_level(value))
+    for keys, value in _flat(reader, place, {} if given is None else given, f"parameters of {name}", list(known)):
+        parameter = _packet_rate(known[parameter_name(keys)], known, factors.first_level(value))
         if parameter.column in settings:
-            reader.problem((*place, key), f"there is a {parameter.name} already, by another key; keep one")
+            reader.problem((*place, *keys), f"there is a {parameter.name} already, by another key; keep one")
             continue
-        own = ((*path, key), parameter.column)
-        setting = factors.setting((*place, key), value, parameter.parse, _suffix(parameter), own)
+        own = ((*path, *keys), parameter.column)
+        setting = factors.setting((*place, *keys), value, parameter.parse, _suffix(parameter), own)
         if setting is not None:
             settings[parameter.column] = setting
     return WorkloadTemplate(kind=kind, path=place, settings=settings)
+
+
+DISTRIBUTION = "distribution"
+"""What a parameter that has others under it is called among them: `gaps: {distribution: gamma, shape: 2}`."""
+
+
+def parameter_name(keys: tuple[str, ...]) -> str:
+    """`gaps.shape` of `gaps`, `shape`; `gaps` of `gaps`, `distribution`."""
+    return keys[0] if keys[1:] in ((), (DISTRIBUTION,)) else ".".join(keys)
+
+
+def _flat(reader: Reader, place: KeyPath, given: Any, what: str, known: list[str]) -> list[tuple[tuple[str, ...], Any]]:
+    """The parameters with the keys that lead to them, those in a mapping too. What is not known is a problem."""
+    found: list[tuple[tuple[str, ...], Any]] = []
+    alone = [name for name in known if "." not in name]
+    for key, value in reader.mapping(place, given, what, alone).items():
+        parts = [name.partition(".")[2] for name in known if name.startswith(f"{key}.")]
+        if isinstance(value, dict) and parts:
+            within = reader.mapping((*place, key), value, key, [DISTRIBUTION, *parts])
+            found.extend(((key, part), one) for part, one in within.items() if part in (DISTRIBUTION, *parts))
+        elif key in alone:
+            found.append(((key,), value))
+    return found
 
 
 def _packet_rate(parameter: Parameter, known: dict[str, Parameter], first: Any) -> Parameter:

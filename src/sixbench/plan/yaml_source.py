@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ class Source:
         text: what it says.
         data: plain dicts, lists and scalars.
         lines: the line (from 1) of every value, by its path of keys.
+        directory: where it is; files that it names are looked for from there.
         overrides: who put a value in place of the file's, by its path, such as `--set blocks=3`.
     """
 
@@ -44,6 +45,7 @@ class Source:
     text: str
     data: Any
     lines: dict[KeyPath, int]
+    directory: Path = Path()
     overrides: dict[KeyPath, str] = field(default_factory=dict)
 
     def line_of(self, path: KeyPath) -> int | None:
@@ -78,7 +80,7 @@ def read_yaml(path: Path, shown_as: str | None = None) -> Source:
     except UnicodeDecodeError as error:
         bad_line = content[: error.start].count(b"\n") + 1
         raise _error(file, bad_line, "not UTF-8 text, so not YAML; save it as UTF-8") from error
-    return parse_yaml(text, file)
+    return replace(parse_yaml(text, file), directory=path.parent)
 
 
 def parse_yaml(text: str, file: str) -> Source:

@@ -58,6 +58,7 @@ _TITLES = {
     "tcp-crr": "TCP connection, request and response",
     "ping": "ICMP echo",
     "pmtu": "Path MTU",
+    "voip": "Voice over IP",
 }
 
 

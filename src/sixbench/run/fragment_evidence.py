@@ -10,6 +10,7 @@ from ..model.network import Network
 from ..model.path import Path
 from ..model.topology import Family
 from ..model.workload import Params, Result
+from ..model.workloads.traffic_models import one_size, sizes_of
 from ..theory import POLICIES, Attempt, NotPredicted, Policy, Prediction, path_mtu, predict
 from .evidence import viewpoints
 from .link_counts import bounds, link_counts
@@ -106,7 +107,9 @@ def fragment_evidence(
     losses = [abs(sent - delivered - prediction.lost_first) for prediction in states]
     index = min(range(len(states)), key=lambda one: (len(judged[one][0]), losses[one]))
     differences, expected = judged[index]
-    links = link_counts(views, states[index], sent, delivered, before, after)
+    # Of datagrams of several sizes only the number of packets is foretold.
+    is_one_size = one_size(params) is not None
+    links = link_counts(views, states[index], sent, delivered, before, after) if is_one_size else []
     differences = differences + [_link_words(link) for link in links if not link.get("agrees", True)]
     evidence |= {
         "known": index == KNOWN,
@@ -132,8 +135,15 @@ def _unreached(prediction: Prediction) -> frozenset[str]:
 def _states(network: Network, between: tuple[str, str], params: Params, engine: str | None) -> list[Prediction]:
     """What is foretold where the client knows nothing of the path, and where it knows its MTU from earlier traffic."""
     policy: Policy = next((one for one in POLICIES if one == params.get("df")), "clear")
-    size_bytes = int(params["datagram_bytes"])
+    sizes = sizes_of(params)
+    if sizes is None:
+        raise NotPredicted("the datagrams have the sizes of a trace")
+    size_bytes = int(sizes.most)
     known = {between: path_mtu(network, between)}
+    if sizes.least < sizes.most:
+        largest = predict(network, between, size_bytes, policy, engine)
+        if largest.lost_first or any(load.count != 1 for load in largest.settled.loads):
+            raise NotPredicted("the datagrams have several sizes, of which some do not fit in one packet on every link")
     return [
         predict(network, between, size_bytes, policy, engine),
         predict(network, between, size_bytes, policy, engine, known),

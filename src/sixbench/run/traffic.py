@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+from collections.abc import Mapping
 from concurrent.futures import wait
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,7 @@ from ..agent import Agent
 from ..model.errors import AgentError
 from ..model.experiment import LinkChange
 from ..model.network import Network
+from ..model.trace import Trace
 from ..model.workload import Scalar, WorkloadKind
 from .drop_watch import Drops, DropWatch
 from .events import Events, forget_path_mtu
@@ -61,6 +63,7 @@ class Setting:
         is_bpf: whether programs of ours carry it.
         keeps_packets: whether the packets of every link are kept.
         events: what changes in its midst; then there is no prediction to hold it against.
+        traces: what is sent of captures, by the name that parameters give.
     """
 
     laboratory: Laboratory
@@ -70,6 +73,7 @@ class Setting:
     is_bpf: bool
     keeps_packets: bool
     events: tuple[LinkChange, ...] = ()
+    traces: Mapping[str, Trace] = field(default_factory=dict)
 
     @property
     def snaplen_bytes(self) -> int:
@@ -96,7 +100,10 @@ def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Se
     ends = setting.network.ends
     limit_ns = longest_ns(params)
     token = secrets.token_hex(16)
-    common = {"session": key, "workload": kind.name, "token": token, "params": params}
+    asked = kind.agent_params(params)
+    if "trace" in asked:
+        asked["trace"] = setting.traces[str(asked["trace"])].datagrams
+    common = {"session": key, "workload": kind.served_by, "token": token, "params": asked}
     serving = {"address": str(ends.server), "peer": str(ends.client_seen)}
     port = server.call("serve", timeout_s=ANSWER_TIMEOUT_S, **serving, **common)["port"]
     captured: list[tuple[Agent, str]] = []

@@ -64,7 +64,7 @@ def run_trial(
     """
     path = experiment.path(planned.path)
     kind = WORKLOADS[combination.workload.kind]
-    params = dict(combination.workload.params)
+    params = _with_seed(kind, combination.workload.params, experiment.seed + planned.block)
     started_realtime_ns, started_ns = time.time_ns(), time.monotonic_ns()
     observed = Observed()
     views = viewpoints(network, *experiment.between)
@@ -76,6 +76,7 @@ def run_trial(
         is_bpf=path.engine == "ebpf" and bool(network.tunnels),
         keeps_packets=keeps_packets,
         events=combination.events,
+        traces=experiment.traces,
     )
     failure: str | None = None
     try:
@@ -83,7 +84,8 @@ def run_trial(
     except (AgentError, LabError) as error:
         failure = _with_the_dead(error, laboratory)
     topology = experiment.topologies[combination.topology]
-    expected = {} if combination.events else theory(kind.name, params, path, topology, experiment.between)
+    asked = kind.agent_params(params)
+    expected = {} if combination.events else theory(kind.served_by, asked, path, topology, experiment.between)
     measured, judgement, status, reasons = _assess(kind, params, path, setting, observed, failure)
     limited_by = _limited_by(measured, expected, observed)
     if status == "ok" and experiment.bottleneck == "path" and limited_by == "cpu":
@@ -91,6 +93,7 @@ def run_trial(
         reasons = [f"the machine's CPU rather than the path was the limit: {_goodput_words(measured, expected)}"]
     record = replace(
         blank_record(experiment, combination, planned, sequence),
+        params=params,
         status=status,
         reasons=reasons,
         notes=measured.notes,
@@ -105,6 +108,11 @@ def run_trial(
         server=without_series(observed.server),
     )
     return Outcome(record=record, series=measured.series, files=_files(setting, observed))
+
+
+def _with_seed(kind: WorkloadKind, params: Mapping[str, Scalar], seed: int) -> dict[str, Scalar]:
+    """The parameters with the seed of what is drawn, unless that is given: all paths of a block are sent the same."""
+    return {"seed": seed % 2**63} | dict(params) if kind.is_drawn(params) else dict(params)
 
 
 def _files(setting: Setting, observed: Observed) -> dict[str, bytes]:
@@ -148,8 +156,8 @@ def _assess(
         fragments = FragmentEvidence(evidence={})
         if not setting.events:
             fragments = fragment_evidence(
-                kind.name,
-                params,
+                kind.served_by,
+                kind.agent_params(params),
                 setting.network,
                 setting.between,
                 path,

@@ -10,6 +10,7 @@ from ..model.network import Network
 from ..model.path import Path
 from ..model.topology import Topology
 from ..model.workload import Params
+from ..model.workloads.traffic_models import has_constant_gaps, mean_gap_ns, one_size
 from .fragmentation import NotPredicted, predict, settle
 from .packets import TCP_TIMESTAMPS_BYTES, tcp_payload_bytes
 from .pieces import POLICIES, Policy, header_of
@@ -34,6 +35,7 @@ def expected(kind: str, params: Params, path: Path, topology: Topology, between:
           least time on a wire (`waiting`) is no bound for the lab's links.
         - anything whose tightest link is reached by packets with segmentation offload on: the link's rate limiter
           then counts one preamble and gap for several segments.
+        - datagrams of several sizes; and what a rate says, where it is only the mean of what is drawn.
         - datagrams of which none arrives: too long for their policy, or for a path that says nothing (a black hole).
         - what Linux's own tunnels do with packets that do not fit their carrier.
 
@@ -80,7 +82,9 @@ def _tcp_stream(params: Params, network: Network, between: tuple[str, str], engi
 
 
 def _udp_stream(params: Params, network: Network, between: tuple[str, str], engine: str | None) -> dict[str, float]:
-    datagram_bytes = int(params["datagram_bytes"])
+    datagram_bytes = one_size(params)
+    if datagram_bytes is None:
+        return {}
     policy: Policy = next((one for one in POLICIES if one == params.get("df")), "clear")
     states = [{}, {between: path_mtu(network, between)}] if policy == "clear" else [{}]
     settled = [predict(network, between, datagram_bytes, policy, engine, known).settled for known in states]
@@ -92,10 +96,9 @@ def _udp_stream(params: Params, network: Network, between: tuple[str, str], engi
         if len(limits_bps) < len(settled):
             return {}
         bounds_bps.append(max(limits_bps))
-    if "rate_bps" in params:
-        bounds_bps.append(float(params["rate_bps"]))
-    if "rate_pps" in params:
-        bounds_bps.append(float(params["rate_pps"]) * 8 * datagram_bytes)
+    gap_ns = mean_gap_ns(params)
+    if gap_ns is not None and has_constant_gaps(params):
+        bounds_bps.append(8e9 * datagram_bytes / gap_ns)
     if not bounds_bps:
         return {}
     return {"goodput_bps": min(bounds_bps), "packets_rate_pps": min(bounds_bps) / (8 * datagram_bytes)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..workload import WorkloadKind
-from . import ping, pmtu, tcp_connect, tcp_crr, tcp_rr, tcp_stream, udp_rr, udp_stream
+from . import ping, pmtu, tcp_connect, tcp_crr, tcp_rr, tcp_stream, udp_rr, udp_stream, voip
 
 WORKLOADS: dict[str, WorkloadKind] = {
     kind.name: kind
@@ -16,5 +16,6 @@ WORKLOADS: dict[str, WorkloadKind] = {
         tcp_crr.KIND,
         ping.KIND,
         pmtu.KIND,
+        voip.KIND,
     )
 }

@@ -19,6 +19,7 @@ from .common import (
     refusals,
     udp_size,
 )
+from .traffic_models import MODEL, check_model, has_constant_gaps, has_model, is_drawn, mean_gap_ns, one_size
 
 MAX_DATAGRAMS = 2**32
 
@@ -26,20 +27,22 @@ MAX_DATAGRAMS = 2**32
 def _check(params: Params, families: frozenset[Family]) -> str | None:
     if "rate_bps" in params and "rate_pps" in params:
         return "give rate or packet-rate, not both"
-    if "datagram_bytes" not in params:
+    if "datagram_bytes" not in params and not has_model(params):
         return "datagram is missing: the size of the UDP payload, such as 1400B"
     return (
         udp_size(params, "datagram_bytes", families)
+        or check_model(params)
         or one_length(params, "duration_ns", "bytes", "count")
-        or _too_many(params, int(params["datagram_bytes"]))
+        or _too_many(params)
     )
 
 
-def _too_many(params: Params, datagram_bytes: int) -> str | None:
+def _too_many(params: Params) -> str | None:
     """The agent numbers the datagrams of a flow with 32 bits."""
-    datagrams = int(params.get("bytes", 0)) // datagram_bytes
-    rate_pps = int(params.get("rate_pps", 0)) or int(params.get("rate_bps", 0)) // (8 * datagram_bytes)
-    datagrams += rate_pps * int(params.get("duration_ns", 0)) // 10**9
+    datagrams = int(params.get("bytes", 0)) // (one_size(params) or 1)
+    gap_ns = mean_gap_ns(params)
+    if gap_ns is not None:
+        datagrams += int(float(params.get("duration_ns", 0)) / gap_ns)
     if datagrams <= MAX_DATAGRAMS:
         return None
     return f"a flow of {datagrams} datagrams is too long: at most {MAX_DATAGRAMS}; send slower or for a shorter time"
@@ -72,7 +75,7 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
     goodput = rate(8 * server["measured_bytes"], server["measured_ns"])
     if goodput is not None:
         measured.metrics["goodput_bps"] = goodput
-        measured.metrics["packets_rate_pps"] = goodput / (8 * int(params["datagram_bytes"]))
+        measured.metrics["packets_rate_pps"] = (unique - 1) * 1e9 / server["measured_ns"]
     if "jitter_rfc3550_ns" in server:
         measured.metrics["jitter_rfc3550_ns"] = float(server["jitter_rfc3550_ns"])
     histogram(measured, server, "one_way_delay", "one_way_delay", "mean", "min", "p50", "p99", "p999")
@@ -94,18 +97,22 @@ def _generator(measured: Measured, params: Params, client: Result) -> None:
     It kept its rate when it was behind its schedule by less than a hundredth, or by less than one datagram: the last of
     a few being late by a part of their distance says nothing of the rate.
     """
-    due_pps = params.get("rate_pps") or (
-        int(params["rate_bps"]) / (8 * int(params["datagram_bytes"])) if "rate_bps" in params else None
-    )
-    if not due_pps or client["sent"] < 2:
+    if client["sent"] < 2 or not client["measured_ns"]:
         return
     # What was refused had its place in the schedule.
     taken = (client["sent"] - 1) * (1 + (client.get("refused") or 0) / client["sent"])
     measured_s = client["measured_ns"] / 1e9
-    behind = float(due_pps) * measured_s - taken
-    if behind >= 1 and behind > 0.01 * float(due_pps) * measured_s:
+    if has_constant_gaps(params):
+        gap_ns = mean_gap_ns(params)
+        due_pps = None if gap_ns is None else 1e9 / gap_ns
+    else:
+        due_pps = rate(taken, client["scheduled_ns"])
+    if due_pps is None:
+        return
+    behind = due_pps * measured_s - taken
+    if behind >= 1 and behind > 0.01 * due_pps * measured_s:
         measured.invalid.append(
-            f"tester-limited: sent {taken / measured_s:.0f} datagrams/s where {float(due_pps):.0f} were asked for"
+            f"tester-limited: sent {taken / measured_s:.0f} datagrams/s where {due_pps:.0f} were asked for"
         )
 
 
@@ -126,7 +133,8 @@ KIND = WorkloadKind(
             name="datagram",
             column="datagram_bytes",
             kind="size",
-            doc="UDP payload of each datagram, from 32B to 65507B over IPv4 and 65527B over IPv6; must be given",
+            doc="UDP payload of each datagram, from 32B to 65507B over IPv4 and 65527B over IPv6; "
+            "must be given, unless a model says it",
             minimum=1,
             maximum=2**20,
         ),
@@ -155,6 +163,7 @@ KIND = WorkloadKind(
         RCVBUF,
         DF,
         INTERVAL,
+        *MODEL,
     ),
     primary="goodput",
     headline=("goodput", "loss_ratio", "one_way_delay_p50", "jitter_rfc3550", "cpu_busy", "cpu_per_packet"),
@@ -167,4 +176,5 @@ KIND = WorkloadKind(
     check=_check,
     summarise=_summarise,
     traffic=_traffic,
+    is_drawn=is_drawn,
 )

@@ -41,6 +41,8 @@ pub struct Flow {
     /// Datagrams that the kernel refused for their size.
     refused: u64,
     first_and_last_ns: Option<(u64, u64)>,
+    /// When the first and the last of those sent were due.
+    first_and_last_due_ns: Option<(u64, u64)>,
     lateness: Times,
 }
 
@@ -68,6 +70,7 @@ impl Flow {
             sent_bytes: 0,
             refused: 0,
             first_and_last_ns: None,
+            first_and_last_due_ns: None,
             lateness: Times::default(),
         }
     }
@@ -143,6 +146,8 @@ impl Flow {
         for (slot, moment_ns) in self.upcoming.drain(..moments_ns.len().min(self.upcoming.len())).zip(moments_ns) {
             self.sent_bytes += slot.payload_bytes as u64;
             if is_paced {
+                let first_due_ns = self.first_and_last_due_ns.map_or(slot.due_ns, |(first, _)| first);
+                self.first_and_last_due_ns = Some((first_due_ns, slot.due_ns));
                 self.lateness.record(moment_ns.saturating_sub(self.start_ns.saturating_add(slot.due_ns)));
             }
         }
@@ -160,6 +165,9 @@ impl Flow {
         }
         if let Pace::Scheduled(schedule) = &mut self.pace {
             result.insert("lateness".into(), self.lateness.to_json());
+            if let Some((first_ns, last_ns)) = self.first_and_last_due_ns {
+                result.insert("scheduled_ns".into(), (last_ns - first_ns).into());
+            }
             if let Some(duration_ns) = self.duration_ns {
                 let known = self.upcoming.len() as u64;
                 result.insert("unsent".into(), (known + schedule.count_before(duration_ns)).into());

@@ -1,0 +1,45 @@
+"""Times and sizes of datagrams as a capture has them."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+MAX_PACKETS = 65_536
+MAX_GAP_NS = 3600 * 10**9
+"""The agent's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trace:
+    """What the agent is given of a capture.
+
+    Attributes:
+        packets: how many datagrams.
+        duration_ns: from the first to the last.
+        padded: packets that are too short to carry what our datagrams carry: they are sent as 32 bytes.
+        skipped: packets of the file that are not IP.
+        sha256: of the file.
+        datagrams: Base64 of pairs of LEB128 numbers, ns since the one before and payload bytes (docs/protocol.md).
+    """
+
+    packets: int
+    duration_ns: int
+    padded: int
+    skipped: int
+    sha256: str
+    datagrams: str
+
+
+def encode(gaps_ns: Sequence[int], payloads_bytes: Sequence[int]) -> str:
+    """The text for the agent."""
+    encoded = bytearray()
+    for pair in zip(gaps_ns, payloads_bytes, strict=True):
+        for number in pair:
+            left = number
+            while left >= 0x80:
+                encoded.append(left & 0x7F | 0x80)
+                left >>= 7
+            encoded.append(left)
+    return base64.b64encode(encoded).decode("ascii")

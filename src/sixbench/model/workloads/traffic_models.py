@@ -1,0 +1,261 @@
+"""Traffic models: gaps and sizes of datagrams that vary, as D-ITG has them. Their parameters, and what follows of them.
+
+The agent draws them; here is only what can be said before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..workload import Parameter, Params
+from .common import SECOND_NS, UDP_MAX_BYTES
+
+DISTRIBUTIONS = ("constant", "uniform", "exponential", "pareto", "normal", "gamma")
+PERIODS = ("constant", "exponential", "pareto")
+
+HEADER_BYTES = 32
+"""What every datagram carries of ours: drawn sizes are at least this."""
+
+MAX_BYTES = UDP_MAX_BYTES[4]
+"""Drawn sizes are at most this, in both families, so that both are sent the same."""
+
+MAX_GAP_NS = 24 * 3600 * SECOND_NS
+
+_TAKES = {
+    "constant": {"mean"},
+    "uniform": {"min", "max"},
+    "exponential": {"mean", "min", "max"},
+    "pareto": {"mean", "shape", "min", "max"},
+    "normal": {"mean", "stdev", "min", "max"},
+    "gamma": {"mean", "shape", "min", "max"},
+}
+
+
+def _shape(name: str) -> Parameter:
+    return Parameter(
+        name=f"{name}.shape",
+        column=f"{name.replace('-', '_')}_shape",
+        kind="number",
+        doc="shape of pareto (above 1: with less there is no mean) and of gamma",
+        minimum=0.01,
+        maximum=10**6,
+    )
+
+
+def _time(name: str, doc: str, minimum: int = 0, default: str | None = None) -> Parameter:
+    return Parameter(
+        name=f"gaps.{name}",
+        column=f"gaps_{name}_ns",
+        kind="duration",
+        doc=doc,
+        minimum=minimum,
+        maximum=MAX_GAP_NS,
+        default=default,
+    )
+
+
+def _size(name: str, doc: str, minimum: int = HEADER_BYTES, default: str | None = None) -> Parameter:
+    return Parameter(
+        name=f"sizes.{name}",
+        column=f"sizes_{name}_bytes",
+        kind="size",
+        doc=doc,
+        minimum=minimum,
+        maximum=MAX_BYTES,
+        default=default,
+    )
+
+
+def _period(name: str, column: str, doc: str) -> Parameter:
+    return Parameter(name=f"on-off.{name}", column=column, kind="duration", doc=doc, minimum=10**6, maximum=MAX_GAP_NS)
+
+
+GAPS = (
+    Parameter(
+        name="gaps",
+        column="gaps",
+        kind="choice",
+        choices=DISTRIBUTIONS,
+        doc="distribution of the time from one datagram to the next",
+        default="constant",
+    ),
+    _time("mean", "mean gap, instead of a rate", minimum=1, default="what the rate says, with the mean size"),
+    _time("stdev", "standard deviation of normal gaps"),
+    _shape("gaps"),
+    _time("min", "shortest gap: uniform begins there, what else is drawn below becomes it", default="0"),
+    _time("max", "longest gap, likewise", default="a day"),
+)
+SIZES = (
+    Parameter(
+        name="sizes",
+        column="sizes",
+        kind="choice",
+        choices=DISTRIBUTIONS,
+        doc="distribution of the datagrams' payload",
+        default="constant",
+    ),
+    _size("mean", "mean size, instead of datagram", default="datagram"),
+    _size("stdev", "standard deviation of normal sizes", minimum=0),
+    _shape("sizes"),
+    _size("min", "smallest datagram: uniform begins there, what else is drawn below becomes it", default="32B"),
+    _size("max", "largest datagram, likewise", default="65507B"),
+)
+ON_OFF = (
+    Parameter(
+        name="on-off",
+        column="on_off",
+        kind="choice",
+        choices=PERIODS,
+        doc="distribution of the periods in which it sends, and of the silences between them",
+        default="constant, where the two are given",
+    ),
+    _period("active", "on_ns", "mean length of a period in which it sends"),
+    _period("silent", "off_ns", "mean length of a silence"),
+    _shape("on-off"),
+)
+SEED = Parameter(
+    name="seed",
+    column="seed",
+    kind="count",
+    doc="what is drawn: the same seed is the same datagrams",
+    minimum=0,
+    maximum=2**63 - 1,
+    default="the experiment's and the block's number: the same for every path of a block",
+)
+TRACE = Parameter(
+    name="trace",
+    column="trace",
+    kind="file",
+    doc="a pcap or pcapng file, by its path from the experiment's: its packets' times and sizes, again and again",
+)
+
+MODEL = (*GAPS, *SIZES, *ON_OFF, SEED, TRACE)
+
+
+class Range(NamedTuple):
+    """The smallest and the largest that can occur."""
+
+    least: float
+    most: float
+
+
+def is_drawn(params: Params) -> bool:
+    """Whether anything of a flow is drawn, so that there is a seed."""
+    return any(params.get(name, "constant") != "constant" for name in ("gaps", "sizes", "on_off"))
+
+
+def has_constant_gaps(params: Params) -> bool:
+    """Whether a rate is more than a mean."""
+    return "trace" not in params and params.get("gaps", "constant") == "constant" and "on_ns" not in params
+
+
+def sizes_of(params: Params) -> Range | None:
+    """The sizes that datagrams can have; None where only a trace knows."""
+    if "trace" in params:
+        return None
+    if params.get("sizes", "constant") == "constant":
+        size = float(params.get("sizes_mean_bytes", params.get("datagram_bytes", 0)))
+        return Range(size, size)
+    return Range(float(params.get("sizes_min_bytes", HEADER_BYTES)), float(params.get("sizes_max_bytes", MAX_BYTES)))
+
+
+def one_size(params: Params) -> int | None:
+    """The payload of every datagram; None where they differ."""
+    sizes = sizes_of(params)
+    return int(sizes.most) if sizes is not None and sizes.least == sizes.most else None
+
+
+def mean_size_bytes(params: Params) -> float | None:
+    """The mean of what sizes are drawn from, before the bounds; None where only a trace knows."""
+    if "trace" in params:
+        return None
+    if params.get("sizes") == "uniform":
+        return (float(params["sizes_min_bytes"]) + float(params["sizes_max_bytes"])) / 2
+    return float(params.get("sizes_mean_bytes", params.get("datagram_bytes", 0)))
+
+
+def mean_gap_ns(params: Params) -> float | None:
+    """The mean of what gaps are drawn from, while a source is on; None where there is no such time."""
+    if "trace" in params:
+        return None
+    if params.get("gaps") == "uniform":
+        return (float(params["gaps_min_ns"]) + float(params["gaps_max_ns"])) / 2
+    if "gaps_mean_ns" in params:
+        return float(params["gaps_mean_ns"])
+    if "rate_pps" in params:
+        return SECOND_NS / float(params["rate_pps"])
+    size_bytes = mean_size_bytes(params)
+    if "rate_bps" in params and size_bytes:
+        return size_bytes * 8 * SECOND_NS / float(params["rate_bps"])
+    return None
+
+
+def has_model(params: Params) -> bool:
+    """Whether there is any parameter of a model."""
+    return any(parameter.column in params for parameter in MODEL if parameter is not SEED)
+
+
+def check_model(params: Params) -> str | None:
+    """What is wrong with the parameters of a model, as a sentence; None if nothing."""
+    if "trace" in params:
+        return _check_trace(params)
+    if not has_model(params):
+        return "seed is for what is drawn; gaps, sizes or on-off say what" if "seed" in params else None
+    return next(filter(None, _wrong(params)), None)
+
+
+def _check_trace(params: Params) -> str | None:
+    others = {p.column: p.name for p in (*GAPS, *SIZES, *ON_OFF, SEED)}
+    others |= {"datagram_bytes": "datagram", "rate_bps": "rate", "rate_pps": "packet-rate", "bytes": "bytes"}
+    given = [name for column, name in others.items() if column in params]
+    return f"trace says times and sizes: leave out {', '.join(given)}" if given else None
+
+
+def _wrong(params: Params) -> Iterator[str | None]:
+    yield _check_distribution(params, "sizes", "bytes", ("datagram_bytes",), "datagram")
+    yield _check_distribution(params, "gaps", "ns", ("rate_bps", "rate_pps"), "rate")
+    gap_ns = mean_gap_ns(params)
+    if gap_ns is not None and gap_ns < 1:
+        yield "the mean gap is under 1 ns; send slower"
+    if one_size(params) is None and "bytes" in params:
+        yield "bytes cannot end a flow of datagrams of several sizes; give a duration or a count"
+    yield _check_on_off(params)
+
+
+def _check_distribution(params: Params, what: str, unit: str, instead: tuple[str, ...], name: str) -> str | None:
+    kind = str(params.get(what, "constant"))
+    columns = {"mean": f"mean_{unit}", "stdev": f"stdev_{unit}", "shape": "shape"}
+    columns |= {"min": f"min_{unit}", "max": f"max_{unit}"}
+    given = {part for part, column in columns.items() if f"{what}_{column}" in params}
+    useless = sorted(given - _TAKES[kind])
+    if useless:
+        return f"{what}.{useless[0]} means nothing where {what} is {kind}"
+    optional = {"min", "max"} if kind != "uniform" else set()
+    missing = sorted(_TAKES[kind] - given - optional - {"mean"})
+    if missing:
+        return f"{what}: {kind} needs {what}.{missing[0]}"
+    means = [*(given & {"mean"}), *(column for column in instead if column in params)]
+    if kind == "uniform" and means:
+        return f"{what}: uniform has the mean that its min and max say; leave out {name}"
+    if kind != "uniform" and len(means) != 1:
+        return f"give one of {name} or {what}.mean" + (", not both" if means else "")
+    low, high = params.get(f"{what}_min_{unit}"), params.get(f"{what}_max_{unit}")
+    if low is not None and high is not None and float(low) > float(high):
+        return f"{what}.min must be at most {what}.max"
+    if kind == "pareto" and float(params[f"{what}_shape"]) <= 1:
+        return f"{what}.shape must be above 1: a Pareto distribution has no mean else"
+    return None
+
+
+def _check_on_off(params: Params) -> str | None:
+    given = [name for name in ("on_off", "on_ns", "off_ns", "on_off_shape") if name in params]
+    if not given:
+        return None
+    if "on_ns" not in params or "off_ns" not in params:
+        return "on-off needs both on-off.active and on-off.silent"
+    if (params.get("on_off") == "pareto") != ("on_off_shape" in params):
+        return "on-off.shape is for pareto, which needs it"
+    if "on_off_shape" in params and float(params["on_off_shape"]) <= 1:
+        return "on-off.shape must be above 1: a Pareto distribution has no mean else"
+    return None

@@ -1,0 +1,190 @@
+"""`voip`: one direction of a call, and how good it is by the E-model (ITU-T G.107)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..e_model import Equipment, mos_cqe, r_factor
+from ..topology import Family
+from ..workload import Measured, Parameter, Params, Result, Scalar, WorkloadKind
+from . import udp_stream
+from .common import COUNT, DF, DURATION, INTERVAL, RCVBUF, SNDBUF, WARMUP, one_length
+from .traffic_models import HEADER_BYTES, SEED
+
+RTP_BYTES = 12
+"""RFC 3550 section 5.1."""
+
+MS = 10**6
+TALK_NS, PAUSE_NS = 1004 * MS, 1587 * MS
+"""Mean lengths of talk spurts and pauses (ITU-T P.59 Table 1)."""
+
+DEFAULT_BUFFER_NS = 40 * MS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Codec:
+    """A codec.
+
+    Attributes:
+        frame_ns, frame_bytes: of the frames that it makes; G.711's samples by the 10 ms.
+        lookahead_ns: what it waits for beyond a frame.
+        packetisation_ns: what a packet holds unless told otherwise.
+        equipment: by ITU-T G.113 Appendix I, without and with voice activity detection.
+    """
+
+    frame_ns: int
+    frame_bytes: int
+    lookahead_ns: int
+    packetisation_ns: int
+    equipment: tuple[Equipment, Equipment]
+
+
+_G711 = Equipment(ie=0, bpl=4.3)
+_G711_CONCEALED = Equipment(ie=0, bpl=25.1)
+
+CODECS = {
+    "g711": Codec(frame_ns=10 * MS, frame_bytes=80, lookahead_ns=0, packetisation_ns=20 * MS, equipment=(_G711, _G711)),
+    "g711-plc": Codec(
+        frame_ns=10 * MS,
+        frame_bytes=80,
+        lookahead_ns=0,
+        packetisation_ns=20 * MS,
+        equipment=(_G711_CONCEALED, _G711_CONCEALED),
+    ),
+    "g729": Codec(
+        frame_ns=10 * MS,
+        frame_bytes=10,
+        lookahead_ns=5 * MS,
+        packetisation_ns=20 * MS,
+        equipment=(Equipment(ie=10, bpl=19), Equipment(ie=11, bpl=19)),
+    ),
+    "g723.1": Codec(
+        frame_ns=30 * MS,
+        frame_bytes=24,
+        lookahead_ns=7_500_000,
+        packetisation_ns=30 * MS,
+        equipment=(Equipment(ie=15, bpl=16.1), Equipment(ie=15, bpl=16.1)),
+    ),
+}
+
+
+def _codec(params: Params) -> Codec:
+    return CODECS[str(params.get("codec", "g711"))]
+
+
+def _packetisation_ns(params: Params) -> int:
+    return int(params.get("packetisation_ns", _codec(params).packetisation_ns))
+
+
+def _datagram_bytes(params: Params) -> int:
+    codec = _codec(params)
+    return RTP_BYTES + _packetisation_ns(params) // codec.frame_ns * codec.frame_bytes
+
+
+def _check(params: Params, _: frozenset[Family]) -> str | None:
+    codec, name = _codec(params), params.get("codec", "g711")
+    if _packetisation_ns(params) % codec.frame_ns:
+        return f"packetisation must be a multiple of {codec.frame_ns // MS} ms, a frame of {name}"
+    if _datagram_bytes(params) < HEADER_BYTES:
+        return (
+            f"a packet of {_datagram_bytes(params)} bytes is too small to be measured: at least {HEADER_BYTES}; "
+            "give a longer packetisation"
+        )
+    return one_length(params, "duration_ns", "count")
+
+
+def _agent_params(params: Params) -> dict[str, Scalar]:
+    own = ("codec", "packetisation_ns", "vad", "jitter_buffer_ns")
+    asked = {column: value for column, value in params.items() if column not in own}
+    asked |= {"datagram_bytes": _datagram_bytes(params), "gaps_mean_ns": _packetisation_ns(params)}
+    if _has_vad(params):
+        asked |= {"on_off": "exponential", "on_ns": TALK_NS, "off_ns": PAUSE_NS}
+    return asked
+
+
+def _has_vad(params: Params) -> bool:
+    return bool(params.get("vad", False))
+
+
+def _summarise(params: Params, client: Result, server: Result) -> Measured:
+    measured = udp_stream.KIND.summarise(_agent_params(params), client, server)
+    delays = server.get("one_way_delay") or {}
+    if not client["sent"] or not delays.get("count"):
+        return measured
+    if server.get("one_way_delay_negative"):
+        measured.notes.append("packets arrived before they were sent, by the two clocks: their delay says nothing")
+        return measured
+    buffer_ns = int(params.get("jitter_buffer_ns", DEFAULT_BUFFER_NS))
+    late = sum(count for value_ns, count in server["pdv"]["buckets"] if value_ns > buffer_ns)
+    lost = measured.metrics["loss_ratio"] * client["sent"]
+    codec = _codec(params)
+    mouth_to_ear_ns = delays["min"] + buffer_ns + _packetisation_ns(params) + codec.lookahead_ns
+    playout_loss = (lost + late) / client["sent"]
+    r = r_factor(mouth_to_ear_ns / 1e6, 100 * playout_loss, codec.equipment[_has_vad(params)])
+    measured.metrics["playout_loss_ratio"] = playout_loss
+    measured.metrics["mouth_to_ear_ns"] = float(mouth_to_ear_ns)
+    if r > 0:
+        measured.metrics["r_factor"] = r
+    else:
+        measured.notes.append("R is not above 0: nobody would call this a conversation")
+    measured.metrics["mos_cqe"] = mos_cqe(r)
+    return measured
+
+
+KIND = WorkloadKind(
+    name="voip",
+    transport="udp",
+    doc="One direction of a call: packets as a codec sends them, and how good they sound by the E-model (ITU-T G.107).",
+    parameters=(
+        Parameter(
+            name="codec",
+            column="codec",
+            kind="choice",
+            choices=tuple(CODECS),
+            doc="codec; g711-plc conceals losses (G.711 Appendix I), as g729 and g723.1 always do",
+            default="g711",
+        ),
+        Parameter(
+            name="packetisation",
+            column="packetisation_ns",
+            kind="duration",
+            doc="speech in a packet, in whole frames",
+            minimum=10 * MS,
+            maximum=200 * MS,
+            default="20ms; of g723.1 30ms",
+        ),
+        Parameter(
+            name="vad",
+            column="vad",
+            kind="flag",
+            doc="voice activity detection: talk spurts of 1.004 s and pauses of 1.587 s (ITU-T P.59), exponential",
+            default="false",
+        ),
+        Parameter(
+            name="jitter-buffer",
+            column="jitter_buffer_ns",
+            kind="duration",
+            doc="what is later than the fastest packet by more than this is not played",
+            minimum=0,
+            maximum=10_000 * MS,
+            default="40ms",
+        ),
+        DURATION,
+        COUNT,
+        WARMUP,
+        SNDBUF,
+        RCVBUF,
+        DF,
+        INTERVAL,
+        SEED,
+    ),
+    primary="mos_cqe",
+    headline=("mos_cqe", "r_factor", "playout_loss_ratio", "mouth_to_ear", "one_way_delay_p50", "jitter_rfc3550"),
+    metrics=("mos_cqe", "r_factor", "playout_loss_ratio", "mouth_to_ear", *udp_stream.KIND.metrics),
+    check=_check,
+    summarise=_summarise,
+    traffic=udp_stream.KIND.traffic,
+    agent_name=udp_stream.KIND.name,
+    agent_params=_agent_params,
+    is_drawn=_has_vad,
+)
