@@ -451,7 +451,7 @@ FOUR_SIX = frozenset({4, 6})
         ("udp-stream", {"rate_pps": 1, "gaps": "exponential", "count": 1}, "give one of datagram or sizes.mean"),
         ("udp-stream", {**DATAGRAMS, "gaps": "exponential", "count": 1}, "give one of rate or gaps.mean"),
         ("udp-stream", {**DATAGRAMS, "gaps_mean_ns": 5, "rate_pps": 1, "count": 1}, "rate or gaps.mean, not both"),
-        ("udp-stream", {**DATAGRAMS, "gaps_mean_ns": 5, "count": 1}, None),
+        ("udp-stream", {**DATAGRAMS, "gaps_mean_ns": 5000, "count": 1}, None),
         ("udp-stream", {**DATAGRAMS, "gaps_mean_ns": 5, "gaps_shape": 2.0, "count": 1}, "gaps.shape means nothing"),
         ("udp-stream", {**DATAGRAMS, "rate_pps": 5, "gaps": "pareto", "count": 1}, "gaps: pareto needs gaps.shape"),
         (
@@ -482,6 +482,11 @@ FOUR_SIX = frozenset({4, 6})
             "on-off.shape is for pareto",
         ),
         ("udp-stream", {**DATAGRAMS, "seed": 1, "count": 1}, "seed is for what is drawn"),
+        (
+            "udp-stream",
+            {**DATAGRAMS, "rate_pps": 5, "gaps": "exponential", "gaps_max_ns": 0, "count": 1},
+            "the mean of gaps must be from gaps.min to gaps.max",
+        ),
         ("udp-stream", {"trace": "a.pcap", "count": 1}, None),
         (
             "udp-stream",
@@ -491,11 +496,11 @@ FOUR_SIX = frozenset({4, 6})
         (
             "udp-stream",
             {"sizes": "normal", "sizes_mean_bytes": 900, "sizes_stdev_bytes": 9, "rate_bps": 10**13, "count": 1},
-            "the mean gap is under 1 ns",
+            "the mean gap is under 1 us",
         ),
         (
             "udp-stream",
-            {**DATAGRAMS, "gaps": "gamma", "gaps_shape": 2.0, "gaps_mean_ns": 1, "duration_ns": 10**10},
+            {**DATAGRAMS, "gaps": "gamma", "gaps_shape": 2.0, "gaps_mean_ns": 1000, "duration_ns": 10**13},
             "a flow of 10000000000 datagrams is too long",
         ),
         ("voip", {"count": 1}, None),

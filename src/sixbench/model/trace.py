@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 MAX_PACKETS = 65_536
 MAX_GAP_NS = 3600 * 10**9
+MIN_MEAN_GAP_NS = 1000
 """The agent's."""
 
 

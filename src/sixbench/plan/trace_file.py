@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO
 
-from ..model.trace import MAX_GAP_NS, MAX_PACKETS, Trace, encode
+from ..model.trace import MAX_GAP_NS, MAX_PACKETS, MIN_MEAN_GAP_NS, Trace, encode
 from ..model.workloads.traffic_models import HEADER_BYTES, MAX_BYTES, TRACE
 from .factors import Factors
 from .reader import Reader
@@ -91,14 +91,19 @@ def read_trace(path: Path) -> Trace:
         sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
     times_and_sizes.sort(key=lambda pair: pair[0])
     times_ns = [time_ns for time_ns, _ in times_and_sizes]
-    if len(times_ns) < 2 or times_ns[-1] - times_ns[0] < len(times_ns) - 1:
-        raise TraceError("it has no two IP packets at different times, so that nothing says how often to send")
+    if len(times_ns) < 2:
+        raise TraceError(f"it has {len(times_ns)} IP packets; two at least are needed to say how often to send")
+    duration_ns = times_ns[-1] - times_ns[0]
+    if duration_ns < MIN_MEAN_GAP_NS * (len(times_ns) - 1):
+        raise TraceError(
+            f"it has {len(times_ns)} IP packets in {duration_ns} ns; more than 1 a microsecond is too fast"
+        )
     gaps_ns = [0, *(late - early for early, late in pairwise(times_ns))]
     if max(gaps_ns) > MAX_GAP_NS:
         raise TraceError("an hour or more passes between two of its packets; cut it")
     return Trace(
         packets=len(times_ns),
-        duration_ns=times_ns[-1] - times_ns[0],
+        duration_ns=duration_ns,
         padded=padded,
         skipped=skipped,
         sha256=sha256,

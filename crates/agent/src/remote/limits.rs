@@ -14,6 +14,9 @@ const MAX_STREAMS: u128 = 128;
 /// Of each buffer that a parameter asks for.
 const MAX_MEMORY_BYTES: u128 = 16 << 20;
 
+/// How parameters of traffic models begin.
+const VARYING: [&str; 5] = ["gaps", "sizes", "on_", "off_", "trace"];
+
 /// The server's options.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
@@ -52,10 +55,19 @@ impl Limits {
         }
         let messages = asked("message_bytes").unwrap_or(0) * streams;
         within("message_bytes of all streams", messages, MAX_MEMORY_BYTES, "memory")?;
-        if workload == "udp-stream" { self.check_rate(&asked) } else { Ok(()) }
+        if workload == "udp-stream" { self.check_rate(params, &asked) } else { Ok(()) }
     }
 
-    fn check_rate(&self, asked: &impl Fn(&str) -> Option<u128>) -> Result<(), Failure> {
+    /// What varies has no rate that could be held against a limit, only a mean.
+    fn check_rate(&self, params: &Map<String, Value>, asked: &impl Fn(&str) -> Option<u128>) -> Result<(), Failure> {
+        let varies = |key: &&String| VARYING.iter().any(|begin| key.starts_with(begin));
+        if let Some(key) = params.keys().find(varies) {
+            let message = format!(
+                "this server takes only flows of equal datagrams at equal distances, of at most {} bit/s (its --max-rate); leave out `{key}`",
+                self.max_rate_bps
+            );
+            return Err(over_limit(message, "--max-rate", self.max_rate_bps.into()));
+        }
         let by_packets = || Some(asked("rate_pps")?.saturating_mul(asked("datagram_bytes")? * 8));
         match asked("rate_bps").or_else(by_packets) {
             Some(bps) => within("the rate in bit/s", bps, self.max_rate_bps.into(), "--max-rate"),
@@ -129,6 +141,9 @@ mod tests {
             ("udp-stream", json!({"rate_pps": u64::MAX, "datagram_bytes": u64::MAX}), "--max-rate", 1_000_000),
             ("udp-stream", json!({"datagram_bytes": 100}), "--max-rate", 1_000_000),
             ("udp-stream", json!({"trace": "AAAA", "gaps_mean_ns": 1}), "--max-rate", 1_000_000),
+            ("udp-stream", json!({"rate_bps": 1, "gaps": "gamma", "gaps_shape": 0.01}), "--max-rate", 1_000_000),
+            ("udp-stream", json!({"rate_pps": 1, "datagram_bytes": 32, "on_ns": 9}), "--max-rate", 1_000_000),
+            ("udp-stream", json!({"rate_bps": 1, "sizes_mean_bytes": 32}), "--max-rate", 1_000_000),
         ] {
             let failure = check(workload, params.clone()).expect_err(&params.to_string());
             assert_eq!((failure.code, &failure.context["limit"]), ("over-limit", &json!(limit)), "{params}");

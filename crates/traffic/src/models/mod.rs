@@ -83,6 +83,14 @@ impl Model {
         }
     }
 
+    /// The mean time between datagrams while a source is on, before the bounds.
+    pub fn mean_gap_ns(&self) -> f64 {
+        match self {
+            Self::Drawn(drawn) => drawn.gaps.distribution.mean(),
+            Self::Traced(trace) => trace.mean_gap_ns() as f64,
+        }
+    }
+
     /// The datagrams, without end.
     pub fn datagrams(&self, round: Round) -> Datagrams {
         let source = match self.clone() {

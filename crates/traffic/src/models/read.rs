@@ -10,6 +10,9 @@ use crate::params::{MAX_TIME_NS, Params, SECOND_NS};
 /// A shape outside of this means nothing that could be sent.
 const SHAPES: RangeInclusive<f64> = 0.01..=1e6;
 
+/// Faster than any flow that is drawn goes; bounds the work of counting what could not be sent.
+const MIN_MEAN_GAP_NS: f64 = 1000.0;
+
 const KINDS: [(&str, Kind); 6] = [
     ("constant", Kind::Constant),
     ("uniform", Kind::Uniform),
@@ -119,8 +122,8 @@ impl Model {
         let sizes = complete(params, &SIZES, sizes, plain.datagram_bytes.map(|bytes| bytes as f64), most)?;
         let gap_ns = plain.gap_ns(sizes.distribution.mean());
         let gaps = complete(params, &GAPS, gaps, gap_ns, (0.0, MAX_TIME_NS as f64))?;
-        if gaps.distribution.mean() < 1.0 {
-            return Err(params.refuse("the mean of `gaps` must be at least 1 ns"));
+        if gaps.distribution.mean() < MIN_MEAN_GAP_NS {
+            return Err(params.refuse("the mean of `gaps` must be at least 1000 ns"));
         }
         Ok(Some(Self::Drawn(Drawn { gaps, sizes, on_off, seed: seed.unwrap_or(0) })))
     }
@@ -189,6 +192,11 @@ fn complete(
         return Err(params.refuse(format!("`{}` must be above 1: a Pareto distribution has no mean else", names.shape)));
     }
     let (min, max) = if kind == Kind::Constant { (mean, mean) } else { (min, max) };
+    if needs_mean && !(min..=max).contains(&mean) {
+        return Err(
+            params.refuse(format!("the mean of `{}` must be from `{}` to `{}`", names.kind, names.min, names.max))
+        );
+    }
     let distribution = match kind {
         Kind::Constant => Distribution::Constant { value: mean },
         Kind::Uniform => Distribution::Uniform { min, max },
@@ -296,6 +304,10 @@ mod tests {
                 json!({"sizes": "exponential", "sizes_min_bytes": 90, "sizes_max_bytes": 80}),
                 "`sizes_min_bytes` must be at most `sizes_max_bytes`",
             ),
+            (
+                json!({"gaps": "exponential", "gaps_max_ns": 0}),
+                "the mean of `gaps` must be from `gaps_min_ns` to `gaps_max_ns`",
+            ),
             (json!({"gaps": "uniform", "gaps_max_ns": 5}), "`gaps` uniform needs `gaps_min_ns`"),
             (
                 json!({"sizes": "uniform", "sizes_min_bytes": 64, "sizes_max_bytes": 80}),
@@ -311,7 +323,7 @@ mod tests {
             assert_eq!(reason(value, PLAIN), expected);
         }
         let fast = Plain { rate_bps: Some(u64::MAX), ..PLAIN };
-        assert_eq!(reason(json!({"gaps": "exponential"}), fast), "the mean of `gaps` must be at least 1 ns");
+        assert_eq!(reason(json!({"gaps": "exponential"}), fast), "the mean of `gaps` must be at least 1000 ns");
         let text = reason(json!({"trace": "AAA="}), Plain::default());
         assert_eq!(text, "`trace` has a datagram of 0 bytes: from 32 to 65507 can be sent");
     }

@@ -8,6 +8,9 @@ pub const MAX_PACKETS: usize = 65_536;
 /// The most time between two datagrams: an hour.
 const MAX_GAP_NS: u64 = 3_600_000_000_000;
 
+/// As of gaps that are drawn.
+const MIN_MEAN_GAP_NS: u64 = 1000;
+
 /// Datagrams in the order of time, to be sent again and again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trace {
@@ -57,10 +60,18 @@ impl Trace {
         first.gap_ns = 0;
         let all_ns: u64 = packets.iter().map(|packet| packet.gap_ns).sum();
         let mean_gap_ns = all_ns / (packets.len() as u64 - 1).max(1);
-        if mean_gap_ns == 0 {
-            return Err("takes no time: at least two datagrams at different times are needed".to_owned());
+        if mean_gap_ns < MIN_MEAN_GAP_NS {
+            let count = packets.len();
+            return Err(format!(
+                "has {count} datagrams in {all_ns} ns: their mean gap must be at least {MIN_MEAN_GAP_NS} ns"
+            ));
         }
         Ok(Self { packets, mean_gap_ns })
+    }
+
+    /// The mean time between datagrams.
+    pub fn mean_gap_ns(&self) -> u64 {
+        self.mean_gap_ns
     }
 
     /// The largest datagram.
@@ -125,16 +136,16 @@ mod tests {
 
     #[test]
     fn a_trace_begins_again_after_its_mean_gap() {
-        let trace = Trace::decode(&encode(&[(900, 100), (10, 200), (20, 32)]), 32..=1400).unwrap();
+        let trace = Trace::decode(&encode(&[(900, 100), (1000, 200), (2000, 32)]), 32..=1400).unwrap();
         let flow: Vec<_> = (0..5).map(|index| trace.at(index)).collect();
-        assert_eq!(flow, [(0, 100), (10, 200), (20, 32), (15, 100), (10, 200)]);
+        assert_eq!(flow, [(0, 100), (1000, 200), (2000, 32), (1500, 100), (1000, 200)]);
         assert_eq!((trace.min_bytes(), trace.max_bytes()), (32, 200));
     }
 
     #[test]
     fn what_is_wrong_is_said() {
         assert_eq!(reason(&[]), "has no datagram");
-        assert!(reason(&[(0, 100)]).starts_with("takes no time"));
+        assert!(reason(&[(0, 100)]).starts_with("has 1 datagrams in 0 ns"));
         assert_eq!(reason(&[(0, 100), (1, 31)]), "has a datagram of 31 bytes: from 32 to 1400 can be sent");
         assert!(reason(&[(0, 100), (u64::MAX, 100)]).starts_with("has a gap of 18446744073709551615 ns before"));
         assert!(Trace::decode("?", 0..=1).unwrap_err().starts_with("is not Base64"));
@@ -148,7 +159,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_encoded_is_read(packets in prop::collection::vec((1_u64..MAX_GAP_NS, 32_u64..1400), 2..50)) {
+        fn what_is_encoded_is_read(packets in prop::collection::vec((MIN_MEAN_GAP_NS..MAX_GAP_NS, 32_u64..1400), 2..50)) {
             let trace = Trace::decode(&encode(&packets), 32..=1400).unwrap();
             for (index, (gap, size)) in packets.iter().enumerate() {
                 let expected = if index == 0 { 0 } else { *gap };

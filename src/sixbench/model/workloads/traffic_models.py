@@ -20,6 +20,7 @@ HEADER_BYTES = 32
 MAX_BYTES = UDP_MAX_BYTES[4]
 """Drawn sizes are at most this, in both families, so that both are sent the same."""
 
+MIN_MEAN_GAP_NS = 1000
 MAX_GAP_NS = 24 * 3600 * SECOND_NS
 
 _TAKES = {
@@ -216,8 +217,8 @@ def _wrong(params: Params) -> Iterator[str | None]:
     yield _check_distribution(params, "sizes", "bytes", ("datagram_bytes",), "datagram")
     yield _check_distribution(params, "gaps", "ns", ("rate_bps", "rate_pps"), "rate")
     gap_ns = mean_gap_ns(params)
-    if gap_ns is not None and gap_ns < 1:
-        yield "the mean gap is under 1 ns; send slower"
+    if gap_ns is not None and gap_ns < MIN_MEAN_GAP_NS:
+        yield "the mean gap is under 1 us; send slower"
     if one_size(params) is None and "bytes" in params:
         yield "bytes cannot end a flow of datagrams of several sizes; give a duration or a count"
     yield _check_on_off(params)
@@ -243,6 +244,9 @@ def _check_distribution(params: Params, what: str, unit: str, instead: tuple[str
     low, high = params.get(f"{what}_min_{unit}"), params.get(f"{what}_max_{unit}")
     if low is not None and high is not None and float(low) > float(high):
         return f"{what}.min must be at most {what}.max"
+    mean = mean_size_bytes(params) if what == "sizes" else mean_gap_ns(params)
+    if mean is not None and not float(low or 0) <= mean <= float(MAX_GAP_NS if high is None else high):
+        return f"the mean of {what} must be from {what}.min to {what}.max"
     if kind == "pareto" and float(params[f"{what}_shape"]) <= 1:
         return f"{what}.shape must be above 1: a Pareto distribution has no mean else"
     return None

@@ -78,7 +78,7 @@ impl Settings {
         if matches!(settings.limit, Limit::Bytes(_)) && settings.payloads().start() != settings.payloads().end() {
             return Err(params.refuse("`bytes` cannot end a flow of datagrams of several sizes; give `count`"));
         }
-        if settings.planned().is_some_and(|count| count > MAX_SEQUENCES) {
+        if settings.planned().or(settings.expected()).is_some_and(|count| count > MAX_SEQUENCES) {
             return Err(params.refuse(format!("a flow has at most {MAX_SEQUENCES} datagrams; these would be more")));
         }
         params.finish()?;
@@ -99,6 +99,14 @@ impl Settings {
         match &self.traffic {
             Traffic::Unpaced(bytes) | Traffic::Constant(_, bytes) => *bytes..=*bytes,
             Traffic::Model(model) => model.min_bytes()..=model.max_bytes(),
+        }
+    }
+
+    /// About how many datagrams a model has in its time.
+    fn expected(&self) -> Option<u64> {
+        match (self.limit, &self.traffic) {
+            (Limit::Duration(ns), Traffic::Model(model)) => Some((ns as f64 / model.mean_gap_ns()) as u64),
+            _ => None,
         }
     }
 
