@@ -322,6 +322,29 @@ def test_a_request_that_is_not_answered_is_lost() -> None:
 CONNECTIONS = {"transactions": 10, "measured_ns": 10**9, "connect": HISTOGRAM, "failed": {"timeout": 2, "refused": 0}}
 
 
+@pytest.mark.parametrize(
+    ("told", "words", "note"),
+    [
+        ({"attempts": 100, "offered_ns": 990_000_000, "held_back": 0}, None, False),
+        ({"attempts": 100, "offered_ns": 990_000_000, "held_back": 3}, None, True),
+        ({"attempts": 2, "offered_ns": 18_000_000, "held_back": 0}, None, False),
+        ({"attempts": 100, "offered_ns": 1_020_000_000, "held_back": 0}, "100 connections begun in 1.02 s", False),
+        ({"attempts": 100, "offered_ns": 1_020_000_000, "held_back": 7}, "7 of them had to wait", False),
+        ({"attempts": 90, "offered_ns": 890_000_000, "held_back": 0, "unstarted": 10}, "90 connections", False),
+    ],
+)
+def test_a_rate_of_connections_that_was_kept_or_not(told: Result, words: str | None, note: bool) -> None:
+    client = CONNECTIONS | {"failed": {}, "lateness": HISTOGRAM} | told
+    measured = summarise("tcp-connect", {"rate_per_s": 100}, client)
+    assert measured.histograms["start_lateness"] == HISTOGRAM
+    assert (measured.notes != []) == note
+    if words is None:
+        assert measured.invalid == []
+    else:
+        assert measured.invalid[0].startswith("tester-limited: ")
+        assert words in measured.invalid[0]
+
+
 def test_connections() -> None:
     measured = summarise("tcp-connect", {}, CONNECTIONS)
     assert measured.metrics["transactions_rate_per_s"] == 10

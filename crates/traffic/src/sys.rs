@@ -5,9 +5,13 @@ pub mod mmsg;
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
+use std::ptr;
+use std::time::Duration;
 
+use nix::errno::Errno;
+use nix::sys::epoll::{Epoll, EpollEvent, EpollTimeout};
 use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::time::TimeValLike;
+use nix::sys::time::{TimeSpec, TimeValLike};
 use nix::unistd::{SysconfVar, sysconf};
 
 /// User and system time of this process.
@@ -17,6 +21,30 @@ pub fn own_cpu_ns() -> (u64, u64) {
             (usage.user_time().num_nanoseconds().max(0) as u64, usage.system_time().num_nanoseconds().max(0) as u64)
         }
         Err(_) => (0, 0),
+    }
+}
+
+/// Waits for events no longer than so, to the nanosecond where the kernel can (`epoll_pwait2`, since Linux 5.11), else cut
+/// to milliseconds. How many came.
+pub fn epoll_wait(epoll: &Epoll, events: &mut [EpollEvent], timeout: Duration) -> nix::Result<usize> {
+    let time = TimeSpec::from_duration(timeout);
+    let most = libc::c_int::try_from(events.len()).unwrap_or(libc::c_int::MAX);
+    // SAFETY: `EpollEvent` is a transparent `epoll_event`, of which the kernel writes at most `most`; the time is read
+    // only, and there is no signal mask.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_epoll_pwait2,
+            epoll.0.as_raw_fd(),
+            events.as_mut_ptr().cast::<libc::epoll_event>(),
+            most,
+            ptr::from_ref(time.as_ref()),
+            ptr::null::<libc::sigset_t>(),
+            0_usize,
+        )
+    };
+    match Errno::result(result) {
+        Err(Errno::ENOSYS) => epoll.wait(events, EpollTimeout::try_from(timeout).unwrap_or(EpollTimeout::ZERO)),
+        other => other.map(|ready| ready as usize),
     }
 }
 

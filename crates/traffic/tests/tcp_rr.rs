@@ -45,6 +45,33 @@ fn transactions_for_a_time() {
 }
 
 #[test]
+fn busy_polling_measures_the_same() {
+    for address in BOTH {
+        let (client, server) = trial(NAME, address, &json!({"count": 100, "busy_poll": true}));
+        check(&client, &server);
+        assert_eq!(client["transactions"], 100);
+        let params =
+            json!({"count": 3, "busy_poll": true, "message_bytes": 3_000_001, "timeout_ns": 20_000_000_000_u64});
+        let (client, server) = trial(NAME, address, &params);
+        check(&client, &server);
+    }
+}
+
+#[test]
+fn busy_polling_ends_by_timeout_and_cancel_too() {
+    let (listener, port) = listen(V4);
+    let peer = thread::spawn(move || wait_for_end(accept(&listener).0));
+    let params = json!({"count": 10, "timeout_ns": 150_000_000, "busy_poll": true});
+    let error = run(NAME, V4, port, &params).unwrap_err();
+    assert_eq!(error.to_string(), "exchanging messages with 127.0.0.1: nothing after 150 ms");
+    peer.join().unwrap();
+    let server = serve(NAME, V4, &params);
+    let stream = connect_saying(V4, server.port(), &preamble(TOKEN, RR, 0));
+    drop(server);
+    wait_for_end(stream);
+}
+
+#[test]
 fn messages_larger_than_all_buffers() {
     let params = json!({
         "count": 3, "message_bytes": 9_000_001, "response_bytes": 5_000_003, "sndbuf_bytes": 8_192,

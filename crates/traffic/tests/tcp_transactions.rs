@@ -13,14 +13,15 @@ const NAMES: [&str; 2] = ["tcp-connect", "tcp-crr"];
 
 fn check(name: &str, client: &Value, server: &Value) {
     let transactions = client["transactions"].as_u64().unwrap();
-    let with_warmup = transactions + client["warmup_transactions"].as_u64().unwrap();
+    let uncounted = ["warmup_transactions", "after_window"].map(|key| client[key].as_u64().unwrap());
+    let all = transactions + uncounted.iter().sum::<u64>();
     assert!(transactions > 0);
     assert_eq!(client["failed"], json!({}));
     assert_eq!(client["connect"]["count"], transactions);
     let whole = client.get("transaction").map(|times| times["count"].as_u64().unwrap());
     assert_eq!(whole, (name == "tcp-crr").then_some(transactions));
     assert_eq!(sum(&client["series"]["transactions"]), transactions);
-    assert_eq!((&server["accepted"], &server["transactions"]), (&json!(with_warmup), &json!(with_warmup)));
+    assert_eq!((&server["accepted"], &server["transactions"]), (&json!(all), &json!(all)));
     assert_eq!(client["socket"]["congestion"], "cubic");
     check_series(&client["series"]);
     check_cpu(client);
@@ -64,6 +65,65 @@ fn transactions_for_a_time() {
         assert!(client["warmup_transactions"].as_u64().unwrap() > 0);
         assert_eq!(client["series"]["t_ns"].as_array().unwrap().len(), 10);
     }
+}
+
+#[test]
+fn many_in_flight_whoever_closes_first() {
+    for name in NAMES {
+        for (address, first_close) in [(V4, "client"), (V6, "server"), (V4, "reset")] {
+            let params = json!({"count": 2_000, "in_flight": 50, "first_close": first_close});
+            let (client, server) = trial(name, address, &params);
+            check(name, &client, &server);
+            assert_eq!((&client["transactions"], &client["attempts"]), (&json!(2_000), &json!(2_000)));
+        }
+        let params = json!({"duration_ns": 100_000_000, "warmup_ns": 30_000_000, "in_flight": 200});
+        let (client, server) = trial(name, V6, &params);
+        check(name, &client, &server);
+        assert!(client["measured_ns"].as_u64().unwrap() >= 100_000_000);
+    }
+}
+
+#[test]
+fn at_a_rate_all_that_is_due_is_begun() {
+    for name in NAMES {
+        // Far below what any machine can do, and too many for a busy one to begin in time: they begin late then.
+        let params = json!({"duration_ns": 200_000_000, "rate_per_s": 500, "interval_ns": 50_000_000});
+        let (client, server) = trial(name, V4, &params);
+        check(name, &client, &server);
+        let number = |key: &str| client[key].as_u64().unwrap();
+        assert_eq!(number("attempts") + number("unstarted"), 100);
+        assert_eq!(number("transactions"), number("attempts"));
+        assert_eq!(client["lateness"]["count"], client["attempts"]);
+        assert!(number("measured_ns") >= 200_000_000);
+        assert!(number("offered_ns") <= number("measured_ns"));
+        let params = json!({"count": 30, "rate_per_s": 1_000});
+        let (client, server) = trial(name, V6, &params);
+        check(name, &client, &server);
+        assert_eq!((&client["transactions"], client.get("unstarted")), (&json!(30), None));
+    }
+}
+
+#[test]
+fn times_count_from_when_a_transaction_was_due() {
+    let (listener, port) = listen(V4);
+    let peer = thread::spawn(move || {
+        let proof = accept_proof(&listener);
+        for pause_ms in [100, 0, 0] {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.read_exact(&mut [0]).unwrap();
+            thread::sleep(std::time::Duration::from_millis(pause_ms));
+            stream.write_all(&TOKEN.0[1..2]).unwrap();
+            wait_for_end(stream);
+        }
+        drop(proof);
+    });
+    let params = json!({"count": 3, "rate_per_s": 1_000, "in_flight": 1});
+    let client = run("tcp-crr", V4, port, &params).unwrap();
+    peer.join().unwrap();
+    // The answer to the first came after 100 ms, and the two others were due 1 and 2 ms after the first.
+    assert_eq!((&client["transactions"], &client["held_back"]), (&json!(3), &json!(2)));
+    assert!(client["transaction"]["min"].as_u64().unwrap() > 97_000_000, "{client}");
+    assert!(client["lateness"]["max"].as_u64().unwrap() > 97_000_000, "{client}");
 }
 
 #[test]

@@ -3,10 +3,45 @@
 from __future__ import annotations
 
 from ..topology import Family
-from ..workload import Measured, Params, Result, Traffic
+from ..workload import Measured, Parameter, Params, Result, Traffic
 from .common import CONGESTION, COUNT, DURATION, INTERVAL, TIMEOUT, WARMUP, histogram, one_length, rate
 
-PARAMETERS = (DURATION, COUNT, WARMUP, TIMEOUT, CONGESTION, INTERVAL)
+PARAMETERS = (
+    DURATION,
+    COUNT,
+    WARMUP,
+    Parameter(
+        name="in-flight",
+        column="in_flight",
+        kind="count",
+        doc="connections at once: the next one begins when one is over; with a rate, no more than these",
+        minimum=1,
+        maximum=8192,
+        default="1; with a rate 1024",
+    ),
+    Parameter(
+        name="rate",
+        column="rate_per_s",
+        kind="count",
+        doc="connections to begin each second, whatever becomes of them (open loop); times are from when each was due",
+        minimum=1,
+        maximum=10**7,
+    ),
+    Parameter(
+        name="first-close",
+        column="first_close",
+        kind="choice",
+        doc="who closes first, and has the connection in TIME-WAIT: the client, the server; or the client by a reset",
+        choices=("client", "server", "reset"),
+        default="client",
+    ),
+    TIMEOUT,
+    CONGESTION,
+    INTERVAL,
+)
+
+MAX_BEHIND = 0.01
+"""A generator that is behind its schedule by more than this share of it measured itself (RFC 2544 section 6)."""
 
 
 def check(params: Params, families: frozenset[Family]) -> str | None:
@@ -32,7 +67,27 @@ def summarise(params: Params, client: Result, server: Result) -> Measured:
         )
     if client.get("series"):
         measured.series["client"] = client["series"]
+    _schedule(measured, params, client)
     return measured
+
+
+def _schedule(measured: Measured, params: Params, client: Result) -> None:
+    """Whether the connections began when they were due."""
+    rate_per_s, attempts = params.get("rate_per_s"), client.get("attempts", 0)
+    if not isinstance(rate_per_s, int) or not attempts:
+        return
+    if client.get("lateness", {}).get("count"):
+        measured.histograms["start_lateness"] = dict(client["lateness"])
+    offered_s = client["offered_ns"] / 1e9
+    behind = rate_per_s * offered_s - (attempts - 1)
+    unstarted, held_back = client.get("unstarted", 0), client.get("held_back", 0)
+    if unstarted or (behind >= 1 and behind > MAX_BEHIND * rate_per_s * offered_s):
+        words = f"tester-limited: {attempts} connections begun in {offered_s:.3g} s where {rate_per_s}/s were asked for"
+        if held_back:
+            words += f"; {held_back} of them had to wait for one of those in flight to end: raise in-flight"
+        measured.invalid.append(words)
+    elif held_back:
+        measured.notes.append(f"{held_back} connections had to wait for one of those in flight to end")
 
 
 def traffic(payload_bytes: int, client: Result) -> Traffic:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..topology import Family
-from ..workload import Params, WorkloadKind
+from ..workload import Parameter, Params, WorkloadKind
 from .common import (
     CONGESTION,
     COUNT,
@@ -47,6 +47,13 @@ KIND = WorkloadKind(
         RCVBUF,
         MSS,
         CONGESTION,
+        Parameter(
+            name="busy-poll",
+            column="busy_poll",
+            kind="flag",
+            doc="both sides call again and again instead of waiting in a call: a core each, and no wake-ups",
+            default="false",
+        ),
         INTERVAL,
     ),
     primary="rtt_p50",

@@ -61,7 +61,7 @@ pub fn remove_timeouts(stream: &TcpStream) -> io::Result<()> {
 
 /// Writes all of it. `Late` when nothing could be written for `timeout_ns`.
 #[inline]
-pub fn send_all(stream: &mut TcpStream, mut bytes: &[u8], timeout_ns: u64, stop: &Stop) -> Result<(), Failure> {
+pub fn send_all(stream: &mut impl Write, mut bytes: &[u8], timeout_ns: u64, stop: &Stop) -> Result<(), Failure> {
     let mut waiting = Waiting::new(timeout_ns);
     while !bytes.is_empty() {
         match stream.write(bytes) {
@@ -78,7 +78,7 @@ pub fn send_all(stream: &mut TcpStream, mut bytes: &[u8], timeout_ns: u64, stop:
 /// Writes a message of this length, made of repetitions of the chunk.
 #[inline]
 pub fn send_message(
-    stream: &mut TcpStream,
+    stream: &mut impl Write,
     chunk: &[u8],
     mut bytes: usize,
     timeout_ns: u64,
@@ -98,7 +98,7 @@ pub fn send_message(
 /// Reads a message of this length and throws it away. `Late` when nothing came for `timeout_ns`.
 #[inline]
 pub fn read_message(
-    stream: &mut TcpStream,
+    stream: &mut impl Read,
     buffer: &mut [u8],
     bytes: usize,
     timeout_ns: u64,

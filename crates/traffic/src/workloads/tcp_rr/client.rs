@@ -1,35 +1,32 @@
 //! The asking side of `tcp-rr`.
 
-use std::net::TcpStream;
-
 use serde_json::{Value, json};
 use socket2::SockRef;
 
 use super::RrParams;
+use super::link::Link;
 use crate::histogram::Times;
 use crate::series::Series;
 use crate::workloads::guard::Guard;
 use crate::workloads::tcp::{Preamble, Role, Stop, connect, io as tcp_io};
-use crate::{Endpoint, Error, Result, clock, cpu};
+use crate::{Endpoint, Result, clock, cpu};
 
 /// Connects, warms up, measures.
 pub fn run(endpoint: &Endpoint, params: &RrParams, stop: &Stop) -> Result<Value> {
     let preamble = Preamble { role: Role::RequestResponse, index: 0 };
     let (stream, _) = connect::connect_with_preamble(endpoint, &params.options, preamble, params.timeout_ns, stop)?;
-    tcp_io::remove_timeouts(&stream)
-        .map_err(|e| Error::system("letting a connection block", "setsockopt(SO_RCVTIMEO, SO_SNDTIMEO)", e))?;
     let mut asking = Asking {
         params,
         stop,
         guard: Guard::of_timeout(params.timeout_ns, stop)?,
-        stream,
+        link: Link::new(stream, params.busy_poll)?,
         chunk: tcp_io::pattern(params.message_bytes.min(tcp_io::MAX_BUFFER_BYTES)),
         buffer: vec![0; params.response_bytes.min(tcp_io::MAX_BUFFER_BYTES)],
         doing: format!("exchanging messages with {}", endpoint.peer),
     };
     let result = asking.run();
     if result.is_err() {
-        tcp_io::reset(asking.stream);
+        tcp_io::reset_on_close(asking.link.stream());
     }
     result
 }
@@ -38,7 +35,7 @@ struct Asking<'a> {
     params: &'a RrParams,
     stop: &'a Stop,
     guard: Guard,
-    stream: TcpStream,
+    link: Link,
     chunk: Vec<u8>,
     buffer: Vec<u8>,
     doing: String,
@@ -81,7 +78,7 @@ impl Asking<'_> {
             "transactions": rtt.count(), "warmup_transactions": warmup_transactions,
             "measured_ns": measured_ns, "started_ns": started_ns, "ended_ns": ended_ns,
             "rtt": rtt.to_json(), "rtt_jitter": rtt_jitter.to_json(),
-            "socket": self.params.options.granted(SockRef::from(&self.stream)),
+            "socket": self.params.options.granted(SockRef::from(self.link.stream())),
             "cpu": cpu,
             "series": {
                 "t_ns": series.ends_ns(measured_ns),
@@ -105,9 +102,9 @@ impl Asking<'_> {
     #[inline]
     fn transaction(&mut self) -> Result<()> {
         let RrParams { message_bytes, response_bytes, timeout_ns, .. } = *self.params;
-        tcp_io::send_message(&mut self.stream, &self.chunk, message_bytes, timeout_ns, self.stop)
+        tcp_io::send_message(&mut self.link, &self.chunk, message_bytes, timeout_ns, self.stop)
             .and_then(|()| {
-                tcp_io::read_message(&mut self.stream, &mut self.buffer, response_bytes, timeout_ns, self.stop)
+                tcp_io::read_message(&mut self.link, &mut self.buffer, response_bytes, timeout_ns, self.stop)
             })
             .map_err(|failure| failure.explain(&self.doing, timeout_ns))?;
         self.guard.note_progress();

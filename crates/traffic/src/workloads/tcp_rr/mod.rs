@@ -1,6 +1,7 @@
 //! `tcp-rr`: one request in flight on one connection, and the time until its answer is whole.
 
 mod client;
+mod link;
 mod server;
 
 use serde_json::Value;
@@ -39,6 +40,8 @@ struct RrParams {
     timeout_ns: u64,
     options: TcpOptions,
     interval_ns: u64,
+    /// Both sides call again and again instead of waiting in a call.
+    busy_poll: bool,
 }
 
 impl RrParams {
@@ -53,6 +56,7 @@ impl RrParams {
             timeout_ns: params.time_ns("timeout_ns", 1, 2 * SECOND_NS)?,
             options: TcpOptions::read_long(&mut params, true)?,
             interval_ns: params.interval_ns()?,
+            busy_poll: params.flag("busy_poll", false)?,
         };
         params.finish()?;
         Ok(read)
@@ -70,6 +74,7 @@ mod tests {
         let params = RrParams::read("tcp-rr", &json!({"count": 5, "message_bytes": 9})).unwrap();
         assert_eq!((params.message_bytes, params.response_bytes), (9, 9));
         assert_eq!((params.limit, params.timeout_ns, params.options.nodelay), (Limit::Count(5), 2_000_000_000, true));
+        assert!(!params.busy_poll);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use socket2::SockRef;
 
 use super::RrParams;
+use super::link::Link;
 use crate::workloads::cpu_watch::{CpuWatch, Edges};
 use crate::workloads::guard::Guard;
 use crate::workloads::tcp::io::Failure;
@@ -116,26 +117,26 @@ impl Answering {
 }
 
 /// Answers until the client closes between two messages.
-fn answer(mut stream: TcpStream, params: &RrParams, edges: &Edges, doing: &str, stop: &Stop) -> Result<Answered> {
+fn answer(stream: TcpStream, params: &RrParams, edges: &Edges, doing: &str, stop: &Stop) -> Result<Answered> {
     let chunk = tcp_io::pattern(params.response_bytes.min(tcp_io::MAX_BUFFER_BYTES));
     let mut buffer = vec![0; params.message_bytes.min(tcp_io::MAX_BUFFER_BYTES)];
-    tcp_io::remove_timeouts(&stream).map_err(|e| Error::system(doing, "setsockopt(SO_RCVTIMEO, SO_SNDTIMEO)", e))?;
+    let mut link = Link::new(stream, params.busy_poll)?;
     let guard = Guard::start(PATIENCE, stop)?;
     let mut transactions = 0;
     loop {
         // How long the client may take is the client's business, and the orchestrator's.
-        let exchanged = tcp_io::read_message(&mut stream, &mut buffer, params.message_bytes, u64::MAX, stop)
-            .and_then(|()| tcp_io::send_message(&mut stream, &chunk, params.response_bytes, u64::MAX, stop));
+        let exchanged = tcp_io::read_message(&mut link, &mut buffer, params.message_bytes, u64::MAX, stop)
+            .and_then(|()| tcp_io::send_message(&mut link, &chunk, params.response_bytes, u64::MAX, stop));
         match exchanged {
             Ok(()) if transactions == 0 => {
                 let _ = edges.send(clock::monotonic_ns());
             }
             Ok(()) => {}
             Err(Failure::Closed) => {
-                return Ok(Answered { transactions, socket: params.options.granted(SockRef::from(&stream)) });
+                return Ok(Answered { transactions, socket: params.options.granted(SockRef::from(link.stream())) });
             }
             Err(failure) => {
-                tcp_io::reset(stream);
+                tcp_io::reset_on_close(link.stream());
                 return Err(failure.explain(doing, u64::MAX));
             }
         }

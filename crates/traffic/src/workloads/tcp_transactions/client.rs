@@ -1,24 +1,30 @@
-//! The connecting side of `tcp-connect` and `tcp-crr`.
+//! The connecting side of `tcp-connect` and `tcp-crr`: one thread, one epoll set, and so many connections in flight.
 
-use std::collections::BTreeMap;
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::thread;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use nix::errno::Errno;
-use nix::sys::socket::{setsockopt, sockopt};
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent};
 use serde_json::{Map, Value, json};
-use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
+use socket2::SockRef;
 
-use super::{Kind, TransactionParams, request, response};
-use crate::histogram::Times;
-use crate::series::Series;
-use crate::workloads::tcp::{PATIENCE, Preamble, Role, STALL_NS, Stop, connect, io as tcp_io, options};
-use crate::{Endpoint, Error, Result, clock, cpu};
+use super::TransactionParams;
+use super::flight::{Failed, Flight, Plan, Step};
+use super::phase::{Next, Phase};
+use super::slots::Slots;
+use crate::params::Limit;
+use crate::workloads::tcp::{PATIENCE, Preamble, Role, STALL_NS, Stop, connect, io as tcp_io};
+use crate::{Endpoint, Error, Result, clock, cpu, sys};
 
-/// After a failure, so that one which comes at once (no port left, nobody listening) does not make the loop spin.
-const BACK_OFF: Duration = Duration::from_millis(1);
+/// In a closed loop, after a failure: so that one which comes at once (no port left, nobody listening) does not make it
+/// spin.
+const BACK_OFF_NS: u64 = 1_000_000;
+/// Transactions begun before those in flight have their turn.
+const BEGUN_IN_TURN: usize = 64;
+/// Connections that one wait tells of at most.
+const EVENTS: usize = 256;
+/// The last stretch before a transaction is due is not slept through: a thread wakes up some 20 to 60 us late.
+const SPIN_NS: u64 = 60_000;
 
 /// Proves itself, warms up, measures.
 pub fn run(endpoint: &Endpoint, params: &TransactionParams, stop: &Stop) -> Result<Value> {
@@ -27,8 +33,8 @@ pub fn run(endpoint: &Endpoint, params: &TransactionParams, stop: &Stop) -> Resu
     let mut accepted = [0];
     tcp_io::read_message(&mut proof, &mut accepted, 1, params.timeout_ns, stop)
         .map_err(|failure| failure.explain(&format!("proving ourselves to {}", endpoint.peer), params.timeout_ns))?;
-    let connecting = Connecting::new(endpoint, params, stop)?;
-    let mut result = connecting.run()?;
+    let mut connecting = Connecting::new(endpoint, params, stop)?;
+    let mut result = connecting.measure()?;
     result.insert("socket".into(), params.options.granted(SockRef::from(&proof)));
     Ok(Value::Object(result))
 }
@@ -36,223 +42,176 @@ pub fn run(endpoint: &Endpoint, params: &TransactionParams, stop: &Stop) -> Resu
 struct Connecting<'a> {
     params: &'a TransactionParams,
     stop: &'a Stop,
-    domain: Domain,
-    local: SockAddr,
-    peer: SockAddr,
-    /// Names the peer in errors.
-    peer_address: SocketAddr,
-    request: u8,
-    response: u8,
-    /// Whether a new socket has another congestion control than is asked for.
-    sets_congestion: bool,
-}
-
-/// Monotonic times of a transaction.
-struct Transaction {
-    connect_ns: u64,
-    transaction_ns: u64,
-    ended_ns: u64,
-}
-
-/// Of a transaction or a part of it.
-type Attempt<T> = std::result::Result<T, Failed>;
-
-/// Why a transaction failed.
-enum Failed {
-    Io(io::Error),
-    Timeout,
-    /// The peer closed instead of answering.
-    Closed,
-    WrongResponse,
+    plan: Plan,
+    epoll: Epoll,
+    flights: Slots<Flight>,
+    patience: Patience,
+    /// After a failure, nothing begins before.
+    resume_ns: u64,
 }
 
 impl<'a> Connecting<'a> {
     fn new(endpoint: &Endpoint, params: &'a TransactionParams, stop: &'a Stop) -> Result<Self> {
-        let peer_address = SocketAddr::new(endpoint.peer, endpoint.port);
-        let domain = if endpoint.address.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
-        let new = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))
-            .map_err(|e| Error::system("opening a socket", "socket", e))?;
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)
+            .map_err(|e| Error::system("preparing to connect", "epoll_create1", e))?;
         Ok(Self {
             params,
             stop,
-            domain,
-            local: SocketAddr::new(endpoint.address, 0).into(),
-            peer: peer_address.into(),
-            peer_address,
-            request: request(&endpoint.token),
-            response: response(&endpoint.token),
-            sets_congestion: options::congestion_of(&new).is_none_or(|name| name != params.options.congestion),
+            plan: Plan::new(endpoint, params)?,
+            epoll,
+            flights: Slots::default(),
+            patience: Patience::new(endpoint, params),
+            resume_ns: 0,
         })
     }
 
-    fn run(&self) -> Result<Map<String, Value>> {
-        let mut patience = Patience::new(self);
-        let warmup_transactions = self.warm_up(&mut patience)?;
-        let mut failed = BTreeMap::<String, u64>::new();
-        let mut attempts = 0;
-        let mut connect = Times::default();
-        let mut transaction = Times::default();
-        let mut series = Series::<u64>::of_window(self.params.interval_ns, self.params.limit.duration_ns());
+    fn measure(&mut self) -> Result<Map<String, Value>> {
+        let TransactionParams { limit, warmup_ns, kind, .. } = *self.params;
+        let warmup = if warmup_ns > 0 { self.run(Limit::Duration(warmup_ns))?.all_transactions() } else { 0 };
         let from = cpu::sample();
-        let started_ns = clock::monotonic_ns();
-        let mut ended_ns = started_ns;
-        // A failure is one of the count as well: else a count would have no end where nothing succeeds.
-        while !self.params.limit.is_reached(attempts, ended_ns - started_ns) {
-            attempts += 1;
-            match self.transaction() {
-                Ok(done) => {
-                    ended_ns = done.ended_ns;
-                    connect.record(done.connect_ns);
-                    transaction.record(done.transaction_ns);
-                    *series.at(ended_ns - started_ns) += 1;
-                    patience.succeeded(ended_ns);
-                }
-                Err(failure) => {
-                    ended_ns = patience.failed(&failure)?;
-                    *failed.entry(failure.reason()).or_default() += 1;
-                }
-            }
-            self.stop.check()?;
-        }
+        let phase = self.run(limit)?;
         let cpu = cpu::Span { from, to: cpu::sample() };
-        let measured_ns = ended_ns - started_ns;
-        series.close(measured_ns);
         let mut result = Map::new();
-        let mut put = |name: &str, value: Value| result.insert(name.to_owned(), value);
-        put("transactions", json!(connect.count()));
-        put("warmup_transactions", json!(warmup_transactions));
-        put("failed", json!(failed));
-        put("measured_ns", json!(measured_ns));
-        put("started_ns", json!(started_ns));
-        put("ended_ns", json!(ended_ns));
-        put("connect", connect.to_json());
-        if self.params.kind == Kind::RequestResponse {
-            put("transaction", transaction.to_json());
-        }
-        put("cpu", json!(cpu));
-        put("series", json!({"t_ns": series.ends_ns(measured_ns), "transactions": series.slots()}));
+        phase.write_to(&mut result, kind);
+        result.insert("warmup_transactions".into(), json!(warmup));
+        result.insert("cpu".into(), json!(cpu));
         Ok(result)
     }
 
-    fn warm_up(&self, patience: &mut Patience) -> Result<u64> {
-        let ends_ns = clock::monotonic_ns().saturating_add(self.params.warmup_ns);
-        let mut transactions = 0;
-        let mut now_ns = clock::monotonic_ns();
-        while now_ns < ends_ns {
-            match self.transaction() {
-                Ok(done) => {
-                    transactions += 1;
-                    now_ns = done.ended_ns;
-                    patience.succeeded(now_ns);
-                }
-                Err(failure) => now_ns = patience.failed(&failure)?,
-            }
-            self.stop.check()?;
-        }
-        Ok(transactions)
-    }
-
-    #[inline]
-    fn transaction(&self) -> Attempt<Transaction> {
-        let started_ns = clock::monotonic_ns();
-        let socket = Socket::new(self.domain, Type::STREAM, Some(Protocol::TCP))?;
-        // The port is chosen in connect, where only the 4-tuple has to be free.
-        setsockopt(&socket, sockopt::IpBindAddressNoPort, &true).map_err(io::Error::from)?;
-        socket.bind(&self.local)?;
-        if self.sets_congestion {
-            socket.set_tcp_congestion(self.params.options.congestion.as_bytes())?;
-        }
-        socket.set_write_timeout(Some(PATIENCE))?;
-        let connecting_ns = clock::monotonic_ns();
-        let deadline_ns = connecting_ns.saturating_add(self.params.timeout_ns);
-        connect::wait_for_connect(&socket, &self.peer, deadline_ns, self.stop)?;
-        let connected_ns = clock::monotonic_ns();
-        if self.params.kind == Kind::RequestResponse {
-            socket.set_read_timeout(Some(PATIENCE))?;
-            self.ask(socket.into())?;
-        } else {
-            drop(socket);
-        }
-        let ended_ns = clock::monotonic_ns();
-        Ok(Transaction { connect_ns: connected_ns - connecting_ns, transaction_ns: ended_ns - started_ns, ended_ns })
-    }
-
-    /// One byte there, one byte back, close.
-    fn ask(&self, mut stream: TcpStream) -> Attempt<()> {
-        stream.write_all(&[self.request])?;
-        let mut answer = [0];
-        let mut deadline_ns = None;
+    /// Until all is begun that the phase wants, and over.
+    fn run(&mut self, limit: Limit) -> Result<Phase> {
+        let _timers = self.params.rate.map(|_| clock::PreciseTimers::new());
+        let tick_ns = (self.params.timeout_ns / 4).clamp(BACK_OFF_NS, PATIENCE.as_nanos() as u64);
+        let mut events = vec![EpollEvent::empty(); EVENTS.min(self.params.in_flight)];
+        let mut sweep_ns = 0;
+        let mut phase = Phase::new(limit, self.params.rate, self.params.interval_ns, clock::monotonic_ns());
         loop {
-            match stream.read(&mut answer) {
-                Ok(0) => return Err(Failed::Closed),
-                Ok(_) if answer[0] == self.response => return Ok(()),
-                Ok(_) => return Err(Failed::WrongResponse),
-                Err(e) if tcp_io::is_pause(&e) => {
-                    // The clock is read only where the answer took long.
-                    let now_ns = clock::monotonic_ns();
-                    let left_ns = self.params.timeout_ns.saturating_sub(PATIENCE.as_nanos() as u64);
-                    if self.stop.is_raised() || now_ns >= *deadline_ns.get_or_insert(now_ns.saturating_add(left_ns)) {
-                        return Err(Failed::Timeout);
-                    }
-                }
-                Err(e) => return Err(e.into()),
+            self.stop.check()?;
+            let mut until_ns = sweep_ns;
+            match self.begin(&mut phase)? {
+                Next::End if self.flights.len() == 0 => return Ok(phase),
+                Next::End | Next::WaitUntil(None) => {}
+                Next::WaitUntil(Some(due_ns)) => until_ns = until_ns.min(due_ns.saturating_sub(SPIN_NS)),
+                Next::Begin(_) => until_ns = 0,
+            }
+            for event in self.wait(&mut events, until_ns)? {
+                self.advance(event.data() as usize, &mut phase)?;
+            }
+            let now_ns = clock::monotonic_ns();
+            if now_ns >= sweep_ns {
+                sweep_ns = now_ns.saturating_add(tick_ns);
+                self.give_up(now_ns, &mut phase)?;
             }
         }
     }
-}
 
-impl From<io::Error> for Failed {
-    fn from(error: io::Error) -> Self {
-        if error.kind() == io::ErrorKind::TimedOut { Failed::Timeout } else { Failed::Io(error) }
-    }
-}
-
-impl Failed {
-    /// The key in `failed`: an errno's name, or a word of ours.
-    fn reason(&self) -> String {
-        match self {
-            Failed::Io(error) => error.raw_os_error().map_or_else(
-                || error.kind().to_string(),
-                // The variants are named as the numbers are.
-                |number| format!("{:?}", Errno::from_raw(number)),
-            ),
-            Failed::Timeout => "timeout".to_owned(),
-            Failed::Closed => "closed".to_owned(),
-            Failed::WrongResponse => "wrong-response".to_owned(),
+    /// Begins what is to begin now; what comes next.
+    fn begin(&mut self, phase: &mut Phase) -> Result<Next> {
+        for _ in 0..BEGUN_IN_TURN {
+            let now_ns = clock::monotonic_ns();
+            let next = phase.next(now_ns, self.flights.len() < self.params.in_flight);
+            let Next::Begin(from_ns) = next else { return Ok(next) };
+            if now_ns < self.resume_ns {
+                return Ok(Next::WaitUntil(Some(self.resume_ns.saturating_add(SPIN_NS))));
+            }
+            phase.begin(from_ns, now_ns);
+            match Flight::begin(&self.plan, from_ns) {
+                Ok((flight, Step::Waits)) => self.watch(flight)?,
+                Ok((flight, step @ Step::Done { .. })) => self.end(flight, step, phase),
+                Err(failure) => self.fail(&failure, phase)?,
+            }
         }
+        Ok(Next::Begin(0))
+    }
+
+    fn watch(&mut self, flight: Flight) -> Result<()> {
+        let index = self.flights.insert(flight);
+        let Some(flight) = self.flights.get_mut(index) else { return Ok(()) };
+        let (stream, flags) = flight.interest();
+        self.epoll
+            .add(stream, EpollEvent::new(flags, index as u64))
+            .map_err(|e| Error::system(&*self.patience.doing, "epoll_ctl", e))
+    }
+
+    fn wait<'e>(&self, events: &'e mut [EpollEvent], until_ns: u64) -> Result<&'e [EpollEvent]> {
+        let timeout = Duration::from_nanos(until_ns.saturating_sub(clock::monotonic_ns()));
+        match sys::epoll_wait(&self.epoll, events, timeout) {
+            Ok(ready) => Ok(&events[..ready]),
+            Err(Errno::EINTR) => Ok(&[]),
+            Err(e) => Err(Error::system(&*self.patience.doing, "epoll_wait", e)),
+        }
+    }
+
+    fn advance(&mut self, index: usize, phase: &mut Phase) -> Result<()> {
+        let Some(flight) = self.flights.get_mut(index) else { return Ok(()) };
+        match flight.advance(&self.plan) {
+            Ok(Step::Waits) => {}
+            Ok(step) => {
+                if let Some(flight) = self.flights.remove(index) {
+                    self.end(flight, step, phase);
+                }
+            }
+            Err(failure) => {
+                drop(self.flights.remove(index));
+                self.fail(&failure, phase)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes it.
+    fn end(&mut self, flight: Flight, step: Step, phase: &mut Phase) {
+        let from_ns = flight.from_ns;
+        drop(flight);
+        if let Step::Done { connect_ns } = step {
+            let ended_ns = clock::monotonic_ns();
+            phase.succeeded(connect_ns, ended_ns.saturating_sub(from_ns), ended_ns);
+            self.patience.succeeded_ns = ended_ns;
+        }
+    }
+
+    fn fail(&mut self, failure: &Failed, phase: &mut Phase) -> Result<()> {
+        let now_ns = clock::monotonic_ns();
+        if self.params.rate.is_none() {
+            self.resume_ns = now_ns.saturating_add(BACK_OFF_NS);
+        }
+        phase.failed(failure.reason(), now_ns);
+        self.patience.check(failure, now_ns)
+    }
+
+    /// Gives up what takes too long.
+    fn give_up(&mut self, now_ns: u64, phase: &mut Phase) -> Result<()> {
+        let overdue = self.flights.iter().filter(|(_, flight)| now_ns >= flight.deadline_ns);
+        let overdue: Vec<_> = overdue.map(|(index, _)| index).collect();
+        for index in overdue {
+            drop(self.flights.remove(index));
+            self.fail(&Failed::Timeout, phase)?;
+        }
+        Ok(())
     }
 }
 
 /// How long nothing has succeeded.
 struct Patience {
-    peer: SocketAddr,
+    doing: String,
     limit_ns: u64,
     succeeded_ns: u64,
 }
 
 impl Patience {
-    fn new(connecting: &Connecting<'_>) -> Self {
+    fn new(endpoint: &Endpoint, params: &TransactionParams) -> Self {
         Self {
-            peer: connecting.peer_address,
-            limit_ns: STALL_NS.saturating_add(connecting.params.timeout_ns),
+            doing: format!("connecting to {}", SocketAddr::new(endpoint.peer, endpoint.port)),
+            limit_ns: STALL_NS.saturating_add(params.timeout_ns),
             succeeded_ns: clock::monotonic_ns(),
         }
     }
 
-    #[inline]
-    fn succeeded(&mut self, now_ns: u64) {
-        self.succeeded_ns = now_ns;
-    }
-
-    /// Backs off, and gives up where nothing has succeeded for too long. Returns the time.
-    #[cold]
-    fn failed(&self, failure: &Failed) -> Result<u64> {
-        thread::sleep(BACK_OFF);
-        let now_ns = clock::monotonic_ns();
-        if now_ns.saturating_sub(self.succeeded_ns) > self.limit_ns {
-            let doing = format!("connecting to {} (last failure: {})", self.peer, failure.reason());
-            return Err(Error::Timeout { doing, after_ns: self.limit_ns });
+    fn check(&self, failure: &Failed, now_ns: u64) -> Result<()> {
+        if now_ns.saturating_sub(self.succeeded_ns) <= self.limit_ns {
+            return Ok(());
         }
-        Ok(now_ns)
+        let doing = format!("{} (last failure: {})", self.doing, failure.reason());
+        Err(Error::Timeout { doing, after_ns: self.limit_ns })
     }
 }

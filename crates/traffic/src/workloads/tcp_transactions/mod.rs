@@ -1,13 +1,18 @@
-//! `tcp-connect` and `tcp-crr`: one connection after the other, empty or with one byte each way.
+//! `tcp-connect` and `tcp-crr`: many short connections, empty or with one byte each way, so many in flight or so many a
+//! second.
 //!
 //! The first connection proves the client with a preamble and stays open as long as it measures: its close tells the
 //! server that no more will come. It is not counted.
 
 mod client;
+mod flight;
+mod phase;
 mod server;
+mod slots;
 
 use serde_json::Value;
 
+use super::pacing::Interval;
 use super::tcp::{Stop, TcpOptions};
 use crate::params::{Limit, Params, SECOND_NS};
 use crate::{Cancel, Endpoint, Result, Server, Token, Workload};
@@ -58,6 +63,23 @@ enum Kind {
     RequestResponse,
 }
 
+/// Who ends a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FirstClose {
+    /// The client closes first: it has the connection in TIME-WAIT (RFC 9293 section 3.6).
+    Client,
+    /// The server closes first, and the client when it has seen that.
+    Server,
+    /// The client resets, so that nobody has it in TIME-WAIT.
+    Reset,
+}
+
+/// The most that may be in flight: each is a descriptor on both sides.
+const MAX_IN_FLIGHT: u64 = 8_192;
+/// With a rate, what may be in flight unless given.
+const IN_FLIGHT_WITH_RATE: u64 = 1_024;
+const MAX_RATE_PER_S: u64 = 10_000_000;
+
 /// `params`, read and checked.
 struct TransactionParams {
     kind: Kind,
@@ -67,12 +89,24 @@ struct TransactionParams {
     timeout_ns: u64,
     options: TcpOptions,
     interval_ns: u64,
+    in_flight: usize,
+    /// Absent in a closed loop.
+    rate: Option<Interval>,
+    first_close: FirstClose,
 }
 
 impl TransactionParams {
     fn read(workload: &'static str, kind: Kind, params: &Value) -> Result<Self> {
         let mut params = Params::new(workload, params)?;
+        let rate_per_s = params.integer("rate_per_s", 1..=MAX_RATE_PER_S)?;
+        let default_in_flight = if rate_per_s.is_some() { IN_FLIGHT_WITH_RATE } else { 1 };
         let read = Self {
+            in_flight: params.integer_or("in_flight", 1..=MAX_IN_FLIGHT, default_in_flight)? as usize,
+            rate: rate_per_s.map(Interval::of_pps),
+            first_close: params.choice(
+                "first_close",
+                &[("client", FirstClose::Client), ("server", FirstClose::Server), ("reset", FirstClose::Reset)],
+            )?,
             kind,
             limit: params.limit(&["duration_ns", "count"])?,
             warmup_ns: params.time_ns("warmup_ns", 0, 0)?,
@@ -106,7 +140,16 @@ mod tests {
         let read = |params: Value| TransactionParams::read("tcp-crr", Kind::RequestResponse, &params);
         let params = read(json!({"count": 5})).unwrap();
         assert_eq!((params.limit, params.timeout_ns, params.warmup_ns), (Limit::Count(5), 2_000_000_000, 0));
-        for params in [json!({}), json!({"count": 1, "nodelay": true}), json!({"count": 1, "timeout_ns": 0})] {
+        assert_eq!((params.in_flight, params.rate.is_none(), params.first_close), (1, true, FirstClose::Client));
+        assert_eq!(read(json!({"count": 5, "rate_per_s": 9})).unwrap().in_flight, 1_024);
+        for params in [
+            json!({}),
+            json!({"count": 1, "nodelay": true}),
+            json!({"count": 1, "timeout_ns": 0}),
+            json!({"count": 1, "in_flight": 0}),
+            json!({"count": 1, "rate_per_s": 0}),
+            json!({"count": 1, "first_close": "both"}),
+        ] {
             assert_eq!(read(params.clone()).err().unwrap().code(), "bad-params", "{params}");
         }
     }

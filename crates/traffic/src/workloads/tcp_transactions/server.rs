@@ -1,26 +1,39 @@
-//! The accepting side of `tcp-connect` and `tcp-crr`: one thread for all connections, none of which can hold it up.
+//! The accepting side of `tcp-connect` and `tcp-crr`: one thread and one epoll set for all connections, none of which can
+//! hold it up.
 
-use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::os::fd::AsFd;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use serde_json::{Value, json};
 
-use super::{Kind, TransactionParams, request, response};
+use super::slots::Slots;
+use super::{FirstClose, Kind, TransactionParams, request, response};
 use crate::workloads::cpu_watch::{CpuWatch, Edges};
 use crate::workloads::tcp::acceptor::{self, PreambleReader, Proof};
 use crate::workloads::tcp::{PATIENCE, Preamble, Role, Stop, Worker, Workers, io as tcp_io};
-use crate::{Cancel, Endpoint, Error, Finish, Result, Server, Token, clock};
+use crate::{Cancel, Endpoint, Error, Finish, Result, Server, Token, clock, sys};
 
-/// How many connections may be open before the client proved itself, and how many after; the oldest makes room for a new
-/// one.
+/// How many connections may be open before the client proved itself; the oldest makes room for a new one.
 const MAX_UNPROVED: usize = 64;
-const MAX_OPEN: usize = 1_024;
+/// How many may be open after it, beyond twice what is in flight: those that the client has given up.
+const MAX_LEFT_OPEN: usize = 1_024;
+/// Connections accepted before those that are open have their turn.
+const ACCEPTED_IN_TURN: usize = 64;
+/// Connections that one wait tells of at most.
+const EVENTS: usize = 256;
+/// What an epoll set calls the listener and the proof; the others have their numbers.
+const LISTENER: u64 = u64::MAX;
+const PROOF: u64 = u64::MAX - 1;
+/// What is done, in errors.
+const WATCHING: &str = "watching the connections of a session";
 /// How long a connection may stay open beyond the client's own patience.
 const GRACE_NS: u64 = 1_000_000_000;
+/// How long a wait is after the client's proof is closed.
+const WINDING_UP: Duration = Duration::from_millis(1);
 /// After `finish` was asked for, so long without anything is the end, though the client's proof stays open.
 const QUIET_NS: u64 = 250_000_000;
 
@@ -29,17 +42,23 @@ pub fn serve(endpoint: &Endpoint, params: &TransactionParams, cancel: &Cancel) -
     let stop = Stop::new(cancel);
     let workers = Workers::new(&stop);
     let (listener, port) = acceptor::listen(endpoint, &params.options)?;
+    let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(|e| Error::system(WATCHING, "epoll_create1", e))?;
+    epoll
+        .add(&listener, EpollEvent::new(EpollFlags::EPOLLIN, LISTENER))
+        .map_err(|e| Error::system(WATCHING, "epoll_ctl", e))?;
     let (cpu, edges) = CpuWatch::start(params.warmup_ns)
         .map_err(|e| Error::system("starting to watch the CPU of a server", "clone", e))?;
     let finishing = Arc::new(AtomicBool::new(false));
     let serving = Serving {
         listener,
-        rules: Rules { kind: params.kind, endpoint: endpoint.clone() },
+        epoll,
+        rules: Rules { kind: params.kind, first_close: params.first_close, endpoint: endpoint.clone() },
+        max_open: MAX_LEFT_OPEN + 2 * params.in_flight,
         patience_ns: params.timeout_ns.saturating_add(GRACE_NS),
         finishing: Arc::clone(&finishing),
         edges,
         proof: None,
-        open: Vec::new(),
+        open: Slots::default(),
         served: Served::default(),
     };
     let worker = workers
@@ -107,14 +126,17 @@ struct Served {
 
 struct Serving {
     listener: TcpListener,
+    epoll: Epoll,
     rules: Rules,
+    /// After the proof.
+    max_open: usize,
     /// How long a connection may stay open.
     patience_ns: u64,
     finishing: Arc<AtomicBool>,
     edges: Edges,
     /// The connection that proved the client.
     proof: Option<ProofState>,
-    open: Vec<Open>,
+    open: Slots<Open>,
     served: Served,
 }
 
@@ -153,42 +175,38 @@ enum Next {
 
 impl Serving {
     fn run(mut self, stop: &Stop) -> Result<Served> {
+        let mut events = vec![EpollEvent::empty(); EVENTS];
         let mut active_ns = clock::monotonic_ns();
+        let mut sweep_ns = active_ns;
         loop {
             stop.check()?;
-            let ready = self.wait();
+            // After the proof's close there is only to see whether anything is left.
+            let patience = if let Some(ProofState::Closed(_)) = self.proof { WINDING_UP } else { PATIENCE };
+            // A wait that was interrupted or failed is one in which nothing became ready.
+            let ready = sys::epoll_wait(&self.epoll, &mut events, patience).unwrap_or(0);
             let now_ns = clock::monotonic_ns();
-            if ready.any() {
+            if ready > 0 {
                 active_ns = now_ns;
             }
-            if ready.proof {
-                self.read_proof(now_ns);
+            let mut has_waiting = false;
+            for event in &events[..ready] {
+                match event.data() {
+                    LISTENER => has_waiting = true,
+                    PROOF => self.read_proof(now_ns),
+                    index => self.advance(index as usize),
+                }
             }
-            self.serve_open(&ready.open, now_ns);
-            if ready.listener {
-                self.accept(now_ns);
+            if has_waiting {
+                self.accept_some(now_ns);
             }
-            if self.is_over(&ready, now_ns, active_ns) {
+            if now_ns >= sweep_ns {
+                sweep_ns = now_ns.saturating_add(PATIENCE.as_nanos() as u64);
+                self.give_up(now_ns);
+            }
+            if self.is_over(ready > 0, now_ns, active_ns) {
                 return self.end();
             }
         }
-    }
-
-    fn wait(&self) -> Ready {
-        let mut fds = Vec::with_capacity(self.open.len() + 2);
-        fds.push(PollFd::new(self.listener.as_fd(), PollFlags::POLLIN));
-        fds.extend(self.open.iter().map(|open| PollFd::new(open.stream.as_fd(), PollFlags::POLLIN)));
-        if let Some(ProofState::Open(stream)) = &self.proof {
-            fds.push(PollFd::new(stream.as_fd(), PollFlags::POLLIN));
-        }
-        // After the proof's close there is only to see whether anything is left.
-        let patience_ms = if let Some(ProofState::Closed(_)) = self.proof { 1 } else { PATIENCE.as_millis() as u16 };
-        // An interrupted or failed wait is one in which nothing became ready.
-        let _ = poll(&mut fds, PollTimeout::from(patience_ms));
-        let mut ready = fds.iter().map(|fd| fd.any().unwrap_or(false));
-        let listener = ready.next().unwrap_or(false);
-        let open = ready.by_ref().take(self.open.len()).collect();
-        Ready { listener, open, proof: ready.next().unwrap_or(false) }
     }
 
     /// The client says nothing more on its proof but its end.
@@ -203,41 +221,50 @@ impl Serving {
         }
     }
 
-    fn serve_open(&mut self, ready: &[bool], now_ns: u64) {
-        let mut at = 0;
-        for is_ready in ready {
-            let Some(open) = self.open.get_mut(at) else { return };
-            let next = if *is_ready {
-                open.advance(&self.rules)
-            } else if now_ns > open.deadline_ns {
-                Next::Stray
-            } else {
-                Next::Stays
-            };
-            if let Next::Stays = next {
-                at += 1;
-            } else {
-                // Not swap_remove: `ready` is in this order.
-                let open = self.open.remove(at);
-                self.close(open, &next);
-            }
+    fn advance(&mut self, index: usize) {
+        let Some(open) = self.open.get_mut(index) else { return };
+        let next = open.advance(&self.rules);
+        if !matches!(next, Next::Stays) {
+            self.take_out(index, &next);
         }
     }
 
-    /// One a round: the poll tells of the next.
-    fn accept(&mut self, now_ns: u64) {
-        let Some((stream, from)) = acceptor::accept(&self.listener) else { return };
+    fn take_out(&mut self, index: usize, next: &Next) {
+        if let Some(open) = self.open.remove(index) {
+            self.close(open, next);
+        }
+    }
+
+    /// What stays open for longer than the client would wait is none of its.
+    fn give_up(&mut self, now_ns: u64) {
+        let overdue = self.open.iter().filter(|(_, open)| now_ns > open.deadline_ns);
+        let overdue: Vec<_> = overdue.map(|(index, _)| index).collect();
+        for index in overdue {
+            // It may have said something that has not been told yet.
+            self.advance(index);
+            self.take_out(index, &Next::Stray);
+        }
+    }
+
+    fn accept_some(&mut self, now_ns: u64) {
+        for _ in 0..ACCEPTED_IN_TURN {
+            let Some((stream, from)) = acceptor::accept(&self.listener) else { return };
+            self.accept(stream, from, now_ns);
+        }
+    }
+
+    fn accept(&mut self, stream: TcpStream, from: SocketAddr, now_ns: u64) {
         let (stage, max_open, patience_ns) = match self.proof {
             None => (Stage::Unproved(PreambleReader::new()), MAX_UNPROVED, acceptor::PREAMBLE_TIMEOUT_NS),
-            Some(_) => (Stage::Fresh, MAX_OPEN, self.patience_ns),
+            Some(_) => (Stage::Fresh, self.max_open, self.patience_ns),
         };
         if !self.rules.endpoint.admits(from.ip()) {
             self.served.strays += 1;
             return tcp_io::reset(stream);
         }
         if self.open.len() >= max_open {
-            let oldest = self.open.remove(0);
-            self.close(oldest, &Next::Stray);
+            let oldest = self.open.iter().min_by_key(|(_, open)| open.deadline_ns).map(|(index, _)| index);
+            oldest.into_iter().for_each(|oldest| self.take_out(oldest, &Next::Stray));
         }
         if let Stage::Fresh = stage {
             if self.served.accepted == 0 {
@@ -248,8 +275,17 @@ impl Serving {
         // What it has to say is mostly there already.
         let mut open = Open { stream, stage, deadline_ns: now_ns.saturating_add(patience_ns) };
         match open.advance(&self.rules) {
-            Next::Stays => self.open.push(open),
+            Next::Stays => self.watch(open),
             next => self.close(open, &next),
+        }
+    }
+
+    fn watch(&mut self, open: Open) {
+        let index = self.open.insert(open);
+        let Some(open) = self.open.get_mut(index) else { return };
+        if self.epoll.add(&open.stream, EpollEvent::new(EpollFlags::EPOLLIN, index as u64)).is_err() {
+            // Short of memory for it, which its client sees.
+            self.take_out(index, &Next::Failed);
         }
     }
 
@@ -262,11 +298,13 @@ impl Serving {
                 if let Ok(from) = open.stream.peer_addr() {
                     self.rules.endpoint.peer = from.ip();
                 }
+                // It may have been watched as one of the others. Where it cannot be watched, `finish` ends the session.
+                let _ = self.epoll.delete(&open.stream);
+                let _ = self.epoll.add(&open.stream, EpollEvent::new(EpollFlags::EPOLLIN, PROOF));
                 self.proof = Some(ProofState::Open(open.stream));
                 // Nothing else has anything to prove any more.
-                for other in std::mem::take(&mut self.open) {
-                    self.close(other, &Next::Stray);
-                }
+                let others: Vec<_> = self.open.iter().map(|(index, _)| index).collect();
+                others.into_iter().for_each(|other| self.take_out(other, &Next::Stray));
             }
             Next::Proof | Next::Stray => {
                 self.served.strays += 1;
@@ -279,10 +317,10 @@ impl Serving {
     }
 
     /// The client has closed its proof and nothing is left, also not to be accepted; or nothing comes any more.
-    fn is_over(&self, ready: &Ready, now_ns: u64, active_ns: u64) -> bool {
+    fn is_over(&self, is_ready: bool, now_ns: u64, active_ns: u64) -> bool {
         match self.proof {
             Some(ProofState::Closed(closed_ns)) => {
-                (self.open.is_empty() && !ready.any()) || now_ns.saturating_sub(closed_ns) > GRACE_NS
+                (self.open.len() == 0 && !is_ready) || now_ns.saturating_sub(closed_ns) > GRACE_NS
             }
             _ => self.finishing.load(Ordering::Relaxed) && now_ns.saturating_sub(active_ns) > QUIET_NS,
         }
@@ -297,23 +335,18 @@ impl Serving {
     }
 }
 
-/// Which sockets have something to say.
-struct Ready {
-    listener: bool,
-    open: Vec<bool>,
-    proof: bool,
-}
-
-impl Ready {
-    fn any(&self) -> bool {
-        self.listener || self.proof || self.open.contains(&true)
-    }
-}
-
 /// What a connection has to do to be a transaction.
 struct Rules {
     kind: Kind,
+    first_close: FirstClose,
     endpoint: Endpoint,
+}
+
+impl Rules {
+    /// Whether a reset at this stage is the end that a transaction should have.
+    fn ends_by_reset(&self, stage: &Stage, kind: Kind) -> bool {
+        self.first_close == FirstClose::Reset && (kind == Kind::Connect || matches!(stage, Stage::Answered))
+    }
 }
 
 impl Open {
@@ -327,16 +360,26 @@ impl Open {
                 Proof::Given(_) | Proof::Failed => Next::Stray,
             };
         }
+        if rules.kind == Kind::Connect && rules.first_close == FirstClose::Server {
+            return Next::Done;
+        }
         let mut bytes = [0; 2];
         match (self.stream.read(&mut bytes), &self.stage, rules.kind) {
             (Ok(0), Stage::Answered, _) | (Ok(0), _, Kind::Connect) => Next::Done,
             (Ok(0), _, Kind::RequestResponse) => Next::Failed,
             (Ok(1), Stage::Fresh, Kind::RequestResponse) if bytes[0] == request(token) => {
                 self.stage = Stage::Answered;
-                if self.answer(token) { Next::Stays } else { Next::Failed }
+                match (self.answer(token), rules.first_close) {
+                    (true, FirstClose::Server) => Next::Done,
+                    (true, FirstClose::Client | FirstClose::Reset) => Next::Stays,
+                    (false, _) => Next::Failed,
+                }
             }
             (Ok(_), ..) => Next::Stray,
             (Err(e), ..) if tcp_io::is_pause(&e) => Next::Stays,
+            (Err(e), stage, kind) if e.kind() == ErrorKind::ConnectionReset && rules.ends_by_reset(stage, kind) => {
+                Next::Done
+            }
             (Err(_), ..) => Next::Failed,
         }
     }

@@ -1,0 +1,249 @@
+//! When transactions begin, and the account of what became of them. Pure: it is told the time.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::Kind;
+use crate::histogram::Times;
+use crate::params::{Limit, SECOND_NS};
+use crate::series::Series;
+use crate::workloads::pacing::Interval;
+
+/// With a rate and a duration: how long after the end what was due before it may still begin.
+const GRACE_NS: u64 = SECOND_NS;
+
+/// The warm-up, or what is measured.
+pub struct Phase {
+    limit: Limit,
+    /// Absent in a closed loop.
+    rate: Option<Interval>,
+    started_ns: u64,
+    /// Transactions that were begun.
+    attempts: u64,
+    first_and_last_ns: Option<(u64, u64)>,
+    /// Whether the next one was due when there was no room for it.
+    is_held: bool,
+    held_back: u64,
+    lateness: Times,
+    connect: Times,
+    transaction: Times,
+    failed: BTreeMap<String, u64>,
+    series: Series<u64>,
+    /// Of what is counted.
+    ended_ns: u64,
+    /// In a closed loop with a duration: whether it has passed.
+    is_closed: bool,
+    after_window: u64,
+}
+
+/// What a phase wants.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Next {
+    /// A transaction, whose time counts from then.
+    Begin(u64),
+    /// No transaction before that time; absent: before another is over.
+    WaitUntil(Option<u64>),
+    /// No more transactions.
+    End,
+}
+
+impl Phase {
+    /// Begins now.
+    pub fn new(limit: Limit, rate: Option<Interval>, interval_ns: u64, now_ns: u64) -> Self {
+        Self {
+            limit,
+            rate,
+            started_ns: now_ns,
+            attempts: 0,
+            first_and_last_ns: None,
+            is_held: false,
+            held_back: 0,
+            lateness: Times::default(),
+            connect: Times::default(),
+            transaction: Times::default(),
+            failed: BTreeMap::new(),
+            series: Series::of_window(interval_ns, limit.duration_ns()),
+            ended_ns: now_ns,
+            is_closed: false,
+            after_window: 0,
+        }
+    }
+
+    /// What to do now, with or without room for another one.
+    pub fn next(&mut self, now_ns: u64, has_room: bool) -> Next {
+        let since_start_ns = now_ns.saturating_sub(self.started_ns);
+        let is_last = self.limit.count().is_some_and(|count| self.attempts >= count);
+        let Some(rate) = self.rate else {
+            return match (is_last || self.limit.is_reached(0, since_start_ns), has_room) {
+                (true, _) => Next::End,
+                (false, true) => Next::Begin(now_ns),
+                (false, false) => Next::WaitUntil(None),
+            };
+        };
+        let due_ns = rate.due_ns(self.attempts);
+        let is_past = |duration_ns| due_ns >= duration_ns || since_start_ns >= duration_ns + GRACE_NS;
+        if is_last || self.limit.duration_ns().is_some_and(is_past) {
+            return Next::End;
+        }
+        if due_ns > since_start_ns {
+            self.is_held = false;
+            return Next::WaitUntil(Some(self.started_ns.saturating_add(due_ns)));
+        }
+        if !has_room {
+            self.is_held = true;
+            return Next::WaitUntil(None);
+        }
+        Next::Begin(self.started_ns.saturating_add(due_ns))
+    }
+
+    /// The transaction of [`Next::Begin`] begins now.
+    pub fn begin(&mut self, from_ns: u64, now_ns: u64) {
+        self.attempts += 1;
+        self.first_and_last_ns = Some((self.first_and_last_ns.map_or(now_ns, |(first_ns, _)| first_ns), now_ns));
+        if self.rate.is_some() {
+            self.lateness.record(now_ns.saturating_sub(from_ns));
+            self.held_back += u64::from(self.is_held);
+        }
+    }
+
+    /// A transaction succeeded.
+    pub fn succeeded(&mut self, connect_ns: u64, transaction_ns: u64, ended_ns: u64) {
+        if self.is_closed {
+            self.after_window += 1;
+            return;
+        }
+        self.connect.record(connect_ns);
+        self.transaction.record(transaction_ns);
+        *self.series.at(ended_ns.saturating_sub(self.started_ns)) += 1;
+        self.note_end(ended_ns);
+    }
+
+    /// A transaction failed.
+    pub fn failed(&mut self, reason: String, now_ns: u64) {
+        if !self.is_closed {
+            *self.failed.entry(reason).or_default() += 1;
+            self.note_end(now_ns);
+        }
+    }
+
+    /// The one in which the duration passes is the last one that counts; with a rate all count that were due.
+    fn note_end(&mut self, now_ns: u64) {
+        self.ended_ns = now_ns;
+        self.is_closed = self.rate.is_none() && self.limit.is_reached(0, now_ns.saturating_sub(self.started_ns));
+    }
+
+    /// Transactions that succeeded, those after the window included.
+    pub fn all_transactions(&self) -> u64 {
+        self.connect.count() + self.after_window
+    }
+
+    /// Adds all but the CPU to a result.
+    pub fn write_to(mut self, result: &mut Map<String, Value>, kind: Kind) {
+        let mut ended_ns = self.ended_ns;
+        if let (Some(duration_ns), Some(rate)) = (self.limit.duration_ns(), self.rate) {
+            // What was due in the window counts, however long it took.
+            let last_ns = self.first_and_last_ns.map_or(0, |(_, last_ns)| last_ns);
+            ended_ns = last_ns.max(self.started_ns.saturating_add(duration_ns));
+            result.insert("unstarted".into(), json!(rate.due_before(duration_ns).saturating_sub(self.attempts)));
+        }
+        let measured_ns = ended_ns - self.started_ns;
+        self.series.close(measured_ns);
+        let mut put = |name: &str, value: Value| result.insert(name.to_owned(), value);
+        put("transactions", json!(self.connect.count()));
+        put("attempts", json!(self.attempts));
+        put("after_window", json!(self.after_window));
+        put("failed", json!(self.failed));
+        put("measured_ns", json!(measured_ns));
+        put("started_ns", json!(self.started_ns));
+        put("ended_ns", json!(ended_ns));
+        put("connect", self.connect.to_json());
+        if kind == Kind::RequestResponse {
+            put("transaction", self.transaction.to_json());
+        }
+        if self.rate.is_some() {
+            put("lateness", self.lateness.to_json());
+            put("held_back", json!(self.held_back));
+            if let Some((first_ns, last_ns)) = self.first_and_last_ns {
+                put("offered_ns", json!(last_ns - first_ns));
+            }
+        }
+        put("series", json!({"t_ns": self.series.ends_ns(measured_ns), "transactions": self.series.slots()}));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn result(phase: Phase) -> Map<String, Value> {
+        let mut result = Map::new();
+        phase.write_to(&mut result, Kind::RequestResponse);
+        result
+    }
+
+    #[test]
+    fn a_closed_loop_is_closed_by_the_transaction_that_outlasts_it() {
+        let mut phase = Phase::new(Limit::Duration(100), None, 50, 1_000);
+        assert_eq!(phase.next(1_000, true), Next::Begin(1_000));
+        phase.begin(1_000, 1_000);
+        phase.begin(1_000, 1_000);
+        phase.begin(1_000, 1_000);
+        assert_eq!(phase.next(1_001, false), Next::WaitUntil(None));
+        phase.succeeded(10, 40, 1_040);
+        assert_eq!(phase.next(1_100, true), Next::End);
+        phase.succeeded(10, 110, 1_110);
+        phase.succeeded(10, 120, 1_120);
+        phase.failed("timeout".to_owned(), 1_130);
+        assert_eq!(phase.all_transactions(), 3);
+        let result = result(phase);
+        assert_eq!((&result["transactions"], &result["after_window"]), (&json!(2), &json!(1)));
+        assert_eq!((&result["measured_ns"], &result["failed"]), (&json!(110), &json!({})));
+        assert_eq!(result["series"], json!({"t_ns": [50, 110], "transactions": [1, 1]}));
+        assert_eq!((result.get("lateness"), result.get("unstarted")), (None, None));
+    }
+
+    #[test]
+    fn a_count_counts_failures_too() {
+        let mut phase = Phase::new(Limit::Count(2), None, 50, 0);
+        phase.begin(0, 0);
+        phase.failed("closed".to_owned(), 5);
+        assert_eq!(phase.next(5, true), Next::Begin(5));
+        phase.begin(5, 5);
+        assert_eq!(phase.next(6, true), Next::End);
+        phase.succeeded(1, 2, 7);
+        let result = result(phase);
+        assert_eq!((&result["transactions"], &result["failed"]), (&json!(1), &json!({"closed": 1})));
+    }
+
+    #[test]
+    fn a_rate_keeps_its_times_whatever_happens() {
+        // One each 10 ns.
+        let rate = Some(Interval::of_pps(100_000_000));
+        let mut phase = Phase::new(Limit::Duration(40), rate, 50, 1_000);
+        assert_eq!(phase.next(1_000, true), Next::Begin(1_000));
+        phase.begin(1_000, 1_003);
+        assert_eq!(phase.next(1_005, true), Next::WaitUntil(Some(1_010)));
+        // No room at 1010, and at 1025 two are due.
+        assert_eq!(phase.next(1_012, false), Next::WaitUntil(None));
+        phase.succeeded(5, 25, 1_025);
+        assert_eq!(phase.next(1_025, true), Next::Begin(1_010));
+        phase.begin(1_010, 1_025);
+        assert_eq!(phase.next(1_026, true), Next::Begin(1_020));
+        phase.begin(1_020, 1_026);
+        assert_eq!(phase.next(1_027, true), Next::WaitUntil(Some(1_030)));
+        assert_eq!(phase.next(1_040 + GRACE_NS, true), Next::End);
+        phase.succeeded(5, 90, 1_100);
+        phase.failed("timeout".to_owned(), 1_200);
+        let result = result(phase);
+        assert_eq!(
+            (&result["transactions"], &result["attempts"], &result["unstarted"]),
+            (&json!(2), &json!(3), &json!(1))
+        );
+        assert_eq!(
+            (&result["held_back"], &result["offered_ns"], &result["measured_ns"]),
+            (&json!(2), &json!(23), &json!(40))
+        );
+        assert_eq!((&result["lateness"]["min"], &result["lateness"]["max"]), (&json!(3), &json!(15)));
+    }
+}
