@@ -174,7 +174,14 @@ def _value(
     except Failed as failure:
         return replace(value, failure=str(failure))
     results.commands.setdefault((comparison.key, contender.name, family), done.command)
-    return replace(value, value=done.value, said=done.said, wire_pps=done.wire_pps, memory_bytes=done.memory_bytes)
+    return replace(
+        value,
+        value=done.value,
+        said=done.said,
+        wire_pps=done.wire_pps,
+        memory_bytes=done.memory_bytes,
+        gap_errors_ns=done.gap_errors_ns,
+    )
 
 
 def _report(results: Results, directory: Path) -> None:

@@ -15,6 +15,8 @@ _RECORD = struct.Struct("=IIII")
 _ETHERNET = 14
 _HEADER_BYTES = {4: 20, 6: 40}
 
+QUANTILES = {"p50": 50.0, "p90": 90.0, "p95": 95.0, "p99": 99.0, "p999": 99.9, "max": 100.0}
+
 SNAPLEN_BYTES = 96
 """Ethernet, IPv6 and UDP headers, with room to spare."""
 
@@ -38,6 +40,13 @@ def flow_times_ns(pcap: bytes, family: int) -> NDArray[np.int64]:
         flows[pcap[at + ports_at : at + ports_at + 4]].append(seconds * 1_000_000_000 + nanoseconds)
         at += kept
     return np.array(max(flows.values(), key=len, default=[]), dtype=np.int64)
+
+
+def quantiles_ns(errors_ns: NDArray[np.int64]) -> dict[str, float]:
+    """Of errors, by name; empty without any."""
+    if len(errors_ns) == 0:
+        return {}
+    return {name: float(np.percentile(errors_ns, share)) for name, share in QUANTILES.items()}
 
 
 def gap_errors_ns(times_ns: NDArray[np.int64], gap_ns: int, skip_ns: int) -> NDArray[np.int64]:

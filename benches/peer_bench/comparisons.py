@@ -24,7 +24,8 @@ PACED_PPS = 10_000
 LOSS_PPS = 100_000
 
 OURS = "sixbench"
-OURS_TRUNCATING = "sixbench, truncating receive, zero-copy send"
+OURS_UNCOPIED = "sixbench, splice, truncate"
+OURS_ZEROCOPY = "sixbench, zerocopy, truncate"
 OURS_OFFLOAD = "sixbench, offload"
 OURS_BUSY = "sixbench, busy polling"
 
@@ -126,7 +127,7 @@ COMPARISONS = (
         wire="super-packets",
         targets=(
             Target(ours=OURS, peers=("iperf3",), bound=1),
-            Target(ours=OURS_TRUNCATING, peers=("iperf3",), bound=1.8),
+            Target(ours=OURS_UNCOPIED, peers=("iperf3",), bound=1.8),
         ),
     ),
     Comparison(

@@ -67,6 +67,7 @@ class Measured:
         value: by the comparison's yardstick.
         wire_pps: packets that arrived at the receiver's interface in the window; None where the traffic ended before.
         memory_bytes: the most that any of its processes had resident.
+        gap_errors_ns: quantiles of the captured flow's errors, by name; None where nothing was captured.
         command: as it was run: both command lines, or the workload with its parameters.
     """
 
@@ -74,6 +75,7 @@ class Measured:
     said: Said
     wire_pps: float | None
     memory_bytes: int | None
+    gap_errors_ns: dict[str, float] | None
     command: list[str]
 
 
@@ -127,6 +129,7 @@ class Pair:
             said=said,
             wire_pps=window.a_second(window.rx_packets) if window else None,
             memory_bytes=running.most.bytes,
+            gap_errors_ns=None if errors is None else capture.quantiles_ns(errors),
             command=_as_run(traffic),
         )
 

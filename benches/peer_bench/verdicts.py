@@ -30,6 +30,7 @@ class Value:
     said: dict[str, float] | None = None
     wire_pps: float | None = None
     memory_bytes: int | None = None
+    gap_errors_ns: dict[str, float] | None = None
 
     @property
     def is_ours(self) -> bool:

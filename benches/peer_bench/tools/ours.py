@@ -12,6 +12,8 @@ from ..comparisons import (
     OFFLOAD_DATAGRAM_BYTES,
     OURS,
     OURS_OFFLOAD,
+    OURS_UNCOPIED,
+    OURS_ZEROCOPY,
     PACED_PPS,
     STREAM_BYTES,
     UDP_BUFFER_BYTES,
@@ -63,13 +65,22 @@ def _contender(comparison: str, name: str, workload: str, **params: Any) -> Cont
     return Contender(comparison=comparison, name=name, traffic=partial(_run, workload=workload, params=params))
 
 
+_STREAM = {"message_bytes": STREAM_BYTES, "congestion": "cubic"}
 _BUFFERS = {"sndbuf_bytes": UDP_BUFFER_BYTES, "rcvbuf_bytes": UDP_BUFFER_BYTES}
 _DATAGRAM = {"datagram_bytes": DATAGRAM_BYTES, **_BUFFERS}
 
 CONTENDERS = (
-    _contender("tcp-stream", OURS, "tcp-stream", message_bytes=STREAM_BYTES, congestion="cubic"),
+    _contender("tcp-stream", OURS, "tcp-stream", **_STREAM),
+    _contender("tcp-stream", OURS_UNCOPIED, "tcp-stream", **_STREAM, send="splice", receive="truncate"),
+    _contender("tcp-stream", OURS_ZEROCOPY, "tcp-stream", **_STREAM, send="zerocopy", receive="truncate"),
     _contender("udp-64", OURS, "udp-stream", **_DATAGRAM),
-    _contender("udp-offload", OURS_OFFLOAD, "udp-stream", datagram_bytes=OFFLOAD_DATAGRAM_BYTES, **_BUFFERS),
+    _contender(
+        "udp-offload",
+        OURS_OFFLOAD,
+        "udp-stream",
+        datagram_bytes=OFFLOAD_DATAGRAM_BYTES,
+        **_BUFFERS,
+    ),
     _contender("tcp-rr", OURS, "tcp-rr", message_bytes=MESSAGE_BYTES, congestion="cubic"),
     _contender("udp-rr", OURS, "udp-rr", message_bytes=MESSAGE_BYTES),
     _contender("tcp-crr", OURS, "tcp-crr", congestion="cubic"),
