@@ -41,7 +41,7 @@ _MESSAGES = ("-Q", str(MESSAGE_BYTES), "-R", str(MESSAGE_BYTES))
 TOOL = Tool(
     name="neper",
     programs=("tcp_stream", "udp_stream", "tcp_rr", "udp_rr", "tcp_crr"),
-    version=(("tcp_rr", "--version"), r"(\S+)\s*$"),
+    version=(("tcp_rr", "--nolog", "--version"), r"(\S+)\s*$"),
     contenders=(
         _contender("tcp-stream", "tcp_stream", "-B", str(STREAM_BYTES)),
         _contender("udp-64", "udp_stream", "-B", str(DATAGRAM_BYTES)),
