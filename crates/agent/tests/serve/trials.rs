@@ -43,6 +43,23 @@ fn with_a_key_as_well() {
 }
 
 #[test]
+fn the_server_sends_where_the_client_asks_for_it() {
+    let server = Server::start(&[], None);
+    let mut remote = server.connect().greeted();
+    let mut local = Agent::here().greeted();
+    let params = json!({"direction": "both", "datagram_bytes": 100, "count": 30, "rate_bps": 10_000_000});
+    let served = remote.ok("serve", session("s", "udp-stream", "::1", &params));
+    let result = local.ok("run", run("c", "udp-stream", "::1", &served, &params));
+    let sent = result["forward_sender"]["sent"].clone();
+    let finished = remote.ok("finish", json!({"session": "s", "sent": sent, "timeout_ns": 20_000_000_000_u64}));
+    assert_eq!(result["reverse_receiver"]["unique"], 30, "{result}");
+    assert_eq!(
+        (&finished["forward_receiver"]["unique"], &finished["reverse_sender"]["sent"]),
+        (&json!(30), &json!(30))
+    );
+}
+
+#[test]
 fn hello_says_who_serves_and_within_which_limits() {
     let server = Server::start(&["--max-rate", "5M", "--max-duration", "7"], None);
     let mut remote = server.connect();

@@ -3,6 +3,7 @@
 mod common;
 mod cookie;
 mod df;
+mod directions;
 mod models;
 mod ping;
 mod pmtu;

@@ -1,6 +1,8 @@
-//! `udp-stream`: datagrams one way at a rate, or as fast as they go, and the account of what became of them.
+//! `udp-stream`: datagrams one way or both ways, at a rate or as fast as they go, and the account of what became of them.
 
 mod account;
+mod direction;
+mod end;
 mod receiver;
 mod sender;
 
@@ -9,6 +11,7 @@ use std::ops::RangeInclusive;
 
 use serde_json::Value;
 
+use self::direction::Direction;
 use super::pacing::{Interval, MAX_BPS, MAX_PPS, Pace};
 use crate::datagram::{HEADER_BYTES, MAX_PAYLOAD_BYTES_V4, max_payload_bytes};
 use crate::df::Df;
@@ -30,17 +33,18 @@ impl Workload for UdpStream {
     }
 
     fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
-        receiver::serve(endpoint, Settings::parse(params, endpoint.address)?, cancel)
+        direction::serve(endpoint, Settings::parse(params, endpoint.address)?, cancel)
     }
 
     fn run(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Value> {
-        sender::run(endpoint, &Settings::parse(params, endpoint.address)?, cancel)
+        direction::run(endpoint, &Settings::parse(params, endpoint.address)?, cancel)
     }
 }
 
 /// The parameters, checked.
 #[derive(Debug, Clone)]
 struct Settings {
+    direction: Direction,
     traffic: Traffic,
     limit: Limit,
     warmup_ns: u64,
@@ -68,6 +72,7 @@ impl Settings {
     fn parse(params: &Value, address: IpAddr) -> Result<Self> {
         let mut params = Params::new(NAME, params)?;
         let settings = Self {
+            direction: params.choice("direction", Direction::NAMES)?,
             traffic: traffic(&mut params, address)?,
             limit: params.limit(&["duration_ns", "bytes", "count"])?,
             warmup_ns: params.time_ns("warmup_ns", 0, 0)?,
@@ -118,6 +123,11 @@ impl Settings {
             (Limit::Duration(ns), Traffic::Constant(interval, _)) => Some(interval.due_before(ns)),
             (Limit::Duration(_), _) => None,
         }
+    }
+
+    /// Whether a silence of any length may be part of the flow.
+    fn may_be_slow(&self) -> bool {
+        self.limit.duration_ns().is_none() && !matches!(self.traffic, Traffic::Unpaced(_))
     }
 
     /// A bound of the measured flow's sequence numbers.

@@ -1,19 +1,20 @@
-//! The server of `udp-stream`: takes datagrams with the kernel's notes on them and keeps the account.
+//! The receiver of `udp-stream`, which is the server unless `direction` says otherwise: takes datagrams with the kernel's notes on them and keeps the account.
 
 use std::os::fd::AsFd;
 
+use nix::errno::Errno;
 use serde_json::{Map, Value, json};
 use socket2::Socket;
 
 use super::account::{Account, Entry, Incoming};
-use super::{NAME, Settings};
+use super::{NAME, Settings, end};
 use crate::datagram_socket::{self, is_momentary};
-use crate::session::{Cancel, Endpoint, Server};
+use crate::session::Endpoint;
 use crate::socket::Buffers;
 use crate::sys::mmsg::ReceiveBatch;
-use crate::workloads::opening::{self, Begins};
 use crate::workloads::server_span::{QUIET, ServerSpan};
-use crate::workloads::thread_server::{Control, Order, ThreadServer};
+use crate::workloads::tcp::Stop;
+use crate::workloads::thread_server::{Control, Order};
 use crate::{Error, Result, clock};
 
 /// The receive buffer where none is asked for, at least: what comes while this thread waits for a core is no loss on the
@@ -27,35 +28,28 @@ const AT_ONCE: usize = 32;
 const SILENCE_NS: u64 = 250_000_000;
 /// ... and this long a one while nothing has come at all, since the path may be slow, unless it is told another.
 const FIRST_SILENCE_NS: u64 = 2_000_000_000;
+/// A client that receives takes so long a silence for the end where the server did not say so: after the planned end of a flow that
+/// has one, ...
+const LAST_SILENCE_NS: u64 = 2_000_000_000;
+/// ... of a flow that may be as slow as its rate, ...
+const SLOW_SILENCE_NS: u64 = 60_000_000_000;
+/// ... and before the first datagram.
+const UNHEARD_NS: u64 = 5_000_000_000;
 
-pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result<Box<dyn Server>> {
+/// A socket that datagrams are received by with the kernel's notes on them.
+pub fn open(endpoint: &Endpoint, settings: &Settings) -> Result<Socket> {
     let default_bytes = MIN_DEFAULT_RCVBUF_BYTES.max(DEFAULT_RCVBUF_DATAGRAMS * settings.payloads().end());
     let rcvbuf_bytes = settings.buffers.rcvbuf_bytes.or(Some(default_bytes));
     let socket = datagram_socket::udp(endpoint.address, Buffers { rcvbuf_bytes, ..settings.buffers }, settings.df)?;
     datagram_socket::note_receive_times(&socket)?;
     datagram_socket::note_drops(&socket)?;
     datagram_socket::set_receive_patience(&socket, QUIET)?;
-    let port = datagram_socket::local_port(&socket)?;
-    let endpoint = endpoint.clone();
-    let span = ServerSpan::start()?;
-    ThreadServer::start(NAME, port, cancel, move |control| {
-        let opened = opening::meet(&socket, &endpoint, Begins::Client, control)?;
-        let account = Account::new(&opened.endpoint, opened.strays, &settings);
-        Receiver {
-            batch: ReceiveBatch::new(AT_ONCE, settings.payloads().end() + 1),
-            socket,
-            account,
-            last_ns: 0,
-            first: None,
-            drops: None,
-            span,
-        }
-        .work(control)
-    })
+    Ok(socket)
 }
 
-struct Receiver {
-    socket: Socket,
+/// Takes what comes of one flow.
+pub struct Receiver<'a> {
+    socket: &'a Socket,
     batch: ReceiveBatch,
     account: Account,
     /// When a datagram of this trial was last taken.
@@ -64,6 +58,9 @@ struct Receiver {
     /// The kernel's count of drops, as the last datagram carried it.
     drops: Option<u32>,
     span: ServerSpan,
+    token: u64,
+    /// Of a client: how many were sent, once the server has said so.
+    told: Option<u64>,
 }
 
 /// The first arrival of the measured flow.
@@ -75,8 +72,50 @@ struct First {
     drops: u32,
 }
 
-impl Receiver {
-    fn work(mut self, control: &Control) -> Result<Value> {
+impl<'a> Receiver<'a> {
+    /// Takes what comes from the endpoint's peer. It is made in the thread that uses it.
+    pub fn new(socket: &'a Socket, endpoint: &Endpoint, strays: u64, settings: &Settings) -> Result<Self> {
+        Ok(Self {
+            batch: ReceiveBatch::new(AT_ONCE, settings.payloads().end() + 1),
+            socket,
+            account: Account::new(endpoint, strays, settings),
+            last_ns: 0,
+            first: None,
+            drops: None,
+            span: ServerSpan::start()?,
+            token: endpoint.token.short(),
+            told: None,
+        })
+    }
+
+    /// The client's: until the server has said that there is no more, or nothing comes for too long.
+    pub fn work_to_end(mut self, settings: &Settings, stop: &Stop) -> Result<Value> {
+        let started_ns = clock::monotonic_ns();
+        let planned_ns = settings.limit.duration_ns().map_or(0, |ns| ns.saturating_add(settings.warmup_ns));
+        let patience_ns = if settings.may_be_slow() { SLOW_SILENCE_NS } else { LAST_SILENCE_NS };
+        loop {
+            stop.check()?;
+            let received = self.batch.receive(self.socket.as_fd());
+            if self.take(received)? {
+                continue;
+            }
+            self.span.note_quiet();
+            let now_ns = clock::monotonic_ns();
+            let silence_ns = now_ns - self.last_ns.max(started_ns);
+            let is_over = match self.told {
+                Some(sent) => self.account.has_all(sent) || silence_ns >= SILENCE_NS,
+                None if self.account.is_empty() => silence_ns >= UNHEARD_NS,
+                None => now_ns - started_ns >= planned_ns && silence_ns >= patience_ns,
+            };
+            if is_over {
+                let told = self.told;
+                return Ok(self.result(told));
+            }
+        }
+    }
+
+    /// The server's: until it is told to finish.
+    pub fn work(mut self, control: &Control) -> Result<Value> {
         loop {
             control.check()?;
             if let Some(order) = control.order() {
@@ -99,7 +138,7 @@ impl Receiver {
                 self.span.note_quiet();
                 return Ok(self.result(order.finish.sent));
             }
-            if is_empty && !datagram_socket::wait_for_datagram(&self.socket, QUIET) {
+            if is_empty && !datagram_socket::wait_for_datagram(self.socket, QUIET) {
                 self.span.note_quiet();
             }
         }
@@ -112,13 +151,17 @@ impl Receiver {
                 self.enter();
                 Ok(true)
             }
-            Err(errno) if is_momentary(errno) => Ok(false),
+            Err(errno) if is_momentary(errno) || is_about_what_was_sent(errno) => Ok(false),
             Err(e) => Err(Error::system(format!("receiving datagrams of {NAME}"), "recvmmsg", e)),
         }
     }
 
     fn enter(&mut self) {
         for datagram in self.batch.datagrams() {
+            if let Some(sent) = end::decode(datagram.bytes, self.token) {
+                self.told = Some(sent);
+                continue;
+            }
             let incoming = Incoming {
                 bytes: datagram.bytes,
                 source: datagram.source,
@@ -158,7 +201,7 @@ impl Receiver {
         let mut result = Map::new();
         self.account.write_to(&mut result, sent);
         // What is dropped after the last datagram is in no datagram's notes, but in the socket's own count.
-        if let Some(drops) = datagram_socket::drops(&self.socket).or(self.drops) {
+        if let Some(drops) = datagram_socket::drops(self.socket).or(self.drops) {
             let before = self.first.map_or(0, |first| first.drops);
             result.insert("socket_drops".into(), drops.wrapping_sub(before).into());
         }
@@ -171,7 +214,20 @@ impl Receiver {
         if let Some(span) = self.span.end() {
             result.insert("cpu".into(), json!(span));
         }
-        result.insert("socket".into(), datagram_socket::granted(&self.socket));
+        result.insert("socket".into(), datagram_socket::granted(self.socket));
         Value::Object(result)
     }
+}
+
+/// Whether an error is of a datagram that went the other way on the same socket: a client that has gone, a path that is too narrow.
+fn is_about_what_was_sent(errno: Errno) -> bool {
+    matches!(
+        errno,
+        Errno::ECONNREFUSED
+            | Errno::EHOSTUNREACH
+            | Errno::ENETUNREACH
+            | Errno::EMSGSIZE
+            | Errno::EACCES
+            | Errno::EPROTO
+    )
 }

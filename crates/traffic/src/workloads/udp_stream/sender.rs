@@ -1,4 +1,4 @@
-//! The client of `udp-stream`: sends each datagram when it is due, and knows which went out and how late.
+//! The sender of `udp-stream`, which is the client unless `direction` says otherwise: sends each datagram when it is due, and knows which went out and how late.
 
 use std::os::fd::AsFd;
 
@@ -17,6 +17,7 @@ use crate::session::{Cancel, Endpoint};
 use crate::sys::mmsg::SendBatch;
 use crate::workloads::opening;
 use crate::workloads::pacing::{Flow, Next, SendFailures};
+use crate::workloads::tcp::Stop;
 use crate::workloads::tcp::io::pattern;
 use crate::{Result, cpu};
 
@@ -32,11 +33,16 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
     if endpoint.cookie {
         opening::ask(&socket, endpoint, || cancel.check())?;
     }
+    send(&socket, endpoint, settings, &Stop::new(cancel))
+}
+
+/// Sends on a connected socket, and gives the sender's result.
+pub fn send(socket: &Socket, endpoint: &Endpoint, settings: &Settings, stop: &Stop) -> Result<Value> {
     let _timers = PreciseTimers::new();
     let mut sender = Sender {
-        socket: &socket,
+        socket,
         endpoint,
-        cancel,
+        stop,
         batch: SendBatch::default(),
         heads: Vec::new(),
         moments_ns: Vec::new(),
@@ -57,7 +63,7 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
     let mut flow = Flow::new(settings.pace(Round::Measured), count, settings.limit.duration_ns());
     sender.send_all(Phase::Measured, &mut flow)?;
     let to = cpu::sample();
-    sender.errors.drain(&socket);
+    sender.errors.drain(socket);
 
     let mut result = Map::new();
     result.insert("sent_bytes".into(), flow.sent_bytes().into());
@@ -70,7 +76,7 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
         result.insert("refused".into(), flow.refused().into());
         result.insert("errors".into(), sender.errors.to_json());
     }
-    result.insert("socket".into(), datagram_socket::granted(&socket));
+    result.insert("socket".into(), datagram_socket::granted(socket));
     result.insert("cpu".into(), json!(cpu::Span { from, to }));
     Ok(Value::Object(result))
 }
@@ -78,7 +84,7 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
 struct Sender<'a> {
     socket: &'a Socket,
     endpoint: &'a Endpoint,
-    cancel: &'a Cancel,
+    stop: &'a Stop,
     batch: SendBatch,
     heads: Vec<[u8; HEADER_BYTES]>,
     /// When each of `heads` was stamped, on the monotonic clock.
@@ -95,7 +101,7 @@ impl Sender<'_> {
     fn send_all(&mut self, phase: Phase, flow: &mut Flow) -> Result<()> {
         flow.start(clock::monotonic_ns());
         loop {
-            self.cancel.check()?;
+            self.stop.check()?;
             match flow.next(clock::monotonic_ns()) {
                 Next::Send(count) => self.send(phase, flow, count)?,
                 Next::WaitUntil(due_ns) => {

@@ -1,0 +1,89 @@
+//! Which way the datagrams of `udp-stream` go. The client always opens the flow, so that it works behind a NAT.
+
+use serde_json::{Map, Value};
+
+use super::receiver::{self, Receiver};
+use super::{NAME, Settings, end, sender};
+use crate::session::{Cancel, Endpoint, Server};
+use crate::workloads::opening::{self, Begins};
+use crate::workloads::tcp::Stop;
+use crate::workloads::thread_server::{Control, ThreadServer};
+use crate::{Error, Result, datagram_socket};
+
+/// Who sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// The client.
+    Forward,
+    /// The server.
+    Reverse,
+    /// Both, at the same time.
+    Both,
+}
+
+impl Direction {
+    /// As parameters name them; the first is the default.
+    pub const NAMES: &[(&str, Self)] = &[("forward", Self::Forward), ("reverse", Self::Reverse), ("both", Self::Both)];
+}
+
+/// The serving side.
+pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result<Box<dyn Server>> {
+    let socket = receiver::open(endpoint, &settings)?;
+    let port = datagram_socket::local_port(&socket)?;
+    let endpoint = endpoint.clone();
+    ThreadServer::start(NAME, port, cancel, move |control| {
+        let begins = if settings.direction == Direction::Forward { Begins::Client } else { Begins::Server };
+        let opened = opening::meet(&socket, &endpoint, begins, control)?;
+        let receiver = || Receiver::new(&socket, &opened.endpoint, opened.strays, &settings);
+        let send = |control: &Control| {
+            let sent = sender::send(&socket, &opened.endpoint, &settings, control.stop())?;
+            end::send(&socket, &opened.endpoint, &sent, control.stop())?;
+            Ok(sent)
+        };
+        match settings.direction {
+            Direction::Forward => receiver()?.work(control),
+            Direction::Reverse => Ok(named([("reverse_sender", send(control)?)])),
+            Direction::Both => {
+                let (received, sent) = at_once(|| receiver()?.work(control), || send(control))?;
+                Ok(named([("forward_receiver", received), ("reverse_sender", sent)]))
+            }
+        }
+    })
+}
+
+/// The client's side.
+pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<Value> {
+    if settings.direction == Direction::Forward {
+        return sender::run(endpoint, settings, cancel);
+    }
+    let stop = Stop::new(cancel);
+    let socket = receiver::open(endpoint, settings)?;
+    datagram_socket::connect(&socket, endpoint.peer, endpoint.port)?;
+    opening::ask(&socket, endpoint, || stop.check())?;
+    let receive = || Receiver::new(&socket, endpoint, 0, settings)?.work_to_end(settings, &stop);
+    if settings.direction == Direction::Reverse {
+        return Ok(named([("reverse_receiver", receive()?)]));
+    }
+    let (received, sent) = at_once(receive, || sender::send(&socket, endpoint, settings, &stop))?;
+    Ok(named([("forward_sender", sent), ("reverse_receiver", received)]))
+}
+
+/// Receives in this thread and sends in another; either's failure is that of both.
+fn at_once(
+    receive: impl FnOnce() -> Result<Value>,
+    send: impl FnOnce() -> Result<Value> + Send,
+) -> Result<(Value, Value)> {
+    std::thread::scope(|scope| {
+        let sending = std::thread::Builder::new()
+            .name(format!("{NAME} sender"))
+            .spawn_scoped(scope, send)
+            .map_err(|e| Error::system(format!("starting to send datagrams of {NAME}"), "clone", e))?;
+        let received = receive();
+        let sent = sending.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Ok((received?, sent?))
+    })
+}
+
+fn named<const N: usize>(parts: [(&str, Value); N]) -> Value {
+    Value::Object(parts.into_iter().map(|(name, part)| (name.to_owned(), part)).collect::<Map<_, _>>())
+}
