@@ -74,7 +74,7 @@ impl Agent {
         Self::spawn(Command::new(env!("CARGO_BIN_EXE_sixbench-agent")).args(arguments))
     }
 
-    fn spawn(command: &mut Command) -> Self {
+    pub fn spawn(command: &mut Command) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

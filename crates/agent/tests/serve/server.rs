@@ -24,7 +24,11 @@ pub struct Server {
 
 impl Server {
     pub fn start(arguments: &[&str], key: Option<&Path>) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_sixbench-agent"));
+        Self::start_as(Command::new(env!("CARGO_BIN_EXE_sixbench-agent")), arguments, key)
+    }
+
+    /// By a command that runs the agent somewhere else.
+    pub fn start_as(mut command: Command, arguments: &[&str], key: Option<&Path>) -> Self {
         command.args(["serve", "--port", "0"]).args(arguments);
         if let Some(key) = key {
             command.arg("--key").arg(key);
@@ -77,6 +81,13 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The agent in the network namespace of a process.
+pub fn in_namespace_of(pid: u32) -> Command {
+    let mut command = Command::new("nsenter");
+    command.arg(format!("--net=/proc/{pid}/ns/net")).arg(env!("CARGO_BIN_EXE_sixbench-agent"));
+    command
 }
 
 /// A key file, until this is dropped.
