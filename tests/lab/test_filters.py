@@ -223,3 +223,6 @@ def test_a_run_through_routers_that_masquerade_proves_its_path(
     ]
     for trial, pair in zip(trials, ("198.18.3.1 > 198.18.3.2", "2001:2:0:3::1 > 2001:2:0:3::2"), strict=True):
         assert list(trial["evidence"]["segments"][-1]["outer"]) == [pair]
+        filters = trial["evidence"]["filters"]
+        assert list(filters) == ["r1", "r2", "r3"]
+        assert all(counters["masqueraded"] >= 1 for counters in filters.values())

@@ -135,7 +135,11 @@ def test_drop_counters_of_every_kind_that_rose_are_named() -> None:
         snmp={"Ip": {"OutNoRoutes": 4}, "Udp6": {"RcvbufErrors": 2}},
         queues={"eth1": [{"kind": "tbf", "handle": "1:", "dropped": 4}]},
     )
-    drops = Drops(reports=[], rules_before={"r1": {"fragments": 1}}, rules_after={"r1": {"fragments": 7, "too-big": 0}})
+    drops = Drops(
+        reports=[],
+        rules_before={"r1": {"fragments": 1}},
+        rules_after={"r1": {"fragments": 7, "too-big": 0, "masqueraded": 1}},
+    )
     evidence = loss_evidence("udp", topology(), NETNS, {}, {}, drops, {"r1": early}, {"r1": late}).evidence
     assert {one["counter"]: one["packets"] for one in evidence["counters"]} == {
         "eth0 rx_dropped": 3,

@@ -29,6 +29,15 @@ struct Interface {
     tx_dropped: u64,
 }
 
+/// What waits for its missing fragments, at this moment.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct Reassembly {
+    /// Packets.
+    queues: u64,
+    /// What their fragments take of the kernel's memory.
+    memory_bytes: u64,
+}
+
 /// Reads them all. What this kernel does not have (IPv6, say) is absent.
 pub fn read() -> Outcome {
     let clock_ns = clock::monotonic_ns();
@@ -39,6 +48,9 @@ pub fn read() -> Outcome {
     snmp.retain(|group, _| !group.starts_with("UdpLite"));
     let tcpext = parse_pairs_of_lines(&read_file("netstat")?).remove("TcpExt");
     let mut counters = json!({ "clock_ns": clock_ns, "interfaces": interfaces, "snmp": snmp });
+    let mut reassembly = parse_reassembly(&read_file("sockstat")?);
+    reassembly.extend(parse_reassembly(&fs::read_to_string(format!("{DIRECTORY}/sockstat6")).unwrap_or_default()));
+    counters["reassembly"] = json!(reassembly);
     if let Some(tcpext) = tcpext {
         counters["tcpext"] = Value::from_iter(tcpext);
     }
@@ -104,6 +116,24 @@ fn parse_snmp6(text: &str) -> Groups {
     groups
 }
 
+/// `sockstat` and `sockstat6`: a line each `FRAG: inuse 1 memory 2304`, by family here.
+fn parse_reassembly(text: &str) -> BTreeMap<&'static str, Reassembly> {
+    text.lines()
+        .filter_map(|line| {
+            let (name, values) = line.split_once(':')?;
+            let family = match name {
+                "FRAG" => "ipv4",
+                "FRAG6" => "ipv6",
+                _ => return None,
+            };
+            let words: Vec<_> = values.split_ascii_whitespace().collect();
+            let ["inuse", queues, "memory", memory] = words[..] else { return None };
+            let reassembly = Reassembly { queues: queues.parse().ok()?, memory_bytes: memory.parse().ok()? };
+            Some((family, reassembly))
+        })
+        .collect()
+}
+
 /// Most are unsigned; `MaxConn` of TCP is -1.
 fn parse_number(text: &str) -> Option<Number> {
     text.parse::<u64>().map(Number::from).or_else(|_| text.parse::<i64>().map(Number::from)).ok()
@@ -135,6 +165,15 @@ broken: 1 2 x
         assert_eq!(groups.len(), 2);
         assert_eq!(groups["Tcp"]["MaxConn"], Number::from(-1));
         assert_eq!(groups["Udp"]["InDatagrams"], Number::from(u64::MAX));
+    }
+
+    #[test]
+    fn what_waits_for_fragments_is_known_by_family() {
+        let found =
+            parse_reassembly("UDP: inuse 0 mem 0\nFRAG: inuse 2 memory 2304\nFRAG6: inuse 0 memory 0\nFRAG: odd\n");
+        assert_eq!(found["ipv4"], Reassembly { queues: 2, memory_bytes: 2304 });
+        assert_eq!(found["ipv6"], Reassembly { queues: 0, memory_bytes: 0 });
+        assert!(parse_reassembly("FRAG: inuse x memory 1\nFRAG: inuse 1\nFRAG\n").is_empty());
     }
 
     #[test]

@@ -26,6 +26,9 @@ ERRORS = (
 )
 """RFC 792, RFC 4443 section 3: without echo, neighbour discovery and what else is no error."""
 
+PASSING = frozenset({"clamped", "masqueraded"})
+"""The counters of packets that are changed; all others are of packets that are dropped."""
+
 FRAGMENTS = {
     "first-fragments": ("ip frag-off & 0x3fff == 0x2000", "frag frag-off 0 frag more-fragments 1"),
     "later-fragments": ("ip frag-off & 0x1fff != 0", "frag frag-off != 0"),

@@ -36,6 +36,16 @@ class Drops:
     rules_before: dict[str, dict[str, int]] = field(default_factory=dict)
     rules_after: dict[str, dict[str, int]] = field(default_factory=dict)
 
+    @property
+    def rules(self) -> dict[str, dict[str, int]]:
+        """By node and named counter, the packets that it counted in the trial, where there were any."""
+        rises = {
+            node: {name: count - self.rules_before.get(node, {}).get(name, 0) for name, count in counters.items()}
+            for node, counters in self.rules_after.items()
+        }
+        found = {node: {name: rise for name, rise in counters.items() if rise > 0} for node, counters in rises.items()}
+        return {node: counters for node, counters in found.items() if counters}
+
 
 class DropWatch:
     """Watches the nodes of a way for the datagrams of one trial."""

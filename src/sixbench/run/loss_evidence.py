@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..lab.filters import PASSING
 from ..model.topology import Topology
 from ..model.workload import Result, Transport
 from .drop_watch import Drops
@@ -281,9 +282,8 @@ def _counters(before: Counters, after: Counters, drops: Drops) -> list[dict[str,
             early, late = before[node], after[node]
             rises = [*_interfaces(early, late), *_queues(early, late), *_protocols(early, late)]
             found.extend({"node": node, "counter": name, "packets": rise} for name, rise in rises if rise > 0)
-        for name, packets in drops.rules_after.get(node, {}).items():
-            rise = packets - drops.rules_before.get(node, {}).get(name, 0)
-            if rise > 0:
+        for name, rise in drops.rules.get(node, {}).items():
+            if name not in PASSING:
                 found.append({"node": node, "counter": f"ruleset {name}", "packets": rise})
     return found
 

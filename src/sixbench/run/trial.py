@@ -172,6 +172,7 @@ def _assess(
             unreached = frozenset(view.link.name for view in setting.views)
         judgement = judge(setting.views, observed.captures, observed.before, observed.after, traffic, unreached)
         judgement.evidence["fragments"] = fragments.evidence
+        judgement.evidence["filters"] = observed.drops.rules
         if setting.events:
             judgement.evidence["events"] = observed.events
             measured.invalid.extend(

@@ -199,6 +199,8 @@ class _Dots:
                     linestyle=(0, (2, 1)),
                     linewidth=1,
                 )
+                if rows.contradicts_theory(finding):
+                    style.ring(axes, value, place)
         ends = [end for *_, low, high in values for end in (low, high) if end is not None]
         axes.set_xlim(*style.change_limits([value for _, _, value, _, _ in values], ends, margin if by_ratio else 0.0))
         axes.xaxis.set_major_formatter(style.signed_ticks())
@@ -211,6 +213,9 @@ class _Dots:
         ]
         if any(estimate.theory is not None for estimate in estimates):
             handles.append(style.theory_handle())
+        findings = [finding for item in self.items for panel in item.panels for finding in panel.findings]
+        if any(rows.contradicts_theory(finding) for finding in findings):
+            handles.append(style.ring_handle())
         if any(_is_compared(item) for item in self.items):
             handles.append(style.margin_handle(self.context.margin))
         return handles

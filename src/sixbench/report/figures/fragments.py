@@ -30,7 +30,6 @@ _MOST_PLACES = 24
 """So many markers have room side by side in half the width."""
 _LINE_CHARACTERS = 100
 """So many characters have room side by side in the whole width."""
-_RING = {"marker": "o", "markersize": 9, "markerfacecolor": "none", "color": "#a83246", "markeredgecolor": "#a83246"}
 _CAPTION = (
     "Of a datagram on each link, from client to server: packets, and bytes with Ethernet headers, in the mean over all "
     "datagrams that were sent. Lines are what theory says, from the least to the most where datagrams are lost while "
@@ -182,9 +181,7 @@ def _handles(paths: Sequence[style.PathStyle], *, is_ringed: bool) -> list[Line2
         handle.set_linestyle("")
     handles.append(Line2D([], [], color=style.MUTED, linewidth=1.2, label="theory"))
     if is_ringed:
-        handles.append(
-            Line2D([], [], linestyle="", **_RING, label="theory says otherwise"),  # type: ignore[arg-type]
-        )
+        handles.append(style.ring_handle())
     return handles
 
 
@@ -204,7 +201,7 @@ def _panel(axes: Axes, group: _Group, what: str, paths: Sequence[style.PathStyle
             axes.plot([x, x], [low, high], color=style.MUTED, linewidth=0.8)
             axes.plot([x], [counted], marker=path.marker, color=path.colour, markerfacecolor=path.face, markersize=3.6)
             if one.different:
-                axes.plot([x], [counted], **_RING)  # type: ignore[arg-type]
+                style.ring(axes, x, counted)
     for edge in range(1, len(links)):
         axes.axvline(edge - 0.5, color=style.FAINT, linewidth=0.6)
     axes.set_xlim(-0.5, len(links) - 0.5)

@@ -164,6 +164,19 @@ def noise_handle() -> Patch:
     return Patch(facecolor=NOISE, edgecolor="none", label="A/A noise floor")
 
 
+_RING = {"marker": "o", "markersize": 9, "markerfacecolor": "none", "markeredgecolor": "#a83246", "linestyle": ""}
+
+
+def ring(axes: Axes, x: float, y: float) -> None:
+    """Marks a value of which theory says otherwise."""
+    axes.plot([x], [y], **_RING)  # type: ignore[arg-type]
+
+
+def ring_handle() -> Line2D:
+    """That mark in a legend."""
+    return Line2D([], [], label="theory says otherwise", **_RING)  # type: ignore[arg-type]
+
+
 def legend(figure: Figure, handles: Sequence[Line2D | Patch]) -> None:
     """A legend under the figure, in as many columns as have room."""
     if not handles:

@@ -68,7 +68,7 @@ def _caption(context: Context, item: Measured, panels: list[Panel]) -> str:
             "equivalent."
         )
     if theory:
-        text += " Dashed: theory."
+        text += " Dashed: theory; ringed: changes of which it says otherwise, their interval considered."
     return text
 
 
@@ -231,6 +231,8 @@ class _Sweep:
             ]
             expected = [(float(f.levels[column]), rows.expected_ratio(f)) for f in own]
             theory = [(x, words.as_percent(ratio)) for x, ratio in expected if ratio is not None]
+            for finding in filter(rows.contradicts_theory, own):
+                style.ring(axes, float(finding.levels[column]), _change(finding)[0])
             if theory:
                 axes.plot(*zip(*theory, strict=True), color=path.colour, linestyle=(0, (4, 2)), linewidth=1, zorder=1.5)
         changes = [_change(finding) for finding in compared if not finding.is_aa]
@@ -314,6 +316,8 @@ class _Sweep:
         ]
         if any(estimate.theory is not None for estimate in estimates):
             handles.append(style.theory_handle())
+        if compared and any(rows.contradicts_theory(finding) for finding in findings):
+            handles.append(style.ring_handle())
         if compared:
             handles.append(style.margin_handle(self.context.margin))
         if compared and any(finding.noise_low is not None for finding in findings):
