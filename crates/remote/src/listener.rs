@@ -132,17 +132,17 @@ struct Door {
 fn accept_all(listener: &TcpListener, door: &Arc<Door>) {
     loop {
         match listener.accept() {
-            Ok((stream, _)) => take(stream, door),
+            Ok((stream, from)) => take(stream, from.ip(), door),
             Err(e) if matches!(e.kind(), io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted) => {}
             Err(_) => thread::sleep(PAUSE),
         }
     }
 }
 
-fn take(stream: TcpStream, door: &Arc<Door>) {
+fn take(stream: TcpStream, from: IpAddr, door: &Arc<Door>) {
     // What fails here is this connection's: it is closed.
     let Ok(for_the_door) = tcp::prepare(&stream).and_then(|()| stream.try_clone()) else { return };
-    let mut visit = door.visitors.enter(for_the_door);
+    let mut visit = door.visitors.enter(for_the_door, from);
     let door = Arc::clone(door);
     let _ = start("client", move || {
         receive(stream, &door, &mut visit);

@@ -1,14 +1,14 @@
 //! Who is at the door, and who is in.
 
-use std::collections::VecDeque;
-use std::net::{Shutdown, TcpStream};
+use std::collections::{HashMap, VecDeque};
+use std::net::{IpAddr, Shutdown, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// From the acceptance to the first request.
 const GREETING_TIME: Duration = Duration::from_secs(2);
-/// So many may be at the door; the longest waiting makes room for the next.
+/// So many may be at the door; of the address that most of them come from, the longest waiting makes room for the next.
 const MAX_WAITING: usize = 64;
 
 /// All connections of a server.
@@ -28,6 +28,7 @@ struct State {
 
 struct Waiting {
     number: u64,
+    from: IpAddr,
     /// To end it: whoever reads from it sees its end then.
     stream: TcpStream,
     deadline: Instant,
@@ -54,16 +55,16 @@ impl Visitors {
     }
 
     /// Takes a connection in that has yet to say who it is.
-    pub fn enter(self: &Arc<Self>, stream: TcpStream) -> Visit {
+    pub fn enter(self: &Arc<Self>, stream: TcpStream, from: IpAddr) -> Visit {
         let mut state = self.lock();
         if state.waiting.len() >= MAX_WAITING
-            && let Some(oldest) = state.waiting.pop_front()
+            && let Some(dispensable) = state.take_dispensable()
         {
-            oldest.end();
+            dispensable.end();
         }
         let number = state.next_number;
         state.next_number += 1;
-        state.waiting.push_back(Waiting { number, stream, deadline: Instant::now() + GREETING_TIME });
+        state.waiting.push_back(Waiting { number, from, stream, deadline: Instant::now() + GREETING_TIME });
         self.has_changed.notify_one();
         Visit { visitors: Arc::clone(self), number, is_client: false }
     }
@@ -91,6 +92,19 @@ impl Visitors {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// The longest waiting of the address that most come from: who floods the door shuts it to nobody else.
+    fn take_dispensable(&mut self) -> Option<Waiting> {
+        let mut counts = HashMap::<IpAddr, usize>::new();
+        for waiting in &self.waiting {
+            *counts.entry(waiting.from).or_default() += 1;
+        }
+        let most = counts.values().copied().max()?;
+        let at = self.waiting.iter().position(|waiting| counts.get(&waiting.from) == Some(&most))?;
+        self.waiting.remove(at)
     }
 }
 
@@ -135,5 +149,47 @@ impl Drop for Visit {
         } else {
             state.waiting.retain(|waiting| waiting.number != self.number);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{ErrorKind, Read};
+    use std::net::{Ipv4Addr, TcpListener};
+
+    use super::*;
+
+    /// A connection as the server has it, and its other end.
+    fn connection() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        client.set_nonblocking(true).unwrap();
+        (listener.accept().unwrap().0, client)
+    }
+
+    fn is_open(mut client: &TcpStream) -> bool {
+        matches!(client.read(&mut [0]), Err(error) if error.kind() == ErrorKind::WouldBlock)
+    }
+
+    #[test]
+    fn who_floods_the_door_shuts_it_to_nobody_else() {
+        let visitors = Visitors::new(1);
+        let address = |last| IpAddr::from([192, 0, 2, last]);
+        let (stream, good) = connection();
+        let mut visit = visitors.enter(stream, address(1));
+        let mut flood: Vec<_> = (0..2 * MAX_WAITING)
+            .map(|_| {
+                let (stream, client) = connection();
+                (visitors.enter(stream, address(2)), client)
+            })
+            .collect();
+        assert!(is_open(&good));
+        assert_eq!(flood.iter().filter(|(_, client)| is_open(client)).count(), MAX_WAITING - 1);
+        // The newest are those that are left.
+        assert!(!is_open(&flood[0].1) && is_open(&flood[2 * MAX_WAITING - 1].1));
+        visit.stay().unwrap();
+        assert_eq!(flood[2 * MAX_WAITING - 1].0.stay(), Err(Full { max_clients: 1 }));
+        drop(visit);
+        flood[2 * MAX_WAITING - 1].0.stay().unwrap();
     }
 }

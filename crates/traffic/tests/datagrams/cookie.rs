@@ -1,6 +1,7 @@
 //! Servers that were told no peer, on loopback: who has echoed a cookie is served, and nobody else is sent anything but cookies.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use crate::common::{FAMILIES, TOKEN, number, stranger};
@@ -94,6 +95,44 @@ fn who_only_has_the_token_is_sent_no_more_than_it_sent_and_nothing_but_cookies()
             let served = finish(server, client["sent"].as_u64());
             assert_eq!(number(&served["strays"], "datagrams"), 4, "{workload}: {served}");
         }
+    }
+}
+
+#[test]
+fn path_mtu_probes_of_who_has_not_echoed_a_cookie_are_not_acknowledged() {
+    for address in FAMILIES {
+        let server = serve_anybody("pmtu", address, &json!({}));
+        // The control connection, by which the session begins: its preamble is the token and role 5.
+        let mut control = TcpStream::connect(SocketAddr::new(address, server.port())).unwrap();
+        let mut preamble = [0; 32];
+        preamble[..16].copy_from_slice(&TOKEN.0);
+        preamble[16] = 5;
+        control.write_all(&preamble).unwrap();
+
+        let stranger = stranger(address, server.port());
+        let mut answer = [0; 2000];
+        // Probe 1, of 1000 bytes with its headers.
+        let headers = if address.is_ipv4() { 28 } else { 48 };
+        let mut probe = vec![0; 1000 - headers];
+        probe[..8].copy_from_slice(&TOKEN.short().to_be_bytes());
+        (probe[15], probe[16]) = (1, 1);
+        probe[20..24].copy_from_slice(&1000_u32.to_be_bytes());
+        stranger.set_read_timeout(Some(SILENCE)).unwrap();
+        stranger.send(&probe).unwrap();
+        stranger.recv(&mut answer).expect_err("an answer to who has not echoed a cookie");
+
+        stranger.set_read_timeout(Some(PATIENCE)).unwrap();
+        let ask = Message { token: TOKEN.short(), cookie: [0; 16], kind: Kind::Ask };
+        stranger.send(&ask.encode()).unwrap();
+        let length = stranger.recv(&mut answer).expect("a cookie");
+        let cookie = Message::decode(&answer[..length], TOKEN.short()).expect("a cookie");
+        stranger.send(&Message { kind: Kind::Echo, ..cookie }.encode()).unwrap();
+        let length = stranger.recv(&mut answer).expect("a welcome");
+        let welcome = Message::decode(&answer[..length], TOKEN.short()).expect("a welcome");
+        assert_eq!(welcome.kind, Kind::Welcome);
+        stranger.send(&probe).unwrap();
+        assert_eq!(stranger.recv(&mut answer).expect("an acknowledgement"), 32);
+        assert_eq!((answer[15], answer[16]), (1, 2));
     }
 }
 
