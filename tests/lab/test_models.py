@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from lab.experiments import PACED, read, run, wrong
 
@@ -91,3 +92,18 @@ def test_a_call_has_a_quality(hub: AgentHub, tmp_path: Path) -> None:
             if not any(reason.startswith(PACED) for reason in trial.reasons):
                 assert 1 <= trial.metrics["mos_cqe"] <= 4.41
                 assert trial.metrics["playout_loss_ratio"] >= trial.metrics["loss_ratio"]
+
+
+def test_a_packet_log_says_what_became_of_each_datagram(hub: AgentHub, tmp_path: Path) -> None:
+    text = NETWORK + "  - udp-stream: {datagram: 300B, rate: 1Mbit, sizes: exponential, count: 90, packet-log: true}\n"
+    done = run(hub, text, tmp_path / "run")
+    assert wrong(done.trials) == []
+    for trial in done.trials:
+        assert "packet_log" not in trial.client.keys() | trial.server.keys()
+        rows = pq.read_table(done.directory / "trials" / trial.key / "packets.parquet").to_pylist()
+        assert [row["sequence"] for row in rows] == list(range(90))
+        assert sum(row["payload_bytes"] for row in rows) == trial.client["sent_bytes"]
+        lost = [row["sequence"] for row in rows if row["status"] == "lost"]
+        assert len(lost) == trial.server["lost_middle"] + trial.server["lost_tail"]
+        delays_ns = [row["received_realtime_ns"] - row["sent_realtime_ns"] for row in rows if row["status"] != "lost"]
+        assert min(delays_ns) == pytest.approx(trial.metrics["one_way_delay_min_ns"], rel=0.01)

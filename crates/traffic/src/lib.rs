@@ -17,6 +17,7 @@ pub mod error_queue;
 pub mod histogram;
 pub mod ledger;
 pub mod models;
+pub mod packet_log;
 pub mod params;
 pub mod path_mtu;
 pub mod ranges;

@@ -31,11 +31,11 @@ def blank_record(experiment: Experiment, combination: Combination, planned: Plan
 
 
 def without_series(result: dict[str, Any]) -> dict[str, Any]:
-    """A result as a record keeps it: without what is stored elsewhere (series, histograms' buckets)."""
+    """A result as a record keeps it: without what is stored elsewhere (series, histograms' buckets, packets)."""
     kept = {}
     for key, value in result.items():
         if not isinstance(value, dict):
             kept[key] = value
-        elif key != "series" and "buckets" not in value:
+        elif key not in ("series", "packet_log") and "buckets" not in value:
             kept[key] = without_series(value)
     return kept

@@ -91,6 +91,10 @@ def run_trial(
     if status == "ok" and experiment.bottleneck == "path" and limited_by == "cpu":
         status = "invalid"
         reasons = [f"the machine's CPU rather than the path was the limit: {_goodput_words(measured, expected)}"]
+    packets: dict[str, bytes] = {}
+    if params.get("packet_log") and failure is None:
+        packets = _packets(observed, reasons)
+        status = "invalid" if reasons and status == "ok" else status
     record = replace(
         blank_record(experiment, combination, planned, sequence),
         params=params,
@@ -107,7 +111,7 @@ def run_trial(
         client=without_series(observed.client),
         server=without_series(observed.server),
     )
-    return Outcome(record=record, series=measured.series, files=_files(setting, observed))
+    return Outcome(record=record, series=measured.series, files=_files(setting, observed) | packets)
 
 
 def _with_seed(kind: WorkloadKind, params: Mapping[str, Scalar], seed: int) -> dict[str, Scalar]:
@@ -125,6 +129,17 @@ def _files(setting: Setting, observed: Observed) -> dict[str, bytes]:
             interface = f"{view.end.name} of {view.end.node} on {view.link.name}"
             files[f"{view.link.name}.pcapng"] = to_pcapng(packets, interface, setting.snaplen_bytes)
     return files
+
+
+def _packets(observed: Observed, reasons: list[str]) -> dict[str, bytes]:
+    """The file of what became of each datagram. Where there is none, `reasons` says why."""
+    from ..store.packet_log import packet_log_files
+
+    try:
+        return packet_log_files(observed.client, observed.server)
+    except (KeyError, TypeError, ValueError) as error:
+        reasons.append(f"the agents' packet logs are not of the expected form: {error!r}")
+        return {}
 
 
 def failed_outcome(

@@ -8,6 +8,7 @@
       trials/KEY/              one immutable directory a trial, renamed into place when complete
         trial.json             the record
         series.parquet         interval series: source, t_ns, quantity, value
+        packets.parquet        what became of each datagram, where that was asked for
         *.pcap                 header captures
       trials.parquet           derived: one row a trial, for pandas and DuckDB
       findings.json, report.html, figures/     derived

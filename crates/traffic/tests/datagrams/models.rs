@@ -1,5 +1,8 @@
 //! Flows of traffic models on loopback, in both families.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
 use crate::common::{FAMILIES, number, trial};
 use serde_json::{Value, json};
 use sixbench_traffic::models::{Model, Plain, Round};
@@ -43,6 +46,29 @@ fn each_model_sends_what_it_says_and_all_of_it_arrives() {
             assert_eq!(server["strays"]["datagrams"], 0);
             assert_eq!(number(&client["lateness"], "count"), 200);
         }
+    }
+}
+
+#[test]
+fn a_packet_log_has_each_datagram() {
+    let model = json!({"gaps": "exponential", "gaps_mean_ns": MS / 2, "sizes": "exponential", "sizes_mean_bytes": 500});
+    let column = |log: &Value, name: &str, bytes: usize| -> Vec<u64> {
+        let all = STANDARD.decode(log[name].as_str().unwrap()).unwrap();
+        all.chunks(bytes).map(|one| one.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte))).collect()
+    };
+    for address in FAMILIES {
+        let params = with(&model, json!({"count": 100, "warmup_ns": 5 * MS, "packet_log": true}));
+        let (client, server) = trial("udp-stream", address, &params);
+        let (sent, arrived) = (&client["packet_log"], &server["packet_log"]);
+        assert_eq!((number(sent, "omitted"), number(arrived, "omitted")), (0, 0));
+        assert_eq!(column(sent, "payload_bytes", 2).iter().sum::<u64>(), number(&client, "sent_bytes"));
+        assert_eq!(column(arrived, "sequence", 4), (0..100).collect::<Vec<_>>());
+        let (left, came) = (column(sent, "sent_realtime_ns", 8), column(arrived, "received_realtime_ns", 8));
+        assert!(left.is_sorted() && left.len() == 100);
+        assert_eq!(came[99] - came[0], number(&server, "measured_ns"));
+        assert_eq!(came[0] - left[0], came[0].abs_diff(left[0]));
+        let without = trial("udp-stream", address, &with(&model, json!({"count": 1})));
+        assert!(without.0.get("packet_log").is_none() && without.1.get("packet_log").is_none());
     }
 }
 

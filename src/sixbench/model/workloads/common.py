@@ -92,6 +92,14 @@ RCVBUF = Parameter(
     maximum=2**30,
     default="the kernel's, with autotuning",
 )
+PACKET_LOG = Parameter(
+    name="packet-log",
+    column="packet_log",
+    kind="flag",
+    doc="keep what became of each datagram, of the first 500000, as packets.parquet beside the record",
+    length=True,
+    default="false",
+)
 CONGESTION = Parameter(
     name="congestion", column="congestion", kind="word", doc="TCP congestion control", default="cubic"
 )

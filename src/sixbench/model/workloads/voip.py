@@ -8,7 +8,7 @@ from ..e_model import Equipment, mos_cqe, r_factor
 from ..topology import Family
 from ..workload import Measured, Parameter, Params, Result, Scalar, WorkloadKind
 from . import udp_stream
-from .common import COUNT, DF, DURATION, INTERVAL, RCVBUF, SNDBUF, WARMUP, one_length
+from .common import COUNT, DF, DURATION, INTERVAL, PACKET_LOG, RCVBUF, SNDBUF, WARMUP, one_length
 from .traffic_models import HEADER_BYTES, SEED
 
 RTP_BYTES = 12
@@ -177,6 +177,7 @@ KIND = WorkloadKind(
         DF,
         INTERVAL,
         SEED,
+        PACKET_LOG,
     ),
     primary="mos_cqe",
     headline=("mos_cqe", "r_factor", "playout_loss_ratio", "mouth_to_ear", "one_way_delay_p50", "jitter_rfc3550"),

@@ -9,6 +9,7 @@ use super::Settings;
 use crate::datagram::{Header, Phase};
 use crate::delay::Delays;
 use crate::ledger::{Arrival, Ledger};
+use crate::packet_log::ArrivalLog;
 use crate::series::Series;
 use crate::session::Endpoint;
 
@@ -47,6 +48,7 @@ pub struct Account {
     delays: Delays,
     window: Option<Window>,
     series: Series<Interval>,
+    log: Option<ArrivalLog>,
 }
 
 /// From the first arrival to the last, on the realtime clock.
@@ -79,6 +81,7 @@ impl Account {
             delays: Delays::default(),
             window: None,
             series: Series::new(settings.interval_ns),
+            log: settings.packet_log.then(ArrivalLog::default),
         }
     }
 
@@ -92,15 +95,23 @@ impl Account {
             return Entry::WarmUp;
         }
         let missing_before = self.ledger.lost_middle();
-        match self.ledger.arrive(header.sequence) {
-            Arrival::Impossible => return self.stray(),
-            Arrival::Duplicate => return Entry::Measured,
-            Arrival::InOrder | Arrival::Reordered => {}
+        let arrival = self.ledger.arrive(header.sequence);
+        if arrival == Arrival::Impossible {
+            return self.stray();
+        }
+        if arrival == Arrival::Duplicate {
+            if let Some(log) = &mut self.log {
+                log.note(header.sequence, incoming.kernel_realtime_ns.unwrap_or_else(now_realtime_ns));
+            }
+            return Entry::Measured;
         }
         let received_ns = incoming.kernel_realtime_ns.unwrap_or_else(|| {
             self.user_timestamps += 1;
             now_realtime_ns()
         });
+        if let Some(log) = &mut self.log {
+            log.note(header.sequence, received_ns);
+        }
         self.delays.record(header.sequence, header.sent_realtime_ns, received_ns);
         let bytes = incoming.bytes.len() as u64;
         self.unique_bytes += bytes;
@@ -169,6 +180,9 @@ impl Account {
             }),
         );
         self.delays.write_to(result);
+        if let Some(log) = &self.log {
+            result.insert("packet_log".into(), log.to_json());
+        }
     }
 
     fn stray(&mut self) -> Entry {

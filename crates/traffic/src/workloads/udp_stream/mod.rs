@@ -52,6 +52,8 @@ struct Settings {
     df: Df,
     /// Of the series.
     interval_ns: u64,
+    /// Whether both ends note each datagram.
+    packet_log: bool,
 }
 
 /// What is sent when.
@@ -79,6 +81,7 @@ impl Settings {
             buffers: Buffers::read(&mut params)?,
             df: Df::read(&mut params)?,
             interval_ns: params.interval_ns()?,
+            packet_log: params.flag("packet_log", false)?,
         };
         if matches!(settings.limit, Limit::Bytes(_)) && settings.payloads().start() != settings.payloads().end() {
             return Err(params.refuse("`bytes` cannot end a flow of datagrams of several sizes; give `count`"));

@@ -13,6 +13,7 @@ use crate::datagram_socket::{self, PATIENCE};
 use crate::df::Df;
 use crate::error_queue::{self, ErrorCounts};
 use crate::models::Round;
+use crate::packet_log::SentLog;
 use crate::session::{Cancel, Endpoint};
 use crate::sys::mmsg::SendBatch;
 use crate::workloads::opening;
@@ -50,6 +51,7 @@ pub fn send(socket: &Socket, endpoint: &Endpoint, settings: &Settings, stop: &St
         failures: SendFailures::default(),
         df: settings.df,
         errors: ErrorCounts::default(),
+        log: None,
         doing: format!("sending datagrams of {NAME} to {} port {}", endpoint.peer, endpoint.port),
     };
     let mut warm_up = Flow::new(settings.pace(Round::WarmUp), None, Some(settings.warmup_ns));
@@ -58,6 +60,7 @@ pub fn send(socket: &Socket, endpoint: &Endpoint, settings: &Settings, stop: &St
     }
     sender.failures.forget();
     sender.errors = ErrorCounts::default();
+    sender.log = settings.packet_log.then(SentLog::default);
     let from = cpu::sample();
     let count = if settings.limit.duration_ns().is_none() { settings.planned() } else { None };
     let mut flow = Flow::new(settings.pace(Round::Measured), count, settings.limit.duration_ns());
@@ -75,6 +78,9 @@ pub fn send(socket: &Socket, endpoint: &Endpoint, settings: &Settings, stop: &St
     if settings.df != Df::Clear {
         result.insert("refused".into(), flow.refused().into());
         result.insert("errors".into(), sender.errors.to_json());
+    }
+    if let Some(log) = &sender.log {
+        result.insert("packet_log".into(), log.to_json());
     }
     result.insert("socket".into(), datagram_socket::granted(socket));
     result.insert("cpu".into(), json!(cpu::Span { from, to }));
@@ -94,6 +100,8 @@ struct Sender<'a> {
     df: Df,
     /// ICMP errors; none are asked for where DF is clear.
     errors: ErrorCounts,
+    /// Of the measured flow, where it is asked for.
+    log: Option<SentLog>,
     doing: String,
 }
 
@@ -124,6 +132,12 @@ impl Sender<'_> {
         match self.batch.send(self.socket.as_fd(), &self.heads, flow.payloads(), &self.rest) {
             Ok(sent) => {
                 self.failures.end();
+                if let Some(log) = &mut self.log {
+                    let heads = self.heads.iter().take(sent).filter_map(|head| Header::decode(head));
+                    for (header, payload_bytes) in heads.zip(flow.payloads()) {
+                        log.note(header.sent_realtime_ns, payload_bytes);
+                    }
+                }
                 flow.note_sent(&self.moments_ns[..sent.min(self.moments_ns.len())]);
                 Ok(())
             }

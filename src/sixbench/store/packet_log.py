@@ -1,0 +1,79 @@
+"""What became of each datagram of a trial, as Parquet: one row a datagram sent, and one more for each duplicate."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+SCHEMA = pa.schema(
+    [
+        ("sequence", pa.int64()),
+        ("payload_bytes", pa.int32()),
+        ("sent_realtime_ns", pa.int64()),
+        ("received_realtime_ns", pa.int64()),
+        ("status", pa.string()),
+    ]
+)
+"""`status` is `received`, `duplicate` or `lost`. It is null, as is when it was received, where the receiver
+had noted as much as it does before the end."""
+
+
+PACKETS = "packets.parquet"
+
+
+def packet_log_files(client: Mapping[str, Any], server: Mapping[str, Any]) -> dict[str, bytes]:
+    """The file of a trial's packets, by its name, from both agents' results.
+
+    Raises:
+        KeyError, TypeError, ValueError: they have no logs of the form that docs/protocol.md has.
+    """
+    return {PACKETS: packet_log_parquet(client["packet_log"], server["packet_log"])}
+
+
+def packet_log_parquet(client: Mapping[str, Any], server: Mapping[str, Any]) -> bytes:
+    """The `packet_log` of both agents' results as a Parquet file, in the order of sequence numbers, duplicates after
+    the datagram.
+
+    Raises:
+        KeyError, TypeError, ValueError: the logs are not of the form that docs/protocol.md has.
+    """
+    sent_ns = _column(client, "sent_realtime_ns", "<u8")
+    payload_bytes = _column(client, "payload_bytes", "<u2")
+    sequence, received_ns = _column(server, "sequence", "<u4"), _column(server, "received_realtime_ns", "<u8")
+    if len(payload_bytes) != len(sent_ns) or len(sequence) != len(received_ns):
+        raise ValueError("the columns of a packet log are not equally long")
+    # What the sender did not note is not told of.
+    received_ns, sequence = received_ns[sequence < len(sent_ns)], sequence[sequence < len(sent_ns)]
+    order = np.argsort(sequence, kind="stable")
+    sequence, received_ns = sequence[order], received_ns[order]
+    is_duplicate = np.zeros(len(sequence), dtype=bool)
+    is_duplicate[1:] = sequence[1:] == sequence[:-1]
+    missing = np.setdiff1d(np.arange(len(sent_ns)), sequence, assume_unique=False)
+    numbers = np.concatenate([sequence, missing])
+    unknown = np.concatenate([np.zeros(len(sequence), dtype=bool), np.ones(len(missing), dtype=bool)])
+    absent = None if server["omitted"] else "lost"
+    statuses = [*("duplicate" if one else "received" for one in is_duplicate), *[absent] * len(missing)]
+    place = np.argsort(numbers, kind="stable")
+    table = pa.table(
+        [
+            pa.array(numbers[place]),
+            pa.array(payload_bytes[numbers][place].astype(np.int32)),
+            pa.array(sent_ns[numbers][place]),
+            pa.array(np.concatenate([received_ns, np.zeros(len(missing), dtype=np.int64)])[place], mask=unknown[place]),
+            pa.array([statuses[at] for at in place], type=pa.string()),
+        ],
+        schema=SCHEMA,
+    )
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd")
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def _column(log: Mapping[str, Any], name: str, form: str) -> np.ndarray[Any, np.dtype[np.int64]]:
+    return np.frombuffer(base64.b64decode(log[name], validate=True), dtype=form).astype(np.int64)
