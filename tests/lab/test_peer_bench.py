@@ -21,16 +21,22 @@ GONE_S = 20.0
 """Most time that the kernel may take to end what lost its parent."""
 
 
-def started(out: Path, *arguments: str) -> subprocess.Popen[str]:
-    words = [sys.executable, str(PROGRAM), "--out", str(out), *arguments]
-    return subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
+def started(directory: Path, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, str(PROGRAM), "--out", "out", *arguments],
+        cwd=directory,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
 
 
 def test_every_comparison_measures_ours(tmp_path: Path) -> None:
     process = started(tmp_path, "--rounds", "1", "--peers", "none")
     _, said = process.communicate(timeout=300)
     assert process.returncode == 0, said
-    results = json.loads((tmp_path / "results.json").read_text())
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
     values = {(value["comparison"], value["family"]): value for value in results["values"]}
     assert {key for key, _ in values} == set(results["comparisons"])
     for value in values.values():
@@ -38,11 +44,11 @@ def test_every_comparison_measures_ours(tmp_path: Path) -> None:
     # A datagram each its own packet on the wire: as many packets as datagrams, but for those under way.
     floods = [values["udp-64", family] for family in (4, 6)]
     assert all(flood["wire_pps"] > 0.9 * flood["value"] for flood in floods if "value" in flood)
-    assert (tmp_path / "peers.md").read_text().startswith("# sixbench beside its peers")
+    assert (tmp_path / "out" / "peers.md").read_text().startswith("# sixbench beside its peers")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_an_interrupt_leaves_no_process_and_no_namespace(tmp_path: Path, number: signal.Signals) -> None:
+def test_an_interrupt_leaves_no_process_no_namespace_and_no_file(tmp_path: Path, number: signal.Signals) -> None:
     process = started(tmp_path, "--rounds", "1000", "--only", "tcp-rr")
     assert process.stderr is not None
     while not (line := process.stderr.readline()).startswith("1  tcp-rr"):
@@ -63,6 +69,7 @@ def test_an_interrupt_leaves_no_process_and_no_namespace(tmp_path: Path, number:
         )
         time.sleep(0.05)
     assert [pid for pid in descendants if Path(f"/proc/{pid}").exists() and is_running(pid)] == []
+    assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
 
 
 def all_processes() -> list[int]:
