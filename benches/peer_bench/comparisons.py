@@ -28,6 +28,8 @@ OURS_UNCOPIED = "sixbench, splice, truncate"
 OURS_ZEROCOPY = "sixbench, zerocopy, truncate"
 OURS_OFFLOAD = "sixbench, offload"
 OURS_BUSY = "sixbench, busy polling"
+OURS_IN_FLIGHT = "sixbench, 16 in flight"
+IN_FLIGHT = 16
 
 Wire = Literal["super-packets", "packets"]
 
@@ -177,9 +179,12 @@ COMPARISONS = (
         title="TCP connect, request, response, close",
         unit="1/s",
         value=_counted(lambda window: window.accepted),
-        told=f"connections accepted, {_COUNTED}; one byte each way, one connection at a time",
+        told=f"connections accepted, {_COUNTED}; one byte each way, one connection at a time unless named otherwise",
         wire="super-packets",
-        targets=(Target(ours=OURS, peers=("netperf",), bound=1.5),),
+        targets=(
+            Target(ours=OURS, peers=("netperf",), bound=1.5),
+            Target(ours=OURS_IN_FLIGHT, peers=("netperf",), bound=1.5),
+        ),
     ),
     Comparison(
         key="udp-paced",

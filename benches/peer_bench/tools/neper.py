@@ -1,10 +1,10 @@
-"""neper (https://github.com/google/neper): one thread, one flow."""
+"""neper (https://github.com/google/neper): one thread, one flow unless named otherwise."""
 
 from __future__ import annotations
 
 from functools import partial
 
-from ..comparisons import DATAGRAM_BYTES, MESSAGE_BYTES, STREAM_BYTES
+from ..comparisons import DATAGRAM_BYTES, IN_FLIGHT, MESSAGE_BYTES, STREAM_BYTES
 from ..contender import Command, Contender, Ends, Said, Tool
 from .reading import number
 
@@ -32,8 +32,8 @@ def _run(ends: Ends, seconds: int, *, test: str, options: tuple[str, ...]) -> Co
     )
 
 
-def _contender(comparison: str, test: str, *options: str) -> Contender:
-    return Contender(comparison=comparison, name="neper", traffic=partial(_run, test=test, options=options))
+def _contender(comparison: str, test: str, *options: str, name: str = "neper") -> Contender:
+    return Contender(comparison=comparison, name=name, traffic=partial(_run, test=test, options=options))
 
 
 _MESSAGES = ("-Q", str(MESSAGE_BYTES), "-R", str(MESSAGE_BYTES))
@@ -48,5 +48,6 @@ TOOL = Tool(
         _contender("tcp-rr", "tcp_rr", *_MESSAGES),
         _contender("udp-rr", "udp_rr", *_MESSAGES),
         _contender("tcp-crr", "tcp_crr", "-Q", "1", "-R", "1"),
+        _contender("tcp-crr", "tcp_crr", "-Q", "1", "-R", "1", "-F", str(IN_FLIGHT), name=f"neper -F {IN_FLIGHT}"),
     ),
 )

@@ -7,10 +7,13 @@ from typing import Any
 
 from ..comparisons import (
     DATAGRAM_BYTES,
+    IN_FLIGHT,
     LOSS_PPS,
     MESSAGE_BYTES,
     OFFLOAD_DATAGRAM_BYTES,
     OURS,
+    OURS_BUSY,
+    OURS_IN_FLIGHT,
     OURS_OFFLOAD,
     OURS_UNCOPIED,
     OURS_ZEROCOPY,
@@ -82,8 +85,10 @@ CONTENDERS = (
         **_BUFFERS,
     ),
     _contender("tcp-rr", OURS, "tcp-rr", message_bytes=MESSAGE_BYTES, congestion="cubic"),
+    _contender("tcp-rr", OURS_BUSY, "tcp-rr", message_bytes=MESSAGE_BYTES, congestion="cubic", busy_poll=True),
     _contender("udp-rr", OURS, "udp-rr", message_bytes=MESSAGE_BYTES),
     _contender("tcp-crr", OURS, "tcp-crr", congestion="cubic"),
+    _contender("tcp-crr", OURS_IN_FLIGHT, "tcp-crr", congestion="cubic", in_flight=IN_FLIGHT),
     _contender("udp-paced", OURS, "udp-stream", **_DATAGRAM, rate_pps=PACED_PPS),
     _contender("udp-loss", OURS, "udp-stream", **_DATAGRAM, rate_pps=LOSS_PPS),
 )
