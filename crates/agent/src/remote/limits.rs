@@ -11,6 +11,8 @@ pub const MAX_SESSIONS: usize = 8;
 /// Beyond `--max-duration`, for what comes before and after the measured time: a session that is older is cancelled.
 const GRACE: Duration = Duration::from_secs(30);
 const MAX_STREAMS: u128 = 128;
+/// Connections of `tcp-connect` and `tcp-crr` at once.
+const MAX_IN_FLIGHT: u128 = 1_024;
 /// Of each buffer that a parameter asks for.
 const MAX_MEMORY_BYTES: u128 = 16 << 20;
 
@@ -45,6 +47,7 @@ impl Limits {
         let asked = |key: &str| params.get(key).and_then(Value::as_u64).map(u128::from);
         let streams = asked("streams").unwrap_or(1);
         within("streams", streams, MAX_STREAMS, "streams")?;
+        within("in_flight", asked("in_flight").unwrap_or(1), MAX_IN_FLIGHT, "connections in flight")?;
         let time_ns = asked("duration_ns").unwrap_or(0) + asked("warmup_ns").unwrap_or(0);
         within("duration_ns and warmup_ns together", time_ns, self.max_duration_ns().into(), "--max-duration")?;
         for key in ["bytes", "transfer_bytes"] {
@@ -134,6 +137,7 @@ mod tests {
             ("tcp-stream", json!({"bytes": 1_250_001}), "--max-rate for --max-duration", 1_250_000),
             ("pmtu", json!({"transfer_bytes": 1_250_001}), "--max-rate for --max-duration", 1_250_000),
             ("tcp-stream", json!({"streams": 129}), "streams", 128),
+            ("tcp-crr", json!({"count": 9, "in_flight": 1_025}), "connections in flight", 1_024),
             ("tcp-stream", json!({"streams": 128, "message_bytes": 131_073}), "memory", 16 << 20),
             ("tcp-rr", json!({"response_bytes": 1 << 30}), "memory", 16 << 20),
             ("udp-rr", json!({"rcvbuf_bytes": 1 << 30}), "memory", 16 << 20),

@@ -1,10 +1,13 @@
 //! The connecting side of `tcp-connect` and `tcp-crr`: one thread, one epoll set, and so many connections in flight.
 
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use nix::errno::Errno;
-use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent};
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
+use nix::sys::time::TimeSpec;
 use serde_json::{Map, Value, json};
 use socket2::SockRef;
 
@@ -126,6 +129,9 @@ impl<'a> Connecting<'a> {
 
     fn watch(&mut self, flight: Flight) -> Result<()> {
         let index = self.flights.insert(flight);
+        if self.params.in_flight == 1 {
+            return Ok(());
+        }
         let Some(flight) = self.flights.get_mut(index) else { return Ok(()) };
         let (stream, flags) = flight.interest();
         self.epoll
@@ -133,13 +139,36 @@ impl<'a> Connecting<'a> {
             .map_err(|e| Error::system(&*self.patience.doing, "epoll_ctl", e))
     }
 
-    fn wait<'e>(&self, events: &'e mut [EpollEvent], until_ns: u64) -> Result<&'e [EpollEvent]> {
+    /// Waits for those in flight. A single one needs no epoll set, whose upkeep would cost it two calls.
+    fn wait<'e>(&mut self, events: &'e mut [EpollEvent], until_ns: u64) -> Result<&'e [EpollEvent]> {
         let timeout = Duration::from_nanos(until_ns.saturating_sub(clock::monotonic_ns()));
-        match sys::epoll_wait(&self.epoll, events, timeout) {
+        let (call, ready) = if self.params.in_flight == 1 {
+            ("ppoll", self.wait_for_one(events, timeout))
+        } else {
+            ("epoll_wait", sys::epoll_wait(&self.epoll, events, timeout))
+        };
+        match ready {
             Ok(ready) => Ok(&events[..ready]),
             Err(Errno::EINTR) => Ok(&[]),
-            Err(e) => Err(Error::system(&*self.patience.doing, "epoll_wait", e)),
+            Err(e) => Err(Error::system(&*self.patience.doing, call, e)),
         }
+    }
+
+    fn wait_for_one(&self, events: &mut [EpollEvent], timeout: Duration) -> nix::Result<usize> {
+        let one = self.flights.iter().next();
+        let mut fds: Vec<_> = one
+            .map(|(_, flight)| {
+                let is_connecting = flight.interest().1.contains(EpollFlags::EPOLLOUT);
+                let flags = if is_connecting { PollFlags::POLLOUT } else { PollFlags::POLLIN };
+                PollFd::new(flight.interest().0.as_fd(), flags)
+            })
+            .into_iter()
+            .collect();
+        let ready = ppoll(&mut fds, Some(TimeSpec::from_duration(timeout)), None)?;
+        if let (Some(first), Some((index, _))) = (events.first_mut(), one) {
+            *first = EpollEvent::new(EpollFlags::empty(), index as u64);
+        }
+        Ok(ready as usize)
     }
 
     fn advance(&mut self, index: usize, phase: &mut Phase) -> Result<()> {

@@ -21,8 +21,8 @@ use crate::{Cancel, Endpoint, Error, Finish, Result, Server, Token, clock, sys};
 const MAX_UNPROVED: usize = 64;
 /// How many may be open after it, beyond twice what is in flight: those that the client has given up.
 const MAX_LEFT_OPEN: usize = 1_024;
-/// Connections accepted before those that are open have their turn.
-const ACCEPTED_IN_TURN: usize = 64;
+/// Connections accepted at most before those that are open have their turn.
+const MAX_ACCEPTED_IN_TURN: usize = 64;
 /// Connections that one wait tells of at most.
 const EVENTS: usize = 256;
 /// What an epoll set calls the listener and the proof; the others have their numbers.
@@ -54,6 +54,8 @@ pub fn serve(endpoint: &Endpoint, params: &TransactionParams, cancel: &Cancel) -
         epoll,
         rules: Rules { kind: params.kind, first_close: params.first_close, endpoint: endpoint.clone() },
         max_open: MAX_LEFT_OPEN + 2 * params.in_flight,
+        accepted_in_turn: 1,
+        max_accepted_in_turn: params.in_flight.min(MAX_ACCEPTED_IN_TURN),
         patience_ns: params.timeout_ns.saturating_add(GRACE_NS),
         finishing: Arc::clone(&finishing),
         edges,
@@ -130,6 +132,9 @@ struct Serving {
     rules: Rules,
     /// After the proof.
     max_open: usize,
+    accepted_in_turn: usize,
+    /// No more than can be waiting.
+    max_accepted_in_turn: usize,
     /// How long a connection may stay open.
     patience_ns: u64,
     finishing: Arc<AtomicBool>,
@@ -246,11 +251,16 @@ impl Serving {
         }
     }
 
+    /// As many as there lately were: a call in vain costs more than to be told of the next one.
     fn accept_some(&mut self, now_ns: u64) {
-        for _ in 0..ACCEPTED_IN_TURN {
-            let Some((stream, from)) = acceptor::accept(&self.listener) else { return };
+        for _ in 0..self.accepted_in_turn {
+            let Some((stream, from)) = acceptor::accept(&self.listener) else {
+                self.accepted_in_turn = (self.accepted_in_turn / 2).max(1);
+                return;
+            };
             self.accept(stream, from, now_ns);
         }
+        self.accepted_in_turn = (self.accepted_in_turn + 1).min(self.max_accepted_in_turn);
     }
 
     fn accept(&mut self, stream: TcpStream, from: SocketAddr, now_ns: u64) {
