@@ -155,6 +155,17 @@ def test_letters(pair: Callable[..., Pair], family: int) -> None:
         assert ping["client"]["received"] >= 1
 
 
+@pytest.mark.parametrize("family", [4, 6])
+def test_datagrams_from_the_server(pair: Callable[..., Pair], family: int) -> None:
+    machines = pair()
+    way = (machines.server[family], f"-{family}", *SHORT, "-u", "-b", "2M")
+    with machines.serving():
+        [reverse] = machines.document(*way, "-R")["trials"]
+        assert reverse["metrics"]["loss_ratio"] == 0
+        [both] = machines.document(*way, "--bidir")["trials"]
+        assert {"goodput_bps", "goodput_reverse_bps"} <= both["metrics"].keys()
+
+
 def test_the_path_mtu_behind_a_narrow_link(pair: Callable[..., Pair]) -> None:
     machines = pair(NARROW_BYTES)
     with machines.serving():

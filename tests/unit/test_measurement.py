@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import socket
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -347,3 +348,45 @@ def test_a_measurement_is_a_workload_with_parameters() -> None:
     text = measurement.header(experiment(4, 6), ADDRESSES, 5210)
     assert "duration 2s" in text
     assert "[ipv6] local 2001:db8::1, remote 2001:db8::2" in text
+
+
+# The other end's commands
+
+
+def test_a_key_is_random_for_its_owner_only_and_never_overwritten(sixbench: Callable[..., Any], tmp_path: Path) -> None:
+    files = [tmp_path / "a", tmp_path / "b"]
+    assert [sixbench("key", file).exit for file in files] == [0, 0]
+    texts = [file.read_text() for file in files]
+    assert all(re.fullmatch("[0-9a-f]{64}\n", text) for text in texts)
+    assert texts[0] != texts[1]
+    assert files[0].stat().st_mode & 0o777 == 0o600
+    again = sixbench("key", files[0])
+    assert again.exit == 2
+    assert "exists, and no key is ever overwritten" in again.stderr
+    assert files[0].read_text() == texts[0]
+    assert sixbench("key", tmp_path / "no" / "where").exit == 3
+
+
+def test_serve_becomes_the_agent(sixbench_process: Callable[..., Any], tmp_path: Path) -> None:
+    options = ("-p", "5999", "-B", "::1", "--key", "k", "--max-rate", "2G", "--max-duration", "1.5", "-1")
+    done = sixbench_process("import json, sys; print(json.dumps(sys.argv[1:]))", "serve", *options)
+    assert json.loads(done.stdout) == [
+        *("serve", "--port", "5999", "--listen", "::1", "--key", "k"),
+        *("--max-rate", "2000000000", "--max-duration", "2", "--one-off"),
+    ]
+    assert sixbench_process("", "serve", "--max-rate", "fast").returncode == 2
+
+
+@pytest.fixture
+def sixbench_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Runs the command in a process of its own, with a fake agent."""
+
+    def run(body: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        agent = tmp_path / "agent"
+        agent.write_text(f"#!{sys.executable} -SE\n{body}\n")
+        agent.chmod(0o755)
+        monkeypatch.setenv("SIXBENCH_AGENT", str(agent))
+        words = [sys.executable, "-m", "sixbench", *arguments]
+        return subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+
+    return run

@@ -289,6 +289,32 @@ def test_one_datagram_has_a_loss_but_no_rate() -> None:
 RR_CLIENT = {"transactions": 1000, "lost": 0, "measured_ns": 2_000_000_000, "rtt": HISTOGRAM, "rtt_jitter": HISTOGRAM}
 
 
+def test_datagrams_of_the_server() -> None:
+    params = DATAGRAMS | {"direction": "reverse"}
+    client, server = {"reverse_receiver": UDP_SERVER}, {"reverse_sender": UDP_CLIENT}
+    measured = summarise("udp-stream", params, client, server)
+    assert measured == summarise("udp-stream", DATAGRAMS, UDP_CLIENT, UDP_SERVER)
+    assert traffic("udp-stream", params, client, server) == Traffic(
+        forward_payload_bytes=0, reverse_payload_bytes=UDP_SERVER["unique_bytes"]
+    )
+
+
+def test_datagrams_both_ways() -> None:
+    params = DATAGRAMS | {"direction": "both", "rate_pps": 10**6}
+    slow = UDP_CLIENT | {"measured_ns": 990_000}
+    client = {"forward_sender": UDP_CLIENT, "reverse_receiver": UDP_SERVER}
+    server = {"forward_receiver": UDP_SERVER, "reverse_sender": slow}
+    measured = summarise("udp-stream", params, client, server)
+    assert measured.metrics["goodput_reverse_bps"] == measured.metrics["goodput_bps"]
+    assert measured.metrics["loss_reverse_ratio"] == measured.metrics["loss_ratio"] == 0.03
+    assert measured.invalid == ["tester-limited: sent 100000 datagrams/s where 1000000 were asked for (reverse)"]
+    assert traffic("udp-stream", params, client, server) == Traffic(
+        forward_payload_bytes=UDP_SERVER["unique_bytes"],
+        reverse_payload_bytes=UDP_SERVER["unique_bytes"],
+        forward_datagrams=UDP_SERVER["received"],
+    )
+
+
 @pytest.mark.parametrize("kind", ["tcp-rr", "udp-rr"])
 def test_requests_and_responses(kind: str) -> None:
     measured = summarise(kind, {"message_bytes": 10, "response_bytes": 20}, RR_CLIENT)

@@ -55,6 +55,8 @@ def measure(
         None, "-C", "--congestion", metavar="NAME", help="TCP congestion control; default cubic."
     ),
     no_delay: bool = typer.Option(False, "-N", "--no-delay", help="TCP_NODELAY."),
+    zerocopy: bool = typer.Option(False, "-Z", "--zerocopy", help="TCP sends without copying."),
+    skip_rx_copy: bool = typer.Option(False, "--skip-rx-copy", help="TCP receives without copying."),
     bind: str | None = typer.Option(None, "-B", "--bind", metavar="ADDR", help="The local address."),
     four: bool = typer.Option(False, "-4", help="Over IPv4."),
     six: bool = typer.Option(False, "-6", help="Over IPv6; -46: over both in turn, and compared."),
@@ -96,6 +98,8 @@ def measure(
         mss=mss,
         congestion=congestion,
         nodelay=no_delay,
+        zerocopy=zerocopy,
+        skip_rx_copy=skip_rx_copy,
         workload=workload,
         settings=tuple(set_),
     )

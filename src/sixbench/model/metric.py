@@ -189,6 +189,15 @@ _ALL = [
         reference="ITU-T G.107 section 7.4",
     ),
     Metric(
+        name="loss_reverse",
+        suffix="ratio",
+        unit="1",
+        better="lower",
+        label="Loss, server to client",
+        reference="RFC 7680",
+        scale="difference",
+    ),
+    Metric(
         name="duplicates_ratio",
         suffix="ratio",
         unit="1",

@@ -65,6 +65,8 @@ class Letters:
     mss: str | None = None
     congestion: str | None = None
     nodelay: bool = False
+    zerocopy: bool = False
+    skip_rx_copy: bool = False
     workload: str | None = None
     settings: tuple[str, ...] = ()
 
@@ -138,6 +140,8 @@ def _given(letters: Letters, kind: WorkloadKind) -> list[tuple[str, str, str]]:
         ("-M", "mss", letters.mss, _size),
         ("-C", "congestion", letters.congestion, str),
         ("-N", "nodelay", "true" if letters.nodelay else None, str),
+        ("-Z", "send", "zerocopy" if letters.zerocopy else None, str),
+        ("--skip-rx-copy", "receive", "truncate" if letters.skip_rx_copy else None, str),
     ]
     if letters.interval is not None and _number(letters.interval) != 0:
         said.append(("-i", "interval", letters.interval, _seconds))
@@ -197,6 +201,8 @@ class _Params:
         self._parse(where, parameter, value)
 
     def _parse(self, where: str, parameter: Parameter, value: object) -> None:
+        if parameter.kind == "file":
+            raise UsageError(f"{where}{parameter.name} is a file, which experiments may name and measurements may not")
         packets = self.kind.parameter("packet-rate")
         if parameter.name == "rate" and packets is not None and isinstance(value, str) and value.endswith("pps"):
             parameter = packets

@@ -75,8 +75,8 @@ def fragment_evidence(
     before: Counters,
     after: Counters,
 ) -> FragmentEvidence:
-    """Holds the counters of the nodes on the way against theory, for `udp-stream`; for other workloads it only tells
-    them.
+    """Holds the counters of the nodes on the way against theory, for `udp-stream` from client to server; for other
+    traffic it only tells them.
 
     The evidence has `nodes`: by node, then by family (`ipv4`, `ipv6`), what was `cut` into fragments, the fragments
     `created`, what was `too_long` to pass on, the fragments `collected`, the packets `reassembled` of them, what
@@ -91,7 +91,7 @@ def fragment_evidence(
     measured = {node: _counted(before[node], after[node]) for node in after if node in before}
     nodes = {node: families for node, families in ((n, _shown(f)) for n, f in measured.items()) if families}
     evidence: dict[str, Any] = {"nodes": nodes}
-    if kind != "udp-stream":
+    if kind != "udp-stream" or params.get("direction", "forward") != "forward":
         return FragmentEvidence(evidence=evidence)
     sent = int(client["sent"]) + int(client.get("warmup_sent", 0))
     arrived = sum(int(server.get(name, 0)) for name in ("received", "warmup_received", "socket_drops"))

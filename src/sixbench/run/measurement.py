@@ -24,8 +24,9 @@ from .record import blank_record, without_series
 from .session import ANSWER_TIMEOUT_S, cancel, finish, longest_ns, wait_for_run
 from .trial import SATURATED_CORE, Outcome, clock_step, stray_notes
 
-_OF_ONE_CLOCK = "one_way_delay"
-"""What is the difference of two machines' clocks, which nobody has set alike, more than of anything else."""
+_OF_ONE_CLOCK = ("one_way_delay", "mouth_to_ear", "r_factor", "mos_cqe")
+"""What comes from the time between a datagram's sending and its arrival: of two clocks that nobody has set alike, it
+says more of them than of the path."""
 
 _REFUSALS = ("over-limit", "busy", "refused", "bad-params", "unknown-workload", "bad-request")
 """What a server answers that will not do what is asked, however often."""
@@ -92,7 +93,8 @@ def _perform(
 ) -> None:
     """Runs the workload and fills `results`. Raises `AgentError`, or `CapabilityError` where the server refuses."""
     client, server = machines.client, machines.server
-    common = {"session": key, "workload": kind.name, "token": secrets.token_hex(16), "params": params}
+    asked = kind.agent_params(params)
+    common = {"session": key, "workload": kind.served_by, "token": secrets.token_hex(16), "params": asked}
     try:
         served = server.call("serve", timeout_s=ANSWER_TIMEOUT_S, address=addresses.server, **common)
     except AgentError as error:

@@ -63,7 +63,8 @@ def finish(
         AgentError: the agent refused, failed or was silent.
     """
     timeout_s = FINISH_TIMEOUT_NS / 1e9 + ANSWER_TIMEOUT_S
-    asked = {"session": key, "sent": client_result.get("sent"), "timeout_ns": FINISH_TIMEOUT_NS}
+    sent = (client_result.get("forward_sender") or client_result).get("sent")
+    asked = {"session": key, "sent": sent, "timeout_ns": FINISH_TIMEOUT_NS}
     if first_silence_ns is not None:
         asked["first_silence_ns"] = first_silence_ns
     try:

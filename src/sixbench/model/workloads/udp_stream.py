@@ -1,6 +1,8 @@
-"""`udp-stream`: a one-way flow of datagrams on an absolute schedule."""
+"""`udp-stream`: a flow of datagrams on an absolute schedule, one way or both."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from ..topology import Family
 from ..workload import Measured, Parameter, Params, Result, Traffic, WorkloadKind
@@ -49,7 +51,36 @@ def _too_many(params: Params) -> str | None:
     return f"a flow of {datagrams} datagrams is too long: at most {MAX_DATAGRAMS}; send slower or for a shorter time"
 
 
+def _flows(params: Params, client: Result, server: Result) -> dict[str, tuple[Result, Result]]:
+    """The results of the sender and of the receiver of each flow, by its direction."""
+    direction = params.get("direction", "forward")
+    if direction == "forward":
+        return {"forward": (client, server)}
+    flows = {"reverse": (server["reverse_sender"], client["reverse_receiver"])}
+    if direction == "both":
+        flows = {"forward": (client["forward_sender"], server["forward_receiver"])} | flows
+    return flows
+
+
 def _summarise(params: Params, client: Result, server: Result) -> Measured:
+    """Of two flows the one from client to server has the metrics, and of the other there are goodput and loss."""
+    flows = {name: _flow(params, *ends) for name, ends in _flows(params, client, server).items()}
+    if len(flows) == 1:
+        return next(iter(flows.values()))
+    measured, reverse = flows["forward"], flows["reverse"]
+    for column, other in (("goodput_bps", "goodput_reverse_bps"), ("loss_ratio", "loss_reverse_ratio")):
+        if column in reverse.metrics:
+            measured.metrics[other] = reverse.metrics[column]
+    return replace(
+        measured,
+        series={f"{name}_{source}": series for name, flow in flows.items() for source, series in flow.series.items()},
+        invalid=[f"{reason} ({name})" for name, flow in flows.items() for reason in flow.invalid],
+        notes=[f"{note} ({name})" for name, flow in flows.items() for note in flow.notes],
+    )
+
+
+def _flow(params: Params, client: Result, server: Result) -> Measured:
+    """One flow, by the results of its sender and its receiver."""
     measured = Measured()
     sent, unique = client["sent"], server["unique"]
     has_policy = refusals(measured, params, client, "datagrams")
@@ -122,13 +153,18 @@ def _sent_pps(client: Result) -> float | None:
 
 
 def _traffic(params: Params, client: Result, server: Result) -> Traffic:
-    return Traffic(forward_payload_bytes=server["unique_bytes"], forward_datagrams=server["received"])
+    receivers = {name: receiver for name, (_, receiver) in _flows(params, client, server).items()}
+    return Traffic(
+        forward_payload_bytes=receivers["forward"]["unique_bytes"] if "forward" in receivers else 0,
+        reverse_payload_bytes=receivers["reverse"]["unique_bytes"] if "reverse" in receivers else 0,
+        forward_datagrams=receivers["forward"]["received"] if "forward" in receivers else None,
+    )
 
 
 KIND = WorkloadKind(
     name="udp-stream",
     transport="udp",
-    doc="A one-way flow of UDP datagrams on an absolute schedule, with a loss ledger and delays by kernel timestamps.",
+    doc="A flow of UDP datagrams on an absolute schedule, with a loss ledger and delays by kernel timestamps.",
     parameters=(
         Parameter(
             name="datagram",
@@ -160,6 +196,14 @@ KIND = WorkloadKind(
         BYTES,
         COUNT,
         WARMUP,
+        Parameter(
+            name="direction",
+            column="direction",
+            kind="choice",
+            choices=("forward", "reverse", "both"),
+            doc="who sends: the client, the server, or both at once; the client opens the flow",
+            default="forward",
+        ),
         SNDBUF,
         RCVBUF,
         DF,
@@ -168,10 +212,19 @@ KIND = WorkloadKind(
         PACKET_LOG,
     ),
     primary="goodput",
-    headline=("goodput", "loss_ratio", "one_way_delay_p50", "jitter_rfc3550", "cpu_busy", "cpu_per_packet"),
+    headline=(
+        "goodput",
+        "goodput_reverse",
+        "loss_ratio",
+        "loss_reverse",
+        "one_way_delay_p50",
+        "jitter_rfc3550",
+        "cpu_busy",
+        "cpu_per_packet",
+    ),
     metrics=(
-        *("goodput", "packets_rate", "sent_rate", "lost_rate"),
-        *("loss_ratio", "duplicates_ratio", "reordered_ratio", "refused_ratio"),
+        *("goodput", "goodput_reverse", "packets_rate", "sent_rate", "lost_rate"),
+        *("loss_ratio", "loss_reverse", "duplicates_ratio", "reordered_ratio", "refused_ratio"),
         *(f"one_way_delay_{s}" for s in ("mean", "min", "p50", "p99", "p999")),
         *("ipdv_mean", "ipdv_p50", "ipdv_p99", "pdv_p50", "pdv_p99", "pdv_p999", "jitter_rfc3550"),
     ),
