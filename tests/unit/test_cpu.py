@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sixbench.run.cpu import agent_cores, busy_ns, clock_step_ns, core_shares, find_span, machine_cores
+from sixbench.run.cpu import agent_cores, busy_ns, clock_step_ns, core_shares, find_span, machine_cores, spun_ns
 
 Sample = dict[str, Any]
 KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
@@ -73,3 +73,13 @@ def test_a_step_of_the_clock(moved_ns: int, step_ns: int) -> None:
 def test_where_a_result_has_its_span(result: dict[str, Any], found: bool) -> None:
     assert (find_span(result) is SPAN) is found
     assert found or find_span(result) is None
+
+
+def test_what_a_sender_spun_is_no_cost() -> None:
+    client = {"waits": {"spin_ns": 50_000, "spun_ns": 100_000_000, "warmup_spun_ns": 7}}
+    assert (spun_ns(client), spun_ns(client, with_warmup=True), spun_ns({})) == (100_000_000, 100_000_007, 0)
+    assert spun_ns({"reverse_sender": client, "strays": {}}) == 100_000_000
+    elapsed_ns = SPAN["to"]["clock_ns"] - SPAN["from"]["clock_ns"]
+    spun = int(0.2 * elapsed_ns)
+    assert machine_cores(SPAN, spun) == pytest.approx({"busy": 1.35, "user": 0.95, "system": 0.2, "softirq": 0.1})
+    assert agent_cores(SPAN, spun) == pytest.approx(0.1)

@@ -8,6 +8,8 @@ use nix::sys::prctl;
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
 
+use crate::histogram::Times;
+
 fn read(clock: ClockId) -> u64 {
     // Both clocks exist on every Linux; a failure here means that the process cannot go on in any meaningful way.
     let time = clock_gettime(clock).expect("clock_gettime on a clock that every Linux has");
@@ -22,6 +24,19 @@ pub fn monotonic_ns() -> u64 {
 /// Nanoseconds since 1970 on the realtime clock, the clock of the kernel's packet timestamps.
 pub fn realtime_ns() -> u64 {
     read(ClockId::CLOCK_REALTIME)
+}
+
+/// Times between consecutive readings of the realtime clock, by experiment: what a timestamp costs, and how fine it is.
+pub fn reading_times() -> Times {
+    const READINGS: usize = 1_000;
+    let mut times = Times::default();
+    let mut before_ns = realtime_ns();
+    for _ in 0..READINGS {
+        let now_ns = realtime_ns();
+        times.record(now_ns.saturating_sub(before_ns));
+        before_ns = now_ns;
+    }
+    times
 }
 
 /// Sleeps until that time on the monotonic clock, or until a signal; not at all if it has passed.

@@ -65,6 +65,11 @@ pub fn remove_receive_patience(socket: &Socket) -> Result<()> {
         .map_err(|e| Error::system("letting a datagram socket block", "setsockopt(SO_RCVTIMEO)", e))
 }
 
+/// Has calls return at once where they would wait.
+pub fn never_wait(socket: &Socket) -> Result<()> {
+    socket.set_nonblocking(true).map_err(|e| Error::system("having a datagram socket never wait", "ioctl(FIONBIO)", e))
+}
+
 /// Whether something comes, or went wrong, within this time and before a signal.
 pub fn wait_for_datagram(socket: &impl AsFd, wait: Duration) -> bool {
     let mut fds = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
@@ -92,6 +97,12 @@ pub fn note_hop_limits(socket: &Socket, address: IpAddr) -> Result<()> {
 pub fn note_drops(socket: &Socket) -> Result<()> {
     setsockopt(socket, sockopt::RxqOvfl, &1)
         .map_err(|e| Error::system("asking for the count of drops", "setsockopt(SO_RXQ_OVFL)", e))
+}
+
+/// Has the kernel give super-packets whole, with the size of the datagrams in them (`UDP_GRO`, since Linux 5.0).
+pub fn take_super_packets(socket: &Socket) -> Result<()> {
+    sys::set_socket_option(socket, libc::SOL_UDP, libc::UDP_GRO, 1)
+        .map_err(|e| Error::system("asking for super-packets", "setsockopt(UDP_GRO)", e))
 }
 
 /// Datagrams the socket has dropped so far, modulo 2^32; absent where the kernel does not tell.

@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, AsRawFd};
 
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
+use nix::sys::time::TimeValLike;
 use serde_json::{Value, json};
 use socket2::Socket;
 
@@ -104,6 +105,62 @@ pub fn next(socket: &impl AsFd) -> Option<Queued> {
             }
             _ => {}
         }
+    }
+}
+
+/// Has the kernel note when it sends those datagrams of a socket whose call asks for it (`SO_TIMESTAMPING`, since Linux
+/// 4.6). The times are fetched by [`next_send_time`], and make no call fail.
+pub fn ask_for_send_times(socket: &Socket) -> Result<()> {
+    let flags = libc::SOF_TIMESTAMPING_SOFTWARE | libc::SOF_TIMESTAMPING_OPT_ID | libc::SOF_TIMESTAMPING_OPT_TSONLY;
+    sys::set_socket_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags as i32)
+        .map_err(|e| Error::system("asking for send times", "setsockopt(SO_TIMESTAMPING)", e))
+}
+
+/// When the kernel had a datagram somewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SendTime {
+    /// Of the datagram, among those that were asked about, from 0.
+    pub number: u32,
+    /// Where it was.
+    pub stage: Stage,
+    /// On the realtime clock.
+    pub realtime_ns: u64,
+}
+
+/// Where a datagram is on its way out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// It enters the queue of the device.
+    Queue,
+    /// The device takes it.
+    Device,
+}
+
+/// `linux/errqueue.h`: what a time is of.
+const SCM_TSTAMP_SND: u32 = 0;
+const SCM_TSTAMP_SCHED: u32 = 1;
+
+/// The next send time in the queue; nothing where it is empty. What else is in it is passed over.
+pub fn next_send_time(socket: &impl AsFd) -> Option<SendTime> {
+    let mut control = vec![0; CONTROL_BYTES];
+    loop {
+        let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
+        let message = recvmsg::<()>(socket.as_fd().as_raw_fd(), &mut [], Some(&mut control), flags).ok()?;
+        let (mut time, mut told) = (None, None);
+        for message in message.cmsgs().ok()? {
+            match message {
+                ControlMessageOwned::ScmTimestampsns(times) => time = Some(times.system),
+                other => told = extended_error(other).or(told),
+            }
+        }
+        let (Some(time), Some((error, _))) = (time, told) else { continue };
+        let stage = match (error.ee_origin, error.ee_info) {
+            (libc::SO_EE_ORIGIN_TIMESTAMPING, SCM_TSTAMP_SND) => Stage::Device,
+            (libc::SO_EE_ORIGIN_TIMESTAMPING, SCM_TSTAMP_SCHED) => Stage::Queue,
+            _ => continue,
+        };
+        let realtime_ns = u64::try_from(time.num_nanoseconds()).ok()?;
+        return Some(SendTime { number: error.ee_data, stage, realtime_ns });
     }
 }
 

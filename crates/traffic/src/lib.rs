@@ -12,6 +12,7 @@ pub mod datagram;
 pub mod datagram_socket;
 pub mod delay;
 pub mod df;
+pub mod egress;
 pub mod error;
 pub mod error_queue;
 pub mod histogram;

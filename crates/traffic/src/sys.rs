@@ -2,6 +2,7 @@
 
 pub mod interrupt;
 pub mod mmsg;
+pub mod scheduling;
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};

@@ -21,17 +21,25 @@ def find_span(result: Mapping[str, Any]) -> Span | None:
     return None
 
 
-def machine_cores(span: Span) -> dict[str, float]:
-    """Cores' worth of time that the whole machine spent, by kind: `busy`, `user`, `system`, `softirq`. Empty where it
-    cannot be known."""
+def spun_ns(result: Mapping[str, Any], *, with_warmup: bool = False) -> int:
+    """Time that the senders of a result spun for their due times in the measured phase: no cost of any traffic."""
+    keys = ("spun_ns", "warmup_spun_ns") if with_warmup else ("spun_ns",)
+    waits = [part.get("waits") or {} for part in (result, *result.values()) if isinstance(part, Mapping)]
+    return sum(int(waited.get(key, 0)) for waited in waits for key in keys)
+
+
+def machine_cores(span: Span, spun_ns: int = 0) -> dict[str, float]:
+    """Cores' worth of time that the whole machine spent, by kind: `busy`, `user`, `system`, `softirq`; without what was
+    spun. Empty where it cannot be known."""
     ticks, elapsed_ns = _ticks(span)
     if not ticks or elapsed_ns <= 0:
         return {}
     tick_ns = span["from"]["tick_ns"]
     total = {kind: sum(core[kind] for core in ticks) * tick_ns / elapsed_ns for kind in _BUSY}
+    spun = spun_ns / elapsed_ns
     return {
-        "busy": sum(total.values()),
-        "user": total["user"] + total["nice"],
+        "busy": max(0.0, sum(total.values()) - spun),
+        "user": max(0.0, total["user"] + total["nice"] - spun),
         "system": total["system"],
         "softirq": total["softirq"] + total["irq"],
     }
@@ -49,14 +57,14 @@ def core_shares(span: Span) -> list[float]:
     return shares
 
 
-def agent_cores(span: Span) -> float | None:
-    """Cores' worth of time that the agent itself spent; None where no time passed."""
+def agent_cores(span: Span, spun_ns: int = 0) -> float | None:
+    """Cores' worth of time that the agent itself spent, without what it spun; None where no time passed."""
     start, end = span["from"], span["to"]
     elapsed_ns = int(end["clock_ns"] - start["clock_ns"])
     if elapsed_ns <= 0:
         return None
     used_ns = sum(end[key] - start[key] for key in ("agent_user_ns", "agent_system_ns"))
-    return float(used_ns) / elapsed_ns
+    return max(0.0, float(used_ns - spun_ns)) / elapsed_ns
 
 
 def busy_ns(span: Span) -> float | None:

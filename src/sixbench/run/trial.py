@@ -15,7 +15,7 @@ from ..model.topology import Topology
 from ..model.trial import Status, TrialRecord
 from ..model.workload import Measured, Scalar, WorkloadKind
 from ..model.workloads import WORKLOADS
-from .cpu import agent_cores, busy_ns, clock_step_ns, core_shares, find_span, machine_cores
+from .cpu import agent_cores, busy_ns, clock_step_ns, core_shares, find_span, machine_cores, spun_ns
 from .evidence import Judgement, Viewpoint, judge, link_traffic, middle_of, viewpoints
 from .fragment_evidence import FragmentEvidence, fragment_evidence
 from .laboratory import Laboratory
@@ -247,18 +247,26 @@ def clock_step(client: Mapping[str, Any], server: Mapping[str, Any]) -> str | No
 
 def _add_cpu(measured: Measured, view: Viewpoint, observed: Observed) -> None:
     server_span, client_span = find_span(observed.server), find_span(observed.client)
+    client_spun, server_spun = spun_ns(observed.client), spun_ns(observed.server)
     span = server_span if "forward_receiver" in observed.server or "unique" in observed.server else client_span
     if span is not None:
-        machine = machine_cores(span)
+        machine = machine_cores(span, client_spun + server_spun)
         for name, cores in machine.items():
             measured.metrics[f"cpu_{name}_cores"] = cores
-        own_both = [agent_cores(own) for own in (client_span, server_span) if own is not None]
+        own_both = [
+            agent_cores(own, own_spun)
+            for own, own_spun in ((client_span, client_spun), (server_span, server_spun))
+            if own is not None
+        ]
         if machine and None not in own_both:
             # Soft interrupts are the network's; what is left of user and system time is other programs'.
             ours = sum(cores for cores in own_both if cores is not None)
             measured.metrics["cpu_other_cores"] = max(0.0, machine["user"] + machine["system"] - ours)
-    for side, own in (("client", client_span), ("server", server_span)):
-        own_cores = None if own is None else agent_cores(own)
+    for side, own, own_spun in (
+        ("client", client_span, client_spun),
+        ("server", server_span, server_spun),
+    ):
+        own_cores = None if own is None else agent_cores(own, own_spun)
         if own_cores is not None:
             measured.metrics[f"cpu_{side}_cores"] = own_cores
     if not (observed.cpu_before and observed.cpu_after and observed.before and observed.after):
@@ -266,6 +274,8 @@ def _add_cpu(measured: Measured, view: Viewpoint, observed: Observed) -> None:
     spent_ns = busy_ns({"from": observed.cpu_before, "to": observed.cpu_after})
     packets, carried_bytes = link_traffic(view, observed.before, observed.after) or (0, 0)
     if spent_ns is not None and packets and carried_bytes:
+        spun = sum(spun_ns(result, with_warmup=True) for result in (observed.client, observed.server))
+        spent_ns = max(0.0, spent_ns - spun)
         measured.metrics["cpu_per_packet_ns"] = spent_ns / packets
         measured.metrics["cpu_per_byte_ns"] = spent_ns / carried_bytes
 
@@ -277,7 +287,7 @@ def _limited_by(measured: Measured, expected: Mapping[str, float], observed: Obs
     if limit is not None and goodput >= PATH_LIMITED_SHARE * limit:
         return "path"
     span = find_span(observed.server) or find_span(observed.client)
-    shares = core_shares(span) if span is not None else []
+    shares = core_shares(span) if span is not None and not spun_ns(observed.client) else []
     if shares and max(shares) >= SATURATED_CORE:
         return "cpu"
     return None

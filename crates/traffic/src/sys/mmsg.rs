@@ -13,6 +13,30 @@ pub struct SendBatch {
     messages: Vec<libc::mmsghdr>,
 }
 
+/// How a batch is sent.
+#[derive(Debug, Clone, Copy)]
+pub struct Manner {
+    /// So many datagrams go to the kernel as one message, to be cut by it (`UDP_SEGMENT`); 1 cuts nothing.
+    pub segments: usize,
+    /// Whether the kernel notes when the first message enters the device's queue, and when the device has it.
+    pub is_timed: bool,
+}
+
+/// A control message that asks for both send times of a datagram: its length, level and type, and the flags
+/// (`SO_TIMESTAMPING`, since Linux 4.6).
+#[repr(C, align(8))]
+struct AskForSendTimes(libc::cmsghdr, u32, u32);
+
+impl AskForSendTimes {
+    fn new() -> Self {
+        // SAFETY: all bytes 0 is a valid value of this struct of integers.
+        let mut header: libc::cmsghdr = unsafe { std::mem::zeroed() };
+        header.cmsg_len = (size_of::<libc::cmsghdr>() + size_of::<u32>()) as _;
+        (header.cmsg_level, header.cmsg_type) = (libc::SOL_SOCKET, libc::SO_TIMESTAMPING);
+        Self(header, libc::SOF_TIMESTAMPING_TX_SCHED | libc::SOF_TIMESTAMPING_TX_SOFTWARE, 0)
+    }
+}
+
 impl SendBatch {
     /// Sends on a connected socket. Returns how many of `heads` went out, at least one; or why the first did not.
     ///
@@ -23,6 +47,7 @@ impl SendBatch {
         heads: &[[u8; N]],
         payloads: impl Iterator<Item = usize>,
         rest: &[u8],
+        manner: Manner,
     ) -> nix::Result<usize> {
         self.parts.clear();
         for (head, payload_bytes) in heads.iter().zip(payloads) {
@@ -30,20 +55,25 @@ impl SendBatch {
             self.parts.push(libc::iovec { iov_base: head.as_ptr().cast_mut().cast(), iov_len: N });
             self.parts.push(libc::iovec { iov_base: rest.as_ptr().cast_mut().cast(), iov_len: rest_bytes });
         }
+        let segments = manner.segments.max(1);
         self.messages.clear();
-        self.messages.extend(self.parts.chunks_exact_mut(2).map(|parts| {
+        self.messages.extend(self.parts.chunks_mut(2 * segments).map(|parts| {
             let mut message = empty_message();
-            let filled = parts.iter().filter(|part| part.iov_len > 0).count();
             message.msg_hdr.msg_iov = parts.as_mut_ptr();
-            message.msg_hdr.msg_iovlen = filled as _;
+            message.msg_hdr.msg_iovlen = parts.len() as _;
             message
         }));
-        // SAFETY: every message points to `parts`, and every part to `heads` or `rest`; all of them outlive the call
-        // and the kernel only reads what the parts point to.
+        let mut ask = AskForSendTimes::new();
+        if let (true, Some(first)) = (manner.is_timed, self.messages.first_mut()) {
+            first.msg_hdr.msg_control = (&raw mut ask).cast();
+            first.msg_hdr.msg_controllen = size_of::<AskForSendTimes>() as _;
+        }
+        // SAFETY: every message points to `parts` and perhaps to `ask`, and every part to `heads` or `rest`; all of them
+        // outlive the call and the kernel only reads what they point to.
         let sent = unsafe {
             libc::sendmmsg(socket.as_raw_fd(), self.messages.as_mut_ptr(), self.messages.len() as libc::c_uint, 0)
         };
-        Errno::result(sent).map(|sent| sent as usize)
+        Errno::result(sent).map(|sent| (sent as usize * segments).min(heads.len()))
     }
 }
 
@@ -69,10 +99,22 @@ pub struct Notes {
     pub drops: Option<u32>,
     /// The hop limit it came with (`IP_RECVTTL`, `IPV6_RECVHOPLIMIT`).
     pub hop_limit: Option<u8>,
+    /// It is a super-packet, of datagrams of this payload but for the last one, which may be shorter (`UDP_GRO`).
+    pub segment_bytes: Option<u32>,
+}
+
+impl<'a> Received<'a> {
+    /// The datagrams of a super-packet, or the one that it is.
+    pub fn datagrams(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let segment_bytes = self.notes.segment_bytes.filter(|&bytes| bytes > 0);
+        let at = segment_bytes.map_or(self.bytes.len(), |bytes| (bytes as usize).min(self.bytes.len()));
+        let (first, rest) = self.bytes.split_at(at);
+        std::iter::once(first).chain(rest.chunks(at.max(1)))
+    }
 }
 
 const NAME_BYTES: usize = size_of::<libc::sockaddr_in6>();
-/// Room for the three control messages of [`Notes`], in words so that it is aligned as `cmsghdr` must be.
+/// Room for the four control messages of [`Notes`], in words so that it is aligned as `cmsghdr` must be.
 const CONTROL_WORDS: usize = 16;
 
 /// Buffers for datagrams received by one `recvmmsg`. It is made in the thread that uses it.
@@ -216,6 +258,7 @@ fn note(notes: &mut Notes, level: i32, kind: i32, data: &[u64], data_bytes: usiz
         {
             notes.hop_limit = u8::try_from(first_u32(*hops)).ok();
         }
+        (libc::SOL_UDP, libc::UDP_GRO, [bytes, ..]) if data_bytes >= 4 => notes.segment_bytes = Some(first_u32(*bytes)),
         _ => {}
     }
 }
@@ -248,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn the_three_notes() {
+    fn the_four_notes() {
         let mut small = [0; 8];
         small[..4].copy_from_slice(&64_u32.to_ne_bytes());
         let small = u64::from_ne_bytes(small);
@@ -256,12 +299,27 @@ mod tests {
             (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &[3, 5], 16),
             (libc::SOL_SOCKET, libc::SO_RXQ_OVFL, &[small], 4),
             (libc::IPPROTO_IPV6, libc::IPV6_HOPLIMIT, &[small], 4),
+            (libc::SOL_UDP, libc::UDP_GRO, &[small], 4),
         ]);
-        let expected = Notes { realtime_ns: Some(3_000_000_005), drops: Some(64), hop_limit: Some(64) };
+        let expected =
+            Notes { realtime_ns: Some(3_000_000_005), drops: Some(64), hop_limit: Some(64), segment_bytes: Some(64) };
         assert_eq!(parse_control(&words, filled), expected);
         let (words, filled) = control(&[(libc::IPPROTO_IP, libc::IP_TTL, &[small], 4)]);
         assert_eq!(parse_control(&words, filled).hop_limit, Some(64));
         assert_eq!(parse_control(&words, 0), Notes::default());
+    }
+
+    #[test]
+    fn a_super_packet_is_cut_as_it_was_joined() {
+        let cut = |bytes: &'static [u8], segment_bytes| {
+            let notes = Notes { segment_bytes, ..Notes::default() };
+            Received { bytes, source: None, source_port: 0, notes }.datagrams().collect::<Vec<_>>()
+        };
+        assert_eq!(cut(b"aabbc", Some(2)), [&b"aa"[..], b"bb", b"c"]);
+        assert_eq!(cut(b"aabb", Some(4)), [b"aabb"]);
+        assert_eq!(cut(b"aabb", None), [b"aabb"]);
+        assert_eq!(cut(b"", None), [b""]);
+        assert_eq!(cut(b"ab", Some(0)), [b"ab"]);
     }
 
     #[test]

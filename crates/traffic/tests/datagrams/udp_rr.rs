@@ -29,6 +29,21 @@ fn a_count_of_transactions() {
 }
 
 #[test]
+fn both_sides_may_spin() {
+    for address in FAMILIES {
+        let params = json!({"count": 500, "warmup_ns": 5 * MS, "busy_poll": true});
+        let (client, server) = trial("udp-rr", address, &params);
+        assert_eq!((number(&client, "transactions"), number(&client, "lost")), (500, 0));
+        assert_eq!(number(&server, "transactions"), 500);
+        assert!(server["cpu"]["to"].is_object() && client["errors"].as_object().unwrap().is_empty());
+        let silent = UdpSocket::bind(SocketAddr::new(address, 0)).unwrap();
+        let params = json!({"count": 3, "timeout_ns": 5 * MS, "busy_poll": true});
+        let client = run("udp-rr", address, silent.local_addr().unwrap().port(), &params).unwrap();
+        assert_eq!((number(&client, "transactions"), number(&client, "lost")), (0, 3));
+    }
+}
+
+#[test]
 fn a_time_of_transactions_of_the_largest_size() {
     for (address, bytes) in FAMILIES.into_iter().zip([65_507, 65_527]) {
         let (client, server) = trial("udp-rr", address, &json!({"message_bytes": bytes, "duration_ns": 30 * MS}));

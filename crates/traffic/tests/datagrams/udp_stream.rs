@@ -68,6 +68,84 @@ fn each_limit_ends_the_flow() {
 }
 
 #[test]
+fn super_packets_are_made_where_they_are_asked_for_and_every_datagram_counts() {
+    for address in FAMILIES {
+        let params = json!({"datagram_bytes": 200, "count": 1_000, "segmentation": "always", "warmup_ns": MS});
+        let (client, server) = trial("udp-stream", address, &params);
+        check_ledger(&client, &server);
+        assert_eq!((number(&client, "sent"), number(&server, "unique")), (1_000, 1_000));
+        let (sending, receiving) = (&client["sending"], &server["receiving"]);
+        assert_eq!(
+            (&sending["segments"], &sending["batch"], &sending["super_packets"]),
+            (&64.into(), &64.into(), &true.into())
+        );
+        assert_eq!((number(sending, "calls"), number(receiving, "super_packets")), (16, 16));
+        assert_eq!(number(receiving, "joined_datagrams"), 1_000);
+    }
+}
+
+#[test]
+fn loopback_takes_super_packets_so_that_unasked_there_are_none() {
+    for address in FAMILIES {
+        for (params, segments) in [
+            (json!({"datagram_bytes": 64, "count": 100}), 1),
+            (json!({"datagram_bytes": 64, "count": 100, "segmentation": "never", "batch": 10}), 1),
+            (json!({"datagram_bytes": 64, "count": 100, "segmentation": "always", "batch": 10}), 10),
+        ] {
+            let (client, server) = trial("udp-stream", address, &params);
+            let calls = if params.get("batch").is_some() { 10 } else { 25 };
+            assert_eq!(
+                (number(&client["sending"], "segments"), number(&client["sending"], "calls")),
+                (segments, calls)
+            );
+            let super_packets = number(&server["receiving"], "super_packets");
+            assert_eq!(super_packets, if segments > 1 { 10 } else { 0 });
+            assert_eq!(number(&server, "unique"), 100);
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_cut_is_refused_when_asked_for() {
+    for address in FAMILIES {
+        let mut params = json!({"datagram_bytes": 65_527, "count": 1, "segmentation": "always"});
+        if address.is_ipv4() {
+            params = json!({"rate_pps": 1000, "count": 1, "segmentation": "always", "sizes": "uniform", "sizes_min_bytes": 100, "sizes_max_bytes": 200});
+        }
+        let error = run("udp-stream", address, 9, &params).unwrap_err();
+        assert_eq!(error.code(), "bad-params", "{error}");
+    }
+}
+
+#[test]
+fn a_paced_flow_knows_what_its_times_are_worth() {
+    for address in FAMILIES {
+        let params = json!({"datagram_bytes": 64, "rate_pps": 1000, "count": 200});
+        let (client, server) = trial("udp-stream", address, &params);
+        assert_eq!((number(&client["sending"], "batch"), number(&client["sending"], "calls")), (1, 200));
+        let times = &client["timestamping"];
+        assert_eq!(number(&times["clock_reading"], "count"), 1_000);
+        assert_eq!(number(&server["timestamping"]["clock_reading"], "count"), 1_000);
+        let (to_queue, to_device) = (number(&times["to_queue"], "count"), number(&times["to_device"], "count"));
+        assert!(to_queue > 0 && to_queue == to_device, "{times}");
+        assert!(number(&times["to_queue"], "min") <= number(&times["to_device"], "min"), "{times}");
+        assert!(number(&client["waits"], "spin_ns") <= 50_000);
+        let (client, _) = trial("udp-stream", address, &json!({"datagram_bytes": 64, "count": 10}));
+        assert!(client["timestamping"].get("to_queue").is_none() && client.get("waits").is_none());
+    }
+}
+
+#[test]
+fn a_flow_may_be_paced_without_spinning() {
+    for address in FAMILIES {
+        let params = json!({"datagram_bytes": 64, "rate_pps": 2000, "count": 50, "spin_ns": 0});
+        let (client, server) = trial("udp-stream", address, &params);
+        check_ledger(&client, &server);
+        assert_eq!((number(&client["waits"], "spin_ns"), number(&client["waits"], "spun_ns")), (0, 0));
+    }
+}
+
+#[test]
 fn the_largest_datagrams_are_fragmented_and_come_whole() {
     for (address, datagram_bytes) in FAMILIES.into_iter().zip([65_507, 65_527]) {
         let (client, server) =

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..topology import Family
-from ..workload import Measured, Params, Result, WorkloadKind
+from ..workload import Measured, Parameter, Params, Result, WorkloadKind
 from .common import COUNT, DF, DURATION, INTERVAL, MESSAGE, RCVBUF, SNDBUF, TIMEOUT, WARMUP, one_length, udp_size
 from .request_response import HEADLINE, METRICS, summarise, traffic
 from .tcp_rr import RESPONSE
@@ -14,6 +14,13 @@ REQUEST = replace(
     MESSAGE, doc="UDP payload of the request, from 32B to 65507B over IPv4 and 65527B over IPv6", maximum=2**20
 )
 ANSWER = replace(RESPONSE, doc="UDP payload of the answer", maximum=2**20)
+BUSY_POLL = Parameter(
+    name="busy-poll",
+    column="busy_poll",
+    kind="flag",
+    doc="both sides ask for the next datagram again and again instead of sleeping until it comes; takes two cores",
+    default="false",
+)
 
 
 def _check(params: Params, families: frozenset[Family]) -> str | None:
@@ -41,7 +48,7 @@ KIND = WorkloadKind(
     name="udp-rr",
     transport="udp",
     doc="Request and response in UDP datagrams, one in flight (closed loop); unanswered in time counts as lost.",
-    parameters=(REQUEST, ANSWER, DURATION, COUNT, WARMUP, TIMEOUT, SNDBUF, RCVBUF, DF, INTERVAL),
+    parameters=(REQUEST, ANSWER, DURATION, COUNT, WARMUP, TIMEOUT, SNDBUF, RCVBUF, DF, BUSY_POLL, INTERVAL),
     primary="rtt_p50",
     headline=(*HEADLINE, "loss_ratio"),
     metrics=(*METRICS, "loss_ratio", "refused_ratio"),

@@ -2,6 +2,7 @@
 
 mod failures;
 mod schedule;
+mod waiting;
 
 use std::collections::VecDeque;
 
@@ -9,13 +10,11 @@ use serde_json::{Map, Value};
 
 pub use self::failures::SendFailures;
 pub use self::schedule::{Interval, MAX_BPS, MAX_PPS, Schedule, Slot};
+pub use self::waiting::{DEFAULT_SPIN_NS, Waits};
 use crate::histogram::Times;
 use crate::ledger::MAX_SEQUENCES;
 use crate::params::SECOND_NS;
 
-/// Datagrams to be sent by one system call at most. They leave one after the other, some 4 us each, while all carry the
-/// time before the call: with 32 the median delay on an idle veth was 59 us, with 4 it was 7 us, at the same rate.
-const MOST_AT_ONCE: u64 = 4;
 /// With a schedule and a duration: how long after the end what was due before it may still be sent.
 const GRACE_NS: u64 = SECOND_NS;
 
@@ -30,6 +29,8 @@ pub enum Pace {
 /// The datagrams of one phase. Pure: it is told the time.
 pub struct Flow {
     pace: Pace,
+    /// Datagrams to be sent together at most.
+    at_once: u64,
     /// What is due next, as far as it has been looked at.
     upcoming: VecDeque<Slot>,
     /// Datagrams to be sent at most.
@@ -58,10 +59,11 @@ pub enum Next {
 }
 
 impl Flow {
-    /// Of so many datagrams, or of those due in a time; one of them should be given.
-    pub fn new(pace: Pace, count: Option<u64>, duration_ns: Option<u64>) -> Self {
+    /// Of so many datagrams, or of those due in a time; one of them should be given. At most `at_once` go together.
+    pub fn new(pace: Pace, at_once: u64, count: Option<u64>, duration_ns: Option<u64>) -> Self {
         Self {
             pace,
+            at_once,
             upcoming: VecDeque::new(),
             count: count.unwrap_or(MAX_SEQUENCES),
             duration_ns,
@@ -83,7 +85,7 @@ impl Flow {
         if left == 0 || self.duration_ns.is_some_and(|duration_ns| since_start_ns >= duration_ns + grace_ns) {
             return Next::End;
         }
-        let most = left.min(MOST_AT_ONCE);
+        let most = left.min(self.at_once);
         self.look_ahead(most as usize);
         let Some(first) = self.upcoming.front() else { return Next::End };
         if first.due_ns > since_start_ns {
@@ -139,11 +141,10 @@ impl Flow {
         matches!(self.pace, Pace::Unpaced(_))
     }
 
-    /// Enters datagrams that were sent, by the times they went.
-    pub fn note_sent(&mut self, moments_ns: &[u64]) {
-        let (&[first, .., last] | &[first @ last]) = moments_ns else { return };
+    /// Enters so many datagrams that were sent at that time.
+    pub fn note_sent(&mut self, datagrams: usize, moment_ns: u64) {
         let is_paced = !self.is_unpaced();
-        for (slot, moment_ns) in self.upcoming.drain(..moments_ns.len().min(self.upcoming.len())).zip(moments_ns) {
+        for slot in self.upcoming.drain(..datagrams.min(self.upcoming.len())) {
             self.sent_bytes += slot.payload_bytes as u64;
             if is_paced {
                 let first_due_ns = self.first_and_last_due_ns.map_or(slot.due_ns, |(first, _)| first);
@@ -151,8 +152,9 @@ impl Flow {
                 self.lateness.record(moment_ns.saturating_sub(self.start_ns.saturating_add(slot.due_ns)));
             }
         }
-        self.sent += moments_ns.len() as u64;
-        self.first_and_last_ns = Some((self.first_and_last_ns.map_or(first, |(first, _)| first), last));
+        self.sent += datagrams as u64;
+        let first_ns = self.first_and_last_ns.map_or(moment_ns, |(first_ns, _)| first_ns);
+        self.first_and_last_ns = Some((first_ns, moment_ns));
     }
 
     /// Adds `sent`, the window, `lateness` and `unsent` to a result. The flow is over.
@@ -198,17 +200,17 @@ mod tests {
 
     fn every_ms(count: Option<u64>, duration_ns: Option<u64>) -> Flow {
         let schedule = Interval::of_pps(1000).of_payload_bytes(100);
-        Flow { start_ns: 1000 * MS, ..Flow::new(Pace::Scheduled(Box::new(schedule)), count, duration_ns) }
+        Flow { start_ns: 1000 * MS, ..Flow::new(Pace::Scheduled(Box::new(schedule)), 4, count, duration_ns) }
     }
 
     #[test]
     fn each_datagram_waits_until_it_is_due() {
         let mut flow = every_ms(Some(3), None);
         assert_eq!(flow.next(1000 * MS), Next::Send(1));
-        flow.note_sent(&[1000 * MS + 7]);
+        flow.note_sent(1, 1000 * MS + 7);
         assert_eq!(flow.next(1000 * MS + 8), Next::WaitUntil(1001 * MS));
         assert_eq!(flow.next(1005 * MS), Next::Send(2));
-        flow.note_sent(&[1005 * MS, 1005 * MS + 1]);
+        flow.note_sent(2, 1005 * MS + 1);
         assert_eq!(flow.next(1005 * MS + 2), Next::End);
         assert_eq!(flow.lateness.buckets().map(|(_, count)| count).sum::<u64>(), 3);
         assert_eq!(flow.lateness.ranked(1), Some(7));
@@ -219,7 +221,7 @@ mod tests {
     fn what_is_overdue_is_sent_in_batches_until_the_grace_is_over() {
         let mut flow = every_ms(None, Some(1000 * MS));
         assert_eq!(flow.next(1500 * MS), Next::Send(4));
-        flow.note_sent(&[1500 * MS; 4]);
+        flow.note_sent(4, 1500 * MS);
         assert_eq!(flow.next(2999 * MS), Next::Send(4));
         assert_eq!(flow.next(3000 * MS), Next::End);
         let mut result = Map::new();
@@ -233,7 +235,7 @@ mod tests {
         assert_eq!(flow.next(1000 * MS), Next::Send(1));
         flow.skip();
         assert_eq!(flow.next(1000 * MS), Next::WaitUntil(1001 * MS));
-        flow.note_sent(&[1001 * MS]);
+        flow.note_sent(1, 1001 * MS);
         assert_eq!((flow.sent, flow.sent_bytes), (1, 100));
         assert_eq!(flow.lateness.ranked(1), Some(0));
     }
@@ -246,11 +248,11 @@ mod tests {
         assert_eq!(flow.next(1000 * MS), Next::WaitUntil(1001 * MS));
         flow.refuse();
         assert_eq!((flow.next(1001 * MS), flow.sent(), flow.refused()), (Next::End, 0, 2));
-        let mut flow = Flow::new(Pace::Unpaced(100), Some(6), None);
+        let mut flow = Flow::new(Pace::Unpaced(100), 4, Some(6), None);
         assert_eq!(flow.next(0), Next::Send(4));
         flow.refuse();
         assert_eq!(flow.next(0), Next::Send(4));
-        flow.note_sent(&[1; 4]);
+        flow.note_sent(4, 1);
         assert_eq!(flow.next(1), Next::Send(1));
     }
 
@@ -266,30 +268,30 @@ mod tests {
 
     #[test]
     fn any_schedule_is_followed_to_its_end() {
-        let mut flow = Flow::new(Pace::Scheduled(Box::new(Growing(0))), None, Some(9 * MS + 1));
+        let mut flow = Flow::new(Pace::Scheduled(Box::new(Growing(0))), 4, None, Some(9 * MS + 1));
         assert_eq!(flow.next(0), Next::WaitUntil(MS));
         assert_eq!(flow.next(4 * MS), Next::Send(2));
         assert_eq!(flow.payloads().take(2).collect::<Vec<_>>(), [100, 200]);
-        flow.note_sent(&[4 * MS; 2]);
+        flow.note_sent(2, 4 * MS);
         assert_eq!((flow.sent_bytes(), flow.next(4 * MS)), (300, Next::WaitUntil(9 * MS)));
         let mut result = Map::new();
         flow.write_to(&mut result);
         assert_eq!((&result["unsent"], &result["lateness"]["count"]), (&1.into(), &2.into()));
-        let mut flow = Flow::new(Pace::Scheduled(Box::new(Growing(0))), None, Some(9 * MS));
+        let mut flow = Flow::new(Pace::Scheduled(Box::new(Growing(0))), 4, None, Some(9 * MS));
         assert_eq!(flow.next(9 * MS), Next::Send(2));
-        flow.note_sent(&[9 * MS; 2]);
+        flow.note_sent(2, 9 * MS);
         assert_eq!(flow.next(9 * MS), Next::End);
     }
 
     #[test]
     fn without_a_rate_it_ends_on_time_or_at_the_count() {
-        let mut flow = Flow::new(Pace::Unpaced(100), Some(6), None);
+        let mut flow = Flow::new(Pace::Unpaced(100), 4, Some(6), None);
         assert_eq!(flow.next(0), Next::Send(4));
-        flow.note_sent(&[1; 4]);
+        flow.note_sent(4, 1);
         assert_eq!(flow.next(5), Next::Send(2));
-        flow.note_sent(&[2; 2]);
+        flow.note_sent(2, 2);
         assert_eq!(flow.next(5), Next::End);
-        let mut flow = Flow::new(Pace::Unpaced(100), None, Some(MS));
+        let mut flow = Flow::new(Pace::Unpaced(100), 4, None, Some(MS));
         assert_eq!(flow.next(MS - 1), Next::Send(4));
         assert_eq!(flow.next(MS), Next::End);
     }

@@ -59,7 +59,7 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
         first: 0,
     };
     let schedule = Interval::of_ns(settings.interval_ns).of_payload_bytes(settings.payload_bytes);
-    let mut warm_up = Flow::new(Pace::Scheduled(Box::new(schedule.clone())), None, Some(settings.warmup_ns));
+    let mut warm_up = Flow::new(Pace::Scheduled(Box::new(schedule.clone())), 1, None, Some(settings.warmup_ns));
     if settings.warmup_ns > 0 {
         pinging.send_all(&mut warm_up)?;
     }
@@ -67,7 +67,7 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
 
     let from = cpu::sample();
     let pace = Pace::Scheduled(Box::new(schedule));
-    let mut flow = Flow::new(pace, settings.limit.count(), settings.limit.duration_ns());
+    let mut flow = Flow::new(pace, 1, settings.limit.count(), settings.limit.duration_ns());
     pinging.send_all(&mut flow)?;
     pinging.wait_for_answers(&flow)?;
     let to = cpu::sample();
@@ -147,7 +147,7 @@ impl Pinging<'_> {
         match self.socket.send_to(self.requests.request(mark), &self.to) {
             Ok(_) => {
                 self.failures.end();
-                flow.note_sent(&[now_ns]);
+                flow.note_sent(1, now_ns);
             }
             Err(e) => {
                 let errno = e.raw_os_error().map_or(Errno::UnknownErrno, Errno::from_raw);

@@ -35,6 +35,9 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
         opening::ask(&socket, endpoint, || cancel.check())?;
     }
     datagram_socket::remove_receive_patience(&socket)?;
+    if settings.busy_poll {
+        datagram_socket::never_wait(&socket)?;
+    }
     let mut asking = Asking {
         settings,
         cancel,
@@ -200,6 +203,14 @@ impl Asking<'_> {
                     if answered_ns - asked_ns >= self.settings.timeout_ns {
                         return Ok(Outcome::Lost { ended_ns: answered_ns });
                     }
+                }
+                Err(e) if self.settings.busy_poll && is_momentary(errno_of(&e)) => {
+                    self.cancel.check()?;
+                    let now_ns = clock::monotonic_ns();
+                    if now_ns - asked_ns >= self.settings.timeout_ns {
+                        return Ok(Outcome::Lost { ended_ns: now_ns });
+                    }
+                    super::pause(now_ns - asked_ns);
                 }
                 Err(e) => {
                     if !self.wait_on(&e, asked_ns)? {

@@ -32,6 +32,19 @@ impl Workload for UdpRr {
     }
 }
 
+/// Longer than a round trip where both sides have a core. Where they have not, the peer may be waiting for this one.
+const PATIENCE_OF_SPINNING_NS: u64 = 50_000;
+
+/// Between two looks for a datagram, of which nothing has come for so long.
+#[inline]
+fn pause(idle_ns: u64) {
+    if idle_ns < PATIENCE_OF_SPINNING_NS {
+        std::hint::spin_loop();
+    } else {
+        std::thread::yield_now();
+    }
+}
+
 /// The parameters, checked.
 struct Settings {
     message_bytes: usize,
@@ -42,6 +55,8 @@ struct Settings {
     timeout_ns: u64,
     buffers: Buffers,
     df: Df,
+    /// Whether both sides ask again and again instead of sleeping until something comes.
+    busy_poll: bool,
     interval_ns: u64,
 }
 
@@ -58,6 +73,7 @@ impl Settings {
             timeout_ns: params.time_ns("timeout_ns", 1, 2 * SECOND_NS)?,
             buffers: Buffers::read(&mut params)?,
             df: Df::read(&mut params)?,
+            busy_poll: params.flag("busy_poll", false)?,
             interval_ns: params.interval_ns()?,
         };
         params.finish()?;

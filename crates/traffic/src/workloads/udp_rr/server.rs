@@ -6,7 +6,7 @@ use nix::errno::Errno;
 use serde_json::{Value, json};
 use socket2::SockRef;
 
-use super::{NAME, Settings};
+use super::{NAME, Settings, pause};
 use crate::datagram::{HEADER_BYTES, Header, Phase};
 use crate::datagram_socket::{self, is_momentary};
 use crate::session::{Cancel, Endpoint, Server};
@@ -20,11 +20,15 @@ use crate::{Error, Result, clock};
 pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result<Box<dyn Server>> {
     let socket = datagram_socket::udp(endpoint.address, settings.buffers, settings.df)?;
     datagram_socket::remove_receive_patience(&socket)?;
+    if settings.busy_poll {
+        datagram_socket::never_wait(&socket)?;
+    }
     let port = datagram_socket::local_port(&socket)?;
     let answering = Answering {
         socket: socket.into(),
         endpoint: endpoint.clone(),
         message_bytes: settings.message_bytes,
+        busy_poll: settings.busy_poll,
         request: vec![0; settings.message_bytes + 1],
         answer: pattern(settings.response_bytes),
         transactions: 0,
@@ -39,6 +43,7 @@ struct Answering {
     socket: UdpSocket,
     endpoint: Endpoint,
     message_bytes: usize,
+    busy_poll: bool,
     /// A byte longer than a request may be, so that a longer one is seen as such.
     request: Vec<u8>,
     answer: Vec<u8>,
@@ -59,6 +64,7 @@ impl Answering {
     fn work(mut self, control: &Control) -> Result<Value> {
         // It wakes this thread after a silence of one to two times that.
         let guard = Guard::start(QUIET, control.stop())?;
+        let mut idle_since_ns = None;
         loop {
             control.check()?;
             if let Some(order) = control.order() {
@@ -66,17 +72,26 @@ impl Answering {
             }
             if self.receive()? {
                 guard.note_progress();
-            } else {
-                self.span.note_quiet();
+                idle_since_ns = None;
+                continue;
             }
+            if self.busy_poll {
+                let now_ns = clock::monotonic_ns();
+                let idle_ns = now_ns - *idle_since_ns.get_or_insert(now_ns);
+                if idle_ns < QUIET.as_nanos() as u64 {
+                    pause(idle_ns);
+                    continue;
+                }
+                // To ask on would only heat the machine.
+                datagram_socket::wait_for_datagram(&self.socket, QUIET);
+            }
+            self.span.note_quiet();
         }
     }
 
     /// The client has its result by now: what it has not asked is not coming, and what it has asked is there.
     fn finish(mut self, order: &Order, control: &Control) -> Result<Value> {
-        self.socket
-            .set_nonblocking(true)
-            .map_err(|e| Error::system(format!("taking the last requests of {NAME}"), "ioctl(FIONBIO)", e))?;
+        datagram_socket::never_wait(&SockRef::from(&self.socket))?;
         while self.receive()? && !order.is_overdue(clock::monotonic_ns()) {
             control.check()?;
         }

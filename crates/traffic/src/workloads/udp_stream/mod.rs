@@ -4,7 +4,9 @@ mod account;
 mod direction;
 mod end;
 mod receiver;
+mod send_times;
 mod sender;
+mod together;
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -12,7 +14,8 @@ use std::ops::RangeInclusive;
 use serde_json::Value;
 
 use self::direction::Direction;
-use super::pacing::{Interval, MAX_BPS, MAX_PPS, Pace};
+use self::together::Together;
+use super::pacing::{DEFAULT_SPIN_NS, Interval, MAX_BPS, MAX_PPS, Pace};
 use crate::datagram::{HEADER_BYTES, MAX_PAYLOAD_BYTES_V4, max_payload_bytes};
 use crate::df::Df;
 use crate::ledger::MAX_SEQUENCES;
@@ -50,6 +53,9 @@ struct Settings {
     warmup_ns: u64,
     buffers: Buffers,
     df: Df,
+    together: Together,
+    /// The longest stretch of a wait that is spun.
+    spin_ns: u64,
     /// Of the series.
     interval_ns: u64,
     /// Whether both ends note each datagram.
@@ -67,6 +73,8 @@ enum Traffic {
     Model(Model),
 }
 
+/// The most that `spin_ns` may be.
+const MAX_SPIN_NS: u64 = 1_000_000;
 /// More datagrams a second than one socket takes on any machine: bounds the sequence numbers of a flow without a rate.
 const IMPLAUSIBLE_PPS: u64 = 100_000_000;
 
@@ -80,6 +88,8 @@ impl Settings {
             warmup_ns: params.time_ns("warmup_ns", 0, 0)?,
             buffers: Buffers::read(&mut params)?,
             df: Df::read(&mut params)?,
+            together: Together::read(&mut params)?,
+            spin_ns: params.integer_or("spin_ns", 0..=MAX_SPIN_NS, DEFAULT_SPIN_NS)?,
             interval_ns: params.interval_ns()?,
             packet_log: params.flag("packet_log", false)?,
         };
@@ -91,6 +101,11 @@ impl Settings {
         }
         params.finish()?;
         Ok(settings)
+    }
+
+    /// Whether datagrams go as fast as the socket takes them.
+    fn is_unpaced(&self) -> bool {
+        matches!(self.traffic, Traffic::Unpaced(_))
     }
 
     /// When a phase sends what.

@@ -9,6 +9,7 @@ use socket2::Socket;
 use super::account::{Account, Entry, Incoming};
 use super::{NAME, Settings, end};
 use crate::datagram_socket::{self, is_momentary};
+use crate::histogram::Times;
 use crate::session::Endpoint;
 use crate::socket::Buffers;
 use crate::sys::mmsg::ReceiveBatch;
@@ -19,11 +20,15 @@ use crate::{Error, Result, clock};
 
 /// The receive buffer where none is asked for, at least: what comes while this thread waits for a core is no loss on the
 /// path.
-const MIN_DEFAULT_RCVBUF_BYTES: usize = 4 << 20;
+const MIN_DEFAULT_RCVBUF_BYTES: usize = 16 << 20;
 /// As many datagrams as it has room for, at least.
 const DEFAULT_RCVBUF_DATAGRAMS: usize = 512;
-/// Datagrams taken by one system call.
-const AT_ONCE: usize = 32;
+/// Messages taken by one system call ...
+const AT_ONCE: usize = 128;
+/// ... as far as they have room here.
+const BUFFERS_BYTES: usize = 4 << 20;
+/// What a super-packet carries at most.
+const SUPER_PACKET_BYTES: usize = 65_535;
 /// `finish` takes so long a silence for the end ...
 const SILENCE_NS: u64 = 250_000_000;
 /// ... and this long a one while nothing has come at all, since the path may be slow, unless it is told another.
@@ -44,6 +49,9 @@ pub fn open(endpoint: &Endpoint, settings: &Settings) -> Result<Socket> {
     datagram_socket::note_receive_times(&socket)?;
     datagram_socket::note_drops(&socket)?;
     datagram_socket::set_receive_patience(&socket, QUIET)?;
+    if settings.together.takes_super_packets() {
+        datagram_socket::take_super_packets(&socket)?;
+    }
     Ok(socket)
 }
 
@@ -52,6 +60,9 @@ pub struct Receiver<'a> {
     socket: &'a Socket,
     batch: ReceiveBatch,
     account: Account,
+    receiving: Receiving,
+    /// Of the clock.
+    reading: Times,
     /// When a datagram of this trial was last taken.
     last_ns: u64,
     first: Option<First>,
@@ -61,6 +72,15 @@ pub struct Receiver<'a> {
     token: u64,
     /// Of a client: how many were sent, once the server has said so.
     told: Option<u64>,
+}
+
+/// How the measured flow was received.
+#[derive(Default)]
+struct Receiving {
+    calls: u64,
+    super_packets: u64,
+    /// In super-packets.
+    joined_datagrams: u64,
 }
 
 /// The first arrival of the measured flow.
@@ -75,8 +95,12 @@ struct First {
 impl<'a> Receiver<'a> {
     /// Takes what comes from the endpoint's peer. It is made in the thread that uses it.
     pub fn new(socket: &'a Socket, endpoint: &Endpoint, strays: u64, settings: &Settings) -> Result<Self> {
+        let takes_super_packets = settings.together.takes_super_packets();
+        let message_bytes = if takes_super_packets { SUPER_PACKET_BYTES } else { *settings.payloads().end() };
         Ok(Self {
-            batch: ReceiveBatch::new(AT_ONCE, settings.payloads().end() + 1),
+            batch: ReceiveBatch::new(AT_ONCE.min(BUFFERS_BYTES / message_bytes), message_bytes + 1),
+            receiving: Receiving::default(),
+            reading: clock::reading_times(),
             socket,
             account: Account::new(endpoint, strays, settings),
             last_ns: 0,
@@ -157,29 +181,36 @@ impl<'a> Receiver<'a> {
     }
 
     fn enter(&mut self) {
-        for datagram in self.batch.datagrams() {
-            if let Some(sent) = end::decode(datagram.bytes, self.token) {
-                self.told = Some(sent);
-                continue;
+        for message in self.batch.datagrams() {
+            let mut datagrams = 0;
+            for bytes in message.datagrams() {
+                if let Some(sent) = end::decode(bytes, self.token) {
+                    self.told = Some(sent);
+                    continue;
+                }
+                let kernel_realtime_ns = message.notes.realtime_ns;
+                let incoming = Incoming { bytes, source: message.source, kernel_realtime_ns };
+                let entry = self.account.enter(&incoming, clock::realtime_ns);
+                if entry == Entry::Stray {
+                    continue;
+                }
+                self.last_ns = 0;
+                if let Entry::First(realtime_ns) = entry {
+                    let age_ns = clock::realtime_ns().saturating_sub(realtime_ns);
+                    let started_ns = clock::monotonic_ns().saturating_sub(age_ns);
+                    self.first = Some(First { started_ns, drops: message.notes.drops.unwrap_or(0) });
+                    self.receiving = Receiving::default();
+                    self.span.begin();
+                }
+                datagrams += 1;
             }
-            let incoming = Incoming {
-                bytes: datagram.bytes,
-                source: datagram.source,
-                kernel_realtime_ns: datagram.notes.realtime_ns,
-            };
-            let entry = self.account.enter(&incoming, clock::realtime_ns);
-            self.drops = datagram.notes.drops.or(self.drops);
-            if entry == Entry::Stray {
-                continue;
-            }
-            self.last_ns = 0;
-            if let Entry::First(realtime_ns) = entry {
-                let age_ns = clock::realtime_ns().saturating_sub(realtime_ns);
-                let started_ns = clock::monotonic_ns().saturating_sub(age_ns);
-                self.first = Some(First { started_ns, drops: datagram.notes.drops.unwrap_or(0) });
-                self.span.begin();
+            self.drops = message.notes.drops.or(self.drops);
+            if message.notes.segment_bytes.is_some() {
+                self.receiving.super_packets += 1;
+                self.receiving.joined_datagrams += datagrams;
             }
         }
+        self.receiving.calls += 1;
         if self.last_ns == 0 {
             self.last_ns = clock::monotonic_ns();
             self.span.go_on();
@@ -214,6 +245,10 @@ impl<'a> Receiver<'a> {
         if let Some(span) = self.span.end() {
             result.insert("cpu".into(), json!(span));
         }
+        let Receiving { calls, super_packets, joined_datagrams } = self.receiving;
+        let receiving = json!({"calls": calls, "super_packets": super_packets, "joined_datagrams": joined_datagrams});
+        result.insert("receiving".into(), receiving);
+        result.insert("timestamping".into(), json!({"clock_reading": self.reading.to_json()}));
         result.insert("socket".into(), datagram_socket::granted(self.socket));
         Value::Object(result)
     }

@@ -6,8 +6,10 @@ use nix::errno::Errno;
 use serde_json::{Map, Value, json};
 use socket2::Socket;
 
+use super::send_times::SendTimes;
+use super::together::Sending;
 use super::{NAME, Settings};
-use crate::clock::{self, PreciseTimers};
+use crate::clock;
 use crate::datagram::{HEADER_BYTES, Header, Phase};
 use crate::datagram_socket::{self, PATIENCE};
 use crate::df::Df;
@@ -15,9 +17,9 @@ use crate::error_queue::{self, ErrorCounts};
 use crate::models::Round;
 use crate::packet_log::SentLog;
 use crate::session::{Cancel, Endpoint};
-use crate::sys::mmsg::SendBatch;
+use crate::sys::mmsg::{Manner, SendBatch};
 use crate::workloads::opening;
-use crate::workloads::pacing::{Flow, Next, SendFailures};
+use crate::workloads::pacing::{Flow, Next, SendFailures, Waits};
 use crate::workloads::tcp::Stop;
 use crate::workloads::tcp::io::pattern;
 use crate::{Result, cpu};
@@ -39,14 +41,18 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
 
 /// Sends on a connected socket, and gives the sender's result.
 pub fn send(socket: &Socket, endpoint: &Endpoint, settings: &Settings, stop: &Stop) -> Result<Value> {
-    let _timers = PreciseTimers::new();
+    let sending = settings.together.decide(socket, endpoint, settings)?;
     let mut sender = Sender {
         socket,
         endpoint,
         stop,
         batch: SendBatch::default(),
         heads: Vec::new(),
-        moments_ns: Vec::new(),
+        sending,
+        calls: 0,
+        waits: (!settings.is_unpaced()).then(|| Waits::new(settings.spin_ns)),
+        warmup_spun_ns: 0,
+        times: SendTimes::new(socket, !settings.is_unpaced() && settings.df == Df::Clear),
         rest: pattern(settings.payloads().end() - HEADER_BYTES),
         failures: SendFailures::default(),
         df: settings.df,
@@ -54,16 +60,15 @@ pub fn send(socket: &Socket, endpoint: &Endpoint, settings: &Settings, stop: &St
         log: None,
         doing: format!("sending datagrams of {NAME} to {} port {}", endpoint.peer, endpoint.port),
     };
-    let mut warm_up = Flow::new(settings.pace(Round::WarmUp), None, Some(settings.warmup_ns));
+    let mut warm_up = Flow::new(settings.pace(Round::WarmUp), sending.at_once, None, Some(settings.warmup_ns));
     if settings.warmup_ns > 0 {
         sender.send_all(Phase::WarmUp, &mut warm_up)?;
     }
-    sender.failures.forget();
-    sender.errors = ErrorCounts::default();
+    sender.forget();
     sender.log = settings.packet_log.then(SentLog::default);
     let from = cpu::sample();
     let count = if settings.limit.duration_ns().is_none() { settings.planned() } else { None };
-    let mut flow = Flow::new(settings.pace(Round::Measured), count, settings.limit.duration_ns());
+    let mut flow = Flow::new(settings.pace(Round::Measured), sending.at_once, count, settings.limit.duration_ns());
     sender.send_all(Phase::Measured, &mut flow)?;
     let to = cpu::sample();
     sender.errors.drain(socket);
@@ -74,6 +79,13 @@ pub fn send(socket: &Socket, endpoint: &Endpoint, settings: &Settings, stop: &St
     if settings.warmup_ns > 0 {
         result.insert("warmup_sent".into(), warm_up.sent().into());
     }
+    result.insert("sending".into(), sending.to_json(sender.calls));
+    if let Some(waits) = &sender.waits {
+        let mut waits = waits.to_json();
+        waits["warmup_spun_ns"] = sender.warmup_spun_ns.into();
+        result.insert("waits".into(), waits);
+    }
+    result.insert("timestamping".into(), sender.times.to_json());
     result.insert("send_errors".into(), sender.failures.to_json());
     if settings.df != Df::Clear {
         result.insert("refused".into(), flow.refused().into());
@@ -93,8 +105,14 @@ struct Sender<'a> {
     stop: &'a Stop,
     batch: SendBatch,
     heads: Vec<[u8; HEADER_BYTES]>,
-    /// When each of `heads` was stamped, on the monotonic clock.
-    moments_ns: Vec<u64>,
+    sending: Sending,
+    /// That sent something.
+    calls: u64,
+    /// Of paced flows.
+    waits: Option<Waits>,
+    /// In the warm-up.
+    warmup_spun_ns: u64,
+    times: SendTimes,
     rest: Vec<u8>,
     failures: SendFailures,
     df: Df,
@@ -106,6 +124,15 @@ struct Sender<'a> {
 }
 
 impl Sender<'_> {
+    /// Starts all counts again, after the warm-up.
+    fn forget(&mut self) {
+        self.failures.forget();
+        self.errors = ErrorCounts::default();
+        self.calls = 0;
+        self.warmup_spun_ns = self.waits.as_mut().map_or(0, Waits::take_spun_ns);
+        self.times.forget();
+    }
+
     fn send_all(&mut self, phase: Phase, flow: &mut Flow) -> Result<()> {
         flow.start(clock::monotonic_ns());
         loop {
@@ -113,7 +140,9 @@ impl Sender<'_> {
             match flow.next(clock::monotonic_ns()) {
                 Next::Send(count) => self.send(phase, flow, count)?,
                 Next::WaitUntil(due_ns) => {
-                    clock::sleep_until(due_ns.min(clock::monotonic_ns() + PATIENCE.as_nanos() as u64));
+                    if let Some(waits) = &mut self.waits {
+                        waits.until(due_ns, PATIENCE.as_nanos() as u64);
+                    }
                 }
                 Next::End => return Ok(()),
             }
@@ -121,24 +150,29 @@ impl Sender<'_> {
     }
 
     fn send(&mut self, phase: Phase, flow: &mut Flow, count: u64) -> Result<()> {
-        self.heads.clear();
-        self.moments_ns.clear();
+        self.heads.resize(count as usize, [0; HEADER_BYTES]);
         let mut header = Header { token: self.endpoint.token.short(), sequence: 0, sent_realtime_ns: 0, phase };
-        for sequence in flow.sent()..flow.sent() + count {
-            self.moments_ns.push(clock::monotonic_ns());
-            (header.sequence, header.sent_realtime_ns) = (sequence, clock::realtime_ns());
-            self.heads.push(header.encode());
+        let now_ns = clock::monotonic_ns();
+        let manner = Manner { segments: self.sending.segments, is_timed: self.times.is_due(now_ns) };
+        header.sent_realtime_ns = clock::realtime_ns();
+        for (sequence, head) in (flow.sent()..).zip(&mut self.heads) {
+            header.sequence = sequence;
+            *head = header.encode();
         }
-        match self.batch.send(self.socket.as_fd(), &self.heads, flow.payloads(), &self.rest) {
+        match self.batch.send(self.socket.as_fd(), &self.heads, flow.payloads(), &self.rest, manner) {
             Ok(sent) => {
                 self.failures.end();
                 if let Some(log) = &mut self.log {
-                    let heads = self.heads.iter().take(sent).filter_map(|head| Header::decode(head));
-                    for (header, payload_bytes) in heads.zip(flow.payloads()) {
+                    for payload_bytes in flow.payloads().take(sent) {
                         log.note(header.sent_realtime_ns, payload_bytes);
                     }
                 }
-                flow.note_sent(&self.moments_ns[..sent.min(self.moments_ns.len())]);
+                self.calls += 1;
+                flow.note_sent(sent, now_ns);
+                self.times.collect(self.socket);
+                if manner.is_timed {
+                    self.times.note_asked(now_ns, header.sent_realtime_ns);
+                }
                 Ok(())
             }
             Err(errno) => self.note_failure(flow, errno),

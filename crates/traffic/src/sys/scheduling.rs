@@ -1,0 +1,72 @@
+//! A thread that must not wait for others.
+
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+
+/// The least of the priorities of real time: ahead of every ordinary thread, behind whatever else is urgent.
+const PRIORITY: libc::c_int = 1;
+
+/// While it lives, the thread that made it is scheduled by `SCHED_FIFO` (sched(7)), where the kernel permits (CAP_SYS_NICE):
+/// it runs when it wakes, whoever else has work. Threads that it starts are scheduled as before.
+pub struct RealTime {
+    before: Option<(libc::c_int, libc::sched_param)>,
+    _in_this_thread: PhantomData<*const ()>,
+}
+
+impl RealTime {
+    /// Asks for it.
+    pub fn ask() -> Self {
+        let before = current().filter(|_| set(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &parameter(PRIORITY)));
+        Self { before, _in_this_thread: PhantomData }
+    }
+
+    /// Whether it was permitted.
+    pub fn is_granted(&self) -> bool {
+        self.before.is_some()
+    }
+}
+
+impl Drop for RealTime {
+    fn drop(&mut self) {
+        if let Some((policy, parameter)) = &self.before {
+            set(*policy, parameter);
+        }
+    }
+}
+
+fn parameter(priority: libc::c_int) -> libc::sched_param {
+    // SAFETY: all bytes 0 is a valid value of this struct of integers.
+    let mut parameter: libc::sched_param = unsafe { MaybeUninit::zeroed().assume_init() };
+    parameter.sched_priority = priority;
+    parameter
+}
+
+/// Policy and priority of the calling thread.
+fn current() -> Option<(libc::c_int, libc::sched_param)> {
+    let mut current = parameter(0);
+    // SAFETY: 0 is the calling thread, and the kernel writes no more than the struct.
+    let (policy, result) = unsafe { (libc::sched_getscheduler(0), libc::sched_getparam(0, &raw mut current)) };
+    (policy >= 0 && result == 0).then_some((policy, current))
+}
+
+/// Of the calling thread.
+fn set(policy: libc::c_int, parameter: &libc::sched_param) -> bool {
+    // SAFETY: 0 is the calling thread, and the kernel only reads the struct.
+    unsafe { libc::sched_setscheduler(0, policy, parameter) == 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_lasts_as_long_as_it_lives() {
+        let policy = || current().unwrap().0 & !libc::SCHED_RESET_ON_FORK;
+        let before = policy();
+        let real_time = RealTime::ask();
+        assert_eq!(policy() == libc::SCHED_FIFO, real_time.is_granted());
+        assert_eq!(std::thread::spawn(policy).join().unwrap(), before);
+        drop(real_time);
+        assert_eq!(policy(), before);
+    }
+}

@@ -1,0 +1,147 @@
+//! Waiting for exact times: asleep, but for the last stretch.
+//!
+//! A thread that sleeps wakes late, by what its timer, its core's idle state and its scheduler take. How late is measured
+//! at every wake; it goes to sleep for that much less and spins for the rest. What others want to compute at that moment
+//! would keep it for milliseconds, so that it asks for the scheduler's preference.
+
+use std::thread;
+
+use serde_json::{Value, json};
+
+use crate::clock::{self, PreciseTimers};
+use crate::sys::scheduling::RealTime;
+
+/// The longest stretch that is spun, unless the workload says otherwise.
+pub const DEFAULT_SPIN_NS: u64 = 50_000;
+/// Of wakes that may be later than the stretch is long.
+const LATE_SHARE: f64 = 0.01;
+/// How much an estimate moves at a wake, in parts of itself.
+const STEP: f64 = 0.2;
+/// What a timer takes at least.
+const LEAST_SPIN_NS: f64 = 1_000.0;
+
+/// Waits of one thread. Its timers are precise, and it is scheduled in real time, as long as this lives.
+pub struct Waits {
+    _timers: PreciseTimers,
+    real_time: Option<RealTime>,
+    stretch: Stretch,
+    spun_ns: u64,
+}
+
+impl Waits {
+    /// Spins at most the last `most_spin_ns` of each wait. On a machine of one core it leaves that to the receiver: it does
+    /// not spin, and asks for no preference.
+    pub fn new(most_spin_ns: u64) -> Self {
+        let has_cores = thread::available_parallelism().is_ok_and(|cores| cores.get() > 1);
+        let most_spin_ns = if has_cores { most_spin_ns } else { 0 };
+        Self {
+            _timers: PreciseTimers::new(),
+            real_time: has_cores.then(RealTime::ask),
+            stretch: Stretch::new(most_spin_ns),
+            spun_ns: 0,
+        }
+    }
+
+    /// Until that time on the monotonic clock, or `patience_ns` at most, or a signal.
+    pub fn until(&mut self, due_ns: u64, patience_ns: u64) {
+        let from_ns = clock::monotonic_ns();
+        let spin_ns = self.stretch.length_ns();
+        let mut now_ns = from_ns;
+        if due_ns.saturating_sub(spin_ns) > now_ns {
+            let wake_ns = due_ns.saturating_sub(spin_ns).min(from_ns.saturating_add(patience_ns));
+            clock::sleep_until(wake_ns);
+            now_ns = clock::monotonic_ns();
+            if now_ns < wake_ns || now_ns < due_ns.saturating_sub(spin_ns) {
+                return;
+            }
+            self.stretch.note(now_ns - wake_ns);
+        }
+        let began_ns = now_ns;
+        // A stretch of 0 leaves what is left of the wait to the next look at the clock.
+        while spin_ns > 0 && now_ns < due_ns {
+            std::hint::spin_loop();
+            now_ns = clock::monotonic_ns();
+        }
+        self.spun_ns += now_ns - began_ns;
+    }
+
+    /// How long was spun since this was last asked.
+    pub fn take_spun_ns(&mut self) -> u64 {
+        std::mem::take(&mut self.spun_ns)
+    }
+
+    /// `waits` of the results.
+    pub fn to_json(&self) -> Value {
+        let real_time = self.real_time.as_ref().is_some_and(RealTime::is_granted);
+        json!({"spin_ns": self.stretch.length_ns(), "spun_ns": self.spun_ns, "real_time": real_time})
+    }
+}
+
+/// How long the last stretch is: as long as all but [`LATE_SHARE`] of the wakes were late. Pure.
+#[derive(Debug)]
+struct Stretch {
+    most_ns: f64,
+    estimate_ns: f64,
+}
+
+impl Stretch {
+    fn new(most_ns: u64) -> Self {
+        Self { most_ns: most_ns as f64, estimate_ns: most_ns as f64 }
+    }
+
+    fn length_ns(&self) -> u64 {
+        self.estimate_ns as u64
+    }
+
+    /// A wake was so late. The estimate rises and falls so that it is in balance where [`LATE_SHARE`] are later: how much
+    /// later does not matter, since a thread that was kept from its core says nothing of its timer.
+    fn note(&mut self, late_ns: u64) {
+        let step_ns = STEP * self.estimate_ns;
+        self.estimate_ns += step_ns * if late_ns as f64 > self.estimate_ns { 1.0 - LATE_SHARE } else { -LATE_SHARE };
+        self.estimate_ns = self.estimate_ns.max(LEAST_SPIN_NS).min(self.most_ns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stretch_is_what_nearly_all_wakes_are_late() {
+        let mut stretch = Stretch::new(50_000);
+        // 5 to 9.9 us, and one of a hundred much later.
+        for wake in 0..20_000_u64 {
+            stretch.note(if wake % 100 == 0 { 3_000_000 } else { 5_000 + wake * 37 % 4_900 });
+        }
+        assert!((8_000..16_000).contains(&stretch.length_ns()), "{}", stretch.length_ns());
+    }
+
+    #[test]
+    fn it_has_its_bounds() {
+        let mut stretch = Stretch::new(50_000);
+        (0..10_000).for_each(|_| stretch.note(0));
+        assert_eq!(stretch.length_ns(), 1_000);
+        (0..10_000).for_each(|_| stretch.note(1_000_000));
+        assert_eq!(stretch.length_ns(), 50_000);
+        let mut none = Stretch::new(0);
+        none.note(1_000_000);
+        assert_eq!(none.length_ns(), 0);
+    }
+
+    #[test]
+    fn a_wait_is_never_too_short() {
+        for most_spin_ns in [0, DEFAULT_SPIN_NS] {
+            let mut waits = Waits::new(most_spin_ns);
+            for ahead_ns in [0, 500, 30_000, 400_000] {
+                let due_ns = clock::monotonic_ns() + ahead_ns;
+                while clock::monotonic_ns() < due_ns {
+                    waits.until(due_ns, 1_000_000);
+                }
+                assert!(clock::monotonic_ns() >= due_ns);
+            }
+            let early_ns = clock::monotonic_ns();
+            waits.until(early_ns + 3_600_000_000_000, 10);
+            assert!(clock::monotonic_ns() < early_ns + 3_600_000_000_000);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! What the time in a datagram is worth: how long after it the kernel had the datagram ready to leave.
+//!
+//! A datagram carries the time before its call. The kernel notes two more for a few of a paced flow: when the datagram
+//! enters the queue of the device, and when the device takes it (`SOF_TIMESTAMPING_TX_SCHED`,
+//! `SOF_TIMESTAMPING_TX_SOFTWARE`). To the queue is what the sender adds to each one-way delay; the rest is the path's.
+
+use serde_json::{Value, json};
+use socket2::Socket;
+
+use crate::clock;
+use crate::error_queue::{self, Stage};
+use crate::histogram::Times;
+
+/// One datagram each so long has its times noted: asking for them, and fetching them, takes some microseconds.
+const INTERVAL_NS: u64 = 5_000_000;
+
+/// The times of a sample of a flow's datagrams.
+pub struct SendTimes {
+    reading: Times,
+    to_queue: Times,
+    to_device: Times,
+    is_possible: bool,
+    next_ns: u64,
+    /// The time in the datagram that is being asked about.
+    asked: Option<u64>,
+    /// How many have been asked about, since that numbers the answers.
+    count: u32,
+}
+
+impl SendTimes {
+    /// For a socket whose error queue is otherwise unused, where `is_wanted`.
+    pub fn new(socket: &Socket, is_wanted: bool) -> Self {
+        Self {
+            reading: clock::reading_times(),
+            to_queue: Times::default(),
+            to_device: Times::default(),
+            is_possible: is_wanted && error_queue::ask_for_send_times(socket).is_ok(),
+            next_ns: 0,
+            asked: None,
+            count: 0,
+        }
+    }
+
+    /// Whether the datagram to be sent at that time is to be one of the sample.
+    #[inline]
+    pub fn is_due(&self, monotonic_ns: u64) -> bool {
+        self.is_possible && self.asked.is_none() && monotonic_ns >= self.next_ns
+    }
+
+    /// One of the sample was sent, with that time in it.
+    pub fn note_asked(&mut self, monotonic_ns: u64, sent_realtime_ns: u64) {
+        self.next_ns = monotonic_ns + INTERVAL_NS;
+        self.asked = Some(sent_realtime_ns);
+        self.count = self.count.wrapping_add(1);
+    }
+
+    /// Fetches the answers about the one before, once another datagram has gone: the device may have taken a while.
+    #[inline]
+    pub fn collect(&mut self, socket: &Socket) {
+        if let Some(sent_realtime_ns) = self.asked.take() {
+            self.fetch(socket, sent_realtime_ns);
+        }
+    }
+
+    #[cold]
+    fn fetch(&mut self, socket: &Socket, sent_realtime_ns: u64) {
+        while let Some(time) = error_queue::next_send_time(socket) {
+            // A step of the clock back makes no time.
+            let since_ns = time.realtime_ns.checked_sub(sent_realtime_ns);
+            if let (true, Some(since_ns)) = (time.number == self.count.wrapping_sub(1), since_ns) {
+                match time.stage {
+                    Stage::Queue => self.to_queue.record(since_ns),
+                    Stage::Device => self.to_device.record(since_ns),
+                }
+            }
+        }
+    }
+
+    /// Starts the sample again.
+    pub fn forget(&mut self) {
+        (self.to_queue, self.to_device) = (Times::default(), Times::default());
+    }
+
+    /// `timestamping` of the results.
+    pub fn to_json(&self) -> Value {
+        let mut result = json!({"clock_reading": self.reading.to_json()});
+        if self.is_possible {
+            result["to_queue"] = self.to_queue.to_json();
+            result["to_device"] = self.to_device.to_json();
+        }
+        result
+    }
+}
