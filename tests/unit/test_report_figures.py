@@ -22,7 +22,7 @@ from sixbench.model.finding import Analysis
 from sixbench.model.path import Path as NetworkPath
 from sixbench.model.topology import Node, Topology
 from sixbench.report import write_figures
-from sixbench.report.figures import drawings, save, svg
+from sixbench.report.figures import data, drawings, save, svg, sweep
 from sixbench.report.figures.distribution import merge
 from sixbench.report.figures.inline import _with_own_ids
 from sixbench.report.figures.layout import is_blocked, layout
@@ -309,3 +309,21 @@ def test_two_figures_of_a_page_share_no_id(run: Run) -> None:
     ids = [set(re.findall(r' id="([^"]+)"', text)) for text in made]
     assert all(not ids[a] & ids[b] for a in range(len(ids)) for b in range(a))
     assert _with_own_ids('<a id="x"/><a id="y"/><use xlink:href="#x"/>', "n").count(" id=") == 1
+
+
+def test_workloads_of_one_kind_that_vary_different_factors_have_figures_of_their_own() -> None:
+    run = synthetic.small().in_memory()
+    analysis = plain_analysis(run)
+    own = [estimate for estimate in analysis.estimates if "message_bytes" in estimate.levels]
+    others = [replace(one, levels={"size_bytes": one.levels["message_bytes"]}) for one in own]
+    plain = [replace(one, levels={}) for one in own if one.levels == own[0].levels]
+    items = data.measured(replace(analysis, estimates=[*own, *others, *plain], findings=[]))
+    workload, metric = items[0].workload, items[0].metric
+    same = [item for item in items if (item.workload, item.metric) == (workload, metric)]
+    assert [(item.main, item.is_first) for item in same] == [
+        ("message_bytes", True),
+        ("size_bytes", False),
+        (None, False),
+    ]
+    names = [drawing.name for drawing in sweep.drawings(data.Context.of(run.manifest.experiment), same[:2], metric)]
+    assert len(set(names)) == 2

@@ -56,12 +56,14 @@ class Measured:
 
     Attributes:
         main: column of the numeric factor with most levels; None where none varies.
+        is_first: whether it is the first of those with this workload and metric; further ones vary another factor.
     """
 
     workload: str
     metric: str
     unit: str
     main: str | None
+    is_first: bool
     panels: list[Panel]
 
     @property
@@ -82,13 +84,42 @@ def measured(analysis: Analysis) -> list[Measured]:
         if shown is not of_workload:
             shown += [estimate for estimate in of_workload if estimate.metric in rows.PROGRAM_METRICS]
         varying = rows.varying(of_workload)
-        main = main_factor(of_workload, varying)
-        others = [column for column in varying if column != main]
-        for metric, estimates in rows.by_metric(shown).items():
+        mains = _mains(of_workload, varying)
+        for metric, of_metric in rows.by_metric(shown).items():
             findings = [f for f in analysis.findings if f.workload == workload and f.metric == metric]
-            panels = _panels(estimates, findings, others)
-            found.append(Measured(workload=workload, metric=metric, unit=estimates[0].unit, main=main, panels=panels))
+            for main, estimates in _by_main(of_metric, mains).items():
+                others = [column for column in varying if column != main]
+                found.append(
+                    Measured(
+                        workload=workload,
+                        metric=metric,
+                        unit=estimates[0].unit,
+                        main=main,
+                        is_first=main == mains[0],
+                        panels=_panels(estimates, findings, others),
+                    )
+                )
     return found
+
+
+def _mains(items: Sequence[Estimate], varying: Sequence[str]) -> list[str | None]:
+    """The main factor; of what does not have it, for workloads of one kind may vary different things, its own; and so
+    on. None stands for what has no numeric factor."""
+    found: list[str | None] = []
+    rest = list(items)
+    while rest:
+        main = main_factor(rest, varying)
+        found.append(main)
+        rest = [item for item in rest if main is not None and main not in item.levels]
+    return found
+
+
+def _by_main(estimates: Iterable[Estimate], mains: Sequence[str | None]) -> dict[str | None, list[Estimate]]:
+    """The estimates of each main factor, in their order; those that have none of them belong to None."""
+    found: dict[str | None, list[Estimate]] = {main: [] for main in mains}
+    for estimate in estimates:
+        found[next((main for main in mains if main in estimate.levels), None)].append(estimate)
+    return {main: of_main for main, of_main in found.items() if of_main}
 
 
 def main_factor(items: Sequence[rows.HasLevels], varying: Sequence[str]) -> str | None:

@@ -34,11 +34,12 @@ def drawings(context: Context, items: Sequence[Measured], primary: str | None) -
     found = []
     for item in items:
         pages = [item.panels[start : start + MOST_PANELS] for start in range(0, len(item.panels), MOST_PANELS)]
+        name = f"{item.workload}-{item.metric}" if item.is_first else f"{item.workload}-{item.metric}-by-{item.main}"
         for number, panels in enumerate(pages, start=1):
             page = f" ({number} of {len(pages)})" if len(pages) > 1 else ""
             found.append(
                 Drawing(
-                    name=f"{item.workload}-{item.metric}{f'-{number}' if len(pages) > 1 else ''}".replace("_", "-"),
+                    name=f"{name}{f'-{number}' if len(pages) > 1 else ''}".replace("_", "-"),
                     title=f"{item.title}{page}",
                     caption=_caption(context, item, panels),
                     section="workload",
