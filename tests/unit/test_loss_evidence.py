@@ -47,7 +47,7 @@ def found(
     **drops: Any,
 ) -> LossEvidence:
     seen = Drops(reports=reports, **drops)
-    return loss_evidence("udp", topology(), NETNS, client or {"sent": 100}, server, seen, {}, {})
+    return loss_evidence({"udp"}, topology(), NETNS, client or {"sent": 100}, server, seen, {}, {})
 
 
 def test_every_lost_datagram_is_at_its_place() -> None:
@@ -116,7 +116,7 @@ def test_what_the_senders_socket_refused_was_never_sent() -> None:
 
 
 def test_a_workload_without_a_ledger_has_no_number_of_lost() -> None:
-    evidence = loss_evidence("tcp", topology(), NETNS, {}, {}, Drops(reports=[report(packets=7, protocol=6)]), {}, {})
+    evidence = loss_evidence({"tcp"}, topology(), NETNS, {}, {}, Drops(reports=[report(packets=7, protocol=6)]), {}, {})
     assert evidence.evidence == {
         "located": [evidence.evidence["located"][0]],
         "counters": [],
@@ -140,7 +140,7 @@ def test_drop_counters_of_every_kind_that_rose_are_named() -> None:
         rules_before={"r1": {"fragments": 1}},
         rules_after={"r1": {"fragments": 7, "too-big": 0, "masqueraded": 1}},
     )
-    evidence = loss_evidence("udp", topology(), NETNS, {}, {}, drops, {"r1": early}, {"r1": late}).evidence
+    evidence = loss_evidence({"udp"}, topology(), NETNS, {}, {}, drops, {"r1": early}, {"r1": late}).evidence
     assert {one["counter"]: one["packets"] for one in evidence["counters"]} == {
         "eth0 rx_dropped": 3,
         "eth1 tbf 1: dropped": 5,

@@ -438,6 +438,7 @@ def test_a_request_that_is_refused_is_not_lost() -> None:
     assert (measured.metrics["loss_ratio"], measured.metrics["refused_ratio"]) == (0.25, 0.2)
 
 
+FLOWS_RECEIVER = STREAM_RECEIVER | {"streams": [{"measured_bytes": 1000, "measured_ns": 10**9}]}
 GOOD: dict[str, tuple[Params, Result, Result]] = {
     "tcp-stream": ({}, {"forward_sender": STREAM_SENDER}, {"forward_receiver": STREAM_RECEIVER}),
     "udp-stream": (DATAGRAMS, UDP_CLIENT, UDP_SERVER),
@@ -448,6 +449,16 @@ GOOD: dict[str, tuple[Params, Result, Result]] = {
     "ping": ({}, PING, {}),
     "voip": ({}, UDP_CLIENT | {"scheduled_ns": 99_000}, UDP_SERVER | {"pdv": HISTOGRAM, "one_way_delay_negative": 0}),
     "pmtu": ({}, {"forward": TOLD, "received_bytes": 1}, {"reverse": TOLD, "received_bytes": 1}),
+    "compete": (
+        {},
+        {"parts": {family: {"forward_sender": STREAM_SENDER} for family in ("ipv4", "ipv6")}},
+        {"parts": {family: {"forward_receiver": FLOWS_RECEIVER} for family in ("ipv4", "ipv6")}},
+    ),
+    "latency-under-load": (
+        {},
+        {"parts": {"idle": PING, "loaded": PING, "load": {"reverse_receiver": STREAM_RECEIVER}}},
+        {"parts": {"idle": {}, "loaded": {}, "load": {"forward_receiver": STREAM_RECEIVER}}},
+    ),
 }
 
 

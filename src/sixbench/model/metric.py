@@ -89,6 +89,35 @@ _ALL = [
         label="Goodput, server to client",
         reference="RFC 2647 section 3.17",
     ),
+    *(
+        Metric(
+            name=f"goodput_ipv{family}",
+            suffix="bps",
+            unit="bit/s",
+            better="higher",
+            label=f"Goodput of the IPv{family} flows",
+            reference="RFC 2647 section 3.17",
+        )
+        for family in (4, 6)
+    ),
+    Metric(
+        name="share_ipv6",
+        suffix="ratio",
+        unit="1",
+        better="neither",
+        label="Share of IPv6 in the goodput",
+        reference="RFC 5166 section 2.3",
+        scale="difference",
+    ),
+    Metric(
+        name="fairness",
+        suffix="ratio",
+        unit="1",
+        better="higher",
+        label="Jain's fairness index of the flows",
+        reference="RFC 5166 section 2.3, DEC-TR-301",
+        scale="difference",
+    ),
     Metric(
         name="transfer_time",
         suffix="ns",
@@ -100,6 +129,28 @@ _ALL = [
     *_times("rtt", "Round-trip time", "RFC 2681", "mean", "min", "p50", "p90", "p99", "p999", "stdev"),
     *_times(
         "rtt_jitter", "Difference of consecutive round trips", "RFC 5481 section 4.1, for round trips", "mean", "p99"
+    ),
+    *_times("rtt_idle", "Round-trip time, idle", "RFC 2681", "mean", "p50", "p99"),
+    *_times("rtt_loaded", "Round-trip time under load", "RFC 2681", "mean", "p50", "p99"),
+    Metric(
+        name="rtt_increase",
+        suffix="ns",
+        unit="ns",
+        better="lower",
+        label="Increase of the median round-trip time under load",
+        reference="RFC 2681; the idea of draft-ietf-ippm-responsiveness",
+        scale="difference",
+    ),
+    *(
+        Metric(
+            name=f"round_trips_{state}",
+            suffix="per_min",
+            unit="1/min",
+            better="higher",
+            label=f"Round trips per minute, {words}",
+            reference="the idea of draft-ietf-ippm-responsiveness: a minute over the mean round trip",
+        )
+        for state, words in (("idle", "idle"), ("loaded", "under load"))
     ),
     Metric(
         name="transactions_rate",

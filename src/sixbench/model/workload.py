@@ -189,11 +189,36 @@ class Traffic:
         forward_payload_bytes, reverse_payload_bytes: payload that certainly arrived, each way (over all of the trial,
             warm-up included where known).
         forward_datagrams: datagrams that certainly were sent client to server; None where the workload has none.
+        by_family: what each family's flows brought, where both are under way; empty: all are of the path's own.
     """
 
     forward_payload_bytes: int = 0
     reverse_payload_bytes: int = 0
     forward_datagrams: int | None = None
+    by_family: Mapping[Family, Traffic] = field(default_factory=dict)
+
+    def of(self, family: Family) -> Traffic:
+        """What flows of this family brought."""
+        return self.by_family.get(family, self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One of several flows of a trial: a workload of the agent's.
+
+    Attributes:
+        name: in the results, which are then `{"parts": {name: result}}` on both sides.
+        workload: the agent's, such as `tcp-stream`.
+        params: its parameters by column.
+        step: parts of one step run at the same time, and steps one after the other.
+        family: of its addresses; None: the path's own.
+    """
+
+    name: str
+    workload: str
+    params: dict[str, Scalar]
+    step: int = 0
+    family: Family | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,6 +238,8 @@ class WorkloadKind:
         agent_name: the agent's workload that does it; its own name unless given.
         agent_params: the parameters that the agent is given, of the experiment's.
         is_drawn: whether anything of the traffic is drawn, so that it has a seed.
+        parts: the flows that a trial consists of, where it is not one of the agent's workloads; None: it is.
+        families: what the two hosts need besides the path's own family.
     """
 
     name: str
@@ -225,6 +252,8 @@ class WorkloadKind:
     check: Callable[[Params, frozenset[Family]], str | None]
     summarise: Callable[[Params, Result, Result], Measured]
     traffic: Callable[[Params, Result, Result], Traffic]
+    parts: Callable[[Params], tuple[Part, ...]] | None = None
+    families: frozenset[Family] = frozenset()
     agent_name: str | None = None
     agent_params: Callable[[Params], dict[str, Scalar]] = dict
     is_drawn: Callable[[Params], bool] = lambda _: False

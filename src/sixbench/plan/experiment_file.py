@@ -8,10 +8,11 @@ from typing import Any, Literal, TypedDict
 
 from ..mechanisms import Mechanism, MechanismError
 from ..model.errors import ExperimentError
-from ..model.experiment import Experiment
+from ..model.experiment import Combination, Experiment
 from ..model.path import Path
 from ..model.topology import Topology
 from ..model.wording import listed, shown
+from ..model.workloads import WORKLOADS
 from .blocks_file import read_blocks, read_statistics
 from .combinations import expand
 from .events_file import read_events
@@ -73,6 +74,7 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
     topologies, combinations = expand(reader, factors, network, workloads, paths, events)
     traces = read_traces(reader, factors, workloads)
     _check_paths(reader, topologies, paths, between, mechanisms)
+    _check_families(reader, combinations, topologies, paths, between, mechanisms)
     trials = len(combinations) * len(paths) * blocks.maximum
     if trials > MAX_TRIALS:
         reader.problem(("blocks",), f"{trials} trials are too many: at most {MAX_TRIALS}; run fewer blocks or levels")
@@ -215,6 +217,29 @@ def _check_paths(
             except MechanismError as error:
                 reader.problem(_place_of(reader, path, error.option), str(error))
                 break
+
+
+def _check_families(
+    reader: Reader,
+    combinations: tuple[Combination, ...],
+    topologies: tuple[Topology, ...],
+    paths: list[Path],
+    between: tuple[str, str],
+    mechanisms: Mapping[str, Mechanism],
+) -> None:
+    """Notes paths that do not bring the families that a workload needs."""
+    if reader.problems:
+        return
+    wanted = {(c.workload.kind, family) for c in combinations for family in WORKLOADS[c.workload.kind].families}
+    for kind, family in sorted(wanted):
+        for path in paths:
+            network = mechanisms[path.mechanism].install(path, topologies[0], between)
+            if not network.topology.route(*between, family):
+                reader.problem(
+                    ("paths", path.aa_of or path.name),
+                    f"{kind} needs IPv4 and IPv6 from {between[0]} to {between[1]}, and over this path there is no "
+                    f"IPv{family}; dual-stack has both",
+                )
 
 
 def _place_of(reader: Reader, path: Path, option: str | None) -> KeyPath:

@@ -111,6 +111,8 @@ def _kind(letters: Letters) -> WorkloadKind:
         if letters.workload not in WORKLOADS:
             hint = suggest(letters.workload, WORKLOADS)
             raise UsageError(f"--workload {printable(letters.workload)}: there is no such workload; {hint}")
+        if WORKLOADS[letters.workload].parts is not None:
+            raise UsageError(f"--workload {letters.workload} has several flows at once: it needs an experiment")
         chosen["--workload"] = letters.workload
     if len(set(chosen.values())) > 1:
         raise UsageError(f"{' and '.join(chosen)} ask for different workloads; leave one out")

@@ -12,7 +12,9 @@ _BUSY = ("user", "nice", "system", "irq", "softirq", "steal")
 
 
 def find_span(result: Mapping[str, Any]) -> Span | None:
-    """The CPU span of a result, or of the first of its parts that has one."""
+    """The CPU span of a result, or of the first of its parts that has one; of several flows, of the last to begin."""
+    if isinstance(result.get("parts"), Mapping):
+        return next((span for flow in reversed(result["parts"].values()) if (span := find_span(flow))), None)
     if isinstance(result.get("cpu"), Mapping):
         return result["cpu"]  # type: ignore[no-any-return]
     for part in result.values():

@@ -4,11 +4,11 @@ passed, and counters of the tunnels' ends."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..model.network import Network, Segment
+from ..model.network import Ends, Network, Segment
 from ..model.topology import Interface, Link
 from ..model.workload import Traffic
 
@@ -46,11 +46,13 @@ class Viewpoint:
         segment: the link as the path's packets cross it.
         end: the observing end.
         towards_server: whether packets from client to server leave through it (else they arrive through it).
+        others: the link as packets of the other family cross it, where a trial has flows of both.
     """
 
     segment: Segment
     end: Interface
     towards_server: bool
+    others: tuple[Segment, ...] = ()
 
     @property
     def link(self) -> Link:
@@ -60,7 +62,17 @@ class Viewpoint:
     @property
     def claimed(self) -> str:
         """The headers that the path claims there, such as `ipv6 in ipv4`."""
-        return " in ".join(name for name in reversed(self.segment.headers) if name in STACK_LAYERS)
+        return _stack(self.segment)
+
+    @property
+    def all_claimed(self) -> tuple[str, ...]:
+        """Those of every flow."""
+        return tuple(dict.fromkeys(_stack(segment) for segment in (self.segment, *self.others)))
+
+    @property
+    def headers(self) -> frozenset[str]:
+        """Of every flow."""
+        return frozenset(name for segment in (self.segment, *self.others) for name in segment.headers)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,14 +83,23 @@ class Judgement:
     invalid: list[str] = field(default_factory=list)
 
 
-def viewpoints(network: Network, client: str, server: str) -> list[Viewpoint]:
-    """Every link of the way from client to server, in order."""
+def _stack(segment: Segment) -> str:
+    return " in ".join(name for name in reversed(segment.headers) if name in STACK_LAYERS)
+
+
+def viewpoints(network: Network, client: str, server: str, others: Iterable[Ends] = ()) -> list[Viewpoint]:
+    """Every link of the way from client to server, in order; those that only flows between `others` cross, last."""
+    own = network.segments(client, server)
+    other = [segment for ends in others for segment in replace(network, ends=ends).segments(client, server)]
+    own_links = {segment.link.name for segment in own}
     found = []
-    for segment in network.segments(client, server):
+    for segment in [*own, *(segment for segment in other if segment.link.name not in own_links)]:
         near_end, far_end = segment.link.end_of(segment.near), segment.link.other_end(segment.near)
         kinds = {end.node: network.topology.nodes[end.node].kind for end in (near_end, far_end)}
         at_far = kinds[far_end.node] == "router" or kinds[near_end.node] == "host"
-        found.append(Viewpoint(segment=segment, end=far_end if at_far else near_end, towards_server=not at_far))
+        also = tuple(one for one in other if one.link.name == segment.link.name and one is not segment)
+        end = far_end if at_far else near_end
+        found.append(Viewpoint(segment=segment, end=end, towards_server=not at_far, others=also))
     return found
 
 
@@ -137,20 +158,23 @@ def _segment(view: Viewpoint, capture: Mapping[str, Any], invalid: list[str], *,
     errors: dict[str, int] = {}
     outer: dict[str, int] = {}
     largest = 0
-    claimed = view.claimed
+    claimed = view.all_claimed
+    allowed = {*claimed, *(f"fragment of {one}" for one in claimed)}
+    fewest = min(len(segment.headers) for segment in (view.segment, *view.others))
     place = f"on {view.link.name} at {view.end.node}"
     for packet in packets:
         layers = [layer for layer in packet["layers"] if layer["kind"] in STACK_LAYERS]
         if not layers or _keeps_the_link_going(packet["layers"]):
             continue
-        error = _error(packet["layers"]) if len(layers) < len(view.segment.headers) else None
+        error = _error(packet["layers"]) if len(layers) < fewest else None
         if error is not None:
             errors[error] = errors.get(error, 0) + 1
             continue
         stack = " in ".join(layer["kind"] for layer in reversed(layers))
-        if _is_later_fragment(packet["layers"]) and f"{claimed} in ".endswith(f" {stack} in "):
-            stack = f"fragment of {claimed}"
-        if stack not in (claimed, f"fragment of {claimed}") and _is_bare_segment(packet["layers"]):
+        if _is_later_fragment(packet["layers"]):
+            of = [one for one in claimed if f"{one} in ".endswith(f" {stack} in ")]
+            stack = f"fragment of {of[0]}" if of else stack
+        if stack not in allowed and _is_bare_segment(packet["layers"]):
             leftovers[stack] = leftovers.get(stack, 0) + 1
             continue
         stacks[stack] = stacks.get(stack, 0) + 1
@@ -162,18 +186,22 @@ def _segment(view: Viewpoint, capture: Mapping[str, Any], invalid: list[str], *,
         stacks, leftovers = dict(Counter(stacks) + Counter(leftovers)), {}
     if not stacks and is_reached:
         invalid.append(f"no packet of the trial was seen {place}")
-    for stack, count in stacks.items():
-        if stack not in (claimed, f"fragment of {claimed}"):
-            invalid.append(
-                f"{count} of {len(packets)} packets seen {place} were {stack}, where the path claims {claimed}"
-            )
+    all_claimed = " and ".join(claimed)
+    invalid.extend(
+        f"{count} of {len(packets)} packets seen {place} were {stack}, where the path claims {all_claimed}"
+        for stack, count in stacks.items()
+        if stack not in allowed
+    )
+    if stacks and is_reached and len(claimed) > 1:
+        missing = [one for one in claimed if not {one, f"fragment of {one}"} & stacks.keys()]
+        invalid.extend(f"no packet of {one} was seen {place}" for one in missing)
     if largest > view.link.mtu_bytes and not view.link.offload_on:
         invalid.append(f"a packet of {largest} bytes was seen {place}, whose MTU is {view.link.mtu_bytes}")
     return {
         "link": view.link.name,
         "node": view.end.node,
         "interface": view.end.name,
-        "claimed": claimed,
+        "claimed": all_claimed,
         "stacks": stacks,
         "outer": outer,
         "errors": errors,
@@ -263,7 +291,7 @@ def _family_checks(views: Sequence[Viewpoint], deltas: Mapping[str, Any]) -> lis
             name
             for other in views
             if view.end.node in (other.segment.near, other.segment.far)
-            for name in other.segment.headers
+            for name in other.headers
         }
         for kind, group in (("ipv4", "Ip"), ("ipv6", "Ip6")):
             if not here or not interface or kind in claimed:

@@ -7,7 +7,7 @@ everybody's packets.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -100,7 +100,7 @@ class LossEvidence:
 
 
 def loss_evidence(
-    transport: Transport,
+    transports: Collection[Transport],
     topology: Topology,
     netns: Mapping[int, str],
     client: Result,
@@ -122,6 +122,7 @@ def loss_evidence(
     `located` is absent.
 
     Args:
+        transports: what the trial's packets carry.
         topology: the network with the path in it.
         netns: the nodes by the inode of their namespace.
     """
@@ -132,11 +133,12 @@ def loss_evidence(
     lost = _lost(client, server)
     located = None
     if drops.reports is not None:
-        located = _located(transport, topology, netns, drops.reports, _lost_ranges(server))
+        located = _located(transports, topology, netns, drops.reports, _lost_ranges(server))
     if located is None:
         evidence["not_told"] = drops.not_told or "the kernel was not asked"
     else:
-        evidence["located"] = located
+        # Several flows have the same numbers.
+        evidence["located"] = [place | {"sequences": []} for place in located] if "parts" in client else located
     evidence["counters"] = _counters(before, after, drops)
     notes = [] if located is None else [_note(place) for place in located if place["datagrams"]]
     if lost is not None:
@@ -149,7 +151,11 @@ def loss_evidence(
 
 
 def _lost(client: Result, server: Result) -> int | None:
-    """Datagrams that were sent and never arrived; None for workloads that keep no such ledger."""
+    """Datagrams that were sent and never arrived, of all flows; None for workloads that keep no such ledger."""
+    if "parts" in client:
+        flows = [_lost(client["parts"][name], server["parts"][name]) for name in client["parts"]]
+        known = [lost for lost in flows if lost is not None]
+        return sum(known) if known else None
     if "sent" not in client or "unique" not in server:
         return None
     return max(0, int(client["sent"]) - int(server["unique"]))
@@ -170,7 +176,7 @@ def _lost_ranges(server: Result) -> list[Range] | None:
 
 
 def _located(
-    transport: Transport,
+    transports: Collection[Transport],
     topology: Topology,
     netns: Mapping[int, str],
     reports: Iterable[Mapping[str, Any]],
@@ -187,7 +193,7 @@ def _located(
             sequences = list(without(sequences, list(without(sequences, lost))))
         datagrams = _count(sequences) + int(report["untold"])
         others = int(report["packets"]) - int(report["measured"]) - int(report["warmup"])
-        if node is None or not (datagrams or (others and _may_be_the_trials(transport, report))):
+        if node is None or not (datagrams or (others and _may_be_the_trials(transports, report))):
             continue
         device, side, reason = report.get("device"), str(report["side"]), str(report["reason"])
         place = places.setdefault(
@@ -198,15 +204,16 @@ def _located(
         )
         place["datagrams"] += datagrams
         place["sequences"] = joined([*place["sequences"], *sequences])
-        if _may_be_the_trials(transport, report):
+        if _may_be_the_trials(transports, report):
             place["other_packets"] += others
     return sorted(places.values(), key=lambda place: -(place["datagrams"] or place["other_packets"]))
 
 
-def _may_be_the_trials(transport: Transport, report: Mapping[str, Any]) -> bool:
+def _may_be_the_trials(transports: Collection[Transport], report: Mapping[str, Any]) -> bool:
     """Whether packets that nobody named may be the trial's."""
     protocol = report.get("protocol")
-    return protocol in PROTOCOLS[transport] | CARRIERS and not str(report["reason"]).startswith(NO_LOSSES)
+    known = CARRIERS.union(*(PROTOCOLS[transport] for transport in transports))
+    return protocol in known and not str(report["reason"]).startswith(NO_LOSSES)
 
 
 def _place(topology: Topology, node: str, device: str | None, side: str) -> dict[str, Any]:

@@ -12,11 +12,12 @@ from ..analysis.stopping import should_stop
 from ..model.errors import AgentError, CapabilityError, Interrupted, LabError, WriteError
 from ..model.experiment import Combination, Experiment, PlannedTrial
 from ..model.trial import TrialRecord
+from ..model.workloads import WORKLOADS
 from ..plan.schedule import block_order
 from ..store import RunState, RunWriter
 from .interrupt import interruptible
 from .laboratory import Laboratories
-from .session import expected_ns
+from .parts import trial_expected_ns
 from .trial import Outcome, Theory, failed_outcome, run_trial
 
 TRIAL_OVERHEAD_NS = 150_000_000
@@ -144,7 +145,7 @@ class _Loop:
             self.theory,
             self.writer.manifest.capture,
         )
-        measuring_ns = expected_ns(combination.workload.params)
+        measuring_ns = trial_expected_ns(WORKLOADS[combination.workload.kind], combination.workload.params)
         if measuring_ns is not None and outcome.record.status != "failed":
             self.overhead_ns += 0.2 * (time.monotonic_ns() - started_ns - measuring_ns - self.overhead_ns)
         return outcome
@@ -170,7 +171,7 @@ class _Loop:
         self.observer.progress(len(self.records), expected, int(remaining_ns))
 
     def _cost_ns(self, combination: Combination) -> float:
-        measuring_ns = expected_ns(combination.workload.params)
+        measuring_ns = trial_expected_ns(WORKLOADS[combination.workload.kind], combination.workload.params)
         if measuring_ns is None:
             took = [record.elapsed_ns for record in self.by_combination.get(combination.name, [])]
             return sum(took) / len(took) if took else 1e9

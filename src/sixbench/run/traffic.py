@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Mapping
-from concurrent.futures import wait
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, wait
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..agent import Agent
 from ..model.errors import AgentError
 from ..model.experiment import LinkChange
-from ..model.network import Network
+from ..model.network import Ends, Network
+from ..model.topology import Family
 from ..model.trace import Trace
-from ..model.workload import Scalar, WorkloadKind
+from ..model.workload import Part, Scalar, WorkloadKind
 from .drop_watch import Drops, DropWatch
 from .events import Events, forget_path_mtu
 from .evidence import Viewpoint
 from .laboratory import Laboratory
-from .session import ANSWER_TIMEOUT_S, cancel, finish, longest_ns, wait_for_run
+from .parts import Hosts, parts_of, run_parts, trial_expected_ns
+from .session import ANSWER_TIMEOUT_S, GRACE_NS, UNTIMED_LIMIT_NS
 
 CAPTURE_PACKETS = 64
 CAPTURE_SNAPLEN_BYTES = 192
 """So many packets of each link prove the path, by their headers: the deepest stack that is measured, VXLAN over IPv6
 with TCP's options, takes 186."""
+SHARED_CAPTURE_PACKETS = 1024
+"""Where flows of two families share the links, one may send many packets before the other sends any."""
 KEPT_PACKETS = 4096
 WHOLE_PACKET_BYTES = 65535
 
@@ -64,6 +68,7 @@ class Setting:
         keeps_packets: whether the packets of every link are kept.
         events: what changes in its midst; then there is no prediction to hold it against.
         traces: what is sent of captures, by the name that parameters give.
+        others: the addresses of the family that is not the path's own, where the workload needs it too.
     """
 
     laboratory: Laboratory
@@ -74,6 +79,7 @@ class Setting:
     keeps_packets: bool
     events: tuple[LinkChange, ...] = ()
     traces: Mapping[str, Trace] = field(default_factory=dict)
+    others: Mapping[Family, Ends] = field(default_factory=dict)
 
     @property
     def snaplen_bytes(self) -> int:
@@ -81,10 +87,30 @@ class Setting:
         return WHOLE_PACKET_BYTES if self.keeps_packets else CAPTURE_SNAPLEN_BYTES
 
     @property
+    def capture_packets(self) -> int:
+        """How many packets of each link are captured."""
+        if self.keeps_packets:
+            return KEPT_PACKETS
+        return SHARED_CAPTURE_PACKETS if self.others else CAPTURE_PACKETS
+
+    @property
     def watched(self) -> dict[str, Agent]:
         """The nodes on the way, from client to server."""
         names = [self.between[0], *(view.segment.far for view in self.views)]
         return {name: self.laboratory.agents[name] for name in names}
+
+    @property
+    def hosts(self) -> Hosts:
+        """Both ends, with their addresses in the families that the trial needs."""
+        client, server = (self.laboratory.agents[name] for name in self.between)
+        own = self.network.ends.family
+        return Hosts(
+            client=client,
+            server=server,
+            own=own,
+            ends={**self.others, own: self.network.ends},
+            first_silence_ns=first_silence_ns(self.network),
+        )
 
     @property
     def tunnelling(self) -> dict[str, Agent]:
@@ -96,16 +122,10 @@ class Setting:
 
 def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Setting, observed: Observed) -> None:
     """Runs the workload and fills `observed`. Raises `AgentError` or `LabError`, with what was seen so far kept."""
-    client, server = (setting.laboratory.agents[name] for name in setting.between)
-    ends = setting.network.ends
-    limit_ns = longest_ns(params)
+    parts = [_with_trace(part, setting) for part in parts_of(kind, params)]
+    timed_ns = trial_expected_ns(kind, params)
+    limit_ns = UNTIMED_LIMIT_NS if timed_ns is None else timed_ns + GRACE_NS * len(parts)
     token = secrets.token_hex(16)
-    asked = kind.agent_params(params)
-    if "trace" in asked:
-        asked["trace"] = setting.traces[str(asked["trace"])].datagrams
-    common = {"session": key, "workload": kind.served_by, "token": token, "params": asked}
-    serving = {"address": str(ends.server), "peer": str(ends.client_seen)}
-    port = server.call("serve", timeout_s=ANSWER_TIMEOUT_S, **serving, **common)["port"]
     captured: list[tuple[Agent, str]] = []
     drops = DropWatch(setting.laboratory, setting.watched, token, observed.drops)
     try:
@@ -116,19 +136,16 @@ def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Se
         captured = _start_captures(setting, key, int(params.get("warmup_ns", 0)), limit_ns)
         if setting.is_bpf:
             _tunnel_counters(setting, "start")
-        asking = {"address": str(ends.client), "peer": str(ends.server), "port": port}
         with Events(setting.laboratory, setting.events) as events:
-            running = client.submit("run", **asking, **common)
-            events.start()
-            observed.events = events.done
-            if setting.is_bpf:
-                wait([running], timeout=PROGRAM_TIME_NS / 1e9)
-                observed.programs = _tunnel_counters(setting, "stop")
-            observed.client = wait_for_run(client, running, key, limit_ns)
-            observed.server = finish(server, key, observed.client, first_silence_ns(setting.network))
-    except BaseException:
-        cancel(server, key)
-        raise
+
+            def started(running: Sequence[Future[dict[str, Any]]]) -> None:
+                events.start()
+                observed.events = events.done
+                if setting.is_bpf:
+                    wait(running, timeout=PROGRAM_TIME_NS / 1e9)
+                    observed.programs = _tunnel_counters(setting, "stop")
+
+            observed.client, observed.server = run_parts(parts, setting.hosts, key, token, started)
     finally:
         for agent, name in captured:
             with contextlib.suppress(AgentError):
@@ -148,6 +165,14 @@ def first_silence_ns(network: Network) -> int:
     return BUSY_NS + packet_ns + sum(link.delay_ns + 2 * link.jitter_ns for link in links)
 
 
+def _with_trace(part: Part, setting: Setting) -> Part:
+    """The datagrams of a capture in the place of its name."""
+    if "trace" not in part.params:
+        return part
+    datagrams: Any = setting.traces[str(part.params["trace"])].datagrams
+    return replace(part, params=part.params | {"trace": datagrams})
+
+
 def _start_captures(setting: Setting, key: str, after_ns: int, limit_ns: int) -> list[tuple[Agent, str]]:
     addresses = _all_addresses(setting)
     started = []
@@ -160,7 +185,7 @@ def _start_captures(setting: Setting, key: str, after_ns: int, limit_ns: int) ->
             interface=view.end.name,
             addresses=addresses,
             after_ns=0 if setting.keeps_packets else after_ns,
-            max_packets=KEPT_PACKETS if setting.keeps_packets else CAPTURE_PACKETS,
+            max_packets=setting.capture_packets,
             max_ns=limit_ns,
             snaplen_bytes=setting.snaplen_bytes,
         )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..mechanisms import ends_of
 from ..model.errors import AgentError, LabError
 from ..model.experiment import Combination, Experiment, PlannedTrial
 from ..model.network import Network
@@ -20,6 +21,7 @@ from .evidence import Judgement, Viewpoint, judge, link_traffic, middle_of, view
 from .fragment_evidence import FragmentEvidence, fragment_evidence
 from .laboratory import Laboratory
 from .loss_evidence import loss_evidence
+from .parts import parts_of
 from .pcapng import to_pcapng
 from .record import blank_record, without_series
 from .traffic import Observed, Setting, perform
@@ -67,7 +69,12 @@ def run_trial(
     params = _with_seed(kind, combination.workload.params, experiment.seed + planned.block)
     started_realtime_ns, started_ns = time.time_ns(), time.monotonic_ns()
     observed = Observed()
-    views = viewpoints(network, *experiment.between)
+    others = {
+        family: ends_of(network.topology, experiment.between, family)
+        for family in kind.families
+        if family != network.ends.family
+    }
+    views = viewpoints(network, *experiment.between, others.values())
     setting = Setting(
         laboratory=laboratory,
         network=network,
@@ -77,6 +84,7 @@ def run_trial(
         keeps_packets=keeps_packets,
         events=combination.events,
         traces=experiment.traces,
+        others=others,
     )
     failure: str | None = None
     try:
@@ -206,7 +214,7 @@ def _assess(
         )
         judgement.evidence["tunnels"] = tunnels
         losses = loss_evidence(
-            kind.transport,
+            {WORKLOADS[part.workload].transport for part in parts_of(kind, params)},
             setting.network.topology,
             {agent.hello["netns_inode"]: name for name, agent in setting.laboratory.agents.items()},
             observed.client,
@@ -217,7 +225,8 @@ def _assess(
         )
         judgement.evidence["losses"] = losses.evidence
         measured.notes.extend(losses.notes)
-        judgement.invalid.extend(check_tunnels(setting.network, setting.between, tunnels, traffic))
+        carried = traffic.of(setting.network.ends.family)
+        judgement.invalid.extend(check_tunnels(setting.network, setting.between, tunnels, carried))
         measured.notes.extend(drop_notes(tunnels))
         measured.metrics.update(program_times(observed.programs))
         _add_cpu(measured, setting.views[middle_of(setting.views)], observed)

@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from ..workload import WorkloadKind
-from . import ping, pmtu, tcp_connect, tcp_crr, tcp_rr, tcp_stream, udp_rr, udp_stream, voip
+from . import (
+    compete,
+    latency_under_load,
+    ping,
+    pmtu,
+    tcp_connect,
+    tcp_crr,
+    tcp_rr,
+    tcp_stream,
+    udp_rr,
+    udp_stream,
+    voip,
+)
 
 WORKLOADS: dict[str, WorkloadKind] = {
     kind.name: kind
@@ -17,5 +29,7 @@ WORKLOADS: dict[str, WorkloadKind] = {
         ping.KIND,
         pmtu.KIND,
         voip.KIND,
+        compete.KIND,
+        latency_under_load.KIND,
     )
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..topology import Family
@@ -178,6 +178,18 @@ def refusals(measured: Measured, params: Params, client: Result, what: str) -> b
     too_big = {name: count for name, count in client["errors"].items() if name in TOO_BIG}
     measured.notes.extend(f"{count} times {name} came back" for name, count in too_big.items())
     return True
+
+
+PACED = "tester-limited: "
+"""How a reason begins that says that the generator did not keep its rate."""
+
+
+def of_flow(name: str, reasons: Iterable[str]) -> list[str]:
+    """What is wrong with one of several flows, with its name."""
+    return [
+        f"{PACED}{name}: {reason.removeprefix(PACED)}" if reason.startswith(PACED) else f"{name}: {reason}"
+        for reason in reasons
+    ]
 
 
 def rate(count: float, measured_ns: float) -> float | None:

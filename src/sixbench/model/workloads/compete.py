@@ -1,0 +1,182 @@
+"""`compete`: flows of IPv4 and of IPv6 at the same time between the same hosts, and how they share the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ..topology import Family
+from ..workload import Measured, Parameter, Params, Part, Result, Scalar, Traffic, WorkloadKind
+from . import tcp_stream, udp_stream
+from .common import CONGESTION, DURATION, INTERVAL, WARMUP, of_flow, one_length
+
+FAMILIES: tuple[Family, ...] = (4, 6)
+MAX_FLOWS = 64
+"""An agent holds as many sessions, of which datagrams need one a flow."""
+
+SHORTEST_NS = 10 * 10**6
+
+
+def _flows(family: Family) -> Parameter:
+    return Parameter(
+        name=f"ipv{family}-flows",
+        column=f"ipv{family}_flows",
+        kind="count",
+        doc=f"flows over IPv{family}",
+        minimum=1,
+        maximum=MAX_FLOWS // 2 - 1,
+        default="1",
+    )
+
+
+DATAGRAM = replace(
+    next(parameter for parameter in udp_stream.KIND.parameters if parameter.name == "datagram"),
+    doc="UDP payload of each datagram; must be given with transport udp",
+)
+RATE = Parameter(
+    name="rate",
+    column="rate_bps",
+    kind="rate",
+    doc="UDP payload bits per second of each flow; must be given with transport udp",
+    minimum=1,
+    maximum=10**13,
+)
+
+
+def _check(params: Params, families: frozenset[Family]) -> str | None:
+    if params.get("transport", "tcp") == "tcp":
+        given = [name for name in ("datagram_bytes", "rate_bps") if name in params]
+        if given:
+            return f"{given[0].split('_')[0]} is of UDP flows: give transport: udp, or leave it out"
+        return one_length(params, "duration_ns")
+    missing = [name for name in ("datagram_bytes", "rate_bps") if name not in params]
+    if missing:
+        return f"{missing[0].split('_')[0]} is missing: flows of UDP need a datagram and a rate"
+    if "congestion" in params:
+        return "congestion is of TCP flows: leave it out with transport: udp"
+    return one_length(params, "duration_ns") or udp_stream.KIND.check(_datagrams(params), frozenset(FAMILIES))
+
+
+def _parts(params: Params) -> tuple[Part, ...]:
+    if params.get("transport", "tcp") == "tcp":
+        return tuple(
+            Part(name=f"ipv{family}", workload="tcp-stream", params=_streams(params, family), family=family)
+            for family in FAMILIES
+        )
+    return tuple(
+        Part(name=f"ipv{family}-{index}", workload="udp-stream", params=_datagrams(params), family=family)
+        for family in FAMILIES
+        for index in range(1, int(params.get(f"ipv{family}_flows", 1)) + 1)
+    )
+
+
+def _streams(params: Params, family: Family) -> dict[str, Scalar]:
+    kept = {name: params[name] for name in ("duration_ns", "warmup_ns", "congestion", "interval_ns") if name in params}
+    return {**kept, "streams": params.get(f"ipv{family}_flows", 1)}
+
+
+def _datagrams(params: Params) -> dict[str, Scalar]:
+    names = ("duration_ns", "warmup_ns", "interval_ns", "datagram_bytes", "rate_bps")
+    return {name: params[name] for name in names if name in params}
+
+
+def _summarise(params: Params, client: Result, server: Result) -> Measured:
+    measured = Measured()
+    flows_bps: dict[Family, list[float]] = {}
+    lost = sent = 0
+    for part in _parts(params):
+        assert part.family is not None, "every flow here has a family"
+        kind = tcp_stream.KIND if part.workload == "tcp-stream" else udp_stream.KIND
+        own_client, own_server = client["parts"][part.name], server["parts"][part.name]
+        of_part = kind.summarise(part.params, own_client, own_server)
+        measured.invalid.extend(of_flow(part.name, of_part.invalid))
+        measured.notes.extend(f"{part.name}: {note}" for note in of_part.notes)
+        measured.series.update({f"{part.name}_{name}": series for name, series in of_part.series.items()})
+        flows_bps.setdefault(part.family, []).extend(_rates_bps(part, own_server, of_part))
+        if part.workload == "udp-stream":
+            sent += own_client["sent"]
+            lost += own_client["sent"] - own_server["unique"]
+    if sent:
+        measured.metrics["loss_ratio"] = lost / sent
+    if measured.invalid or not all(flows_bps.get(family) for family in FAMILIES):
+        return measured
+    totals_bps = {family: sum(flows_bps[family]) for family in FAMILIES}
+    measured.metrics["goodput_bps"] = sum(totals_bps.values())
+    for family, total_bps in totals_bps.items():
+        measured.metrics[f"goodput_ipv{family}_bps"] = total_bps
+    if measured.metrics["goodput_bps"]:
+        measured.metrics["share_ipv6_ratio"] = totals_bps[6] / measured.metrics["goodput_bps"]
+        measured.metrics["fairness_ratio"] = fairness([rate for rates in flows_bps.values() for rate in rates])
+    return measured
+
+
+def _rates_bps(part: Part, server: Result, of_part: Measured) -> list[float]:
+    """What each flow of a part brought."""
+    if part.workload == "udp-stream":
+        return [of_part.metrics["goodput_bps"]] if "goodput_bps" in of_part.metrics else []
+    receiver = server.get("forward_receiver")
+    if not receiver:
+        return []
+    window_ns = int(receiver["ended_ns"]) - int(receiver["started_ns"])
+    return [float(stream["measured_bytes"]) * 8e9 / window_ns for stream in receiver["streams"] if window_ns > 0]
+
+
+def fairness(rates: Iterable[float]) -> float:
+    """Jain's fairness index of some rates, not all zero: 1 where all are alike, 1/n where one has everything (Jain,
+    Chiu, Hawe: A Quantitative Measure of Fairness and Discrimination, DEC-TR-301, 1984; RFC 5166 section 2.3)."""
+    known = list(rates)
+    return sum(known) ** 2 / (len(known) * sum(rate * rate for rate in known))
+
+
+def _traffic(params: Params, client: Result, server: Result) -> Traffic:
+    found: dict[Family, list[Traffic]] = {}
+    for part in _parts(params):
+        assert part.family is not None, "every flow here has a family"
+        kind = tcp_stream.KIND if part.workload == "tcp-stream" else udp_stream.KIND
+        own = kind.traffic(part.params, client["parts"][part.name], server["parts"][part.name])
+        found.setdefault(part.family, []).append(own)
+    by_family = {family: total(carried) for family, carried in found.items()}
+    return replace(total(by_family.values()), by_family=by_family)
+
+
+def total(carried: Iterable[Traffic]) -> Traffic:
+    """What several flows brought together."""
+    flows = list(carried)
+    datagrams = [flow.forward_datagrams for flow in flows if flow.forward_datagrams is not None]
+    return Traffic(
+        forward_payload_bytes=sum(flow.forward_payload_bytes for flow in flows),
+        reverse_payload_bytes=sum(flow.reverse_payload_bytes for flow in flows),
+        forward_datagrams=sum(datagrams) if datagrams else None,
+    )
+
+
+KIND = WorkloadKind(
+    name="compete",
+    transport="tcp",
+    doc="Flows over IPv4 and over IPv6 at once between the same hosts: what each family gets, and how fairly.",
+    parameters=(
+        Parameter(
+            name="transport",
+            column="transport",
+            kind="choice",
+            choices=("tcp", "udp"),
+            doc="bulk transfer over TCP, or datagrams at a rate",
+            default="tcp",
+        ),
+        *(_flows(family) for family in FAMILIES),
+        replace(DURATION, minimum=SHORTEST_NS),
+        WARMUP,
+        CONGESTION,
+        DATAGRAM,
+        RATE,
+        INTERVAL,
+    ),
+    primary="share_ipv6",
+    headline=("share_ipv6", "fairness", "goodput_ipv4", "goodput_ipv6", "goodput", "loss_ratio"),
+    metrics=("goodput", "goodput_ipv4", "goodput_ipv6", "share_ipv6", "fairness", "loss_ratio"),
+    check=_check,
+    summarise=_summarise,
+    traffic=_traffic,
+    parts=_parts,
+    families=frozenset(FAMILIES),
+)

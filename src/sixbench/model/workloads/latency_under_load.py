@@ -1,0 +1,117 @@
+"""`latency-under-load`: round trips on an idle way, and beside bulk transfers in both directions.
+
+The probes are sent on a schedule. A closed loop would ask most often where nothing is queued.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..topology import Family
+from ..workload import Measured, Parameter, Params, Part, Result, Scalar, Traffic, WorkloadKind
+from . import ping, tcp_stream
+from .common import CONGESTION, DURATION, INTERVAL, WARMUP, of_flow, one_length
+from .compete import total
+
+IDLE, LOAD, LOADED = "idle", "load", "loaded"
+KINDS = {kind.name: kind for kind in (ping.KIND, tcp_stream.KIND)}
+
+STATISTICS = ("mean", "p50", "p99")
+MINUTE_NS = 60 * 10**9
+
+PROBE_TIMEOUT_NS = 5 * 10**9
+"""Queues that hold more than that answer nobody."""
+
+PROBE_INTERVAL = Parameter(
+    name="probe-interval",
+    column="probe_interval_ns",
+    kind="duration",
+    doc="time from one echo request to the next",
+    minimum=10**5,
+    maximum=10**9,
+    default="10ms",
+)
+
+
+def _check(params: Params, families: frozenset[Family]) -> str | None:
+    return one_length(params, "duration_ns")
+
+
+def _parts(params: Params) -> tuple[Part, ...]:
+    times = {name: params[name] for name in ("duration_ns", "warmup_ns") if name in params}
+    chosen = {name: params[name] for name in ("congestion", "interval_ns", "streams", "direction") if name in params}
+    load: dict[str, Scalar] = {"direction": "both"} | chosen | times
+    probe: dict[str, Scalar] = {**times, "timeout_ns": PROBE_TIMEOUT_NS}
+    if "probe_interval_ns" in params:
+        probe["interval_ns"] = params["probe_interval_ns"]
+    return (
+        Part(name=IDLE, workload=ping.KIND.name, params=probe),
+        Part(name=LOADED, workload=ping.KIND.name, params=probe, step=1),
+        Part(name=LOAD, workload=tcp_stream.KIND.name, params=load, step=1),
+    )
+
+
+def _summarise(params: Params, client: Result, server: Result) -> Measured:
+    measured = Measured()
+    of_parts: dict[str, Measured] = {}
+    for part in _parts(params):
+        own = KINDS[part.workload].summarise(part.params, client["parts"][part.name], server["parts"][part.name])
+        of_parts[part.name] = own
+        measured.invalid.extend(of_flow(part.name, own.invalid))
+        measured.notes.extend(f"{part.name}: {note}" for note in own.notes)
+        measured.series.update({f"{part.name}_{name}": series for name, series in own.series.items()})
+        measured.histograms.update({f"{name}_{part.name}": one for name, one in own.histograms.items()})
+    for name in ("goodput_bps", "goodput_reverse_bps"):
+        if name in of_parts[LOAD].metrics:
+            measured.metrics[name] = of_parts[LOAD].metrics[name]
+    if "loss_ratio" in of_parts[LOADED].metrics:
+        measured.metrics["loss_ratio"] = of_parts[LOADED].metrics["loss_ratio"]
+    for state in (IDLE, LOADED):
+        for statistic in STATISTICS:
+            if f"rtt_{statistic}_ns" in of_parts[state].metrics:
+                measured.metrics[f"rtt_{state}_{statistic}_ns"] = of_parts[state].metrics[f"rtt_{statistic}_ns"]
+        mean_ns = of_parts[state].metrics.get("rtt_mean_ns")
+        if mean_ns:
+            measured.metrics[f"round_trips_{state}_per_min"] = MINUTE_NS / mean_ns
+    both_ns = [measured.metrics.get(f"rtt_{state}_p50_ns") for state in (IDLE, LOADED)]
+    if both_ns[0] is not None and both_ns[1] is not None:
+        measured.metrics["rtt_increase_ns"] = both_ns[1] - both_ns[0]
+    return measured
+
+
+def _traffic(params: Params, client: Result, server: Result) -> Traffic:
+    return total(
+        KINDS[part.workload].traffic(part.params, client["parts"][part.name], server["parts"][part.name])
+        for part in _parts(params)
+    )
+
+
+KIND = WorkloadKind(
+    name="latency-under-load",
+    transport="tcp",
+    doc="Echo requests first on an idle way, then beside TCP streams in both directions; also as round trips per "
+    "minute, after the idea of draft-ietf-ippm-responsiveness, without its TLS and HTTP.",
+    parameters=(
+        PROBE_INTERVAL,
+        *(parameter for parameter in tcp_stream.KIND.parameters if parameter.name == "streams"),
+        replace(
+            next(parameter for parameter in tcp_stream.KIND.parameters if parameter.name == "direction"),
+            doc="who sends the load: the client, the server, or both at once",
+            default="both",
+        ),
+        replace(DURATION, doc="how long to measure, idle and again under load"),
+        replace(WARMUP, doc="time before each measuring, not counted"),
+        CONGESTION,
+        INTERVAL,
+    ),
+    primary="rtt_increase",
+    headline=("rtt_idle_p50", "rtt_loaded_p50", "rtt_increase", "round_trips_loaded", "goodput", "goodput_reverse"),
+    metrics=(
+        *(f"rtt_{state}_{statistic}" for state in (IDLE, LOADED) for statistic in STATISTICS),
+        *("rtt_increase", "round_trips_idle", "round_trips_loaded", "goodput", "goodput_reverse", "loss_ratio"),
+    ),
+    check=_check,
+    summarise=_summarise,
+    traffic=_traffic,
+    parts=_parts,
+)

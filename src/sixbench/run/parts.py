@@ -1,0 +1,127 @@
+"""A trial of several flows: sessions between the same two agents, at the same time or one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from ..agent import Agent
+from ..model.network import Ends
+from ..model.topology import Family
+from ..model.workload import Part, Scalar, WorkloadKind
+from .session import ANSWER_TIMEOUT_S, cancel, expected_ns, finish, longest_ns, wait_for_run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hosts:
+    """The agents of both ends, and their addresses by family.
+
+    Attributes:
+        own: the family of the path.
+        first_silence_ns: how long a server of datagrams waits where none has come; None: as the agent thinks fit.
+    """
+
+    client: Agent
+    server: Agent
+    own: Family
+    ends: Mapping[Family, Ends]
+    first_silence_ns: int | None = None
+
+    def of(self, part: Part) -> Ends:
+        """The addresses of a part."""
+        return self.ends[part.family or self.own]
+
+
+ALONE = ""
+"""The name of the one part of a trial that has no others."""
+
+Started = Callable[[Sequence[Future[dict[str, Any]]]], None]
+
+
+def parts_of(kind: WorkloadKind, params: Mapping[str, Scalar]) -> tuple[Part, ...]:
+    """The flows of a trial; one, where the workload is an agent's."""
+    if kind.parts is not None:
+        return kind.parts(params)
+    return (Part(name=ALONE, workload=kind.served_by, params=kind.agent_params(params)),)
+
+
+def trial_expected_ns(kind: WorkloadKind, params: Mapping[str, Scalar]) -> int | None:
+    """How long the measuring of a trial takes; None where it is not given as a time."""
+    total_ns = 0
+    for together in _steps(parts_of(kind, params)):
+        times_ns = [expected_ns(part.params) for part in together]
+        known_ns = [time_ns for time_ns in times_ns if time_ns is not None]
+        if len(known_ns) < len(times_ns):
+            return None
+        total_ns += max(known_ns)
+    return total_ns
+
+
+def run_parts(
+    parts: Sequence[Part], hosts: Hosts, key: str, token: str, started: Started
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Both sides' results: of the one part that is alone, or `{"parts": {name: result}}`. Raises `AgentError`; no
+    session is left then.
+
+    Args:
+        key: of the trial; the sessions' names begin with it.
+        started: is told what runs, once the first step has begun.
+    """
+    client: dict[str, Any] = {}
+    server: dict[str, Any] = {}
+    for index, together in enumerate(_steps(parts)):
+        names = {part.name: f"{key}-{part.name}" if part.name != ALONE else key for part in together}
+        try:
+            ports = {part.name: _serve(part, hosts, names[part.name], token) for part in together}
+            running = {part.name: _run(part, hosts, names[part.name], token, ports[part.name]) for part in together}
+            if index == 0:
+                started(list(running.values()))
+            for part in together:
+                limit_ns = longest_ns(part.params)
+                client[part.name] = wait_for_run(hosts.client, running[part.name], names[part.name], limit_ns)
+                server[part.name] = finish(hosts.server, names[part.name], client[part.name], hosts.first_silence_ns)
+        except BaseException:
+            for name in names.values():
+                cancel(hosts.client, name)
+                cancel(hosts.server, name)
+            raise
+    if ALONE in client:
+        return client[ALONE], server[ALONE]
+    return {"parts": client}, {"parts": server}
+
+
+def _steps(parts: Sequence[Part]) -> list[list[Part]]:
+    ordered = sorted(parts, key=lambda part: part.step)
+    return [list(together) for _, together in groupby(ordered, key=lambda part: part.step)]
+
+
+def _serve(part: Part, hosts: Hosts, session: str, token: str) -> int:
+    ends = hosts.of(part)
+    answer = hosts.server.call(
+        "serve",
+        timeout_s=ANSWER_TIMEOUT_S,
+        session=session,
+        workload=part.workload,
+        token=token,
+        params=part.params,
+        address=str(ends.server),
+        peer=str(ends.client_seen),
+    )
+    return int(answer["port"])
+
+
+def _run(part: Part, hosts: Hosts, session: str, token: str, port: int) -> Future[dict[str, Any]]:
+    ends = hosts.of(part)
+    return hosts.client.submit(
+        "run",
+        session=session,
+        workload=part.workload,
+        token=token,
+        params=part.params,
+        address=str(ends.client),
+        peer=str(ends.server),
+        port=port,
+    )
