@@ -57,6 +57,17 @@ def test_what_one_end_did_not_note_is_not_made_up() -> None:
     assert rows(sender([], []), receiver([])) == []
 
 
+def test_each_direction_has_its_file() -> None:
+    sent, arrived = {"packet_log": sender([1], [40])}, {"packet_log": receiver([(0, 2)])}
+    assert packet_log_files(sent, arrived).keys() == {"packets.parquet"}
+    assert packet_log_files({"reverse_receiver": arrived}, {"reverse_sender": sent}).keys() == {
+        "packets-reverse.parquet"
+    }
+    client = {"forward_sender": sent, "reverse_receiver": arrived}
+    server = {"forward_receiver": arrived, "reverse_sender": sent}
+    assert packet_log_files(client, server).keys() == {"packets.parquet", "packets-reverse.parquet"}
+
+
 @pytest.mark.parametrize(
     ("sent", "arrived"),
     [

@@ -24,15 +24,23 @@ had noted as much as it does before the end."""
 
 
 PACKETS = "packets.parquet"
+REVERSE_PACKETS = "packets-reverse.parquet"
 
 
 def packet_log_files(client: Mapping[str, Any], server: Mapping[str, Any]) -> dict[str, bytes]:
-    """The file of a trial's packets, by its name, from both agents' results.
+    """The files of a trial's packets, by their names, from both agents' results: of each direction that there is.
 
     Raises:
         KeyError, TypeError, ValueError: they have no logs of the form that docs/protocol.md has.
     """
-    return {PACKETS: packet_log_parquet(client["packet_log"], server["packet_log"])}
+    files = {}
+    if "reverse_sender" in server:
+        sender, receiver = server["reverse_sender"], client["reverse_receiver"]
+        files[REVERSE_PACKETS] = packet_log_parquet(sender["packet_log"], receiver["packet_log"])
+        if "forward_sender" not in client:
+            return files
+        client, server = client["forward_sender"], server["forward_receiver"]
+    return files | {PACKETS: packet_log_parquet(client["packet_log"], server["packet_log"])}
 
 
 def packet_log_parquet(client: Mapping[str, Any], server: Mapping[str, Any]) -> bytes:
