@@ -108,8 +108,15 @@ def test_a_letter_that_cannot_be_obeyed_is_named(letters: dict[str, Any], words:
         params(**letters)
 
 
-def test_every_workload_can_be_named() -> None:
-    assert [read_letters(Letters(workload=name), (4, 6)).kind for name in WORKLOADS] == list(WORKLOADS)
+def test_every_workload_of_one_flow_can_be_named() -> None:
+    names = [name for name, kind in WORKLOADS.items() if kind.parts is None]
+    assert [read_letters(Letters(workload=name), (4, 6)).kind for name in names] == names
+
+
+@pytest.mark.parametrize("name", [name for name, kind in WORKLOADS.items() if kind.parts is not None])
+def test_a_workload_of_several_flows_is_sent_to_an_experiment(name: str) -> None:
+    with pytest.raises(UsageError, match=f"--workload {name} has several flows at once: it needs an experiment"):
+        read_letters(Letters(workload=name), (4, 6))
 
 
 def test_options_of_a_server() -> None:
