@@ -34,11 +34,11 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
     """
     from .estimates import estimates
     from .findings import findings
-    from .noise import load_remarks, noise_remarks
+    from .noise import load_remarks, noise_remarks, tester_remarks
 
     measured = estimates(run)
     found = findings(run, measured)
-    remarks = [*load_remarks(run.trials), *noise_remarks(found, run.manifest.experiment)]
+    remarks = [*load_remarks(run.trials), *tester_remarks(run.trials), *noise_remarks(found, run.manifest.experiment)]
     if paper is None:
         return Analysis(estimates=measured, findings=found, remarks=remarks)
     from .claims import in_own_columns, judge

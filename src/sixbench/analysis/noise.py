@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ..model.bypass import NEAR_SHARE
 from ..model.experiment import Experiment
 from ..model.finding import Finding
 from ..model.trial import TrialRecord
@@ -77,6 +78,21 @@ def load_remarks(trials: Sequence[TrialRecord]) -> list[str]:
         f"{BUSY_ELSEWHERE_CORES:g} cores (at most {max(busy):.1f}): rates may be low, times long and intervals wide "
         "for that reason. Run it on a quiet machine."
     ]
+
+
+def tester_remarks(trials: Sequence[TrialRecord]) -> list[str]:
+    """Which results say as much of the tester as of the path, as sentences."""
+    valid = [trial for trial in trials if trial.status == "ok" and trial.bypass]
+    remarks = []
+    for workload, path in dict.fromkeys((trial.workload, trial.path) for trial in valid):
+        own = [trial for trial in valid if (trial.workload, trial.path) == (workload, path)]
+        limited = [trial for trial in own if trial.limited_by == "tester"]
+        if limited:
+            remarks.append(
+                f"{len(limited)} of {len(own)} trials of {workload} over {path} are limited by the tester: they are "
+                f"within {NEAR_SHARE:.0%} of what it does with no path between."
+            )
+    return remarks
 
 
 def _is_within_noise(finding: Finding) -> bool:

@@ -27,7 +27,9 @@ class TrialRecord:
         metrics: by column, such as `goodput_bps`. What was not measured is absent.
         theory: what the path should give, by column.
         evidence: what proves its path: counters and captured packets.
-        limited_by: what set the result, where it is known: `path`, `cpu`, `window`, `generator`.
+        bypass: what the tester itself did of this workload with no path between, by column.
+        limited_by: what set the result, where it is known: `path`, `tester` (it is within a tenth of what the tester
+            can do), `cpu`, `window`, `generator`.
         client, server: the agents' results without their series.
     """
 
@@ -48,6 +50,7 @@ class TrialRecord:
     elapsed_ns: int
     metrics: dict[str, float] = field(default_factory=dict)
     theory: dict[str, float] = field(default_factory=dict)
+    bypass: dict[str, float] = field(default_factory=dict)
     limited_by: str | None = None
     histograms: dict[str, dict[str, Any]] = field(default_factory=dict)
     evidence: dict[str, Any] = field(default_factory=dict)

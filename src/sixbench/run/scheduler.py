@@ -15,6 +15,7 @@ from ..model.trial import TrialRecord
 from ..model.workloads import WORKLOADS
 from ..plan.schedule import block_order
 from ..store import RunState, RunWriter
+from .bypass import bypass_of, measure_bypass
 from .interrupt import interruptible
 from .laboratory import Laboratories
 from .parts import trial_expected_ns
@@ -56,6 +57,7 @@ def run_experiment(
     loop = _Loop(experiment, writer, done, laboratories, theory, observer)
     try:
         with interruptible():
+            writer.save_manifest(bypass=measure_bypass(hub, experiment, writer.manifest.bypass))
             loop.run()
     except BaseException as error:
         with contextlib.suppress(WriteError):
@@ -144,6 +146,7 @@ class _Loop:
             self.sequence,
             self.theory,
             self.writer.manifest.capture,
+            bypass_of(self.experiment, combination, self.experiment.path(planned.path), self.writer.manifest.bypass),
         )
         measuring_ns = trial_expected_ns(WORKLOADS[combination.workload.kind], combination.workload.params)
         if measuring_ns is not None and outcome.record.status != "failed":

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..mechanisms import ends_of
+from ..model.bypass import Bypass, bypassed_column, is_tester_limited
 from ..model.errors import AgentError, LabError
 from ..model.experiment import Combination, Experiment, PlannedTrial
 from ..model.network import Network
@@ -57,12 +58,14 @@ def run_trial(
     sequence: int,
     theory: Theory,
     keeps_packets: bool = False,
+    bypass: Bypass | None = None,
 ) -> Outcome:
     """Runs one trial to its record: `ok`, `invalid` or `failed`. Raises only what stops the whole run: an interrupt.
 
     Args:
         network: the path's own; its ends are those that the workload uses.
         keeps_packets: whether the packets of every link are kept, whole, instead of headers of one link's.
+        bypass: what the tester can do of this workload, where that is known.
     """
     path = experiment.path(planned.path)
     kind = WORKLOADS[combination.workload.kind]
@@ -95,10 +98,15 @@ def run_trial(
     asked = kind.agent_params(params)
     expected = {} if combination.events else theory(kind.served_by, asked, path, topology, experiment.between)
     measured, judgement, status, reasons = _assess(kind, params, path, setting, observed, failure)
+    column = bypassed_column(kind, params)
+    tester = {column: bypass.metrics[column]} if bypass and column and column in bypass.metrics else {}
     limited_by = _limited_by(measured, expected, observed)
-    if status == "ok" and experiment.bottleneck == "path" and limited_by == "cpu":
+    if limited_by != "path" and column and is_tester_limited(column, measured.metrics, tester):
+        limited_by = "tester"
+    if status == "ok" and experiment.bottleneck == "path" and limited_by in ("cpu", "tester"):
         status = "invalid"
-        reasons = [f"the machine's CPU rather than the path was the limit: {_goodput_words(measured, expected)}"]
+        what = "the machine's CPU" if limited_by == "cpu" else "the tester"
+        reasons = [f"{what} rather than the path was the limit: {_goodput_words(measured, expected)}"]
     packets: dict[str, bytes] = {}
     if params.get("packet_log") and failure is None:
         packets = _packets(observed, reasons)
@@ -113,6 +121,7 @@ def run_trial(
         elapsed_ns=time.monotonic_ns() - started_ns,
         metrics=measured.metrics,
         theory=expected,
+        bypass=tester,
         limited_by=limited_by,
         histograms=measured.histograms,
         evidence=judgement.evidence,
@@ -304,5 +313,5 @@ def _limited_by(measured: Measured, expected: Mapping[str, float], observed: Obs
 
 def _goodput_words(measured: Measured, expected: Mapping[str, float]) -> str:
     goodput, limit = measured.metrics.get("goodput_bps", 0.0), expected.get("goodput_bps")
-    words = f"{goodput / 1e6:.1f} Mbit/s with a core saturated"
+    words = f"{goodput / 1e6:.1f} Mbit/s"
     return words + (f", where the path allows {limit / 1e6:.1f} Mbit/s" if limit else "")

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
+from ..model.bypass import Bypass
 from ..model.errors import StoreError
 from ..model.experiment import Experiment
 
@@ -53,6 +54,7 @@ class Manifest:
         measured_ns: sum of the trials' elapsed time.
         lab_build_ns: how long each build of a network took.
         install_ns: how long each installation of a path's mechanism took, by path.
+        bypass: what the tester could do with no path between.
         overhead_ns: time between trials that was spent outside them.
     """
 
@@ -69,6 +71,7 @@ class Manifest:
     lab_build_ns: list[int] = field(default_factory=list)
     install_ns: dict[str, list[int]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    bypass: tuple[Bypass, ...] = ()
 
 
 @cache

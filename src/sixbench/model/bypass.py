@@ -1,0 +1,60 @@
+"""What the tester itself can do: a workload between two hosts with nothing between them but a link."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from .metric import COLUMNS, METRICS
+from .topology import Family
+from .workload import Params, Scalar, WorkloadKind
+
+NEAR_SHARE = 0.1
+"""A result within a tenth of what the tester can do says as much of the tester as of the path."""
+
+OFFERED = ("rate_bps", "rate_pps", "rate_per_s", "gaps", "gaps_mean_ns", "on_off", "trace")
+"""Parameters by which an experiment says how much is sent: then neither the path nor the tester sets the rate."""
+
+SHOWING = ("goodput", "rtt_p50", "connect_p50", "transactions_rate")
+"""Metrics that show how fast the tester is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bypass:
+    """A bypass run.
+
+    Attributes:
+        workload, params: as measured.
+        family: of its addresses.
+        mtu_bytes, offload: of the link.
+        metrics: by column; empty where it failed.
+        failed: why.
+    """
+
+    workload: str
+    params: dict[str, Scalar]
+    family: Family
+    mtu_bytes: int
+    offload: bool
+    metrics: dict[str, float] = field(default_factory=dict)
+    failed: str | None = None
+
+
+def bypassed_column(kind: WorkloadKind, params: Params) -> str | None:
+    """The metric by which a workload shows the tester's limit: the one it is there to measure. None: the tester cannot
+    be its limit, for the experiment says the rate, or the workload has several flows or no length."""
+    if kind.parts is not None or kind.parameter("duration") is None or any(name in params for name in OFFERED):
+        return None
+    if kind.primary not in SHOWING:
+        return None
+    return METRICS[kind.primary].column
+
+
+def is_tester_limited(column: str, metrics: Mapping[str, float], bypass: Mapping[str, float]) -> bool:
+    """Whether a result is within a tenth of what the tester can do, or beyond."""
+    value, limit = metrics.get(column), bypass.get(column)
+    if value is None or limit is None or limit <= 0:
+        return False
+    if COLUMNS[column].better == "lower":
+        return value <= limit * (1 + NEAR_SHARE)
+    return value >= limit * (1 - NEAR_SHARE)

@@ -1,0 +1,156 @@
+"""The bypass run before an experiment: each of its workloads between two hosts on one link, so that results which the
+tester itself limits are known as such (RFC 2544 section 6 asks for a tester that is faster than what it tests)."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from ..agent import AgentHub
+from ..mechanisms import ends_of, install
+from ..model.bypass import Bypass, bypassed_column
+from ..model.errors import AgentError, CapabilityError, LabError
+from ..model.experiment import Combination, Experiment
+from ..model.network import Network
+from ..model.path import Path
+from ..model.topology import Family, Topology
+from ..model.workload import Scalar
+from ..model.workloads import WORKLOADS
+from ..plan.experiment_file import read_topology_only
+from ..plan.yaml_source import parse_yaml
+from .laboratory import Laboratory
+from .parts import Hosts, parts_of, run_parts, trial_expected_ns
+
+BETWEEN = ("h1", "h2")
+
+SHARE = 0.05
+"""All bypass runs together take about this share of the time that the experiment measures."""
+
+SHORTEST_NS, LONGEST_NS = 100 * 10**6, 500 * 10**6
+WARMUP_SHARE = 0.3
+MIN_MTU_BYTES = 1280
+"""The bypass has both families (RFC 8200 section 5)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Wanted:
+    workload: str
+    params: tuple[tuple[str, Scalar], ...]
+    family: Family
+    mtu_bytes: int
+    offload: bool
+
+
+def measure_bypass(hub: AgentHub, experiment: Experiment, known: tuple[Bypass, ...]) -> tuple[Bypass, ...]:
+    """One for each of the experiment's workloads and families, of those that are not known already. What fails is said
+    in the result: it is no reason not to measure the paths."""
+    of_known = {_of(one) for one in known}
+    wanted = [one for one in _all_wanted(experiment) if one not in of_known]
+    if not wanted:
+        return known
+    length_ns = _length_ns(experiment, len(wanted))
+    found = list(known)
+    for mtu_bytes, offload in dict.fromkeys((one.mtu_bytes, one.offload) for one in wanted):
+        own = [one for one in wanted if (one.mtu_bytes, one.offload) == (mtu_bytes, offload)]
+        topology = _link(mtu_bytes, offload)
+        path = Path(name="bypass", mechanism="native4", family=4)
+        network = install(path, topology, BETWEEN)
+        try:
+            laboratory = Laboratory(hub, network)
+        except (AgentError, CapabilityError, LabError) as error:
+            found.extend(_result(one, failed=str(error)) for one in own)
+            continue
+        try:
+            found.extend(_measured(one, laboratory, network, length_ns) for one in own)
+        finally:
+            laboratory.close()
+    return tuple(found)
+
+
+def bypass_of(
+    experiment: Experiment, combination: Combination, path: Path, measured: tuple[Bypass, ...]
+) -> Bypass | None:
+    """What the tester can do of a trial's workload; None where that is not known or no limit."""
+    wanted = _wanted(experiment, combination, path)
+    return next((one for one in measured if _of(one) == wanted and not one.failed), None)
+
+
+def _all_wanted(experiment: Experiment) -> list[_Wanted]:
+    found = [
+        _wanted(experiment, combination, path) for combination in experiment.combinations for path in experiment.paths
+    ]
+    return list(dict.fromkeys(one for one in found if one is not None))
+
+
+def _wanted(experiment: Experiment, combination: Combination, path: Path) -> _Wanted | None:
+    kind, params = WORKLOADS[combination.workload.kind], combination.workload.params
+    if bypassed_column(kind, params) is None:
+        return None
+    links = experiment.topologies[combination.topology].route(*experiment.between) or []
+    if not links:
+        return None
+    return _Wanted(
+        workload=kind.name,
+        params=tuple(sorted(params.items())),
+        family=path.family,
+        mtu_bytes=max(MIN_MTU_BYTES, links[0].mtu_bytes),
+        offload=all(link.offload_on for link in links),
+    )
+
+
+def _of(bypass: Bypass) -> _Wanted:
+    return _Wanted(
+        workload=bypass.workload,
+        params=tuple(sorted(bypass.params.items())),
+        family=bypass.family,
+        mtu_bytes=bypass.mtu_bytes,
+        offload=bypass.offload,
+    )
+
+
+def _result(wanted: _Wanted, metrics: Mapping[str, float] | None = None, failed: str | None = None) -> Bypass:
+    return Bypass(
+        workload=wanted.workload,
+        params=dict(wanted.params),
+        family=wanted.family,
+        mtu_bytes=wanted.mtu_bytes,
+        offload=wanted.offload,
+        metrics=dict(metrics or {}),
+        failed=failed,
+    )
+
+
+def _length_ns(experiment: Experiment, runs: int) -> int:
+    times_ns = [
+        trial_expected_ns(WORKLOADS[one.workload.kind], one.workload.params) or 0 for one in experiment.combinations
+    ]
+    total_ns = sum(times_ns) * len(experiment.paths) * experiment.blocks.minimum
+    return round(min(LONGEST_NS, max(SHORTEST_NS, SHARE * total_ns / runs)))
+
+
+def _link(mtu_bytes: int, offload: bool) -> Topology:
+    words = "true" if offload else "false"
+    text = f"""
+nodes: {{h1: host, h2: host}}
+links: [{{endpoints: [h1, h2], mtu: {mtu_bytes}, offload: {words}}}]
+"""
+    return read_topology_only(parse_yaml(text, "bypass"))
+
+
+def _measured(wanted: _Wanted, laboratory: Laboratory, network: Network, length_ns: int) -> Bypass:
+    kind = WORKLOADS[wanted.workload]
+    params = {name: value for name, value in wanted.params if name not in ("bytes", "count", "duration_ns")}
+    params |= {"duration_ns": length_ns, "warmup_ns": round(WARMUP_SHARE * length_ns)}
+    client, server = (laboratory.agents[name] for name in BETWEEN)
+    own_ends = ends_of(network.topology, BETWEEN, wanted.family)
+    hosts = Hosts(client=client, server=server, own=wanted.family, ends={wanted.family: own_ends})
+    try:
+        laboratory.check_reachable(*BETWEEN, replace(network, ends=own_ends).ends)
+        results = run_parts(parts_of(kind, params), hosts, "bypass", secrets.token_hex(16), lambda running: None)
+        measured = kind.summarise(params, *results)
+    except (AgentError, LabError, AttributeError, KeyError, TypeError, ValueError) as error:
+        return _result(wanted, failed=f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else str(error))
+    if measured.invalid:
+        return _result(wanted, failed="; ".join(measured.invalid))
+    return _result(wanted, measured.metrics)
