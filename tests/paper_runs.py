@@ -43,7 +43,7 @@ def run_of(value: Value, blocks: int = 6, noise: float = 0.001, column: str = "g
     """Trials of `value` with a little noise of their own."""
     address = IPv4Interface("198.18.0.1/24")
     ends = (Interface(node="a", name="eth0", ipv4=address, ipv6=None),) * 2
-    link = Link(name="a-b", ends=ends, mtu_bytes=1500, delay_ns=0, jitter_ns=0, loss_ratio=0.0)
+    link = Link(name="a-b", ends=ends, mtu_bytes=1500)
     combinations = tuple(
         Combination(
             name=f"c{length:04d}",

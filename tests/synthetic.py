@@ -228,9 +228,6 @@ def link(a: str, b: str, index: int, rate_bps: int | None = 100_000_000, mtu_byt
         queue_bytes=None,
         queue_ns=None,
         burst_bytes=None,
-        delay_ns=0,
-        jitter_ns=0,
-        loss_ratio=0.0,
         offload=None,
     )
 

@@ -408,9 +408,7 @@ def networks(draw: st.DrawFn) -> Topology:
         for name, ipv4, ipv6 in zip((one, other), link_ipv4(index), link_ipv6(index), strict=True):
             both.append(Interface(node=name, name=f"eth{count[name]}", ipv4=ipv4, ipv6=ipv6))
             count[name] += 1
-        made.append(
-            Link(name=f"l{index}", ends=(both[0], both[1]), mtu_bytes=1500, delay_ns=0, jitter_ns=0, loss_ratio=0.0)
-        )
+        made.append(Link(name=f"l{index}", ends=(both[0], both[1]), mtu_bytes=1500))
     return Topology(nodes=nodes, links=tuple(made))
 
 

@@ -7,6 +7,7 @@ from ipaddress import IPv4Interface, IPv6Interface
 
 import pytest
 
+from sixbench.model.emulation import Chosen, Impairments
 from sixbench.model.errors import ExperimentError
 from sixbench.model.experiment import Blocks, Experiment, Statistics
 from sixbench.plan.experiment_file import read_topology_only
@@ -29,7 +30,7 @@ def test_what_is_left_out_has_defaults(read: Read, small: str) -> None:
     assert combination.workload.params == {"duration_ns": 5_000_000_000, "warmup_ns": 500_000_000}
     [topology] = experiment.topologies
     link = topology.links[0]
-    assert (link.name, link.mtu_bytes, link.rate_bps, link.delay_ns, link.loss_ratio) == ("h1-r1", 1500, None, 0, 0.0)
+    assert (link.name, link.mtu_bytes, link.rate_bps, link.is_emulated) == ("h1-r1", 1500, None, False)
     assert [(path.name, path.mechanism, path.family) for path in experiment.paths] == [
         ("ipv4", "native4", 4),
         ("ipv6", "native6", 6),
@@ -80,7 +81,8 @@ def test_everything_can_be_said(read: Read) -> None:
     [link] = topology.links
     assert (link.name, link.mtu_bytes, link.rate_bps) == ("wire", 1400, 10_000_000)
     assert (link.queue_ns, link.queue_bytes, link.burst_bytes) == (20_000_000, None, 4096)
-    assert (link.delay_ns, link.jitter_ns, link.loss_ratio) == (5_000_000, 1_000_000, 0.005)
+    way = Impairments(delay_ns=5_000_000, jitter_ns=1_000_000, loss=Chosen(ratio=0.005))
+    assert link.impairments == (way, way)
     assert link.offload_on
     assert [end.ipv4 for end in link.ends] == [IPv4Interface("192.0.2.1/30"), IPv4Interface("192.0.2.2/30")]
     assert [end.ipv6 for end in link.ends] == [IPv6Interface("2001:db8::1/127"), IPv6Interface("2001:db8::/127")]
@@ -291,7 +293,7 @@ workloads: [ping]
         ("rate: 0", "a: native4", False),
         ("delay: 61min", "a: native4", False),
         ("delay: 0, jitter: 0, loss: 0", "a: native4", True),
-        ("loss: 100%", "a: native4", False),
+        ("loss: 101%", "a: native4", False),
         ("queue: 1ms", "a: native4", False),
         ("burst: 9kB", "a: native4", False),
     ],

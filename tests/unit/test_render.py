@@ -96,11 +96,24 @@ def test_only_routers_forward(read: Read) -> None:
         ("rate: 100Mbit, queue: 10ms", ["tbf rate 100000000bit burst 25000 limit 150000 overhead 24 mpu 84"]),
         ("rate: 100Mbit, queue: 30kB, burst: 5kB", ["tbf rate 100000000bit burst 5000 limit 35000 overhead"]),
         ("rate: 100kbit", ["tbf rate 100000bit burst 3076 limit 134148 overhead"]),
-        ("delay: 5ms", ["root netem delay 5000000ns 0ns limit"]),
-        ("loss: 0.1%", ["root netem loss 0.1% limit"]),
+        ("delay: 5ms", []),
+        ("delay: 5ms, emulator: netem", ["root netem delay 5000000ns limit"]),
+        ("loss: 0.1%, emulator: netem", ["root netem loss 0.1% limit"]),
         (
-            "rate: 1Mbit, delay: 5ms, jitter: 1ms, loss: 2%",
+            "rate: 1Mbit, delay: 5ms, jitter: 1ms, loss: 2%, emulator: netem",
             ["root handle 1: tbf", "parent 1:1 netem delay 5000000ns 1000000ns loss 2% limit"],
+        ),
+        (
+            "delay: 5ms, jitter: 1ms, jitter-distribution: pareto, jitter-correlation: 25%, emulator: netem",
+            ["root netem delay 5000000ns 1000000ns 25% distribution pareto limit"],
+        ),
+        (
+            "loss: 2%, loss-burst: 4, duplicate: 1%, corrupt: 0.5%, emulator: netem",
+            ["root netem loss gemodel 0.510204082% 25% 100% 0% duplicate 1% corrupt 0.5% limit"],
+        ),
+        (
+            "gilbert-elliott: 1% 20% 0.5% 50%, delay: 1ms, reorder: 3%, emulator: netem",
+            ["root netem delay 1000000ns loss gemodel 1% 20% 50% 0.5% reorder 3% limit"],
         ),
     ],
 )

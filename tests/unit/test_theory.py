@@ -61,9 +61,6 @@ def network(*links: dict[str, object]) -> Topology:
                     "queue_bytes": None,
                     "queue_ns": None,
                     "burst_bytes": None,
-                    "delay_ns": 0,
-                    "jitter_ns": 0,
-                    "loss_ratio": 0.0,
                     "offload": None,
                     **settings,
                 }

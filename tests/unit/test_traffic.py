@@ -18,6 +18,6 @@ def wait_ns(links: str) -> int:
 
 def test_a_first_datagram_is_waited_for_as_long_as_its_links_may_take() -> None:
     assert wait_ns("mtu: 1500") == BUSY_NS
-    assert wait_ns("delay: 700ms, jitter: 50ms") == BUSY_NS + 2 * 800 * MS
+    assert wait_ns("delay: 700ms, jitter: 50ms") == BUSY_NS + 2 * 750 * MS
     # 65535 bytes at 1 Mbit/s are 524.28 ms.
     assert wait_ns("rate: 1Mbit") == BUSY_NS + 2 * 524_280_000

@@ -77,6 +77,16 @@ impl From<sixbench_traffic::Error> for Failure {
     }
 }
 
+impl From<sixbench_emulate::Error> for Failure {
+    fn from(error: sixbench_emulate::Error) -> Self {
+        let failure = Self::new(error.code(), error.to_string());
+        match &error {
+            sixbench_emulate::Error::System { call, source, .. } => failure.with_call(call, source),
+            _ => failure,
+        }
+    }
+}
+
 impl From<sixbench_services::Error> for Failure {
     fn from(error: sixbench_services::Error) -> Self {
         let failure = Self::new(error.code(), error.to_string());

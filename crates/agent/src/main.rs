@@ -12,6 +12,7 @@ mod args;
 mod capture;
 mod counters;
 mod drops;
+mod emulation;
 mod exec;
 mod failure;
 mod hello;

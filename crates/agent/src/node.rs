@@ -12,6 +12,7 @@ use sixbench_traffic::cpu;
 use crate::answers::Answers;
 use crate::capture::Captures;
 use crate::drops::Watch;
+use crate::emulation::Emulation;
 use crate::exec::Commands;
 use crate::failure::{Failure, Outcome};
 use crate::job::{Job, shielded};
@@ -39,6 +40,7 @@ pub fn serve(name: String) -> ExitCode {
         is_greeted: false,
         captures: Captures::default(),
         drops: Watch::default(),
+        emulation: Emulation::default(),
         services: Services::new(Arc::clone(&tunnels)),
         tunnels,
     };
@@ -71,6 +73,7 @@ struct Conversation {
     drops: Watch,
     /// Also the tunnel broker's and its clients'.
     tunnels: Arc<Mutex<Tunnels>>,
+    emulation: Emulation,
     services: Services,
 }
 
@@ -106,7 +109,7 @@ impl Conversation {
     }
 
     fn reply(&mut self, request: Request) -> Result<Reply, Failure> {
-        let Self { node, captures, drops, tunnels, services, .. } = self;
+        let Self { node, captures, drops, tunnels, emulation, services, .. } = self;
         let tunnels = || tunnels.lock().unwrap_or_else(PoisonError::into_inner);
         let value = match request {
             Request::Hello(hello) => self.greet(&hello)?,
@@ -132,6 +135,10 @@ impl Conversation {
             Request::TunnelAdd(spec) => tunnels::add(&mut tunnels(), &spec)?,
             Request::TunnelRemove { device } => tunnels::remove(&mut tunnels(), &device)?,
             Request::TunnelCounters(request) => tunnels::counters(&mut tunnels(), &request)?,
+            Request::EmulateAdd(spec) => emulation.add(*spec)?,
+            Request::EmulateChange(change) => emulation.change(*change)?,
+            Request::EmulateRecord(request) => emulation.record(&request)?,
+            Request::EmulateRemove { link } => emulation.remove(&link)?,
             Request::MulticastForward(request) => services.forward_multicast(request)?,
             Request::MulticastCounters {} => services.multicast_counters()?,
             Request::MulticastStop {} => services.stop_multicast()?,

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use sixbench_services::{broker, discovery, multicast};
 
-use crate::{capture, drops, exec, sessions, sysctl, tunnels};
+use crate::{capture, drops, emulation, exec, sessions, sysctl, tunnels};
 
 /// The version of the protocol that this agent speaks.
 pub const VERSION: u32 = 1;
@@ -48,6 +48,12 @@ pub enum Request {
         device: String,
     },
     TunnelCounters(tunnels::Counters),
+    EmulateAdd(Box<sixbench_emulate::Spec>),
+    EmulateChange(Box<emulation::Change>),
+    EmulateRecord(emulation::Record),
+    EmulateRemove {
+        link: String,
+    },
     MulticastForward(multicast::Request),
     MulticastCounters {},
     MulticastStop {},
@@ -84,6 +90,10 @@ impl Request {
             Request::TunnelAdd(_) => "tunnel-add",
             Request::TunnelRemove { .. } => "tunnel-remove",
             Request::TunnelCounters(_) => "tunnel-counters",
+            Request::EmulateAdd(_) => "emulate-add",
+            Request::EmulateChange(_) => "emulate-change",
+            Request::EmulateRecord(_) => "emulate-record",
+            Request::EmulateRemove { .. } => "emulate-remove",
             Request::MulticastForward(_) => "multicast-forward",
             Request::MulticastCounters {} => "multicast-counters",
             Request::MulticastStop {} => "multicast-stop",

@@ -288,6 +288,49 @@ class BrokerRequest(Request):
     timeout_ns: int | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class EmulateAdd(Request):
+    """Two interfaces that become the ends of a link with a known truth."""
+
+    op: ClassVar[str] = "emulate-add"
+    link: str
+    interfaces: list[str]
+    forward: Mapping[str, Any]
+    reverse: Mapping[str, Any]
+    frame_bytes: int
+    held_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmulateChange(Request):
+    """Another truth, from the next packet on."""
+
+    op: ClassVar[str] = "emulate-change"
+    link: str
+    forward: Mapping[str, Any]
+    reverse: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmulateRecord(Request):
+    """What was really done to the packets of a link."""
+
+    op: ClassVar[str] = "emulate-record"
+    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {"forward": dict, "reverse": dict}
+    link: str
+    restart: bool | None = None
+    token: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmulateRemove(Request):
+    """The end of an emulated link."""
+
+    op: ClassVar[str] = "emulate-remove"
+    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {"forward": dict, "reverse": dict}
+    link: str
+
+
 REQUESTS: dict[str, type[Request]] = {
     request.op: request
     for request in (
@@ -296,6 +339,7 @@ REQUESTS: dict[str, type[Request]] = {
         *(MulticastForward, RouterAdvertise, RouterSolicit),
         *(BrokerStart, BrokerStop, BrokerRequest, BrokerRelease),
         *(DropsStart, DropsStop),
+        *(EmulateAdd, EmulateChange, EmulateRecord, EmulateRemove),
         *(Serve, Run, Finish, Cancel),
     )
 }

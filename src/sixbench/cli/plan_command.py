@@ -210,6 +210,11 @@ def _text(address: object) -> str | None:
     return None if address is None else str(address)
 
 
+def _role(topology: Topology, node: str) -> str:
+    found = topology.nodes.get(node)
+    return "carries emulated links" if found is None else found.kind
+
+
 def topology_lines(topology: Topology) -> list[str]:
     """Addresses and commands of a network."""
     from ..lab.render import render, script_text
@@ -221,7 +226,7 @@ def topology_lines(topology: Topology) -> list[str]:
     for name, script in render(topology).items():
         lines += [
             "",
-            f"# in {name} ({topology.nodes[name].kind}); {{pid:NODE}} is the process that holds NODE's namespace",
+            f"# in {name} ({_role(topology, name)}); {{pid:NODE}} is the process that holds NODE's namespace",
         ]
         lines += script_text(script).splitlines()
     return lines

@@ -123,6 +123,10 @@ def _build_wires(scripts: Mapping[str, NodeScript], nodes: Mapping[str, NodeHand
             ]
         )
     _batches(nodes, {name: script.queues for name, script in scripts.items()}, pids, "tc")
+    for script in scripts.values():
+        futures = [(request.op, nodes[script.node].request(request.op, request.fields)) for request in script.emulation]
+        for op, future in futures:
+            _result(script.node, op, future)
     _rulesets(nodes, {name: script.nft for name, script in scripts.items()})
 
 

@@ -17,8 +17,10 @@ from ..model.headers import ETHERNET
 from ..model.network import Blueprint, Request, Stage
 from ..model.routing import Route, all_routes
 from ..model.topology import ETHERNET_MIN_MTU_V6, Interface, Link, Node, Topology
+from .emulation import EMULATOR, SYSCTL, device_lines, emulated_links, ends_of, requests
 from .engines import ENGINES, TunnelScript
 from .filters import ruleset
+from .netem import netem
 
 WIRE_OVERHEAD_BYTES = 24
 """What a frame takes on the wire beyond what tc counts (from the Ethernet header on): preamble and SFD 8, FCS 4,
@@ -77,6 +79,7 @@ class NodeScript:
         devices, routes: lines for `ip -batch`.
         ethtool: arguments of `ethtool`, one list a call.
         queues: lines for `tc -batch`.
+        emulation: what makes the links that our emulator carries.
         nft: a ruleset for `nft -f`; empty: it changes and drops nothing.
         tunnels: what makes its tunnels' ends.
         tunnel_addresses, tunnel_routes: lines for `ip -batch`.
@@ -90,6 +93,7 @@ class NodeScript:
     routes: list[str]
     ethtool: list[list[str]]
     queues: list[str]
+    emulation: list[Request] = field(default_factory=list)
     nft: str = ""
     tunnels: list[TunnelScript] = field(default_factory=list)
     tunnel_addresses: list[str] = field(default_factory=list)
@@ -98,19 +102,14 @@ class NodeScript:
 
 
 def render(topology: Topology) -> dict[str, NodeScript]:
-    """The script of every node, by its name."""
+    """The script of every node, by its name; where our emulator carries links, its script too."""
     return _render(topology, all_routes(topology))
 
 
 def _render(topology: Topology, routes: Mapping[str, list[Route]]) -> dict[str, NodeScript]:
-    links: dict[str, list[str]] = {name: [] for name in topology.nodes}
-    for index, link in enumerate(topology.wires):
-        first, second = link.ends
-        links[first.node].append(
-            f"link add name {first.name} index {_number(index, 0)} address {_mac(index, 1)} type veth "
-            f"peer name {second.name} index {_number(index, 1)} address {_mac(index, 2)} netns {{pid:{second.node}}}"
-        )
-    return {
+    emulated = emulated_links(topology)
+    links = _link_lines(topology, dict(emulated))
+    scripts = {
         name: NodeScript(
             node=name,
             sysctl=_sysctl(node),
@@ -127,6 +126,35 @@ def _render(topology: Topology, routes: Mapping[str, list[Route]]) -> dict[str, 
         )
         for name, node in topology.nodes.items()
     }
+    if emulated:
+        scripts[EMULATOR] = NodeScript(
+            node=EMULATOR,
+            sysctl=SYSCTL,
+            links=[],
+            devices=device_lines(emulated),
+            routes=[],
+            ethtool=[],
+            queues=[],
+            emulation=requests(emulated),
+        )
+    return scripts
+
+
+def _link_lines(topology: Topology, emulated: Mapping[int, Link]) -> dict[str, list[str]]:
+    """By the node in which they are run. The ends of an emulated link are opposite the emulator's."""
+    lines: dict[str, list[str]] = {name: [] for name in topology.nodes}
+    for index, link in enumerate(topology.wires):
+        opposite = [(end.name, f" address {_mac(index, 2)}", end.node) for end in link.ends[::-1]]
+        pairs = [(link.ends[0], 0, opposite[0])]
+        if index in emulated:
+            names = ends_of(index)
+            pairs = [(end, number, (names[number], "", EMULATOR)) for number, end in enumerate(link.ends)]
+        for end, number, (name, address, node) in pairs:
+            lines[end.node].append(
+                f"link add name {end.name} index {_number(index, number)} address {_mac(index, number + 1)} type veth "
+                f"peer name {name} index {_number(index, 1 - number)}{address} netns {{pid:{node}}}"
+            )
+    return lines
 
 
 def render_path(network: Blueprint, engine: str) -> dict[str, NodeScript]:
@@ -142,6 +170,8 @@ def render_path(network: Blueprint, engine: str) -> dict[str, NodeScript]:
             stages=[stage.get(name, Stage()) for stage in network.stages],
             tunnel_routes=_route_lines(routes[name], into_tunnels=True),
         )
+        if name in routes
+        else replace(script, stages=[Stage() for _ in network.stages])
         for name, script in _render(network.topology, routes).items()
     }
 
@@ -178,6 +208,7 @@ def script_text(script: NodeScript, pids: Mapping[str, str] | None = None) -> st
     lines += [f"ip {line}" for line in script.routes]
     lines += ["ethtool " + " ".join(arguments) for arguments in script.ethtool]
     lines += [f"tc {line}" for line in script.queues]
+    lines += [_request_text(request) for request in script.emulation]
     lines += _nft_lines(script.nft)
     for tunnel in script.tunnels:
         lines += [_request_text(request) for request in tunnel.requests]
@@ -262,10 +293,9 @@ def _queue(link: Link, end: Interface) -> list[str]:
             f"overhead {WIRE_OVERHEAD_BYTES} mpu {MIN_WIRE_BYTES}"
         )
         parent = "parent 1:1"
-    if link.delay_ns or link.jitter_ns or link.loss_ratio:
-        delay = f" delay {link.delay_ns}ns {link.jitter_ns}ns" if link.delay_ns or link.jitter_ns else ""
-        loss = f" loss {link.loss_ratio * 100:g}%" if link.loss_ratio else ""
-        lines.append(f"qdisc add dev {end.name} {parent} netem{delay}{loss} limit 100000")
+    way = link.impairments[link.ends.index(end)]
+    if link.emulator == "netem" and way.any:
+        lines.append(f"qdisc add dev {end.name} {parent} {netem(way)}")
     return lines
 
 

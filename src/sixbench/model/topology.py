@@ -7,6 +7,8 @@ from functools import cached_property
 from ipaddress import IPv4Interface, IPv6Address, IPv6Interface
 from typing import Literal
 
+from .emulation import NO_IMPAIRMENTS, EmulatorName, Impairments
+
 NodeKind = Literal["host", "router"]
 Family = Literal[4, 6]
 IcmpPolicy = Literal["all", "no-too-big", "none"]
@@ -80,8 +82,9 @@ class Link:
         queue_bytes, queue_ns: limit of the queue before the rate, given as one or the other (None: the default, see
             `lab`).
         burst_bytes: bucket of the rate limiter; None: the default, see `lab`.
-        delay_ns, jitter_ns, loss_ratio: impairments, each way; 0 is none.
-        offload: whether segmentation offload is on; None: off on links with a rate, on without.
+        impairments: what happens to packets that leave the first end, and to those that leave the second.
+        emulator: who does that; None: the first that can, as ours always can.
+        offload: whether segmentation offload is on; None: off on links with a rate or impairments, on without.
         headers: of a tunnel, what it puts before each packet, outermost first, such as `("ipv4", "gre")`; empty: a
             wire.
         ipv4_domain: where its IPv4 addresses are known, if they are private: only nodes whose IPv4 links are all in
@@ -95,9 +98,8 @@ class Link:
     queue_bytes: int | None = None
     queue_ns: int | None = None
     burst_bytes: int | None = None
-    delay_ns: int = 0
-    jitter_ns: int = 0
-    loss_ratio: float = 0.0
+    impairments: tuple[Impairments, Impairments] = (NO_IMPAIRMENTS, NO_IMPAIRMENTS)
+    emulator: EmulatorName | None = None
     offload: bool | None = None
     headers: tuple[str, ...] = ()
     ipv4_domain: str | None = None
@@ -120,10 +122,20 @@ class Link:
         return all(end.address(family) is not None for end in self.ends)
 
     @property
+    def is_emulated(self) -> bool:
+        """Whether anything happens to packets on it."""
+        return any(way.any for way in self.impairments)
+
+    @property
+    def delay_ns(self) -> int:
+        """Propagation, the mean of both directions: a round trip takes it twice."""
+        return sum(way.mean_delay_ns for way in self.impairments) // 2
+
+    @property
     def offload_on(self) -> bool:
-        """What crosses a link with a rate must be packets of its MTU, so segmentation offload is off there unless
-        asked for."""
-        return self.rate_bps is None if self.offload is None else self.offload
+        """What crosses a link with a rate, or one that loses packets, must be packets of its MTU, so segmentation
+        offload is off there unless asked for."""
+        return self.rate_bps is None and not self.is_emulated if self.offload is None else self.offload
 
     def end_of(self, node: str) -> Interface:
         """The interface of `node`, which must be one of the two."""

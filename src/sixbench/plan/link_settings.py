@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
 
 from ..model import units
+from ..model.emulation import EMULATORS
 from ..model.topology import ETHERNET_MIN_MTU_V6, MAX_MTU, MIN_MTU_V4, Link
 from ..model.wording import shown
 from ..model.workload import Scalar
+from .emulation_settings import EMULATION_SETTINGS, MAX_DELAY_NS
+from .link_setting import LinkSetting
 
 DEFAULT_MTU_BYTES = 1500
 """RFC 894: Ethernet."""
@@ -18,31 +19,12 @@ MIN_RATE_BPS = 8_000
 MAX_RATE_BPS = 10**12
 MAX_QUEUE_BYTES = 2**30
 """tc keeps the limit of a queue in 32 bits."""
-MAX_DELAY_NS = 3600 * 10**9
 
 FRAME_OVERHEAD_BYTES = 38
 """Of a frame beyond the IP packet, as the rate limiter counts it: Ethernet 14, preamble, gap and FCS 24."""
 
 
 _PER_LINK = re.compile(r"([0-9]{1,6})\s*([-+])\s*([0-9]{1,6})\s+per\s+link")
-
-
-@dataclass(frozen=True, kw_only=True)
-class LinkSetting:
-    """One key of a link.
-
-    Attributes:
-        parse: raises `ValueError` saying what would be right.
-        suffix: the unit in the column's name.
-        kind: what is written, as `docs/experiments.md` and the JSON Schema name it.
-        default: as an experiment would write it, or in words.
-    """
-
-    parse: Callable[[object], Scalar]
-    suffix: str
-    kind: str
-    doc: str
-    default: str
 
 
 def queue_limit(queue: Scalar | None) -> tuple[int | None, int | None]:
@@ -147,18 +129,10 @@ def _burst(value: object) -> Scalar:
     return burst_bytes
 
 
-def _delay(value: object) -> Scalar:
-    delay_ns = units.parse_duration(value)
-    if delay_ns > MAX_DELAY_NS:
-        raise ValueError(f"{shown(value)} is out of range: at most {units.format_duration(MAX_DELAY_NS)}")
-    return delay_ns
-
-
-def _loss(value: object) -> Scalar:
-    ratio = units.parse_ratio(value)
-    if not 0 <= ratio < 1:
-        raise ValueError(f"{shown(value)} is not a loss: from 0% to under 100%")
-    return ratio
+def _emulator(value: object) -> Scalar:
+    if value not in EMULATORS:
+        raise ValueError(f"{shown(value)} is no emulator; known here: {', '.join(EMULATORS)}")
+    return str(value)
 
 
 def _flag(value: object) -> Scalar:
@@ -196,20 +170,19 @@ LINK_SETTINGS: dict[str, LinkSetting] = {
         doc="bucket of the rate limiter",
         default="2ms at the rate, at least two frames",
     ),
-    "delay": LinkSetting(
-        parse=_delay, suffix="_ns", kind="duration", doc="added to every packet, each way", default="0"
-    ),
-    "jitter": LinkSetting(
-        parse=_delay, suffix="_ns", kind="duration", doc="variation of the delay, each way", default="0"
-    ),
-    "loss": LinkSetting(
-        parse=_loss, suffix="_ratio", kind="ratio", doc="packets dropped at random, each way", default="0"
+    **EMULATION_SETTINGS,
+    "emulator": LinkSetting(
+        parse=_emulator,
+        suffix="",
+        kind="emulator",
+        doc="who delays and drops: the kernel's netem, or user, the emulator of our own",
+        default="netem where the kernel has it and it can, else user",
     ),
     "offload": LinkSetting(
         parse=_flag,
         suffix="",
         kind="flag",
         doc="segmentation offload at both ends (TSO, GSO, GRO)",
-        default="off on links with a rate, on without",
+        default="off on links with a rate or impairments, on without",
     ),
 }

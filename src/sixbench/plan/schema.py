@@ -12,10 +12,12 @@ from typing import Any
 
 from ..mechanisms import Mechanism
 from ..model import units
+from ..model.emulation import DISTRIBUTIONS, EMULATORS
 from ..model.topology import MAX_MTU, MIN_MTU_V4
 from ..model.workload import MAX_FILE_NAME, Parameter, ParameterKind, WorkloadKind
 from ..model.workloads import WORKLOADS
 from .blocks_file import BLOCKS_KEYS, DEFAULT_BLOCKS, MAX_BLOCKS, MAX_TRIM, STATISTICS_KEYS
+from .emulation_settings import EMULATION_SETTINGS, MAX_LISTED
 from .events_file import EVENT_KEYS, MAX_EVENTS
 from .experiment_file import BOTTLENECKS, DEFAULT_SEED, KEYS, MAX_SEED, REQUIRED
 from .factors import FACTOR_NAME, MAX_LEVELS
@@ -24,7 +26,7 @@ from .node_settings import NODE_KEYS, NODE_KINDS, NODE_SETTINGS, SYSCTL
 from .overrides import MAX_QUICK
 from .shape_file import SETTINGS
 from .shapes import MAX_LINKS, MAX_NODES, SHAPES, Shape
-from .topology_file import LINK_KEYS, LINK_NAME, NAME
+from .topology_file import LINK_KEYS, LINK_NAME, NAME, WAYS
 from .workload_file import DISTRIBUTION
 
 Schema = dict[str, Any]
@@ -127,6 +129,13 @@ def _definitions() -> dict[str, Schema]:
         "mtu": {**_integer(MIN_MTU_V4, MAX_MTU), "description": "whole bytes, without a unit"},
         "queue": {"anyOf": [_ref("duration"), _ref("size")]},
         "flag": {"type": "boolean"},
+        "distribution": {"enum": list(DISTRIBUTIONS)},
+        "emulator": {"enum": list(EMULATORS)},
+        "file": {"type": "string", "minLength": 1},
+        "number": {"type": "number", "minimum": 1},
+        "count": _integer(1, MAX_LISTED),
+        "states": {"type": "string", "pattern": r"^\s*([0-9.]+\s*%\s*){4}$"},
+        "packets": {"type": ["string", "integer"], "pattern": r"^[0-9, -]+$"},
         "word": {"type": "string", "pattern": _whole("[A-Za-z0-9_-]{1,15}")},
         **_network_definitions(),
     }
@@ -209,6 +218,11 @@ def _link_properties() -> dict[str, Schema]:
             "description": "unless given: its endpoints with a dash between",
         },
         **{key: _ref(f"link-{key}") for key in LINK_SETTINGS},
+        **{
+            way: _object({key: _ref(f"link-{key}") for key in EMULATION_SETTINGS})
+            | {"description": f"What differs for packets that leave the {end} of the endpoints."}
+            for way, end in zip(WAYS, ("first", "second"), strict=True)
+        },
         "ipv4": {**_pair(address), "description": doc},
         "ipv6": {**_pair(address), "description": doc},
     }

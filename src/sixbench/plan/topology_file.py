@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv4Interface, IPv6Interface
+from pathlib import Path
 from typing import Any
 
+from ..model.emulation import Impairments
 from ..model.topology import Interface, Link, Topology
 from ..model.wording import shown
+from ..model.workload import Scalar
 from .addressing import link_ipv4, link_ipv6
+from .emulation_settings import EMULATION_SETTINGS, check_impairments, impairments, read_delays
 from .factors import Assignment, Constant, Factors, Setting, Varying, resolve
 from .link_addresses import LinkPrefix, check_prefixes, read_addresses
 from .link_settings import (
@@ -30,7 +34,10 @@ from .yaml_source import KeyPath
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 NAME_RULE = "a name is 1 to 40 of A-Z, a-z, 0-9, dot, dash and underscore, and starts with a letter or digit"
 
-LINK_KEYS = ("endpoints", "name", *LINK_SETTINGS, "ipv4", "ipv6")
+WAYS = ("forward", "reverse")
+"""What differs for packets that leave the first of the endpoints, and for those that leave the second."""
+
+LINK_KEYS = ("endpoints", "name", *LINK_SETTINGS, *WAYS, "ipv4", "ipv6")
 
 LINK_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
 _LINK_NAME_RULE = NAME_RULE.replace("1 to 40", "1 to 81")
@@ -41,12 +48,19 @@ _MAX_CHECKED = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class LinkTemplate:
-    """A link whose settings may still vary. `place`: which of a short form's it is, in words for messages."""
+    """A link whose settings may still vary.
+
+    Attributes:
+        settings: by key; those of one direction only by keys such as `forward.delay`.
+        delays_ns: what the files with delays say, by the names that settings give them.
+        place: which of a short form's it is, in words for messages.
+    """
 
     name: str
     path: KeyPath
     interfaces: tuple[Interface, Interface]
     settings: dict[str, Setting]
+    delays_ns: dict[str, tuple[int, ...]] = field(default_factory=dict)
     place: str = ""
 
     def factors(self) -> list[Any]:
@@ -55,7 +69,8 @@ class LinkTemplate:
 
     def concrete(self, assignment: Assignment) -> Link:
         """The link at one combination of levels."""
-        value = {key: resolve(setting, assignment) for key, setting in self.settings.items()}
+        value = self._values(assignment)
+        forward, reverse = (self._impairments(way, value) for way in WAYS)
         queue_bytes, queue_ns = queue_limit(value.get("queue"))
         return Link(
             name=self.name,
@@ -65,11 +80,35 @@ class LinkTemplate:
             queue_bytes=queue_bytes,
             queue_ns=queue_ns,
             burst_bytes=value.get("burst"),
-            delay_ns=value.get("delay", 0),
-            jitter_ns=value.get("jitter", 0),
-            loss_ratio=value.get("loss", 0.0),
+            impairments=(forward, reverse),
+            emulator=value.get("emulator"),
             offload=value.get("offload"),
         )
+
+    def flaw(self, assignment: Assignment, wants_ipv6: bool) -> tuple[str, str] | None:
+        """What is wrong with it at one combination of levels, whose settings are right one by one: the key, and the
+        sentence."""
+        value = self._values(assignment)
+        wrong = check_link(self.concrete(assignment), wants_ipv6) or check_impairments(value)
+        for way in WAYS:
+            found = None if wrong else check_impairments(_one_way(way, value))
+            if found is not None:
+                wrong = (f"{way}.{found[0]}" if f"{way}.{found[0]}" in value else found[0], found[1])
+        return wrong
+
+    def _values(self, assignment: Assignment) -> dict[str, Any]:
+        return {key: resolve(setting, assignment) for key, setting in self.settings.items()}
+
+    def _impairments(self, way: str, value: dict[str, Any]) -> Impairments:
+        both = _one_way(way, value)
+        return impairments(both, self.delays_ns[both["delay-file"]] if "delay-file" in both else ())
+
+
+def _one_way(way: str, value: dict[str, Any]) -> dict[str, Any]:
+    """The settings of one direction: those of both, but where it has its own."""
+    both = {key: one for key, one in value.items() if key in EMULATION_SETTINGS}
+    own = {key.removeprefix(f"{way}."): one for key, one in value.items() if key.startswith(f"{way}.")}
+    return both | own
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,20 +258,32 @@ def _read_link(
     if not isinstance(name, str) or not LINK_NAME.fullmatch(name):
         reader.problem((*path, "name"), f"{shown(name)} cannot name a link: {_LINK_NAME_RULE}")
         return None
+    given: dict[str, tuple[KeyPath, Any]] = {key: ((*path, key), data[key]) for key in data if key in LINK_SETTINGS}
+    for way in (way for way in WAYS if way in data):
+        own = reader.mapping((*path, way), data[way], f"what differs {way}", EMULATION_SETTINGS)
+        given |= {f"{way}.{key}": ((*path, way, key), own[key]) for key in own if key in EMULATION_SETTINGS}
     settings: dict[str, Setting] = {}
-    for key in (key for key in data if key in LINK_SETTINGS):
-        read = _read_setting(reader, factors, (*path, key), data[key], numbers.get(index))
+    delays_ns: dict[str, tuple[int, ...]] = {}
+    for key, (place, value) in given.items():
+        read = _read_setting(reader, factors, place, value, numbers.get(index), delays_ns)
         if read is not None:
             settings[key] = read
     interfaces = _read_interfaces(reader, index, data, ends, next_interface)
-    if interfaces is None or len(settings) < len(data.keys() & LINK_SETTINGS):
+    if interfaces is None or len(settings) < len(given):
         return None
-    place = f"link {index + 1} of {len(numbers)} ({name}): " if index in numbers else ""
-    return LinkTemplate(name=name, path=path, interfaces=interfaces, settings=settings, place=place)
+    row = f"link {index + 1} of {len(numbers)} ({name}): " if index in numbers else ""
+    return LinkTemplate(name=name, path=path, interfaces=interfaces, settings=settings, delays_ns=delays_ns, place=row)
 
 
-def _read_setting(reader: Reader, factors: Factors, path: KeyPath, value: Any, number: int | None) -> Setting | None:
-    """One key of a link; `number` is its own in a row of links, None outside of one."""
+def _read_setting(
+    reader: Reader,
+    factors: Factors,
+    path: KeyPath,
+    value: Any,
+    number: int | None,
+    delays_ns: dict[str, tuple[int, ...]],
+) -> Setting | None:
+    """One key of a link; `number` is its own in a row of links, None outside of one. Files go into `delays_ns`."""
     key = str(path[-1])
     if key == "mtu" and any(is_per_link(level) for level in factors.levels_of(value)):
         if number is None:
@@ -243,8 +294,16 @@ def _read_setting(reader: Reader, factors: Factors, path: KeyPath, value: Any, n
             return Constant(value=mtu_at(read.value, number))
         return None if read is None else Varying(factor=read.factor, derive=lambda level: mtu_at(level, number))
     setting = LINK_SETTINGS[key]
-    own = (("link", key), f"link_{key}{setting.suffix}")
-    return factors.setting(path, value, setting.parse, setting.suffix, own)
+    words = "_".join(("link", *map(str, path[3:]))).replace("-", "_")
+
+    def parse(level: object) -> Scalar:
+        parsed = setting.parse(level)
+        if setting.kind == "file" and parsed not in delays_ns:
+            delays_ns[str(parsed)] = read_delays(Path(reader.source.file).parent / str(parsed))
+        return parsed
+
+    own = (("link", *path[3:]), f"{words}{setting.suffix}")
+    return factors.setting(path, value, parse, setting.suffix, own)
 
 
 def _read_interfaces(
@@ -280,8 +339,8 @@ def _check(reader: Reader, factors: Factors, links: list[LinkTemplate], wants_ip
     told: set[str] = set()
     for link in links:
         for assignment in factors.assignments(link.factors(), _MAX_CHECKED):
-            wrong = check_link(link.concrete(assignment), wants_ipv6)
+            wrong = link.flaw(assignment, wants_ipv6)
             if wrong is not None and not (link.place and wrong[0] in told):
                 key, message = wrong
                 told |= {key} if link.place else set()
-                reader.problem((*link.path, key), f"{link.place}{message}")
+                reader.problem((*link.path, *key.split(".")), f"{link.place}{message}")

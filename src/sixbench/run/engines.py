@@ -13,10 +13,12 @@ from ..model.errors import AgentError, CapabilityError
 from ..model.experiment import Experiment
 from ..model.network import Blueprint, Tunnel
 from ..model.path import Path
+from .emulation import choose_emulators
 
 
 def choose_engines(probe: Agent, experiment: Experiment) -> Experiment:
-    """The experiment with an engine for every path. Raises `CapabilityError` with `file:line` where there is none.
+    """The experiment with an engine for every path and an emulator for every link that needs one. Raises
+    `CapabilityError` with `file:line` where there is none.
 
     Args:
         probe: a node to try engines in.
@@ -25,7 +27,8 @@ def choose_engines(probe: Agent, experiment: Experiment) -> Experiment:
     for path in experiment.paths:
         network = install(path, experiment.topologies[0], experiment.between)
         paths.append(replace(path, engine=choose_engine(probe, path, network, experiment.file)))
-    return replace(experiment, paths=tuple(paths))
+    topologies = choose_emulators(probe, experiment.topologies)
+    return replace(experiment, paths=tuple(paths), topologies=topologies)
 
 
 def choose_engine(probe: Agent, path: Path, network: Blueprint, file: str) -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 
 from ..agent import AgentHub, find_agent
 from ..lab import registry
 from ..lab.privileges import in_user_namespace
 from ..model.network import Blueprint
 from ..model.path import Path
+from .emulation import begin, choose_emulators
 from .engines import choose_engine
 from .laboratory import Laboratory
 from .needs import check_links, check_programs
@@ -28,10 +30,12 @@ def hold(blueprint: Blueprint, name: str, ready: Callable[[], None], path: Path 
         probe = hub.start(["probe"])["probe"]
         try:
             check_links(probe, [blueprint.topology])
+            (topology,) = choose_emulators(probe, (blueprint.topology,))
             engine = "kernel" if path is None else choose_engine(probe, path, blueprint, file)
         finally:
             hub.stop([probe])
-        laboratory = Laboratory(hub, blueprint, engine)
+        laboratory = Laboratory(hub, replace(blueprint, topology=topology), engine)
+        begin(laboratory, name)
         signals = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
         signal.pthread_sigmask(signal.SIG_BLOCK, signals)
         registry.save(_record(laboratory, name))

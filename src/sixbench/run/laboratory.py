@@ -12,6 +12,7 @@ from typing import Any
 
 from ..agent import Agent, AgentHub
 from ..lab.build import Completed, Undo, build_path
+from ..lab.emulation import EMULATOR, emulated_links
 from ..mechanisms import engine_of, install
 from ..model.errors import AgentError, LabError
 from ..model.experiment import Experiment
@@ -77,9 +78,12 @@ class Laboratory:
         """Why its kernel does not tell what it drops, once it has refused."""
         self._undo: list[Undo] = []
         started_ns = time.monotonic_ns()
-        self.agents = hub.start(list(network.topology.nodes))
+        extra = [EMULATOR] if emulated_links(network.topology) else []
+        self.agents = hub.start([*network.topology.nodes, *extra])
+        self.emulator = self.agents.pop(EMULATOR, None)
+        """Carries the packets of emulated links; None where there are none, or netem does it."""
         try:
-            nodes = {name: AgentNode(agent) for name, agent in self.agents.items()}
+            nodes = {name: AgentNode(agent) for name, agent in self._all_agents().items()}
             self.install_ns, self._undo = build_path(network, engine, nodes)
         except BaseException:
             self.close()
@@ -89,7 +93,10 @@ class Laboratory:
     @property
     def alive(self) -> bool:
         """Whether every node is still held."""
-        return all(agent.alive for agent in self.agents.values())
+        return all(agent.alive for agent in self._all_agents().values())
+
+    def _all_agents(self) -> dict[str, Agent]:
+        return self.agents if self.emulator is None else self.agents | {EMULATOR: self.emulator}
 
     def check_reachable(self, client: str, server: str, ends: Ends) -> None:
         """An echo from client to server and back: proves the routes, and resolves the neighbours. Raises `LabError`."""
@@ -118,7 +125,7 @@ class Laboratory:
             with contextlib.suppress(AgentError):
                 self.agents[undo.node].call(undo.op, timeout_s=UNDO_TIMEOUT_S, **undo.fields)
         self._undo = []
-        self._hub.stop(list(self.agents.values()))
+        self._hub.stop(list(self._all_agents().values()))
 
 
 class Laboratories:

@@ -108,6 +108,7 @@ def loss_evidence(
     drops: Drops,
     before: Counters,
     after: Counters,
+    emulated: Sequence[Mapping[str, Any]] = (),
 ) -> LossEvidence:
     """Locates what was lost.
 
@@ -125,6 +126,7 @@ def loss_evidence(
         transports: what the trial's packets carry.
         topology: the network with the path in it.
         netns: the nodes by the inode of their namespace.
+        emulated: the same of links that were to lose packets, as `located` has it; `side` is `emulated`.
     """
     evidence: dict[str, Any] = {}
     refused = _refused(client)
@@ -133,7 +135,7 @@ def loss_evidence(
     lost = _lost(client, server)
     located = None
     if drops.reports is not None:
-        located = _located(transports, topology, netns, drops.reports, _lost_ranges(server))
+        located = [*_located(transports, topology, netns, drops.reports, _lost_ranges(server)), *map(dict, emulated)]
     if located is None:
         evidence["not_told"] = drops.not_told or "the kernel was not asked"
     else:

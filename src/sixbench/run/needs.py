@@ -59,16 +59,6 @@ def check_links(probe: Agent, topologies: Iterable[Topology]) -> None:
     """Raises `CapabilityError` where the kernel lacks a queueing discipline that a link needs."""
     for topology in topologies:
         for link in topology.links:
-            impaired = [
-                name
-                for name, value in (("delay", link.delay_ns), ("jitter", link.jitter_ns), ("loss", link.loss_ratio))
-                if value
-            ]
-            if impaired and not _works(probe, "netem delay 1ms"):
-                raise CapabilityError(
-                    f"the link {link.name} has {' and '.join(impaired)}, "
-                    "which needs the kernel's netem (sch_netem); this kernel has none"
-                )
             if link.rate_bps is not None and not _works(probe, "tbf rate 1mbit burst 2000 limit 4000"):
                 raise CapabilityError(
                     f"the link {link.name} has a rate, which needs the kernel's tbf (sch_tbf); this kernel has none"

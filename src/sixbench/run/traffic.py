@@ -16,6 +16,7 @@ from ..model.network import Ends, Network
 from ..model.topology import Family
 from ..model.trace import Trace
 from ..model.workload import Part, Scalar, WorkloadKind
+from . import emulation
 from .drop_watch import Drops, DropWatch
 from .events import Events, forget_path_mtu
 from .evidence import Viewpoint
@@ -52,6 +53,7 @@ class Observed:
     programs: dict[str, Any] = field(default_factory=dict)
     events: list[dict[str, Any]] = field(default_factory=list)
     drops: Drops = field(default_factory=Drops)
+    emulated: dict[str, Any] = field(default_factory=dict)
     before: dict[str, Any] = field(default_factory=dict)
     after: dict[str, Any] = field(default_factory=dict)
     cpu_before: dict[str, Any] = field(default_factory=dict)
@@ -66,6 +68,7 @@ class Setting:
         views: where it is observed, from client to server.
         is_bpf: whether programs of ours carry it.
         keeps_packets: whether the packets of every link are kept.
+        seed: what the choices of emulated links depend on, in words.
         events: what changes in its midst; then there is no prediction to hold it against.
         traces: what is sent of captures, by the name that parameters give.
         others: the addresses of the family that is not the path's own, where the workload needs it too.
@@ -77,6 +80,7 @@ class Setting:
     views: list[Viewpoint]
     is_bpf: bool
     keeps_packets: bool
+    seed: str
     events: tuple[LinkChange, ...] = ()
     traces: Mapping[str, Trace] = field(default_factory=dict)
     others: Mapping[Family, Ends] = field(default_factory=dict)
@@ -136,6 +140,7 @@ def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Se
         captured = _start_captures(setting, key, int(params.get("warmup_ns", 0)), limit_ns)
         if setting.is_bpf:
             _tunnel_counters(setting, "start")
+        emulation.begin(setting.laboratory, setting.seed, token)
         with Events(setting.laboratory, setting.events) as events:
 
             def started(running: Sequence[Future[dict[str, Any]]]) -> None:
@@ -155,6 +160,7 @@ def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Se
         with contextlib.suppress(AgentError):
             observed.after, observed.cpu_after = _counters(setting)
             observed.tunnels_after = _tunnel_counters(setting)
+        observed.emulated = emulation.end(setting.laboratory)
 
 
 def first_silence_ns(network: Network) -> int:
@@ -162,7 +168,8 @@ def first_silence_ns(network: Network) -> int:
     the wire of the longest packet that there is, and what a busy machine takes."""
     links = [link for link in network.topology.links if not link.is_tunnel]
     packet_ns = sum(8 * LONGEST_PACKET_BYTES * 10**9 // link.rate_bps for link in links if link.rate_bps is not None)
-    return BUSY_NS + packet_ns + sum(link.delay_ns + 2 * link.jitter_ns for link in links)
+    delays_ns = (max(way.longest_delay_ns for way in link.impairments) for link in links)
+    return BUSY_NS + packet_ns + sum(delays_ns)
 
 
 def _with_trace(part: Part, setting: Setting) -> Part:

@@ -18,6 +18,7 @@ from ..model.trial import Status, TrialRecord
 from ..model.workload import Measured, Scalar, WorkloadKind
 from ..model.workloads import WORKLOADS
 from .cpu import agent_cores, busy_ns, clock_step_ns, core_shares, find_span, machine_cores, spun_ns
+from .emulation import assess, lost_places
 from .evidence import Judgement, Viewpoint, judge, link_traffic, middle_of, viewpoints
 from .fragment_evidence import FragmentEvidence, fragment_evidence
 from .laboratory import Laboratory
@@ -85,6 +86,7 @@ def run_trial(
         views=views,
         is_bpf=path.engine == "ebpf" and bool(network.tunnels),
         keeps_packets=keeps_packets,
+        seed=f"{experiment.seed}/{planned.block}/{planned.combination}",
         events=combination.events,
         traces=experiment.traces,
         others=others,
@@ -168,7 +170,8 @@ def failed_outcome(
 
 def _with_the_dead(error: Exception, laboratory: Laboratory) -> str:
     """What went wrong, and first which agents have died: the others only notice that a peer is gone."""
-    dead = [str(agent.ended) for agent in laboratory.agents.values() if agent.ended is not None]
+    agents = [*laboratory.agents.values(), *filter(None, [laboratory.emulator])]
+    dead = [str(agent.ended) for agent in agents if agent.ended is not None]
     return "; ".join(dict.fromkeys([*dead, str(error)]))
 
 
@@ -205,6 +208,10 @@ def _assess(
         judgement = judge(setting.views, observed.captures, observed.before, observed.after, traffic, unreached)
         judgement.evidence["fragments"] = fragments.evidence
         judgement.evidence["filters"] = observed.drops.rules
+        emulated = assess(setting.laboratory.topology, observed.emulated)
+        if emulated.evidence:
+            judgement.evidence["emulation"] = emulated.evidence
+        judgement.invalid.extend(emulated.invalid)
         if setting.events:
             judgement.evidence["events"] = observed.events
             measured.invalid.extend(
@@ -231,6 +238,7 @@ def _assess(
             observed.drops,
             observed.before,
             observed.after,
+            lost_places(setting.laboratory.topology, observed.emulated),
         )
         judgement.evidence["losses"] = losses.evidence
         measured.notes.extend(losses.notes)

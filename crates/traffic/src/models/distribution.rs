@@ -1,7 +1,7 @@
 //! The distributions of times and sizes, as D-ITG has them.
 
 use super::quantile::standard_normal;
-use super::random::Random;
+use crate::random::Random;
 
 /// What values are drawn from. Units are the caller's.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -98,8 +98,8 @@ fn standard_gamma(shape: f64, random: &mut Random) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::random::Stream;
     use super::*;
+    use crate::random::Stream;
 
     const DRAWS: usize = 200_000;
 

@@ -6,17 +6,17 @@
 mod distribution;
 mod periods;
 mod quantile;
-mod random;
 mod read;
 mod trace;
 
 pub use distribution::Distribution;
 pub use periods::OnOff;
+pub use quantile::standard_normal;
 pub use read::Plain;
 pub use trace::{MAX_PACKETS, Trace};
 
+use crate::random::{Random, Stream};
 use periods::Periods;
-use random::{Random, Stream};
 
 /// What a flow of datagrams is like.
 #[derive(Debug, Clone, PartialEq)]

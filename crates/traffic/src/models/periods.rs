@@ -1,7 +1,7 @@
 //! On and off: a source that sends, and is silent, by turns.
 
 use super::distribution::Distribution;
-use super::random::{Random, Stream};
+use crate::random::{Random, Stream};
 
 /// How long a source is on, and off. Units are nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -46,12 +46,13 @@ class _Shape:
     def label(self, index: int) -> str:
         """What the link is set to, over all the networks."""
         links = [topology.links[index] for topology in self.topologies]
+        ways = [way for link in links for way in link.impairments]
         parts = [
             _values([link.rate_bps for link in links], "_bps") or "no rate limit",
             f"MTU {_values([link.mtu_bytes for link in links], '')}",
-            _marked("delay", _values([link.delay_ns or None for link in links], "_ns")),
-            _marked("jitter", _values([link.jitter_ns or None for link in links], "_ns")),
-            _marked("loss", _values([link.loss_ratio or None for link in links], "_ratio")),
+            _marked("delay", _values([way.mean_delay_ns or None for way in ways], "_ns")),
+            _marked("jitter", _values([way.jitter_ns or None for way in ways], "_ns")),
+            _marked("loss", _values([way.loss_ratio or None for way in ways], "_ratio")),
             _marked("queue", _values([link.queue_bytes for link in links], "_bytes")),
             _marked("queue", _values([link.queue_ns for link in links], "_ns")),
         ]

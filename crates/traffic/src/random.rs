@@ -17,6 +17,20 @@ pub enum Stream {
     Sizes = 2,
     /// Lengths of on and off periods.
     Periods = 3,
+    /// Which packets a link loses.
+    Losses = 16,
+    /// Whether a link is in the state in which it loses more.
+    LossStates = 17,
+    /// Which packets a link doubles.
+    Duplicates = 18,
+    /// In which packets a link flips a bit.
+    Corruption = 19,
+    /// Which bit that is.
+    Bits = 20,
+    /// Which packets a link lets overtake others.
+    Reordering = 21,
+    /// How long a link's packets take.
+    Delays = 22,
 }
 
 impl Random {

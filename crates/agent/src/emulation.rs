@@ -1,0 +1,82 @@
+//! `emulate-add`, `emulate-change`, `emulate-record`, `emulate-remove`: links with a known truth.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde_json::json;
+use sixbench_emulate::{Emulator, Error, Impairments, Restart, Spec};
+use sixbench_traffic::Token;
+
+use crate::failure::{Failure, Outcome};
+
+/// The request `emulate-change`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    link: String,
+    forward: Impairments,
+    reverse: Impairments,
+}
+
+/// The request `emulate-record`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    link: String,
+    #[serde(default)]
+    restart: bool,
+    #[serde(default)]
+    token: Option<String>,
+}
+
+/// Without the token.
+impl fmt::Debug for Record {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Record")
+            .field("link", &self.link)
+            .field("restart", &self.restart)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The emulated links of the node; its thread starts with the first.
+#[derive(Default)]
+pub struct Emulation(Option<Emulator>);
+
+impl Emulation {
+    /// Joins two interfaces.
+    pub fn add(&mut self, spec: Spec) -> Outcome {
+        let emulator = match &self.0 {
+            Some(emulator) => emulator,
+            None => self.0.insert(Emulator::start()?),
+        };
+        emulator.add(spec)?;
+        Ok(json!({}))
+    }
+
+    /// Changes what happens to packets.
+    pub fn change(&self, change: Change) -> Outcome {
+        self.emulator(&change.link)?.change(&change.link, [change.forward, change.reverse])?;
+        Ok(json!({}))
+    }
+
+    /// What was done to packets.
+    pub fn record(&self, request: &Record) -> Outcome {
+        let token = request.token.as_deref().map(|text| {
+            Token::parse(text).ok_or_else(|| Failure::bad_request("emulate-record: token is not 32 hexadecimal digits"))
+        });
+        let mark = token.transpose()?.map(|token| token.short().to_be_bytes());
+        let restart = request.restart.then_some(Restart { mark });
+        Ok(self.emulator(&request.link)?.record(&request.link, restart)?)
+    }
+
+    /// Takes a link away.
+    pub fn remove(&self, link: &str) -> Outcome {
+        Ok(self.emulator(link)?.remove(link)?)
+    }
+
+    fn emulator(&self, link: &str) -> Result<&Emulator, Error> {
+        self.0.as_ref().ok_or_else(|| Error::Missing(link.to_owned()))
+    }
+}

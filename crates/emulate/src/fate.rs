@@ -1,0 +1,152 @@
+//! What becomes of each packet: drawn or listed, the same for a seed on every machine. No clock, no socket.
+
+use sixbench_traffic::models::standard_normal;
+use sixbench_traffic::random::{Random, Stream};
+
+use crate::spec::{Chosen, GilbertElliott, Impairments, Loss};
+
+/// What becomes of one packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Fate {
+    /// It vanishes; nothing else happens to it.
+    pub is_lost: bool,
+    /// It comes twice.
+    pub is_duplicated: bool,
+    /// Which bit is flipped: this number modulo the bits there are.
+    pub flipped: Option<u64>,
+    /// It is not delayed.
+    pub overtakes: bool,
+    /// It is held back until so many later packets have passed.
+    pub late_by: Option<u64>,
+    /// How long it takes.
+    pub delay_ns: u64,
+}
+
+/// The fates of a direction's packets, one after the other.
+///
+/// Each property has random numbers of its own, the same count for every packet, so that changing one property leaves
+/// what the others choose as it was.
+#[derive(Debug)]
+pub struct Fates {
+    impairments: Impairments,
+    number: u64,
+    loss: LossState,
+    duplicate: Choice,
+    corrupt: Choice,
+    reorder: Choice,
+    bits: Random,
+    delays: Random,
+    /// The last packet's jitter as a standard normal variable.
+    last_normal: Option<f64>,
+}
+
+impl Fates {
+    /// From the first packet on.
+    pub fn new(impairments: Impairments) -> Self {
+        let random = |stream| Random::new(impairments.seed, stream, 0);
+        Self {
+            number: 0,
+            loss: LossState { chosen: random(Stream::Losses), states: random(Stream::LossStates), is_bad: false },
+            duplicate: Choice(random(Stream::Duplicates)),
+            corrupt: Choice(random(Stream::Corruption)),
+            reorder: Choice(random(Stream::Reordering)),
+            bits: random(Stream::Bits),
+            delays: random(Stream::Delays),
+            last_normal: None,
+            impairments,
+        }
+    }
+
+    /// How many packets have had theirs.
+    pub fn count(&self) -> u64 {
+        self.number
+    }
+
+    /// The next packet's.
+    pub fn decide(&mut self) -> Fate {
+        let (number, impairments) = (self.number, &self.impairments);
+        self.number += 1;
+        let bit = self.bits.next_u64();
+        let is_duplicated = self.duplicate.takes(impairments.duplicate.as_ref(), number);
+        let is_corrupted = self.corrupt.takes(impairments.corrupt.as_ref(), number);
+        let overtakes = self.reorder.takes(impairments.reorder.as_ref(), number);
+        let is_lost = self.loss.takes(impairments.loss.as_ref(), number);
+        let delay_ns = self.delay();
+        if is_lost {
+            return Fate { is_lost, ..Fate::default() };
+        }
+        let late = self.impairments.late.as_ref().filter(|late| late.packets.binary_search(&number).is_ok());
+        Fate {
+            is_lost,
+            is_duplicated,
+            flipped: is_corrupted.then_some(bit),
+            overtakes,
+            late_by: late.map(|late| late.by),
+            delay_ns: if overtakes { 0 } else { delay_ns },
+        }
+    }
+
+    /// What a packet that the impairments do not choose from is given: the delay alone.
+    pub fn plain_delay_ns(&self) -> u64 {
+        self.impairments.delay_ns
+    }
+
+    fn delay(&mut self) -> u64 {
+        let Impairments { delay_ns, jitter_ns, jitter_correlation, .. } = &self.impairments;
+        if jitter_ns.is_empty() {
+            return *delay_ns;
+        }
+        let mut share = self.delays.unit();
+        if *jitter_correlation > 0.0 {
+            // A Gaussian copula: neighbours are correlated, and each value still has the distribution asked for.
+            let fresh = standard_normal(share);
+            let rho = *jitter_correlation;
+            let normal = self.last_normal.map_or(fresh, |last| rho * last + (1.0 - rho * rho).sqrt() * fresh);
+            self.last_normal = Some(normal);
+            share = 0.5 * libm::erfc(-normal / std::f64::consts::SQRT_2);
+        }
+        let place = share * (jitter_ns.len() - 1) as f64;
+        let below = (place as usize).min(jitter_ns.len() - 2);
+        let (low, high) = (jitter_ns[below] as f64, jitter_ns[below + 1] as f64);
+        let jitter = low + (high - low) * (place - below as f64);
+        (*delay_ns as f64 + jitter).round().max(0.0) as u64
+    }
+}
+
+/// Whether a packet is chosen.
+#[derive(Debug)]
+struct Choice(Random);
+
+impl Choice {
+    fn takes(&mut self, chosen: Option<&Chosen>, number: u64) -> bool {
+        let drawn = self.0.unit();
+        match chosen {
+            None => false,
+            Some(Chosen::Ratio(ratio)) => drawn < *ratio,
+            Some(Chosen::Packets(packets)) => packets.binary_search(&number).is_ok(),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct LossState {
+    chosen: Random,
+    states: Random,
+    is_bad: bool,
+}
+
+impl LossState {
+    fn takes(&mut self, loss: Option<&Loss>, number: u64) -> bool {
+        let (drawn, change) = (self.chosen.unit(), self.states.unit());
+        match loss {
+            None => false,
+            Some(Loss::Ratio(ratio)) => drawn < *ratio,
+            Some(Loss::Packets(packets)) => packets.binary_search(&number).is_ok(),
+            Some(Loss::GilbertElliott(GilbertElliott { to_bad, to_good, loss_in_good, loss_in_bad })) => {
+                let is_lost = drawn < if self.is_bad { *loss_in_bad } else { *loss_in_good };
+                self.is_bad = if self.is_bad { change >= *to_good } else { change < *to_bad };
+                is_lost
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Packets under way: their memory, and the order in which they are due.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+
+/// Buffers of one size, made as they are needed and used again.
+#[derive(Debug)]
+pub struct Pool {
+    buffer_bytes: usize,
+    free: Vec<Box<[u8]>>,
+    made: usize,
+    most: usize,
+}
+
+impl Pool {
+    /// Of buffers of `buffer_bytes`, at most `most`.
+    pub fn new(buffer_bytes: usize, most: usize) -> Self {
+        Self { buffer_bytes, free: Vec::new(), made: 0, most }
+    }
+
+    /// A buffer, unless there are as many as may be.
+    pub fn take(&mut self) -> Option<Box<[u8]>> {
+        self.free.pop().or_else(|| {
+            (self.made < self.most).then(|| {
+                self.made += 1;
+                vec![0; self.buffer_bytes].into_boxed_slice()
+            })
+        })
+    }
+
+    /// Takes a buffer back.
+    pub fn give(&mut self, buffer: Box<[u8]>) {
+        self.free.push(buffer);
+    }
+}
+
+/// A packet that is to leave.
+#[derive(Debug)]
+pub struct Departure {
+    /// On the monotonic clock.
+    pub due_ns: u64,
+    /// Packets due at the same time leave as they came.
+    pub order: u64,
+    /// Which link, and which of its directions.
+    pub line: usize,
+    /// When the kernel saw it come, on the monotonic clock; `None` for one that was held back, whose delay was not configured.
+    pub arrived_ns: Option<u64>,
+    /// Of the packet in the buffer.
+    pub length: usize,
+    /// The packet.
+    pub buffer: Box<[u8]>,
+}
+
+impl PartialEq for Departure {
+    fn eq(&self, other: &Self) -> bool {
+        self.order == other.order
+    }
+}
+
+impl Eq for Departure {}
+
+impl PartialOrd for Departure {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Departure {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.due_ns, self.order).cmp(&(other.due_ns, other.order))
+    }
+}
+
+/// Packets in the order in which they are due.
+#[derive(Debug, Default)]
+pub struct Departures {
+    heap: BinaryHeap<Reverse<Departure>>,
+    count: u64,
+}
+
+impl Departures {
+    /// Adds a packet.
+    pub fn add(&mut self, due_ns: u64, line: usize, arrived_ns: Option<u64>, length: usize, buffer: Box<[u8]>) {
+        self.count += 1;
+        self.heap.push(Reverse(Departure { due_ns, order: self.count, line, arrived_ns, length, buffer }));
+    }
+
+    /// When the next one is due.
+    pub fn next_due_ns(&self) -> Option<u64> {
+        self.heap.peek().map(|Reverse(next)| next.due_ns)
+    }
+
+    /// The next one, if it is due by then.
+    pub fn take_due(&mut self, by_ns: u64) -> Option<Departure> {
+        let is_due = self.next_due_ns().is_some_and(|due_ns| due_ns <= by_ns);
+        if is_due { self.heap.pop().map(|Reverse(next)| next) } else { None }
+    }
+
+    /// Puts one back that was taken.
+    pub fn put_back(&mut self, departure: Departure) {
+        self.heap.push(Reverse(departure));
+    }
+
+    /// Takes out those for which `leaves` says so.
+    pub fn remove(&mut self, leaves: impl Fn(&Departure) -> bool) -> Vec<Departure> {
+        let (gone, stay): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.heap).into_iter().partition(|Reverse(one)| leaves(one));
+        self.heap = stay.into();
+        gone.into_iter().map(|Reverse(one)| one).collect()
+    }
+}

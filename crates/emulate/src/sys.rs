@@ -1,0 +1,239 @@
+//! The only `unsafe` of this crate: packet sockets with times of arrival, and many packets in one system call.
+
+use std::io;
+use std::mem;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::ptr;
+
+/// `struct virtio_net_hdr`, which comes before every packet of a [`PacketSocket`]: what offloads were left to the device.
+pub const VIRTUAL_HEADER_BYTES: usize = 10;
+
+/// `linux/if_packet.h`.
+const PACKET_VNET_HDR: libc::c_int = 15;
+/// Linux 3.14: what is sent passes no queue, which a link's end has none of.
+const PACKET_QDISC_BYPASS: libc::c_int = 20;
+/// Linux 4.20.
+const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
+
+/// Room for a time of arrival.
+const CONTROL_BYTES: usize = 64;
+/// What the kernel may keep of what has come, and of what is on its way out.
+const SOCKET_BUFFER_BYTES: libc::c_int = 32 << 20;
+
+/// A socket that has every packet which comes in by an interface, and sends out by it. It never blocks.
+#[derive(Debug)]
+pub struct PacketSocket(OwnedFd);
+
+impl PacketSocket {
+    /// Opens one.
+    pub fn open(ifindex: u32) -> io::Result<Self> {
+        let flags = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+        // SAFETY: the call takes numbers; what it returns is a descriptor that nobody else owns.
+        let socket = unsafe {
+            match libc::socket(libc::AF_PACKET, flags, 0) {
+                -1 => return Err(io::Error::last_os_error()),
+                fd => Self(OwnedFd::from_raw_fd(fd)),
+            }
+        };
+        socket.set(libc::SOL_PACKET, PACKET_VNET_HDR, 1)?;
+        socket.set(libc::SOL_PACKET, PACKET_QDISC_BYPASS, 1)?;
+        socket.set(libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)?;
+        socket.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
+        for (name, plain) in [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)] {
+            socket
+                .set(libc::SOL_SOCKET, name, SOCKET_BUFFER_BYTES)
+                .or_else(|_| socket.set(libc::SOL_SOCKET, plain, SOCKET_BUFFER_BYTES))?;
+        }
+        // SAFETY: all zeros is a valid `sockaddr_ll`.
+        let mut address: libc::sockaddr_ll = unsafe { mem::zeroed() };
+        address.sll_family = libc::AF_PACKET as u16;
+        address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+        address.sll_ifindex = ifindex as i32;
+        let length = mem::size_of_val(&address) as libc::socklen_t;
+        // SAFETY: the pointer and the length are those of `address`, which lives through the call.
+        let result = unsafe { libc::bind(socket.0.as_raw_fd(), (&raw const address).cast(), length) };
+        check(result as isize).map(|_| socket)
+    }
+
+    /// Packets that the kernel had no room for since the last call.
+    pub fn drops(&self) -> io::Result<u64> {
+        let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
+        let mut length = mem::size_of_val(&statistics) as libc::socklen_t;
+        // SAFETY: the pointers are to `statistics` and `length`, which says how long that is; both live through the call.
+        let result = unsafe {
+            libc::getsockopt(
+                self.0.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                (&raw mut statistics).cast(),
+                &raw mut length,
+            )
+        };
+        check(result as isize).map(|_| u64::from(statistics.tp_drops))
+    }
+
+    fn set(&self, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
+        let length = mem::size_of_val(&value) as libc::socklen_t;
+        // SAFETY: the pointer and the length are those of `value`, which lives through the call.
+        let result = unsafe { libc::setsockopt(self.0.as_raw_fd(), level, name, (&raw const value).cast(), length) };
+        check(result as isize).map(|_| ())
+    }
+}
+
+impl AsFd for PacketSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// A packet that has come.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrival {
+    /// With the virtual header.
+    pub length: usize,
+    /// When the kernel saw it.
+    pub monotonic_ns: u64,
+    /// The kernel did not say, and it is when it was read.
+    pub is_user_time: bool,
+}
+
+#[derive(Clone, Copy)]
+#[repr(C, align(8))]
+struct Control([u8; CONTROL_BYTES]);
+
+/// What system calls for many packets need, made once, in the thread that uses it.
+pub struct Batch {
+    parts: Vec<libc::iovec>,
+    controls: Vec<Control>,
+    headers: Vec<libc::mmsghdr>,
+}
+
+impl Batch {
+    /// For up to `count` packets.
+    pub fn new(count: usize) -> Self {
+        // SAFETY: all zeros is a valid value.
+        let header: libc::mmsghdr = unsafe { mem::zeroed() };
+        let part = libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 };
+        Self {
+            parts: vec![part; count],
+            controls: vec![Control([0; CONTROL_BYTES]); count],
+            headers: vec![header; count],
+        }
+    }
+
+    /// Takes the packets that are there into the first of the buffers, without waiting. `realtime_offset_ns` is what the
+    /// realtime clock is ahead of the monotonic one; `now_ns` is on the latter.
+    pub fn receive(
+        &mut self,
+        socket: &PacketSocket,
+        buffers: &mut [Box<[u8]>],
+        realtime_offset_ns: u64,
+        now_ns: u64,
+        arrivals: &mut Vec<Arrival>,
+    ) -> io::Result<()> {
+        arrivals.clear();
+        let count = buffers.len().min(self.headers.len());
+        for (index, buffer) in buffers.iter_mut().take(count).enumerate() {
+            self.parts[index] = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+            let header = &mut self.headers[index].msg_hdr;
+            header.msg_iov = &raw mut self.parts[index];
+            header.msg_iovlen = 1;
+            header.msg_control = self.controls[index].0.as_mut_ptr().cast();
+            header.msg_controllen = CONTROL_BYTES as _;
+        }
+        // SAFETY: the first `count` of `headers` point to `parts` and `controls`, and those to `buffers`, all with their
+        // lengths; nobody else looks at any of them meanwhile.
+        let result = unsafe {
+            libc::recvmmsg(
+                socket.0.as_raw_fd(),
+                self.headers.as_mut_ptr(),
+                count as libc::c_uint,
+                libc::MSG_DONTWAIT as _,
+                ptr::null_mut(),
+            )
+        };
+        let received = match check(result as isize) {
+            Ok(received) => received,
+            Err(error) if is_nothing(&error) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        arrivals.extend(self.headers[..received].iter().zip(&self.controls).zip(buffers).map(
+            |((header, control), buffer)| {
+                // Not of the same type in every C library.
+                let control_bytes: usize = header.msg_hdr.msg_controllen as _;
+                let realtime_ns = arrival_realtime_ns(control, control_bytes);
+                Arrival {
+                    length: (header.msg_len as usize).min(buffer.len()),
+                    monotonic_ns: realtime_ns
+                        .map_or(now_ns, |time| time.saturating_sub(realtime_offset_ns).min(now_ns)),
+                    is_user_time: realtime_ns.is_none(),
+                }
+            },
+        ));
+        Ok(())
+    }
+
+    /// Sends packets. Returns how many were sent; or why the first one was not.
+    pub fn send<'a>(
+        &mut self,
+        socket: &PacketSocket,
+        packets: impl ExactSizeIterator<Item = &'a [u8]>,
+    ) -> io::Result<usize> {
+        let count = packets.len().min(self.headers.len());
+        for (index, packet) in packets.take(count).enumerate() {
+            self.parts[index] = libc::iovec { iov_base: packet.as_ptr().cast_mut().cast(), iov_len: packet.len() };
+            let header = &mut self.headers[index].msg_hdr;
+            header.msg_iov = &raw mut self.parts[index];
+            header.msg_iovlen = 1;
+            header.msg_control = ptr::null_mut();
+            header.msg_controllen = 0;
+        }
+        // SAFETY: the first `count` of `headers` point to `parts`, and those to the packets, which the kernel only reads;
+        // all live through the call.
+        let result = unsafe {
+            libc::sendmmsg(
+                socket.0.as_raw_fd(),
+                self.headers.as_mut_ptr(),
+                count as libc::c_uint,
+                libc::MSG_DONTWAIT as _,
+            )
+        };
+        check(result as isize)
+    }
+}
+
+/// Of a message of SCM_TIMESTAMPNS, the only one that the socket is asked for.
+fn arrival_realtime_ns(control: &Control, control_bytes: usize) -> Option<u64> {
+    // SAFETY: the macros only compute.
+    let (data_at, needed) = unsafe {
+        let bytes = mem::size_of::<libc::timespec>() as u32;
+        (libc::CMSG_LEN(0) as usize, libc::CMSG_LEN(bytes) as usize)
+    };
+    if control_bytes < needed {
+        return None;
+    }
+    // SAFETY: `control` is longer than a header, aligned as one, and every pattern of bits is a value.
+    let header: libc::cmsghdr = unsafe { control.0.as_ptr().cast::<libc::cmsghdr>().read() };
+    if (header.cmsg_level, header.cmsg_type) != (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) {
+        return None;
+    }
+    // SAFETY: `needed` bytes are there, and every pattern of bits is a value.
+    let time: libc::timespec = unsafe { control.0.as_ptr().add(data_at).cast::<libc::timespec>().read_unaligned() };
+    Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+/// Has this thread run before all ordinary ones whenever it has something to do (SCHED_FIFO), where that is permitted: how
+/// late packets leave must not depend on what else the machine does. Returns whether it was.
+pub fn run_first() -> bool {
+    let parameters = libc::sched_param { sched_priority: 1 };
+    // SAFETY: the pointer is to `parameters`, which lives through the call; 0 is this thread.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) == 0 }
+}
+
+fn check(result: isize) -> io::Result<usize> {
+    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+}
+
+fn is_nothing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}

@@ -1,0 +1,399 @@
+//! The thread that carries the packets of all emulated links of a node.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::AsFd;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::net::if_::if_nametoindex;
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::sys::time::TimeSpec;
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use serde_json::{Value, json};
+use sixbench_traffic::clock::{PreciseTimers, monotonic_ns, realtime_ns};
+
+use crate::line::Line;
+use crate::packets::{Departure, Departures, Pool};
+use crate::record::{Mark, Record};
+use crate::spec::{Impairments, Spec};
+use crate::sys::{Batch, PacketSocket, VIRTUAL_HEADER_BYTES, run_first};
+use crate::{Error, Result};
+
+/// Packets in one system call.
+const BATCH: usize = 32;
+/// Before a packet is due the thread no longer sleeps: a timer's wake-up comes 20 to 100 us late (measured).
+const SPIN_NS: u64 = 120_000;
+/// As many events as are read at once.
+const EVENTS: usize = 32;
+/// The event of the orders; those of links are the numbers of their lines.
+const ORDERS: u64 = u64::MAX;
+const TIMER: u64 = u64::MAX - 1;
+
+/// The emulated links of a node. They end when this is dropped.
+pub struct Emulator {
+    orders: Option<Sender<Order>>,
+    bell: Arc<EventFd>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// A record that begins anew.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Restart {
+    /// The datagrams whose numbers are noted when they vanish.
+    pub mark: Option<Mark>,
+}
+
+/// What the thread is asked to do, and where it answers.
+enum Order {
+    Add(Box<Spec>, Sender<Result<()>>),
+    Change(String, Box<[Impairments; 2]>, Sender<Result<()>>),
+    Record(String, Option<Restart>, Sender<Result<Value>>),
+    Remove(String, Sender<Result<Value>>),
+}
+
+impl Emulator {
+    /// Starts the thread, in the network namespace of this one.
+    pub fn start() -> Result<Self> {
+        let failed = |call, error: io::Error| Error::system("starting the emulator", call, error);
+        let bell = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)
+            .map_err(|errno| failed("eventfd", errno.into()))?;
+        let bell = Arc::new(bell);
+        let (orders, received) = channel();
+        let mut worker = Worker::new(Arc::clone(&bell), received)?;
+        let thread = thread::Builder::new()
+            .name("emulate".to_owned())
+            .spawn(move || worker.work())
+            .map_err(|error| failed("clone", error))?;
+        Ok(Self { orders: Some(orders), bell, thread: Some(thread) })
+    }
+
+    /// Joins two interfaces by a link from now on.
+    pub fn add(&self, spec: Spec) -> Result<()> {
+        spec.check()?;
+        self.ask(|answer| Order::Add(Box::new(spec), answer))
+    }
+
+    /// Changes what happens to packets from the next one on; they are counted from 0.
+    pub fn change(&self, link: &str, directions: [Impairments; 2]) -> Result<()> {
+        if let Some(reason) = directions.iter().find_map(Impairments::flaw) {
+            return Err(Error::BadSpec { link: link.to_owned(), reason });
+        }
+        self.ask(|answer| Order::Change(link.to_owned(), Box::new(directions), answer))
+    }
+
+    /// What was done to the packets of a link: `forward` and `reverse`; with `restart` this begins anew.
+    pub fn record(&self, link: &str, restart: Option<Restart>) -> Result<Value> {
+        self.ask(|answer| Order::Record(link.to_owned(), restart, answer))
+    }
+
+    /// Takes a link away. Returns its record.
+    pub fn remove(&self, link: &str) -> Result<Value> {
+        self.ask(|answer| Order::Remove(link.to_owned(), answer))
+    }
+
+    fn ask<T>(&self, order: impl FnOnce(Sender<Result<T>>) -> Order) -> Result<T> {
+        let (answer, answered) = channel();
+        let orders = self.orders.as_ref().ok_or(Error::Ended)?;
+        orders.send(order(answer)).map_err(|_| Error::Ended)?;
+        // The counter can only be full after 2^64 orders.
+        let _ = self.bell.write(1);
+        answered.recv().map_err(|_| Error::Ended)?
+    }
+}
+
+impl Drop for Emulator {
+    fn drop(&mut self) {
+        drop(self.orders.take());
+        let _ = self.bell.write(1);
+        // A panic was printed when it happened.
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// The thread's side. It is made in the thread of the orders, whose errors can be told, and used in its own.
+struct Worker {
+    orders: Receiver<Order>,
+    bell: Arc<EventFd>,
+    epoll: Epoll,
+    timer: TimerFd,
+}
+
+/// What the thread works on.
+struct Work {
+    /// Both directions of each link, by number; those of links that were removed are `None`.
+    lines: Vec<Option<Side>>,
+    links: BTreeMap<String, [usize; 2]>,
+    departures: Departures,
+    batch: Batch,
+    sending: Vec<Departure>,
+}
+
+/// A direction, with the socket that its packets come in by.
+struct Side {
+    entrance: Rc<PacketSocket>,
+    /// Of the packets that are under way, and of those that come next.
+    pool: Pool,
+    waiting: Vec<Box<[u8]>>,
+    line: Line,
+}
+
+impl Worker {
+    fn new(bell: Arc<EventFd>, orders: Receiver<Order>) -> Result<Self> {
+        let failed = |call, errno: Errno| Error::system("starting the emulator", call, errno);
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(|errno| failed("epoll_create1", errno))?;
+        let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK)
+            .map_err(|errno| failed("timerfd_create", errno))?;
+        for (fd, token) in [(bell.as_fd(), ORDERS), (timer.as_fd(), TIMER)] {
+            epoll.add(fd, EpollEvent::new(EpollFlags::EPOLLIN, token)).map_err(|errno| failed("epoll_ctl", errno))?;
+        }
+        Ok(Self { orders, bell, epoll, timer })
+    }
+
+    fn work(&mut self) {
+        let _precise = PreciseTimers::new();
+        // Where it is not permitted, lateness shows it.
+        let _ = run_first();
+        let mut work = Work {
+            lines: Vec::new(),
+            links: BTreeMap::new(),
+            departures: Departures::default(),
+            batch: Batch::new(BATCH),
+            sending: Vec::new(),
+        };
+        let mut events = [EpollEvent::empty(); EVENTS];
+        let mut arrivals = Vec::with_capacity(BATCH);
+        loop {
+            work.send_due();
+            let timeout = self.timeout(&work);
+            let count = match self.epoll.wait(&mut events, timeout) {
+                Ok(count) => count,
+                Err(Errno::EINTR) => 0,
+                Err(errno) => {
+                    return eprintln!("sixbench-agent: waiting for packets to emulate links: epoll_wait: {errno}");
+                }
+            };
+            for event in &events[..count] {
+                match event.data() {
+                    ORDERS => {
+                        // It only says that there are orders.
+                        let _ = self.bell.read();
+                        if !self.obey(&mut work) {
+                            return;
+                        }
+                    }
+                    TIMER => {
+                        let _ = self.timer.unset();
+                    }
+                    line => work.receive(line as usize, &mut arrivals),
+                }
+            }
+        }
+    }
+
+    /// How long to wait for packets: not at all where one is due soon, else until shortly before.
+    fn timeout(&self, work: &Work) -> EpollTimeout {
+        let Some(due_ns) = work.next_ns() else { return EpollTimeout::NONE };
+        let wake_ns = due_ns.saturating_sub(SPIN_NS);
+        if wake_ns <= monotonic_ns() {
+            return EpollTimeout::ZERO;
+        }
+        let at = TimeSpec::from_duration(Duration::from_nanos(wake_ns));
+        match self.timer.set(Expiration::OneShot(at), TimerSetTimeFlags::TFD_TIMER_ABSTIME) {
+            Ok(()) => EpollTimeout::NONE,
+            // Then it spins.
+            Err(_) => EpollTimeout::ZERO,
+        }
+    }
+
+    /// Does what was ordered. Returns whether there may be more orders.
+    fn obey(&self, work: &mut Work) -> bool {
+        loop {
+            // Who asked may have gone.
+            match self.orders.try_recv() {
+                Ok(Order::Add(spec, answer)) => drop(answer.send(work.add(*spec, &self.epoll))),
+                Ok(Order::Change(link, directions, answer)) => drop(answer.send(work.change(&link, *directions))),
+                Ok(Order::Record(link, restart, answer)) => drop(answer.send(work.record(&link, restart))),
+                Ok(Order::Remove(link, answer)) => drop(answer.send(work.remove(&link, &self.epoll))),
+                Err(TryRecvError::Empty) => return true,
+                Err(TryRecvError::Disconnected) => return false,
+            }
+        }
+    }
+}
+
+impl Work {
+    fn add(&mut self, spec: Spec, epoll: &Epoll) -> Result<()> {
+        if self.links.contains_key(&spec.link) {
+            return Err(Error::Exists(spec.link));
+        }
+        let doing = |interface: &str| format!("emulating the link {} by {interface}", spec.link);
+        let mut sockets = Vec::with_capacity(2);
+        for interface in &spec.interfaces {
+            let ifindex = if_nametoindex(interface.as_str())
+                .map_err(|errno| Error::system(doing(interface), "if_nametoindex", errno))?;
+            let socket =
+                PacketSocket::open(ifindex).map_err(|error| Error::system(doing(interface), "socket", error))?;
+            sockets.push(Rc::new(socket));
+        }
+        let first = self.lines.len();
+        for (number, socket) in sockets.iter().enumerate() {
+            epoll
+                .add(socket.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN, (first + number) as u64))
+                .map_err(|errno| Error::system(doing(&spec.interfaces[number]), "epoll_ctl", errno))?;
+        }
+        let buffer_bytes = VIRTUAL_HEADER_BYTES + spec.frame_bytes;
+        let most = usize::try_from(spec.held_bytes).unwrap_or(usize::MAX) / 2 / buffer_bytes;
+        for (number, impairments) in [spec.forward, spec.reverse].into_iter().enumerate() {
+            let mut pool = Pool::new(buffer_bytes, most.max(2 * BATCH));
+            let waiting = (0..BATCH).filter_map(|_| pool.take()).collect();
+            self.lines.push(Some(Side {
+                entrance: Rc::clone(&sockets[number]),
+                pool,
+                waiting,
+                line: Line::new(Rc::clone(&sockets[1 - number]), impairments),
+            }));
+        }
+        self.links.insert(spec.link, [first, first + 1]);
+        Ok(())
+    }
+
+    fn change(&mut self, link: &str, directions: [Impairments; 2]) -> Result<()> {
+        let lines = self.lines_of(link)?;
+        for (line, impairments) in lines.into_iter().zip(directions) {
+            if let Some(side) = &mut self.lines[line] {
+                side.line.change(impairments);
+            }
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, link: &str, restart: Option<Restart>) -> Result<Value> {
+        let lines = self.lines_of(link)?;
+        let mut records = Vec::with_capacity(2);
+        for line in lines {
+            let Some(side) = &mut self.lines[line] else { continue };
+            side.count_drops();
+            records.push(side.line.record.to_json());
+            if let Some(Restart { mark }) = restart {
+                side.line.record = Record::looking_for(mark);
+            }
+        }
+        let [forward, reverse] = <[Value; 2]>::try_from(records).map_err(|_| Error::Missing(link.to_owned()))?;
+        Ok(json!({"forward": forward, "reverse": reverse}))
+    }
+
+    fn remove(&mut self, link: &str, epoll: &Epoll) -> Result<Value> {
+        let record = self.record(link, None)?;
+        let lines = self.lines_of(link)?;
+        self.links.remove(link);
+        self.departures.remove(|departure| lines.contains(&departure.line));
+        for line in lines {
+            if let Some(side) = self.lines[line].take() {
+                // It is closed in a moment in any case.
+                let _ = epoll.delete(side.entrance.as_fd());
+            }
+        }
+        Ok(record)
+    }
+
+    fn lines_of(&self, link: &str) -> Result<[usize; 2]> {
+        self.links.get(link).copied().ok_or_else(|| Error::Missing(link.to_owned()))
+    }
+
+    /// When something is to be done next.
+    fn next_ns(&self) -> Option<u64> {
+        let given_up = self.lines.iter().flatten().filter_map(|side| side.line.gives_up_ns()).min();
+        [self.departures.next_due_ns(), given_up].into_iter().flatten().min()
+    }
+
+    /// Takes what has come for a direction.
+    fn receive(&mut self, line: usize, arrivals: &mut Vec<crate::sys::Arrival>) {
+        let Some(Some(side)) = self.lines.get_mut(line) else { return };
+        let now_ns = monotonic_ns();
+        let offset_ns = realtime_ns().saturating_sub(now_ns);
+        // The socket of an interface that has gone says so each time; its packets are over.
+        if self.batch.receive(&side.entrance, &mut side.waiting, offset_ns, now_ns, arrivals).is_err() {
+            return;
+        }
+        for (place, arrival) in arrivals.iter().enumerate() {
+            match side.pool.take() {
+                Some(fresh) => {
+                    let buffer = std::mem::replace(&mut side.waiting[place], fresh);
+                    side.line.accept(line, arrival, buffer, &mut side.pool, &mut self.departures);
+                }
+                None => side.line.record.no_room += 1,
+            }
+        }
+    }
+
+    /// Sends what is due.
+    fn send_due(&mut self) {
+        let mut now_ns = monotonic_ns();
+        for (index, side) in self.lines.iter_mut().enumerate() {
+            if let Some(side) = side {
+                side.line.give_up(index, now_ns, &mut self.departures);
+            }
+        }
+        while let Some(first) = self.departures.take_due(now_ns) {
+            let line = first.line;
+            self.sending.push(first);
+            while self.sending.len() < BATCH {
+                match self.departures.take_due(now_ns) {
+                    Some(next) if next.line == line => self.sending.push(next),
+                    Some(next) => {
+                        self.departures.put_back(next);
+                        break;
+                    }
+                    None => break,
+                }
+            }
+            let Some(Some(side)) = self.lines.get_mut(line) else {
+                self.sending.clear();
+                continue;
+            };
+            now_ns = side.send(&mut self.batch, &mut self.sending);
+        }
+    }
+}
+
+impl Side {
+    /// Sends packets, all of this direction. Returns the time after it.
+    fn send(&mut self, batch: &mut Batch, departures: &mut Vec<Departure>) -> u64 {
+        let mut done = 0;
+        while done < departures.len() {
+            let rest = departures[done..].iter().map(|departure| &departure.buffer[..departure.length]);
+            match batch.send(&self.line.socket, rest) {
+                Ok(sent) => {
+                    let now_ns = monotonic_ns();
+                    for departure in &departures[done..done + sent] {
+                        if let Some(arrived_ns) = departure.arrived_ns {
+                            self.line.record.delay.record(now_ns.saturating_sub(arrived_ns));
+                            self.line.record.lateness.record(now_ns.saturating_sub(departure.due_ns));
+                        }
+                    }
+                    done += sent;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => (),
+                // No room, or the interface is down: the packet is lost, and it is counted.
+                Err(_) => {
+                    self.line.record.send_errors += 1;
+                    done += 1;
+                }
+            }
+        }
+        for departure in departures.drain(..) {
+            self.pool.give(departure.buffer);
+        }
+        monotonic_ns()
+    }
+
+    fn count_drops(&mut self) {
+        self.line.record.socket_drops += self.entrance.drops().unwrap_or(0);
+    }
+}

@@ -1,0 +1,91 @@
+"""Impairments of links by our own emulator: one more node, between the ends of each link that has any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..model.emulation import Chosen, GilbertElliott, Impairments
+from ..model.headers import ETHERNET
+from ..model.network import Request
+from ..model.topology import Link, Topology
+
+EMULATOR = "(links)"
+"""The node that carries the packets of emulated links. No node of a user's can have this name."""
+
+SYSCTL = {"net.ipv6.conf.all.disable_ipv6": "1", "net.ipv6.conf.default.disable_ipv6": "1"}
+"""It says nothing by itself."""
+
+SUPER_PACKET_BYTES = 65_550
+ASSUMED_RATE_BPS = 10**10
+"""Of a link without a rate, for the room that its packets need."""
+MOST_PACKETS_PER_S = 10**6
+LEAST_PACKETS = 4096
+MAX_HELD_BYTES = 2 * 2**30
+SMALLEST_WIRE_BYTES = 84
+
+
+def emulated_links(topology: Topology) -> list[tuple[int, Link]]:
+    """The links that our emulator carries, with their numbers among the wires."""
+    return [(index, link) for index, link in enumerate(topology.wires) if link.is_emulated and link.emulator != "netem"]
+
+
+def ends_of(index: int) -> tuple[str, str]:
+    """The emulator's interfaces of a link, opposite its first and its second end."""
+    return f"l{index}a", f"l{index}b"
+
+
+def device_lines(links: Iterable[tuple[int, Link]]) -> list[str]:
+    """Lines for `ip -batch` in the emulator."""
+    return [f"link set {name} mtu {link.mtu_bytes} arp off up" for index, link in links for name in ends_of(index)]
+
+
+def requests(links: Iterable[tuple[int, Link]]) -> list[Request]:
+    """What makes the links, which do nothing to packets yet: `change` is asked for before each trial."""
+    return [_request(index, link) for index, link in links]
+
+
+def change(link: Link, seeds: tuple[int, int]) -> dict[str, Any]:
+    """The fields of `emulate-change`: what the link is to do from the next packet on, with the seeds of both ways."""
+    forward, reverse = (_fields(way, seed) for way, seed in zip(link.impairments, seeds, strict=True))
+    return {"link": link.name, "forward": forward, "reverse": reverse}
+
+
+def _fields(way: Impairments, seed: int) -> dict[str, Any]:
+    """One direction as the agent is told (docs/protocol.md)."""
+    fields: dict[str, Any] = {"delay_ns": way.delay_ns, "seed": seed}
+    quantiles = way.quantiles_ns()
+    if quantiles:
+        fields |= {"jitter_ns": quantiles, "jitter_correlation": way.jitter_correlation}
+    if isinstance(way.loss, GilbertElliott):
+        fields["loss"] = {"gilbert-elliott": vars(way.loss)}
+    chosen = {"loss": way.loss, "duplicate": way.duplicate, "corrupt": way.corrupt, "reorder": way.overtaking}
+    for name, one in chosen.items():
+        if isinstance(one, Chosen):
+            fields[name] = {"packets": list(one.packets)} if one.packets else {"ratio": one.ratio}
+    if way.late:
+        fields["late"] = {"packets": list(way.late), "by": way.late_by}
+    return fields
+
+
+def _request(index: int, link: Link) -> Request:
+    frame_bytes = ETHERNET.size_bytes + (SUPER_PACKET_BYTES if link.offload_on else link.mtu_bytes)
+    return Request(
+        op="emulate-add",
+        fields={
+            "link": link.name,
+            "interfaces": list(ends_of(index)),
+            "forward": {},
+            "reverse": {},
+            "frame_bytes": frame_bytes,
+            "held_bytes": held_bytes(link, frame_bytes),
+        },
+    )
+
+
+def held_bytes(link: Link, frame_bytes: int) -> int:
+    """Memory for all that can be under way: bandwidth times delay in the least packets, and half as much more."""
+    longest_ns = max(way.longest_delay_ns for way in link.impairments)
+    per_s = min(MOST_PACKETS_PER_S, (link.rate_bps or ASSUMED_RATE_BPS) / (8 * SMALLEST_WIRE_BYTES))
+    packets = LEAST_PACKETS + 1.5 * per_s * longest_ns / 1e9
+    return min(MAX_HELD_BYTES, int(2 * packets * frame_bytes))

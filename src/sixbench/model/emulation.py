@@ -1,0 +1,145 @@
+"""What a link does to packets besides carrying them: delay, jitter, loss, duplicates, corruption, reordering."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from statistics import NormalDist
+from typing import Literal
+
+Distribution = Literal["uniform", "normal", "pareto"]
+DISTRIBUTIONS: tuple[Distribution, ...] = ("uniform", "normal", "pareto")
+
+EmulatorName = Literal["netem", "user"]
+EMULATORS: tuple[EmulatorName, ...] = ("netem", "user")
+"""Who does it: the kernel, or the emulator of our own. In the order in which they are tried."""
+
+QUANTILES = 4097
+"""Points by which a distribution is given to an emulator."""
+
+PARETO_SHAPE = 3.0
+"""Of netem's table of that name (iproute2, netem/pareto.c): long delays are rare and very long."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen:
+    """Packets at random, each with a probability; or exactly these, by their numbers from 0 in a trial."""
+
+    ratio: float = 0.0
+    packets: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class GilbertElliott:
+    """Losses in bursts, by a good and a bad state (Gilbert 1960, Elliott 1963).
+
+    Attributes:
+        to_bad, to_good: probability, after each packet, of leaving the good and the bad state.
+        loss_in_good, loss_in_bad: probability of a loss in each.
+    """
+
+    to_bad: float
+    to_good: float
+    loss_in_good: float = 0.0
+    loss_in_bad: float = 1.0
+
+    @property
+    def ratio(self) -> float:
+        """The share of packets that are lost in the long run."""
+        bad = self.to_bad / (self.to_bad + self.to_good) if self.to_bad else 0.0
+        return bad * self.loss_in_bad + (1 - bad) * self.loss_in_good
+
+
+@dataclass(frozen=True, kw_only=True)
+class Impairments:
+    """What happens to the packets of one direction of a link.
+
+    Attributes:
+        delay_ns: before jitter.
+        jitter_ns: of `uniform`, the most that is added or taken away; of the others, the standard deviation.
+        jitter_correlation: of one packet's jitter with the next one's, from 0 to under 1.
+        delays_ns: delays to draw from, in order, instead of `delay_ns` and `jitter_ns`; empty: none.
+        overtaking: packets that are not delayed.
+        late, late_by: packets that are held back until so many later ones have passed.
+    """
+
+    delay_ns: int = 0
+    jitter_ns: int = 0
+    distribution: Distribution = "uniform"
+    jitter_correlation: float = 0.0
+    delays_ns: tuple[int, ...] = ()
+    loss: Chosen | GilbertElliott | None = None
+    duplicate: Chosen | None = None
+    corrupt: Chosen | None = None
+    overtaking: Chosen | None = None
+    late: tuple[int, ...] = ()
+    late_by: int = 1
+
+    @property
+    def any(self) -> bool:
+        """Whether anything happens to packets."""
+        return bool(
+            self.delay_ns
+            or self.jitter_ns
+            or self.delays_ns
+            or self.loss
+            or self.duplicate
+            or self.corrupt
+            or self.overtaking
+            or self.late
+        )
+
+    @property
+    def mean_delay_ns(self) -> int:
+        """Of a packet that is not lost; jitter adds nothing in the mean."""
+        return round(sum(self.delays_ns) / len(self.delays_ns)) if self.delays_ns else self.delay_ns
+
+    @property
+    def longest_delay_ns(self) -> int:
+        """Of any packet that overtakes none and is not held back."""
+        quantiles = self.quantiles_ns()
+        return self.delay_ns + quantiles[-1] if quantiles else self.delay_ns
+
+    @property
+    def loss_ratio(self) -> float:
+        """The share of packets that are lost in the long run; 0 where they are chosen by number."""
+        return self.loss.ratio if self.loss else 0.0
+
+    @property
+    def lists_packets(self) -> bool:
+        """Whether any packet is chosen by its number."""
+        chosen = (self.loss, self.duplicate, self.corrupt, self.overtaking)
+        return bool(self.late) or any(isinstance(one, Chosen) and one.packets for one in chosen)
+
+    def quantiles_ns(self) -> list[int]:
+        """What is added to `delay_ns`, by equally spaced quantiles in order; empty without jitter."""
+        if self.delays_ns:
+            last = len(self.delays_ns) - 1
+            places = (last * index / (QUANTILES - 1) for index in range(QUANTILES))
+            return [_between(self.delays_ns, place) for place in places]
+        if not self.jitter_ns:
+            return []
+        return [round(self.jitter_ns * _standard(self.distribution, index)) for index in range(QUANTILES)]
+
+
+NO_IMPAIRMENTS = Impairments()
+
+
+def _between(values: tuple[int, ...], place: float) -> int:
+    below = min(int(place), len(values) - 2) if len(values) > 1 else 0
+    above = min(below + 1, len(values) - 1)
+    return round(values[below] + (values[above] - values[below]) * (place - below))
+
+
+def _standard(distribution: Distribution, index: int) -> float:
+    """A quantile of mean 0: of `uniform` from -1 to 1, of the others with a standard deviation of 1. The outermost ones
+    stand in the middle of their share, for the distributions have no end."""
+    share = index / (QUANTILES - 1)
+    if distribution == "uniform":
+        return 2 * share - 1
+    share = min(max(share, 0.25 / (QUANTILES - 1)), 1 - 0.25 / (QUANTILES - 1))
+    if distribution == "normal":
+        return NormalDist().inv_cdf(share)
+    mean = PARETO_SHAPE / (PARETO_SHAPE - 1)
+    deviation = sqrt(PARETO_SHAPE / (PARETO_SHAPE - 2)) / (PARETO_SHAPE - 1)
+    return float(((1 - share) ** (-1 / PARETO_SHAPE) - mean) / deviation)

@@ -1,0 +1,292 @@
+"""What a link may be given to do to packets: the keys that stand beside its rate, or under `forward` and `reverse`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from ..model import units
+from ..model.emulation import DISTRIBUTIONS, Chosen, GilbertElliott, Impairments
+from ..model.wording import shown
+from ..model.workload import Scalar
+from .link_setting import LinkSetting
+
+MAX_DELAY_NS = 3600 * 10**9
+MAX_LISTED = 4096
+MAX_NUMBER = 2**32
+MAX_FILE_BYTES = 2**20
+MAX_DELAYS = 65_536
+
+_RANGE = re.compile(r"([0-9]{1,10})(?:-([0-9]{1,10}))?")
+
+
+def parse_delay(value: object) -> Scalar:
+    """A duration, in nanoseconds. Raises `ValueError`."""
+    delay_ns = units.parse_duration(value)
+    if delay_ns > MAX_DELAY_NS:
+        raise ValueError(f"{shown(value)} is out of range: at most {units.format_duration(MAX_DELAY_NS)}")
+    return delay_ns
+
+
+def _share(value: object) -> Scalar:
+    ratio = units.parse_ratio(value)
+    if not 0 <= ratio <= 1:
+        raise ValueError(f"{shown(value)} is out of range: from 0% to 100%")
+    return ratio
+
+
+def _correlation(value: object) -> Scalar:
+    ratio = units.parse_ratio(value)
+    if not 0 <= ratio < 1:
+        raise ValueError(f"{shown(value)} is no correlation: from 0% to under 100%")
+    return ratio
+
+
+def _distribution(value: object) -> Scalar:
+    if value not in DISTRIBUTIONS:
+        raise ValueError(f"{shown(value)} is no distribution; known here: {', '.join(DISTRIBUTIONS)}")
+    return str(value)
+
+
+def _burst(value: object) -> Scalar:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 1 <= value <= 1e6:
+        raise ValueError(
+            f"{shown(value)} is no mean length of bursts: a number of packets from 1 to 1000000, such as 4"
+        )
+    return float(value)
+
+
+def _states(value: object) -> Scalar:
+    words = str(value).split()
+    if not isinstance(value, str) or len(words) != 4:
+        raise ValueError(
+            f"{shown(value)} is not a Gilbert-Elliott loss: four percentages, of leaving the good state, of leaving "
+            "the bad one, of losses in the good one and in the bad one, such as 1% 20% 0% 50%"
+        )
+    return " ".join(f"{100 * float(_share(word)):.12g}%" for word in words)
+
+
+def _packets(value: object) -> Scalar:
+    """Numbers and ranges in ascending order, written in one way."""
+    text = str(value) if isinstance(value, (int, str)) and not isinstance(value, bool) else ""
+    words = text.replace(",", " ").split()
+    if not words:
+        raise ValueError(f"{shown(value)} lists no packets: numbers from 0 and ranges of them, such as 5 9-12")
+    listed: list[int] = []
+    for word in words:
+        found = _RANGE.fullmatch(word)
+        if found is None:
+            raise ValueError(f"{shown(word)} is neither the number of a packet nor a range of them, such as 9-12")
+        first, last = int(found[1]), int(found[2] or found[1])
+        if last < first or (listed and first <= listed[-1]):
+            raise ValueError(f"the packets {shown(value)} are not in ascending order, each once, at {word}")
+        if last >= MAX_NUMBER or len(listed) + last - first + 1 > MAX_LISTED:
+            raise ValueError(
+                f"the packets {shown(value)} are too many, or too far: at most {MAX_LISTED} under {MAX_NUMBER}"
+            )
+        listed.extend(range(first, last + 1))
+    return " ".join(words)
+
+
+def _late_by(value: object) -> Scalar:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_LISTED:
+        raise ValueError(f"{shown(value)} is not how many packets pass first: a whole number from 1 to {MAX_LISTED}")
+    return value
+
+
+def _file(value: object) -> Scalar:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{shown(value)} is no file's name")
+    return value
+
+
+EMULATION_SETTINGS: dict[str, LinkSetting] = {
+    "delay": LinkSetting(
+        parse=parse_delay, suffix="_ns", kind="duration", doc="added to every packet, each way", default="0"
+    ),
+    "jitter": LinkSetting(
+        parse=parse_delay,
+        suffix="_ns",
+        kind="duration",
+        doc="variation of the delay, each way: the most of a uniform one, the standard deviation of others; "
+        "packets may overtake each other",
+        default="0",
+    ),
+    "jitter-distribution": LinkSetting(
+        parse=_distribution,
+        suffix="",
+        kind="distribution",
+        doc="uniform, normal or pareto (shape 3, moved to the mean 0); delays under 0 are 0",
+        default="uniform",
+    ),
+    "jitter-correlation": LinkSetting(
+        parse=_correlation, suffix="_ratio", kind="ratio", doc="of one packet's jitter with the next one's", default="0"
+    ),
+    "delay-file": LinkSetting(
+        parse=_file,
+        suffix="",
+        kind="file",
+        doc="delays to draw from instead of delay and jitter, one a line such as 12.5ms; beside the experiment",
+        default="none",
+    ),
+    "loss": LinkSetting(parse=_share, suffix="_ratio", kind="ratio", doc="packets dropped, each way", default="0"),
+    "loss-burst": LinkSetting(
+        parse=_burst,
+        suffix="_packets",
+        kind="number",
+        doc="mean number of packets that are lost in a row (Gilbert's model, with the ratio of loss)",
+        default="at random, each packet by itself",
+    ),
+    "gilbert-elliott": LinkSetting(
+        parse=_states,
+        suffix="",
+        kind="states",
+        doc="losses by two states, instead of loss: leaving the good one, leaving the bad one, losses in the good one, "
+        "in the bad one",
+        default="none",
+    ),
+    "lost-packets": LinkSetting(
+        parse=_packets,
+        suffix="",
+        kind="packets",
+        doc="exactly these are dropped, numbered from 0 in each trial and direction, such as 5 9-12",
+        default="none",
+    ),
+    "duplicate": LinkSetting(
+        parse=_share, suffix="_ratio", kind="ratio", doc="packets that come twice, at random", default="0"
+    ),
+    "duplicated-packets": LinkSetting(
+        parse=_packets, suffix="", kind="packets", doc="exactly these come twice", default="none"
+    ),
+    "corrupt": LinkSetting(
+        parse=_share, suffix="_ratio", kind="ratio", doc="packets of which one bit is flipped, at random", default="0"
+    ),
+    "reorder": LinkSetting(
+        parse=_share,
+        suffix="_ratio",
+        kind="ratio",
+        doc="packets that are not delayed and so overtake those before them, at random",
+        default="0",
+    ),
+    "late-packets": LinkSetting(
+        parse=_packets,
+        suffix="",
+        kind="packets",
+        doc="exactly these are held back until late-by later ones have passed",
+        default="none",
+    ),
+    "late-by": LinkSetting(
+        parse=_late_by, suffix="_packets", kind="count", doc="how many pass those that are held back", default="1"
+    ),
+}
+
+
+def impairments(value: Mapping[str, Scalar], delays_ns: tuple[int, ...] = ()) -> Impairments:
+    """What happens to packets, from the settings as the file gives them."""
+    loss: Chosen | GilbertElliott | None = _chosen(value, "loss", "lost-packets")
+    if "gilbert-elliott" in value:
+        loss = GilbertElliott(
+            **dict(
+                zip(
+                    ("to_bad", "to_good", "loss_in_good", "loss_in_bad"),
+                    (units.parse_ratio(word) for word in str(value["gilbert-elliott"]).split()),
+                    strict=True,
+                )
+            )
+        )
+    elif "loss-burst" in value and value.get("loss"):
+        to_good = 1 / float(value["loss-burst"])
+        ratio = float(value["loss"])
+        loss = GilbertElliott(to_bad=min(1.0, to_good * ratio / (1 - ratio)), to_good=to_good)
+    return Impairments(
+        delay_ns=int(value.get("delay", 0)),
+        jitter_ns=int(value.get("jitter", 0)),
+        distribution=next(one for one in DISTRIBUTIONS if one == value.get("jitter-distribution", DISTRIBUTIONS[0])),
+        jitter_correlation=float(value.get("jitter-correlation", 0)),
+        delays_ns=delays_ns,
+        loss=loss,
+        duplicate=_chosen(value, "duplicate", "duplicated-packets"),
+        corrupt=_chosen(value, "corrupt"),
+        overtaking=_chosen(value, "reorder"),
+        late=_listed(value, "late-packets"),
+        late_by=int(value.get("late-by", 1)),
+    )
+
+
+def check_impairments(value: Mapping[str, Scalar]) -> tuple[str, str] | None:
+    """What is wrong with settings of one direction that are right one by one: the key, and the sentence."""
+    delay_ns, jitter_ns = int(value.get("delay", 0)), int(value.get("jitter", 0))
+    if jitter_ns > delay_ns:
+        jitter, delay = units.format_duration(jitter_ns), units.format_duration(delay_ns)
+        return "jitter", (
+            f"a jitter of {jitter} on a delay of {delay} would need delays under 0, which would be 0 and change both; "
+            f"give a delay of at least {jitter}"
+        )
+    for key, others in _EXCLUSIVE.items():
+        other = next((one for one in others if key in value and one in value), None)
+        if other is not None:
+            return key, f"{key} says what {other} says too; leave one of them out"
+    for key, needed in _NEEDS.items():
+        if key in value and not any(value.get(one) for one in needed):
+            return key, f"{key} belongs to {' or '.join(needed)}: add it, or leave {key} out"
+    if "loss-burst" in value:
+        ratio, length = float(value.get("loss", 0)), float(value["loss-burst"])
+        if ratio >= 1 or ratio / (1 - ratio) > length:
+            return "loss-burst", (
+                f"a loss of {100 * ratio:g}% cannot come in bursts of {length:g} packets: "
+                "the good states between them would be shorter than a packet"
+            )
+    return None
+
+
+_EXCLUSIVE = {
+    "delay-file": ("delay", "jitter", "jitter-distribution"),
+    "gilbert-elliott": ("loss", "loss-burst", "lost-packets"),
+    "lost-packets": ("loss", "loss-burst"),
+    "duplicated-packets": ("duplicate",),
+}
+_NEEDS = {
+    "jitter-distribution": ("jitter",),
+    "jitter-correlation": ("jitter", "delay-file"),
+    "loss-burst": ("loss",),
+    "reorder": ("delay", "delay-file"),
+    "late-by": ("late-packets",),
+}
+
+
+def read_delays(file: Path) -> tuple[int, ...]:
+    """The delays of a file in ascending order, in nanoseconds: one a line, `#` begins a comment.
+
+    Raises `ValueError` with the file and the line.
+    """
+    try:
+        with file.open("rb") as stream:
+            data = stream.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise ValueError(f"reading {file}: {error.strerror}") from error
+    if len(data) > MAX_FILE_BYTES:
+        raise ValueError(f"{file} is larger than {units.format_size(MAX_FILE_BYTES)}")
+    delays: list[int] = []
+    for number, line in enumerate(data.decode(errors="replace").splitlines(), start=1):
+        words = line.partition("#")[0].strip()
+        if not words:
+            continue
+        try:
+            delays.append(int(parse_delay(words)))
+        except ValueError as error:
+            raise ValueError(f"{file}:{number}: {error}") from error
+    if not 2 <= len(delays) <= MAX_DELAYS:
+        raise ValueError(f"{file} has {len(delays)} delays: from 2 to {MAX_DELAYS}, one a line, such as 12.5ms")
+    return tuple(sorted(delays))
+
+
+def _chosen(value: Mapping[str, Scalar], ratio: str, packets: str = "") -> Chosen | None:
+    found = Chosen(ratio=float(value.get(ratio, 0)), packets=_listed(value, packets))
+    return found if found.ratio or found.packets else None
+
+
+def _listed(value: Mapping[str, Scalar], key: str) -> tuple[int, ...]:
+    found = (_RANGE.fullmatch(word) for word in str(value.get(key, "")).replace(",", " ").split())
+    ranges = ((int(one[1]), int(one[2] or one[1])) for one in found if one is not None)
+    return tuple(number for first, last in ranges for number in range(first, last + 1))

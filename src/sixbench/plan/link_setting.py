@@ -1,0 +1,26 @@
+"""One key of a link."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..model.workload import Scalar
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkSetting:
+    """One key of a link.
+
+    Attributes:
+        parse: raises `ValueError` saying what would be right.
+        suffix: the unit in the column's name.
+        kind: what is written, as `docs/experiments.md` and the JSON Schema name it.
+        default: as an experiment would write it, or in words.
+    """
+
+    parse: Callable[[object], Scalar]
+    suffix: str
+    kind: str
+    doc: str
+    default: str

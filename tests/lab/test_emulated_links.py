@@ -1,0 +1,124 @@
+"""Links with a known truth in real namespaces: what was configured is what the ledger finds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .experiments import PACED
+
+NETWORK = """
+topology:
+  nodes: {{h1: host, r1: router, h2: host}}
+  links:
+    - {{endpoints: [h1, r1], name: near, {near}}}
+    - {{endpoints: [r1, h2], name: far, {far}}}
+paths: {{ipv4: native4, ipv6: native6}}
+blocks: 1
+workloads: [{workload}]
+"""
+DATAGRAMS = "{udp-stream: {datagram: 100B, rate: 500pps, count: 200, warmup: 0s}}"
+
+
+def run(
+    sixbench: Any, folder: Path, workload: str, near: str = "mtu: 1500", far: str = "mtu: 1500"
+) -> list[dict[str, Any]]:
+    """The records of a run. That a busy machine kept sender or emulator from its pace is no fault of the link."""
+    file, out = folder / "links.yaml", folder / "run"
+    file.write_text(NETWORK.format(near=near, far=far, workload=workload))
+    done = sixbench("run", file, "--out", out, "--quiet")
+    assert done.returncode in (0, 4), done.stderr
+    records = [json.loads(path.read_text()) for path in sorted(out.glob("trials/*/trial.json"))]
+    assert [record["path"] for record in records] == ["ipv4", "ipv6"] * (len(records) // 2)
+    wrong = [reason for record in records for reason in record["reasons"] if not reason.startswith(PACED)]
+    assert wrong == []
+    return records
+
+
+def test_exactly_the_listed_packets_are_lost_and_named_at_their_link(sixbench: Any, tmp_path: Path) -> None:
+    records = run(
+        sixbench,
+        tmp_path,
+        DATAGRAMS,
+        near="emulator: user, forward: {lost-packets: 0 7-9 199}",
+        far="emulator: user, delay: 2ms, forward: {lost-packets: 50}",
+    )
+    for record in records:
+        assert record["server"]["sequences"]["lost"]["ranges"] == [[0, 0], [7, 9], [54, 54], [199, 199]]
+        places = {place["link"]: place for place in record["evidence"]["losses"]["located"]}
+        assert places["near"]["sequences"] == [[0, 0], [7, 9], [199, 199]]
+        assert places["near"]["where"] == "on near, coming from h1"
+        # The far link never saw the four before its own fiftieth.
+        assert places["far"]["sequences"] == [[54, 54]]
+        assert record["evidence"]["losses"]["unlocated"] == 0
+
+
+def test_exactly_the_listed_packets_come_twice_or_late(sixbench: Any, tmp_path: Path) -> None:
+    records = run(
+        sixbench, tmp_path, DATAGRAMS, near="forward: {duplicated-packets: 3 20-21, late-packets: 100 150, late-by: 2}"
+    )
+    for record in records:
+        sequences = record["server"]["sequences"]
+        assert sequences["duplicate"]["ranges"] == [[3, 3], [20, 21]]
+        assert sequences["reordered"]["ranges"] == [[100, 100], [150, 150]]
+        assert sequences["lost"]["ranges"] == []
+        kept = record["evidence"]["emulation"]["near"]
+        assert kept["emulator"] == "user"
+        assert (kept["forward"]["duplicated"], kept["forward"]["late"], kept["forward"]["lost"]) == (3, 2, 0)
+
+
+def test_both_families_of_a_block_lose_the_same_datagrams(sixbench: Any, tmp_path: Path) -> None:
+    first, second = run(sixbench, tmp_path, DATAGRAMS, far="emulator: user, loss: 20%, loss-burst: 3")
+    assert first["server"]["sequences"]["lost"] == second["server"]["sequences"]["lost"]
+    assert first["server"]["sequences"]["lost"]["ranges"]
+
+
+def test_a_delay_is_what_it_says_and_its_error_is_told(sixbench: Any, tmp_path: Path) -> None:
+    workload = "{ping: {count: 40, interval: 5ms}}"
+    for record in run(sixbench, tmp_path, workload, near="emulator: user, delay: 10ms, reverse: {delay: 20ms}"):
+        kept = record["evidence"]["emulation"]["near"]
+        # Never early; how late, a busy machine decides, and the record says.
+        assert kept["forward"]["delay"]["min"] >= 0.999 * 10_000_000
+        assert kept["reverse"]["delay"]["min"] >= 0.999 * 20_000_000
+        assert kept["forward"]["lateness"]["count"] == 40
+        assert record["metrics"]["rtt_min_ns"] >= 30_000_000
+
+
+def test_a_corrupted_packet_does_not_arrive_whole(sixbench: Any, tmp_path: Path) -> None:
+    for record in run(sixbench, tmp_path, DATAGRAMS, near="emulator: user, forward: {corrupt: 30%}"):
+        corrupted = record["evidence"]["emulation"]["near"]["forward"]["corrupted"]
+        assert corrupted > 0
+        # A bit of a field that no checksum of this family covers does no harm.
+        assert 0 < record["server"]["lost_middle"] + record["server"]["lost_tail"] <= corrupted
+
+
+@pytest.mark.parametrize("link", ["delay: 1ms, emulator: netem", "lost-packets: 5, emulator: netem"])
+def test_netem_where_it_cannot_is_refused_before_anything_is_built(sixbench: Any, tmp_path: Path, link: str) -> None:
+    file = tmp_path / "netem.yaml"
+    file.write_text(NETWORK.format(near=link, far="mtu: 1500", workload="ping"))
+    done = sixbench("run", file, "--out", tmp_path / "run")
+    if "delay" in link and done.returncode == 0:
+        return  # This kernel has netem.
+    assert done.returncode == 3
+    assert "the link near is to be emulated by netem" in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_shown_network_delays_as_its_file_says(sixbench: Any, tmp_path: Path) -> None:
+    file = tmp_path / "lab.yaml"
+    file.write_text(NETWORK.format(near="delay: 30ms", far="mtu: 1500", workload="ping"))
+    up = sixbench("lab", "up", file)
+    assert up.returncode == 0, up.stderr
+    try:
+        echo = sixbench("lab", "exec", "h1", "--", "ping", "-c", "2", "198.18.1.2")
+        assert echo.returncode == 0, echo.stderr
+        times_ms = [
+            float(line.partition("time=")[2].split()[0]) for line in echo.stdout.splitlines() if "time=" in line
+        ]
+        assert times_ms
+        assert min(times_ms) >= 60
+    finally:
+        assert sixbench("lab", "down").returncode == 0
