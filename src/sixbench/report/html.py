@@ -13,7 +13,7 @@ from typing import Any
 from ..model.finding import Analysis, Finding
 from ..model.workloads import WORKLOADS
 from ..store import Run
-from . import answers, facts, path_tables, rows, tables, validity, words
+from . import answers, emulated, facts, path_tables, rows, tables, validity, words
 from .evidence import LinkEvidence, PathEvidence
 from .figures import Drawing, drawings, svg
 from .figures.style import path_styles
@@ -113,6 +113,8 @@ def _page(run: Run, analysis: Analysis) -> dict[str, Any]:
         "tunnels": path_tables.tunnels_table(paths),
         "expected_drops": path_tables.expected_drops(total(end.drops for p in paths for end in p.evidence.tunnels)),
         "losses": path_tables.losses_table(paths),
+        "emulation": emulated.emulation_table(run),
+        "about_emulation": emulated.ABOUT,
         "programs": path_tables.programs_table(analysis),
         "environment": facts.environment_facts(run),
         "method": facts.method(run),

@@ -11,7 +11,7 @@ import unicodedata
 
 from ..model.finding import Analysis
 from ..store import Run
-from . import facts, path_tables, tables, validity
+from . import emulated, facts, path_tables, tables, validity
 from .path_facts import path_facts
 
 LONG = 40
@@ -82,6 +82,7 @@ def render(run: Run, analysis: Analysis) -> str:
         path_tables.paths_table(paths, addresses=False),
         path_tables.tunnels_table(paths),
         path_tables.losses_table(paths),
+        emulated.emulation_table(run),
         path_tables.programs_table(analysis),
     ]
     parts = [_table(table, index) for index, table in enumerate((t for t in made if t is not None), start=1)]

@@ -6,7 +6,7 @@ import re
 
 from ..model.finding import Analysis
 from ..store import Run
-from . import answers, facts, path_tables, tables, validity, words
+from . import answers, emulated, facts, path_tables, tables, validity, words
 from .path_facts import path_facts
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
@@ -30,6 +30,7 @@ def render(run: Run, analysis: Analysis) -> str:
         path_tables.paths_table(paths),
         path_tables.tunnels_table(paths),
         path_tables.losses_table(paths),
+        emulated.emulation_table(run),
         path_tables.programs_table(analysis),
     ]
     made = tables.all_tables(analysis, trials, statistics.confidence)

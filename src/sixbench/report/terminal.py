@@ -14,7 +14,7 @@ from rich.text import Text
 from ..model.experiment import Statistics
 from ..model.finding import Analysis, ClaimResult, ComparedTable, Finding, PublishedComparison
 from ..store import Run
-from . import answers, facts, path_tables, rows, tables, validity, words
+from . import answers, emulated, facts, path_tables, rows, tables, validity, words
 from .path_facts import path_facts
 
 MOST_ROWS = 60
@@ -112,7 +112,8 @@ def _write(console: Console, run: Run, analysis: Analysis, *, everything: bool) 
     for remark in analysis.remarks:
         _paragraph(console, f"Note: {remark}", "")
     _tunnels(console, run, analysis)
-    _losses(console, run)
+    _plain_table(console, path_tables.losses_table(path_facts(run)), "all valid trials")
+    _plain_table(console, emulated.emulation_table(run, brief=True), "all trials")
     _reasons(console, trials)
     _claims(console, analysis.claims)
     _published(console, analysis.published)
@@ -270,16 +271,15 @@ def _tunnels(console: Console, run: Run, analysis: Analysis) -> None:
         _paragraph(console, made.note, "dim")
 
 
-def _losses(console: Console, run: Run) -> None:
-    """Where packets were lost."""
-    made = path_tables.losses_table(path_facts(run))
+def _plain_table(console: Console, made: tables.Table | None, of: str) -> None:
+    """A table as it is, where there is one; `of`: which trials it is about."""
     if made is None:
         return
     console.print()
-    _paragraph(console, f"{made.title}: all valid trials", "bold")
+    _paragraph(console, f"{made.title}: {of}", "bold")
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     for column in made.columns:
-        table.add_column(column.name, justify=column.align, overflow="fold")
+        table.add_column(column.name, justify=column.align, no_wrap=column.align == "right", overflow="fold")
     for row in made.rows:
         table.add_row(*(Text(words.one_line(cell)) for cell in row))
     console.print(table)

@@ -59,6 +59,9 @@ NO_LOSSES = ("NOT_SPECIFIED", "TCP_")
 """How reasons begin that are no loss of a packet whose bytes nobody named: the kernel does not say why, or a TCP had
 the data already."""
 
+NO_SOCKET = "NO_SOCKET"
+"""Of TCP: what was under way when its connection had ended. Of ICMP: a packet of which a raw socket has got a copy."""
+
 SLOW_PATH_COPY, FAR_DEVICE = "OTHERHOST", ".far"
 """What the slow path of a tunnel has read from its far device (docs/protocol.md), the kernel has no use for."""
 
@@ -190,6 +193,8 @@ def _located(
         node = netns.get(int(report["netns_inode"]))
         if report["reason"] == SLOW_PATH_COPY and str(report.get("device")).endswith(FAR_DEVICE):
             continue
+        if report["reason"] == NO_SOCKET and report.get("protocol") in PROTOCOLS["icmp"]:
+            continue
         sequences = joined(report["sequences"])
         if lost is not None:
             sequences = list(without(sequences, list(without(sequences, lost))))
@@ -214,6 +219,8 @@ def _located(
 def _may_be_the_trials(transports: Collection[Transport], report: Mapping[str, Any]) -> bool:
     """Whether packets that nobody named may be the trial's."""
     protocol = report.get("protocol")
+    if report["reason"] == NO_SOCKET and protocol in PROTOCOLS["tcp"]:
+        return False
     known = CARRIERS.union(*(PROTOCOLS[transport] for transport in transports))
     return protocol in known and not str(report["reason"]).startswith(NO_LOSSES)
 

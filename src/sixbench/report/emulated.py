@@ -1,0 +1,110 @@
+"""Links with a known truth: what was configured beside what the emulator really did, over the trials of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from statistics import median
+from typing import Any
+
+from ..model.emulation import Chosen, GilbertElliott, Impairments
+from ..model.units import format_duration, plain
+from ..store import Run
+from . import words
+from .tables import Column, Table, without_empty
+
+TITLE = "Links with a known truth"
+NOT_BRIEF = ("emulator", "trials", "packets")
+ABOUT = (
+    "What was configured and what the emulator did, over all trials that say: the delay from a packet's arrival to its "
+    "having been sent, and how late that was (the median and the 99th percentile of a trial, then the median over "
+    "trials)."
+)
+
+
+def emulation_table(run: Run, *, brief: bool = False) -> Table | None:
+    """A row for each direction of an emulated link and each way it was configured; None where there is no such link.
+    `brief`: for narrow pages."""
+    experiment = run.manifest.experiment
+    combinations = {combination.name: combination for combination in experiment.combinations}
+    found: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+    for trial in run.trials:
+        evidence = trial.evidence.get("emulation")
+        combination = combinations.get(trial.combination)
+        if not isinstance(evidence, Mapping) or combination is None:
+            continue
+        for link in experiment.topologies[combination.topology].links:
+            record = evidence.get(link.name)
+            if not isinstance(record, Mapping):
+                continue
+            for way, impairments, end in zip(("forward", "reverse"), link.impairments, link.ends, strict=True):
+                if impairments.any:
+                    place = (link.name, end.node, str(record.get("emulator")), impairments_words(impairments))
+                    found.setdefault(place, []).append(_mapping(record.get(way)))
+    if not found:
+        return None
+    columns = [
+        *(Column(name=name) for name in ("link", "from", "emulator", "configured")),
+        *(
+            Column(name=name, align="right")
+            for name in ("trials", "packets", "lost", "delay", "late by", "late by, 99 %")
+        ),
+    ]
+    made = [[*place, *_did(own)] for place, own in found.items()]
+    kept = [index for index, column in enumerate(columns) if not (brief and column.name in NOT_BRIEF)]
+    rows = [[row[index] for index in kept] for row in made]
+    return without_empty(Table(title=TITLE, columns=[columns[index] for index in kept], rows=rows))
+
+
+def impairments_words(way: Impairments) -> str:
+    """Such as `delay 10 ms, jitter 2 ms normal, loss 1 %`."""
+    parts = []
+    if way.delay_ns:
+        parts.append(f"delay {format_duration(way.delay_ns)}")
+    if way.delays_ns:
+        parts.append(f"delays from a file, {words.duration(way.mean_delay_ns)} in the mean")
+    if way.jitter_ns:
+        correlated = f", correlation {_percent(way.jitter_correlation)}" if way.jitter_correlation else ""
+        parts.append(f"jitter {format_duration(way.jitter_ns)} {way.distribution}{correlated}")
+    if isinstance(way.loss, GilbertElliott):
+        parts.append(f"loss {_percent(way.loss.ratio)} in bursts")
+    elif way.loss is not None:
+        parts.append(_chosen("loss", way.loss))
+    named = (("duplicates", way.duplicate), ("corruption", way.corrupt), ("overtaking", way.overtaking))
+    parts += [_chosen(name, chosen) for name, chosen in named if chosen is not None]
+    if way.late:
+        parts.append(f"{words.count(len(way.late), 'listed packet')} late by {way.late_by}")
+    return ", ".join(parts)
+
+
+def _chosen(name: str, chosen: Chosen) -> str:
+    if chosen.packets:
+        return f"{name} of {words.count(len(chosen.packets), 'listed packet')}"
+    return f"{name} {_percent(chosen.ratio)}"
+
+
+def _percent(ratio: float) -> str:
+    return f"{plain(float(f'{100 * ratio:.3g}'))} %"
+
+
+def _did(records: list[Mapping[str, Any]]) -> list[str]:
+    packets, lost = (sum(_whole(record.get(key)) for record in records) for key in ("packets", "lost"))
+    return [
+        str(len(records)),
+        words.whole(packets) if packets else "",
+        f"{words.whole(lost)} ({words.share(lost, packets)})" if lost and packets else "",
+        *(_median(records, *key) for key in (("delay", "p50"), ("lateness", "p50"), ("lateness", "p99"))),
+    ]
+
+
+def _median(records: list[Mapping[str, Any]], histogram: str, key: str) -> str:
+    values = [_mapping(record.get(histogram)).get(key) for record in records]
+    known = [value for value in values if isinstance(value, int)]
+    return words.duration(median(known)) if known else ""
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _whole(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
