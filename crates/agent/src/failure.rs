@@ -77,6 +77,12 @@ impl From<sixbench_traffic::Error> for Failure {
     }
 }
 
+impl From<sixbench_traffic::perf::Refusal> for Failure {
+    fn from(refusal: sixbench_traffic::perf::Refusal) -> Self {
+        Self::new("system", refusal.to_string()).with_call(refusal.call, &refusal.source)
+    }
+}
+
 impl From<sixbench_emulate::Error> for Failure {
     fn from(error: sixbench_emulate::Error) -> Self {
         let failure = Self::new(error.code(), error.to_string());

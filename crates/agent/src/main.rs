@@ -19,6 +19,7 @@ mod hello;
 mod job;
 mod lines;
 mod node;
+mod perf;
 mod protocol;
 mod queues;
 mod remote;

@@ -17,6 +17,7 @@ use crate::exec::Commands;
 use crate::failure::{Failure, Outcome};
 use crate::job::{Job, shielded};
 use crate::lines::{Line, Lines};
+use crate::perf::Perf;
 use crate::protocol::{self, Hello, MAX_REQUEST_BYTES, Request};
 use crate::services::Services;
 use crate::sessions::{MAX_SESSIONS, Sessions};
@@ -40,6 +41,7 @@ pub fn serve(name: String) -> ExitCode {
         is_greeted: false,
         captures: Captures::default(),
         drops: Watch::default(),
+        perf: Perf::default(),
         emulation: Emulation::default(),
         services: Services::new(Arc::clone(&tunnels)),
         tunnels,
@@ -71,6 +73,7 @@ struct Conversation {
     is_greeted: bool,
     captures: Captures,
     drops: Watch,
+    perf: Perf,
     /// Also the tunnel broker's and its clients'.
     tunnels: Arc<Mutex<Tunnels>>,
     emulation: Emulation,
@@ -109,7 +112,7 @@ impl Conversation {
     }
 
     fn reply(&mut self, request: Request) -> Result<Reply, Failure> {
-        let Self { node, captures, drops, tunnels, emulation, services, .. } = self;
+        let Self { node, captures, drops, perf, tunnels, emulation, services, .. } = self;
         let tunnels = || tunnels.lock().unwrap_or_else(PoisonError::into_inner);
         let value = match request {
             Request::Hello(hello) => self.greet(&hello)?,
@@ -125,6 +128,8 @@ impl Conversation {
             Request::CaptureStop { capture } => captures.stop(&capture)?,
             Request::DropsStart(start) => drops.start(&start)?,
             Request::DropsStop {} => drops.stop()?,
+            Request::PerfStart {} => perf.start()?,
+            Request::PerfStop {} => perf.stop()?,
             Request::Serve(request) => node.sessions.serve(request)?,
             Request::Run(request) => return node.sessions.run(request).map(Reply::Later),
             Request::Finish(request) => return node.sessions.finish(&request).map(Reply::Later),

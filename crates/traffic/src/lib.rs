@@ -21,6 +21,7 @@ pub mod models;
 pub mod packet_log;
 pub mod params;
 pub mod path_mtu;
+pub mod perf;
 pub mod random;
 pub mod ranges;
 pub mod series;

@@ -2,6 +2,7 @@
 
 pub mod interrupt;
 pub mod mmsg;
+pub mod perf_event;
 pub mod scheduling;
 
 use std::io;

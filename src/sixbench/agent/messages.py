@@ -127,6 +127,26 @@ class DropsStop(Request):
 
 
 @dataclass(frozen=True, kw_only=True)
+class PerfStart(Request):
+    """Counts the cycles and instructions of the whole machine from now on."""
+
+    op: ClassVar[str] = "perf-start"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerfStop(Request):
+    """How many there were."""
+
+    op: ClassVar[str] = "perf-stop"
+    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {
+        "cycles": int,
+        "instructions": int,
+        "enabled_ns": int,
+        "running_ns": int,
+    }
+
+
+@dataclass(frozen=True, kw_only=True)
 class Serve(Request):
     """The serving side of a trial."""
 
@@ -338,7 +358,7 @@ REQUESTS: dict[str, type[Request]] = {
         *(TunnelAdd, TunnelRemove, TunnelCounters),
         *(MulticastForward, RouterAdvertise, RouterSolicit),
         *(BrokerStart, BrokerStop, BrokerRequest, BrokerRelease),
-        *(DropsStart, DropsStop),
+        *(DropsStart, DropsStop, PerfStart, PerfStop),
         *(EmulateAdd, EmulateChange, EmulateRecord, EmulateRemove),
         *(Serve, Run, Finish, Cancel),
     )

@@ -79,12 +79,29 @@ def reasons(answers: Iterable[EngineAnswer]) -> list[str]:
     ]
 
 
+def counters_capability(refusal: str | None) -> Capability:
+    """Whether cycles and instructions can be counted.
+
+    Args:
+        refusal: why not; None where they can.
+    """
+    from ..lab.doctor import Capability
+
+    return Capability(
+        name="hardware counters",
+        answer="yes" if refusal is None else "no",
+        reason=refusal or "cycles and instructions of the whole machine were counted",
+        needed_for="cycles and instructions per packet; CPU time per packet goes without",
+    )
+
+
 def _examine() -> tuple[list[Capability], list[EngineAnswer]]:
     from ..agent import AgentHub, find_agent
     from ..lab.build import Completed
     from ..lab.doctor import Capability, examine
     from ..lab.privileges import enter_namespace_if_needed
     from ..model.errors import AgentError, CapabilityError
+    from ..run.hardware_counters import ask
     from ..run.laboratory import AgentNode
     from ..run.mechanism_doctor import examine_mechanisms, unknown_mechanisms
 
@@ -99,11 +116,13 @@ def _examine() -> tuple[list[Capability], list[EngineAnswer]]:
     try:
         enter_namespace_if_needed(sys.argv[1:])
         with AgentHub(binary) as hub:
-            node = AgentNode(hub.start(["doctor"])["doctor"])
+            started = hub.start(["doctor"])["doctor"]
+            node = AgentNode(started)
 
             def run(argv: list[str]) -> Completed:
                 return node.execute(argv).result(timeout=60)
 
-            return [agent, *examine(run, None)], examine_mechanisms(hub)
+            counters = counters_capability(ask(started))
+            return [agent, *examine(run, None), counters], examine_mechanisms(hub)
     except (AgentError, CapabilityError) as error:
         return [agent, *examine(None, str(error))], unknown_mechanisms("no node could be made to try it in")

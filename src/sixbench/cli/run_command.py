@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -106,12 +107,16 @@ def _probe(hub: AgentHub, experiment: Experiment) -> tuple[Experiment, Environme
     from ..lab.privileges import in_user_namespace
     from ..run.engines import choose_engines
     from ..run.environment import gather
+    from ..run.hardware_counters import ask
     from ..run.needs import check_needs, read_sysctls
 
     probe = hub.start(["probe"])["probe"]
     try:
         check_needs(probe, experiment)
-        return choose_engines(probe, experiment), gather(find_agent(), read_sysctls(probe), in_user_namespace())
+        environment = gather(find_agent(), read_sysctls(probe), in_user_namespace())
+        refusal = ask(probe)
+        environment = replace(environment, hardware_counters=refusal is None, no_hardware_counters=refusal)
+        return choose_engines(probe, experiment), environment
     finally:
         hub.stop([probe])
 

@@ -395,6 +395,30 @@ _ALL = [
         reference="/proc/stat",
     ),
     Metric(
+        name="cycles_per_packet",
+        suffix="per_packet",
+        unit="cycles",
+        better="lower",
+        label="CPU cycles per packet",
+        reference="perf_event_open(2), PERF_COUNT_HW_CPU_CYCLES",
+    ),
+    Metric(
+        name="instructions_per_packet",
+        suffix="per_packet",
+        unit="instructions",
+        better="lower",
+        label="Instructions per packet",
+        reference="perf_event_open(2), PERF_COUNT_HW_INSTRUCTIONS",
+    ),
+    Metric(
+        name="instructions_per_cycle",
+        suffix="per_cycle",
+        unit="instructions",
+        better="higher",
+        label="Instructions per CPU cycle",
+        reference="perf_event_open(2)",
+    ),
+    Metric(
         name="bpf_encapsulate",
         suffix="ns",
         unit="ns",
@@ -425,5 +449,8 @@ CPU_METRICS = (
     "cpu_other",
     "cpu_per_byte",
     "cpu_per_packet",
+    "cycles_per_packet",
+    "instructions_per_packet",
+    "instructions_per_cycle",
 )
 """The metrics that every workload has."""

@@ -76,6 +76,7 @@ def environment_facts(run: Run) -> list[tuple[str, str]]:
         ("CPU", f"{environment.cpu}, {words.count(environment.cores, 'core')}"),
         ("Memory", f"{environment.memory_bytes / 2**30:.3g} GiB"),
         ("Privileges", environment.privileges),
+        *([("Hardware counters", counters)] if (counters := _hardware_counters(run)) else []),
         *((f"Version of {name}", version) for name, version in environment.versions.items()),
         *((name, " ".join(value.split())) for name, value in environment.sysctls.items()),
     ]
@@ -91,6 +92,7 @@ def method(run: Run) -> str:
         else ""
     )
     confidence, margin = f"{100 * statistics.confidence:g} %", f"{100 * statistics.margin:g} %"
+    cost = packet_cost(run)
     return (
         "The trial is the statistical unit. Trials run in blocks; a block is one pass over all paths in random "
         "order, so that a drift of the machine meets all paths alike. A path is compared with its baseline by the "
@@ -101,6 +103,23 @@ def method(run: Run) -> str:
         f"within the margin of {margin}; differences are tested with Holm's adjustment over all findings of one "
         f"metric. A value of one path by itself is the mean of its valid trials.{trim} Invalid and failed trials "
         "are listed, and never enter a value."
+    ) + (f" {cost}" if cost else "")
+
+
+def packet_cost(run: Run) -> str | None:
+    """By what the cost of a packet is known: hardware counters, or CPU time alone and why; None where the run was not
+    asked for either, as one between two machines."""
+    environment = run.manifest.environment
+    if environment.hardware_counters is None:
+        return None
+    if environment.hardware_counters:
+        return (
+            "What a packet costs is counted in cycles and instructions (perf events, of the whole machine) beside CPU "
+            "time (/proc/stat); in CPU time alone where a sender spun for its due times."
+        )
+    return (
+        "What a packet costs is known in CPU time (/proc/stat) alone, not in cycles and instructions: "
+        f"{environment.no_hardware_counters}."
     )
 
 
@@ -110,6 +129,13 @@ def command(run: Run) -> str:
     if manifest.command:
         return shlex.join(manifest.command)
     return shlex.join(["sixbench", "run", manifest.experiment.file, "--seed", str(manifest.experiment.seed)])
+
+
+def _hardware_counters(run: Run) -> str | None:
+    environment = run.manifest.environment
+    if environment.hardware_counters is None:
+        return None
+    return "yes" if environment.hardware_counters else f"no: {environment.no_hardware_counters}"
 
 
 def _blocks(run: Run) -> str:

@@ -23,6 +23,7 @@ MOST_ROWS = 60
 MOST_ANSWERS = 12
 
 _VERDICT_STYLES = {"better": "green", "worse": "red", "changed": "magenta", "same": "cyan", "open": "dim"}
+_COSTS = {"cpu_per_packet", "cpu_per_byte", "cycles_per_packet", "instructions_per_packet"}
 _INDENT = 2
 _UNITS = {"pp": "percentage points"}
 _CLAIM_STYLES = {"reproduced": "green", "not reproduced": "red", "opposite": "red", "not testable here": "dim"}
@@ -109,6 +110,9 @@ def _write(console: Console, run: Run, analysis: Analysis, *, everything: bool) 
             f"{words.count(left_out, 'more headline finding')}: sixbench report {run.directory} --format html",
             "dim",
         )
+    cost = facts.packet_cost(run)
+    if cost and any(finding.metric in _COSTS for finding in shown):
+        _paragraph(console, f"Note: {cost}", "")
     for remark in analysis.remarks:
         _paragraph(console, f"Note: {remark}", "")
     _tunnels(console, run, analysis)

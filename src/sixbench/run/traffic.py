@@ -20,6 +20,7 @@ from . import emulation
 from .drop_watch import Drops, DropWatch
 from .events import Events, forget_path_mtu
 from .evidence import Viewpoint
+from .hardware_counters import Counted, HardwareCounters
 from .laboratory import Laboratory
 from .parts import Hosts, parts_of, run_parts, trial_expected_ns
 from .session import ANSWER_TIMEOUT_S, GRACE_NS, UNTIMED_LIMIT_NS
@@ -58,6 +59,7 @@ class Observed:
     after: dict[str, Any] = field(default_factory=dict)
     cpu_before: dict[str, Any] = field(default_factory=dict)
     cpu_after: dict[str, Any] = field(default_factory=dict)
+    hardware: Counted = field(default_factory=Counted)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,6 +133,7 @@ def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Se
     limit_ns = UNTIMED_LIMIT_NS if timed_ns is None else timed_ns + GRACE_NS * len(parts)
     token = secrets.token_hex(16)
     captured: list[tuple[Agent, str]] = []
+    hardware = HardwareCounters(setting.hosts.client, observed.hardware)
     drops = DropWatch(setting.laboratory, setting.watched, token, observed.drops)
     try:
         forget_path_mtu(setting.laboratory, dict.fromkeys([*setting.between, *setting.network.encapsulators()]))
@@ -141,6 +144,7 @@ def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Se
         if setting.is_bpf:
             _tunnel_counters(setting, "start")
         emulation.begin(setting.laboratory, setting.seed, token)
+        hardware.start()
         with Events(setting.laboratory, setting.events) as events:
 
             def started(running: Sequence[Future[dict[str, Any]]]) -> None:
@@ -152,6 +156,8 @@ def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Se
 
             observed.client, observed.server = run_parts(parts, setting.hosts, key, token, started)
     finally:
+        with contextlib.suppress(AgentError):
+            hardware.stop()
         for agent, name in captured:
             with contextlib.suppress(AgentError):
                 observed.captures.append(agent.call("capture-stop", timeout_s=ANSWER_TIMEOUT_S, capture=name))

@@ -21,6 +21,7 @@ from .cpu import agent_cores, busy_ns, clock_step_ns, core_shares, find_span, ma
 from .emulation import assess, lost_places
 from .evidence import Judgement, Viewpoint, judge, link_traffic, middle_of, viewpoints
 from .fragment_evidence import FragmentEvidence, fragment_evidence
+from .hardware_counters import SPUN, hardware_metrics, hardware_notes
 from .laboratory import Laboratory
 from .loss_evidence import loss_evidence
 from .parts import parts_of
@@ -299,11 +300,23 @@ def _add_cpu(measured: Measured, view: Viewpoint, observed: Observed) -> None:
         return
     spent_ns = busy_ns({"from": observed.cpu_before, "to": observed.cpu_after})
     packets, carried_bytes = link_traffic(view, observed.before, observed.after) or (0, 0)
+    _add_hardware(measured, packets, observed)
     if spent_ns is not None and packets and carried_bytes:
         spun = sum(spun_ns(result, with_warmup=True) for result in (observed.client, observed.server))
         spent_ns = max(0.0, spent_ns - spun)
         measured.metrics["cpu_per_packet_ns"] = spent_ns / packets
         measured.metrics["cpu_per_byte_ns"] = spent_ns / carried_bytes
+
+
+def _add_hardware(measured: Measured, packets: int, observed: Observed) -> None:
+    """Cycles and instructions; what a sender spun cannot be told apart from them, as it can from CPU time."""
+    measured.notes.extend(hardware_notes(observed.hardware))
+    if not observed.hardware.counts:
+        return
+    if any(spun_ns(result, with_warmup=True) for result in (observed.client, observed.server)):
+        measured.notes.append(SPUN)
+        return
+    measured.metrics.update(hardware_metrics(observed.hardware.counts, packets))
 
 
 def _limited_by(measured: Measured, expected: Mapping[str, float], observed: Observed) -> str | None:

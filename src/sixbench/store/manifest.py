@@ -28,6 +28,8 @@ class Environment:
         versions: of sixbench, the agent, Python, iproute2 and the libraries that compute.
         sysctls: the settings that the result depends on, read in a node.
         privileges: `root`, `user-namespace`, or `user` (of a measurement between machines).
+        hardware_counters: whether cycles and instructions could be counted; None where nobody asked.
+        no_hardware_counters: why they could not.
     """
 
     kernel: str
@@ -39,6 +41,8 @@ class Environment:
     versions: dict[str, str]
     sysctls: dict[str, str] = field(default_factory=dict)
     privileges: str = "root"
+    hardware_counters: bool | None = None
+    no_hardware_counters: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -248,6 +248,7 @@ KIND = WorkloadKind(
         "jitter_rfc3550",
         "cpu_busy",
         "cpu_per_packet",
+        "cycles_per_packet",
     ),
     metrics=(
         *("goodput", "goodput_reverse", "packets_rate", "sent_rate", "lost_rate"),

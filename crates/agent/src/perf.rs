@@ -1,0 +1,80 @@
+//! `perf-start` and `perf-stop`: cycles and instructions of the whole machine.
+
+use serde_json::json;
+use sixbench_traffic::perf::{CYCLES_AND_INSTRUCTIONS, Counters, Pair};
+
+use crate::failure::{Failure, Outcome};
+
+/// The counters, while they run.
+pub struct Perf {
+    pair: Pair,
+    counters: Option<Counters>,
+}
+
+impl Default for Perf {
+    fn default() -> Self {
+        Self { pair: CYCLES_AND_INSTRUCTIONS, counters: None }
+    }
+}
+
+impl Perf {
+    /// Counts from now on; what was counted before is forgotten.
+    pub fn start(&mut self) -> Outcome {
+        self.counters = None;
+        self.counters = Some(Counters::open(self.pair)?);
+        Ok(json!({}))
+    }
+
+    /// Stops counting, and tells how many there were.
+    pub fn stop(&mut self) -> Outcome {
+        let Some(counters) = self.counters.take() else {
+            return Err(Failure::new("no-capture", "nothing is being counted: perf-start comes first"));
+        };
+        let total = counters.total()?;
+        let [cycles, instructions] = total.counts;
+        Ok(json!({
+            "cycles": cycles,
+            "instructions": instructions,
+            "cpus": total.cpus,
+            "enabled_ns": total.enabled_ns,
+            "running_ns": total.running_ns,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sixbench_traffic::perf::Event;
+
+    use super::*;
+
+    /// Context switches (`PERF_COUNT_SW_CONTEXT_SWITCHES`), which every kernel with perf events counts.
+    const SWITCHES: Event = Event { kind: 1, config: 3 };
+
+    #[test]
+    fn it_is_counted_from_the_start_to_the_stop_only() {
+        let mut perf = Perf { pair: Pair { name: "switches", events: [SWITCHES; 2] }, counters: None };
+        assert_eq!(perf.stop().expect_err("not started").code, "no-capture");
+        if let Err(failure) = perf.start() {
+            assert!(failure.message.contains("kernel.perf_event_paranoid"), "{}", failure.message);
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        let counted = perf.stop().expect("it was started");
+        assert!(counted["cycles"].as_u64() > Some(0), "{counted}");
+        assert_eq!(counted["instructions"], counted["cycles"], "the same event twice");
+        assert_eq!(counted["running_ns"], counted["enabled_ns"]);
+        assert_eq!(perf.stop().expect_err("it was stopped").code, "no-capture");
+    }
+
+    #[test]
+    fn a_refusal_names_the_call_and_the_error() {
+        let nonesuch = Event { kind: 1, config: 999_999 };
+        let mut perf = Perf { pair: Pair { name: "nothing", events: [nonesuch; 2] }, counters: None };
+        let failure = perf.start().expect_err("there is no such event");
+        assert_eq!(failure.code, "system");
+        assert_eq!(failure.context["call"], "perf_event_open");
+        assert!(failure.context["errno"].is_string());
+        assert!(perf.counters.is_none());
+    }
+}

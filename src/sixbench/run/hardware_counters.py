@@ -1,0 +1,92 @@
+"""Cycles and instructions of the whole machine, by the agent's perf events (docs/protocol.md, `perf-start`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..agent import Agent
+from ..model.errors import AgentError
+from .session import ANSWER_TIMEOUT_S
+
+SPUN = "cycles and instructions per packet are not known: the sender spun for its due times, which costs both"
+
+
+@dataclass(kw_only=True)
+class Counted:
+    """What was counted.
+
+    Attributes:
+        counts: the agent's answer to `perf-stop`; empty where nothing was counted.
+        refused: why the kernel gives no counters.
+        lost: why those that it gave have counted nothing.
+    """
+
+    counts: dict[str, Any] = field(default_factory=dict)
+    refused: str | None = None
+    lost: str | None = None
+
+
+class HardwareCounters:
+    """Counts from the start of a trial's traffic to its end, where the machine can."""
+
+    def __init__(self, agent: Agent, found: Counted) -> None:
+        self._agent = agent
+        self._found = found
+        self._is_counting = False
+
+    def start(self) -> None:
+        """Counts from now on, unless the kernel refuses. Raises `AgentError`."""
+        try:
+            self._agent.call("perf-start", timeout_s=ANSWER_TIMEOUT_S)
+        except AgentError as error:
+            if error.code != "system":
+                raise
+            self._found.refused = str(error)
+            return
+        self._is_counting = True
+
+    def stop(self) -> None:
+        """Keeps what was counted. Raises `AgentError`."""
+        if not self._is_counting:
+            return
+        self._is_counting = False
+        try:
+            self._found.counts = self._agent.call("perf-stop", timeout_s=ANSWER_TIMEOUT_S)
+        except AgentError as error:
+            if error.code != "system":
+                raise
+            self._found.lost = str(error)
+
+
+def ask(agent: Agent) -> str | None:
+    """Why cycles and instructions cannot be counted here; None where they can. Raises `AgentError`."""
+    found = Counted()
+    counters = HardwareCounters(agent, found)
+    counters.start()
+    counters.stop()
+    refusal = found.refused or found.lost
+    return refusal and refusal.removeprefix(f"{agent.name}: ")
+
+
+def hardware_metrics(counts: Mapping[str, Any], packets: int) -> dict[str, float]:
+    """The metrics of what was counted while so many packets crossed a link; those that are not known are absent."""
+    cycles, instructions = counts.get("cycles"), counts.get("instructions")
+    if not cycles or not instructions:
+        return {}
+    metrics = {"instructions_per_cycle": instructions / cycles}
+    if packets > 0:
+        metrics |= {"cycles_per_packet": cycles / packets, "instructions_per_packet": instructions / packets}
+    return metrics
+
+
+def hardware_notes(counted: Counted) -> list[str]:
+    """What a reader must know of the counts of this trial; what the kernel refuses in every one is told of the run."""
+    if counted.lost is not None:
+        return [f"cycles and instructions are not known: {counted.lost}"]
+    enabled_ns, running_ns = counted.counts.get("enabled_ns", 0), counted.counts.get("running_ns", 0)
+    if running_ns >= enabled_ns:
+        return []
+    share = f"{100 * running_ns / enabled_ns:.0f} %"
+    return [f"cycles and instructions are scaled: the counters were there for {share} of the time, others had them too"]

@@ -1,0 +1,128 @@
+"""Cycles and instructions: from the agent's answers to metrics and words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+import synthetic
+from synthetic_analysis import plain_analysis
+
+from sixbench.agent import Agent
+from sixbench.cli.doctor_command import counters_capability
+from sixbench.model.errors import AgentError
+from sixbench.report import FORMATS
+from sixbench.report.terminal import render as render_terminal
+from sixbench.run.hardware_counters import Counted, HardwareCounters, ask, hardware_metrics, hardware_notes
+
+COUNTS = {"cycles": 9_000, "instructions": 4_500, "cpus": 2, "enabled_ns": 2_000, "running_ns": 2_000}
+REFUSED = AgentError("system", "h1: counting cycles and instructions on CPU 0: perf_event_open failed")
+
+
+class Scripted:
+    """An agent that answers so to each operation, and remembers what it was asked."""
+
+    def __init__(self, **answers: dict[str, Any] | AgentError) -> None:
+        self.name = "h1"
+        self.answers = answers
+        self.asked: list[str] = []
+
+    def call(self, op: str, **_: Any) -> dict[str, Any]:
+        self.asked.append(op)
+        answer = self.answers[op.removeprefix("perf-")]
+        if isinstance(answer, AgentError):
+            raise answer
+        return answer
+
+
+def counted(agent: Scripted) -> Counted:
+    found = Counted()
+    counters = HardwareCounters(cast(Agent, agent), found)
+    counters.start()
+    counters.stop()
+    counters.stop()
+    return found
+
+
+def test_what_was_counted_is_kept_once() -> None:
+    agent = Scripted(start={}, stop=COUNTS)
+    assert counted(agent) == Counted(counts=COUNTS)
+    assert agent.asked == ["perf-start", "perf-stop"]
+
+
+def test_a_kernel_that_refuses_is_asked_nothing_more_and_its_reason_is_known() -> None:
+    agent = Scripted(start=REFUSED)
+    found = counted(agent)
+    assert (found.counts, found.lost, agent.asked) == ({}, None, ["perf-start"])
+    assert found.refused is not None
+    assert "perf_event_open failed" in found.refused
+    assert hardware_notes(found) == [], "it is told once, of the run"
+    assert ask(cast(Agent, Scripted(start=REFUSED))) == found.refused.removeprefix("h1: ")
+    assert ask(cast(Agent, Scripted(start={}, stop=COUNTS))) is None
+
+
+def test_counters_that_never_ran_are_told_of_the_trial() -> None:
+    lost = AgentError("system", "reading the counters: they never ran")
+    found = counted(Scripted(start={}, stop=lost))
+    assert found.counts == {}
+    assert "they never ran" in hardware_notes(found)[0]
+    assert "they never ran" in (ask(cast(Agent, Scripted(start={}, stop=lost))) or "")
+
+
+@pytest.mark.parametrize("where", ["start", "stop"])
+def test_an_agent_in_trouble_is_no_refusal(where: str) -> None:
+    answers: dict[str, Any] = {"start": {}, "stop": COUNTS} | {where: AgentError("agent-died", "it is gone")}
+    with pytest.raises(AgentError, match="it is gone"):
+        counted(Scripted(**answers))
+
+
+def test_counts_are_told_by_packet_and_by_cycle() -> None:
+    assert hardware_metrics(COUNTS, 3) == {
+        "cycles_per_packet": 3_000,
+        "instructions_per_packet": 1_500,
+        "instructions_per_cycle": 0.5,
+    }
+
+
+@pytest.mark.parametrize(
+    ("counts", "packets", "known"),
+    [
+        ({}, 3, set()),
+        (COUNTS, 0, {"instructions_per_cycle"}),
+        (COUNTS | {"cycles": 0}, 3, set()),
+        (COUNTS | {"instructions": 0}, 3, set()),
+    ],
+)
+def test_what_is_not_known_is_absent(counts: dict[str, int], packets: int, known: set[str]) -> None:
+    assert set(hardware_metrics(counts, packets)) == known
+
+
+def test_scaled_counts_say_so() -> None:
+    assert hardware_notes(Counted(counts=COUNTS)) == []
+    (note,) = hardware_notes(Counted(counts=COUNTS | {"running_ns": 500}))
+    assert "are scaled: the counters were there for 25 % of the time" in note
+
+
+def test_doctor_says_why_there_are_none() -> None:
+    assert (counters_capability(None).answer, counters_capability(None).required) == ("yes", False)
+    without = counters_capability("no such file")
+    assert (without.answer, without.reason) == ("no", "no such file")
+
+
+def report(form: str, **changes: Any) -> str:
+    small = synthetic.standard(blocks=2)
+    environment = replace(small.manifest.environment, **changes)
+    run = synthetic.replace_run(small, environment=environment).in_memory()
+    analysis = plain_analysis(run)
+    if form == "everything":
+        return render_terminal(run, analysis, everything=True, width=500)
+    return FORMATS[form].render(run, analysis)
+
+
+@pytest.mark.parametrize("form", ["html", "md", "everything"])
+def test_reports_say_by_what_the_cost_of_a_packet_is_known(form: str) -> None:
+    assert "What a packet costs" not in report(form)
+    without = report(form, hardware_counters=False, no_hardware_counters="none were to be had")
+    assert "alone, not in cycles and instructions: none were to be had" in without
+    assert "is counted in cycles and instructions" in report(form, hardware_counters=True)
