@@ -95,6 +95,7 @@ class Seen:
         sizes_bytes: of the packets on each segment, in order.
         client, server: the agents' results.
         before, after: what the nodes counted.
+        capture: a pcapng file, with a section for each segment.
     """
 
     sizes_bytes: list[list[int]]
@@ -102,6 +103,7 @@ class Seen:
     server: dict[str, Any]
     before: dict[str, Any]
     after: dict[str, Any]
+    capture: Path
 
     def counted(self, node: str, family: int, name: str) -> int:
         """By how much a counter of IP rose."""
@@ -159,6 +161,7 @@ class FragmentsLab(AbstractContextManager["FragmentsLab"]):
             server=finished,
             before=before,
             after=after,
+            capture=file,
         )
 
     def _forget(self) -> None:

@@ -1,14 +1,19 @@
 """IPv6 packets that are whole and have a Fragment header all the same (atomic fragments, RFC 6946, RFC 8021): how
-captures call them, what the kernel counts, and what routers make of them."""
+captures call them, what the kernel counts, what routers make of them, and those that `df: atomic` sends."""
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from fragments_lab import FragmentsLab, Profile
+from lab.experiments import run, wrong
 
 from sixbench.agent import AgentHub
 from sixbench.model.network import Blueprint
@@ -113,3 +118,83 @@ def test_a_router_that_tracks_connections_takes_the_header_off(build: Callable[[
     rise, seen = sent(build("masquerade: true"))
     assert rise == {"ReasmReqds": 0, "ReasmOKs": 0, "NoPorts": SENT}
     assert seen == [None] * SENT
+
+
+FIELDS = (
+    *("frame.section_number", "ipv6.hlim", "ipv6.fraghdr.nxt", "ipv6.fraghdr.offset", "ipv6.fraghdr.more"),
+    *("ipv6.fraghdr.ident", "udp.length", "udp.checksum.status"),
+)
+RIGHT = "1"
+"""What tshark calls a checksum that is right."""
+
+
+@pytest.mark.parametrize(
+    "profile",
+    [
+        Profile(mtus=(1500, 1500, 1500), mechanism="native6"),
+        Profile(mtus=(1500, 1500, 1500), mechanism="6in4", nodes=("r1", "r2"), engine="user"),
+    ],
+    ids=lambda profile: profile.mechanism,
+)
+def test_tshark_reads_what_is_sent_as_atomic_fragments(hub: AgentHub, profile: Profile, tmp_path: Path) -> None:
+    if shutil.which("tshark") is None:
+        pytest.skip("tshark is not installed")
+    size_bytes = 1001
+    with FragmentsLab(hub, profile, tmp_path) as lab:
+        seen = lab.send(size_bytes, SENT, df="atomic")
+    assert (seen.client["sent"], seen.server["unique"], seen.client["errors"]) == (SENT, SENT, {})
+    words = ["tshark", "-r", str(seen.capture), "-Y", "udp", "-T", "fields", "-E", "separator=,"]
+    words += ["-o", "udp.check_checksum:TRUE", *(word for name in FIELDS for word in ("-e", name))]
+    read = subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+    # Routers, and a tunnel's entry, which forwards, take one off the hop limit each.
+    expected = [
+        [str(section + 1), str(64 - section), "17", "0", "0", str(number), str(size_bytes + 8), RIGHT]
+        for section in range(3)
+        for number in range(SENT)
+    ]
+    assert sorted(_numbered(line) for line in read) == sorted(expected)
+
+
+def _numbered(line: str) -> list[str]:
+    """The fields of a line, with flags and identification as decimal numbers."""
+    fields = line.split(",")
+    fields[4] = {"False": "0", "True": "1"}.get(fields[4], fields[4])
+    fields[5] = str(int(fields[5], 0))
+    return fields
+
+
+EXPERIMENT = """
+topology:
+  nodes: {h1: host, r1: {kind: router, drop: $drop}, r2: router, h2: host}
+  links:
+    - {endpoints: [h1, r1]}
+    - {endpoints: [r1, r2]}
+    - {endpoints: [r2, h2]}
+factors: {drop: [none, fragments]}
+between: [h1, h2]
+paths: {native: native6, tunnel: {6in4: {nodes: [r1, r2]}}}
+baseline: native
+workloads: [{udp-stream: {datagram: 1000B, packet-rate: 500pps, count: 100, df: [clear, atomic]}}]
+blocks: 1
+"""
+
+
+def test_an_experiment_tells_what_they_meet_and_theory_agrees(hub: AgentHub, tmp_path: Path) -> None:
+    trials = run(hub, EXPERIMENT, tmp_path / "run").trials
+    assert wrong(trials) == []
+    assert len(trials) == 8
+    for trial in trials:
+        is_atomic, is_dropped = trial.levels["df"] == "atomic", trial.levels["drop"] == "fragments"
+        fragments, first = trial.evidence["fragments"], trial.evidence["segments"][0]
+        assert fragments["agrees"], trial.notes
+        assert first["atomic_fragments"] == (sum(first["stacks"].values()) if is_atomic else 0)
+        inner_bytes = 1000 + 8 + (8 if is_atomic else 0) + 40
+        middle_bytes = inner_bytes + (20 if trial.path == "tunnel" else 0)
+        behind = [[], []] if is_atomic and is_dropped else [[middle_bytes], [inner_bytes]]
+        assert [link["sizes_bytes"] for link in fragments["links"]] == [[inner_bytes], *behind]
+        if is_atomic and is_dropped:
+            [lost] = trial.evidence["losses"]["located"]
+            assert (lost["node"], lost["what"], lost["datagrams"]) == ("r1", "a filter", 100)
+            continue
+        counted = fragments["nodes"].get("h2", {}).get("ipv6", {})
+        assert counted == ({"collected": 100, "reassembled": 100} if is_atomic else {})

@@ -129,6 +129,30 @@ POLICIED = {
 }
 """Profiles for every policy about DF."""
 
+ATOMIC = {
+    "atomic": (Profile(mtus=(1500, 1485, 1470, 1455), mechanism="native6"), (32, 1399, 1400, 1445, 1452)),
+    "atomic-translated": (
+        Profile(mtus=(1500, 1485, 1470), mechanism="native6", settings={"r1": MASQUERADE}),
+        (1200, 1414, 1418, 1429, 1430),
+    ),
+    "atomic-6in4": (Profile(mtus=CARRIER, mechanism="6in4", nodes=("r1", "r3"), engine="user"), (1200, 1400)),
+    "atomic-6in4-cut": (
+        Profile(mtus=CARRIER, mechanism="6in4", nodes=("r1", "r3"), options={"mtu": 1480}, engine="ebpf"),
+        (1200, 1424, 1425),
+    ),
+    "atomic-black-hole": (
+        Profile(mtus=(1500, 1485, 1300, 1500), mechanism="native6", settings={"r2": {"icmp": "none"}}),
+        (1200, 1420),
+    ),
+} | {
+    f"atomic-{drop}": (
+        Profile(mtus=(1500, 1400, 1500), mechanism="native6", settings={"r2": {"drop": drop}}),
+        (1200,),
+    )
+    for drop in ("first-fragments", "later-fragments", "fragments")
+}
+"""Profiles for datagrams that are atomic fragments (RFC 6946)."""
+
 DROPPING = {
     f"{drop}-{mechanism}": (
         Profile(mtus=(1500, 1400, 1500), mechanism=mechanism, settings={"r2": {"drop": drop}}),
@@ -151,6 +175,7 @@ def _cases(profiles: dict[str, tuple[Profile, tuple[int, ...]]], policies: tuple
 CASES = [
     *_cases(NATIVE | TUNNELS | DROPPING, ("clear",)),
     *_cases(POLICIED, ("set", "probe", "kernel")),
+    *_cases(ATOMIC, ("atomic",)),
 ]
 
 

@@ -11,7 +11,7 @@ from sixbench.theory import POLICIES, Policy, predict
 from sixbench.theory.pieces import Piece, forward, header_of, is_complete, originate, payload_of
 
 SIZES = st.integers(32, 65507)
-POLICY = st.sampled_from(POLICIES)
+POLICY = st.sampled_from([policy for policy in POLICIES if policy != "atomic"])
 ROUTERS = st.sampled_from([{}, {"masquerade": True}])
 
 
@@ -52,4 +52,21 @@ def test_no_link_carries_more_than_its_mtu_and_what_arrives_is_all(
         assert settled.outcome == "delivered"
     if family == 4 and policy == "clear":
         assert prediction.lost_first == 0
+    assert prediction.lost_first < len(mtus)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.integers(1280, 2000), min_size=1, max_size=6), st.integers(32, 2000), ROUTERS)
+def test_an_atomic_fragment_is_one_packet_or_none(mtus: list[int], size_bytes: int, router: dict[str, bool]) -> None:
+    routers = {f"r{number}": router for number in range(1, len(mtus))}
+    network = Profile(mtus=tuple(mtus), mechanism="native6", settings=routers).network()
+    prediction = predict(network, ("h1", "h2"), size_bytes, "atomic")
+    whole_bytes = size_bytes + 8 + 40
+    behind_bytes = whole_bytes if router else whole_bytes + 8
+    sizes = [load.sizes_bytes for load in prediction.settled.loads]
+    if whole_bytes + 8 <= mtus[0] and behind_bytes <= min(mtus):
+        assert prediction.lost_first == 0
+        assert sizes == [(whole_bytes + 8,), *[(behind_bytes,)] * (len(mtus) - 1)]
+    else:
+        assert (prediction.settled.outcome, sizes) == ("refused", [()] * len(mtus))
     assert prediction.lost_first < len(mtus)

@@ -211,6 +211,21 @@ def test_a_tunnel_shows_what_it_carries(tunnelled: Viewpoint) -> None:
 
 
 @pytest.mark.parametrize(
+    ("fragment", "count"),
+    [
+        ({"offset_bytes": 0, "more": False, "identification": 7}, 1),
+        ({"offset_bytes": 0, "more": True, "identification": 7}, 0),
+        ({"offset_bytes": 8, "more": False, "identification": 7}, 0),
+        (None, 0),
+    ],
+)
+def test_atomic_fragments_are_counted(tunnelled: Viewpoint, fragment: dict[str, int | bool] | None, count: int) -> None:
+    found = judged(tunnelled, [packet("ipv4", "ipv6", "udp"), packet("ipv4", "ipv6", fragment=fragment)])
+    assert found.evidence["segments"][0]["atomic_fragments"] == count
+    assert found.evidence["segments"][0]["stacks"] == {"ipv6 in ipv4": 2}
+
+
+@pytest.mark.parametrize(
     ("layers", "others"),
     [
         (("ipv4", "fragment-data"), {"fragment of ipv6 in ipv4": 1}),

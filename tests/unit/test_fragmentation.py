@@ -230,3 +230,41 @@ def test_the_command_prints_every_link(capsys: pytest.CaptureFixture[str], tmp_p
         print_fragments(str(file), [], [], [], "off", json=False)
     with pytest.raises(UsageError, match="has the paths ipv4, ipv6"):
         print_fragments(str(file), [], ["ipv7"], [], "clear", json=False)
+
+
+def test_an_atomic_fragment_is_one_packet_8_bytes_longer_that_its_receiver_counts_as_reassembled() -> None:
+    prediction = predicted(Profile(mtus=(1500, 1500), mechanism="native6"), 1000, "atomic")
+    assert settled_sizes(prediction) == [[1056], [1056]]
+    assert prediction.settled.outcome == "delivered"
+    counted = {node: work.counters(family) for (node, family), work in prediction.settled.work.items()}
+    assert counted == {"h2": {"FragOKs": 0, "FragCreates": 0, "FragFails": 0, "ReasmReqds": 1, "ReasmOKs": 1}}
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "outcomes"), [(1244, ["delivered"]), (1245, ["lost", "refused"]), (1445, ["refused"])]
+)
+def test_an_atomic_fragment_is_held_to_the_path_mtu_with_its_fragment_header(
+    size_bytes: int, outcomes: list[str]
+) -> None:
+    prediction = predicted(Profile(mtus=(1500, 1300, 1500), mechanism="native6"), size_bytes, "atomic")
+    assert [attempt.outcome for attempt in prediction.attempts] == outcomes
+
+
+@pytest.mark.parametrize(
+    ("drop", "outcome"), [("first-fragments", "delivered"), ("later-fragments", "delivered"), ("fragments", "lost")]
+)
+def test_only_who_drops_all_fragments_drops_atomic_ones(drop: str, outcome: str) -> None:
+    profile = Profile(mtus=(1500, 1500), mechanism="native6", settings={"r1": {"drop": drop}})
+    assert predicted(profile, 1000, "atomic").settled.outcome == outcome
+
+
+def test_a_router_that_tracks_connections_takes_the_fragment_header_off() -> None:
+    profile = Profile(mtus=(1500, 1500, 1500), mechanism="native6", settings={"r1": MASQUERADE})
+    prediction = predicted(profile, 1000, "atomic")
+    assert settled_sizes(prediction) == [[1056], [1048], [1048]]
+    assert ("h2", 6) not in prediction.settled.work
+
+
+def test_ipv4_has_no_atomic_fragments() -> None:
+    with pytest.raises(ValueError, match="IPv6 only"):
+        predicted(Profile(mtus=(1500, 1500), mechanism="native4"), 1000, "atomic")

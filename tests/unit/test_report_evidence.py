@@ -75,6 +75,17 @@ def test_payload_of_a_fragment_is_what_is_in_it() -> None:
     assert (rest.stack.text, rest.stack.payload_bytes) == ("Ethernet / IPv4", 1476)
 
 
+def test_an_atomic_fragment_is_called_so() -> None:
+    run = synthetic.small(blocks=1)
+    fragment = {"offset_bytes": 0, "more": False, "identification": 7}
+    layers = [{"kind": "ipv6", "bytes": 48, "fragment": fragment}, {"kind": "udp", "bytes": 8, "fragment": None}]
+    for trial in run.trials:
+        trial.evidence["segments"] = [
+            {"link": "h1-r1", "claimed": "ipv6", "packets": [{"wire_bytes": 100, "layers": layers}]}
+        ]
+    assert found_in(run)["ipv6"].packets[0].stack.text == "IPv6 (atomic fragment) / UDP"
+
+
 def test_runs_of_earlier_versions_can_be_read() -> None:
     run = synthetic.small(blocks=1)
     link = run.manifest.experiment.topologies[0].links[1]

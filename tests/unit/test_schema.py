@@ -202,6 +202,8 @@ MEANING = {
     "workload-duration-long",
     "workload-duration-zero",
     "workload-message-fraction",
+    "workload-df-atomic-ipv4",
+    "workload-df-atomic-segmentation",
     "workload-message-huge",
     "workload-message-twice",
     "workload-message-zero",

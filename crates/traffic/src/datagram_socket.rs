@@ -39,6 +39,11 @@ pub fn raw_icmp(address: IpAddr, buffers: Buffers, df: Df) -> Result<Socket> {
     bound(address, 0, (Type::RAW, protocol), buffers, df)
 }
 
+/// A raw socket that sends IPv6 packets with the headers they are given, and receives none (`IPPROTO_RAW`; raw(7)).
+pub fn raw_ipv6(address: IpAddr, buffers: Buffers) -> Result<Socket> {
+    bound(address, 0, (Type::RAW, Protocol::from(libc::IPPROTO_RAW)), buffers, Df::Clear)
+}
+
 /// Connects to the peer, so that only its datagrams are received and each send needs no address.
 pub fn connect(socket: &Socket, peer: IpAddr, port: u16) -> Result<()> {
     let to = SocketAddr::new(peer, port);

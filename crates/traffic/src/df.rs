@@ -19,12 +19,30 @@ pub enum Df {
     Probe,
     /// The system's default: DF is set on what fits the path MTU that the kernel knows, and the rest is fragmented here.
     Kernel,
+    /// Each datagram is an atomic fragment (RFC 6946), and what exceeds the path MTU that the kernel knows is refused with
+    /// `EMSGSIZE`. Only over IPv6; a UDP socket sends none: [`AtomicFragments`](crate::atomic_fragments::AtomicFragments)
+    /// does.
+    Atomic,
 }
 
 impl Df {
+    /// What a socket's datagrams can be by options alone.
+    const OF_SOCKETS: [(&str, Df); 4] =
+        [("clear", Df::Clear), ("set", Df::Set), ("probe", Df::Probe), ("kernel", Df::Kernel)];
+
     /// Reads `df`.
     pub fn read(params: &mut Params<'_>) -> Result<Self> {
-        params.choice("df", &[("clear", Df::Clear), ("set", Df::Set), ("probe", Df::Probe), ("kernel", Df::Kernel)])
+        params.choice("df", &Self::OF_SOCKETS)
+    }
+
+    /// Reads `df` of a workload that can send atomic fragments.
+    pub fn read_with_atomic(params: &mut Params<'_>, address: IpAddr) -> Result<Self> {
+        let [clear, set, probe, kernel] = Self::OF_SOCKETS;
+        let df = params.choice("df", &[clear, set, probe, kernel, ("atomic", Df::Atomic)])?;
+        if df == Df::Atomic && address.is_ipv4() {
+            return Err(params.refuse("`df` cannot be `atomic` over IPv4: only IPv6 has atomic fragments (RFC 6946)"));
+        }
+        Ok(df)
     }
 
     /// Asks for it on a socket of the address' family.
@@ -32,7 +50,7 @@ impl Df {
         let failed = |call| move |e: std::io::Error| Error::system(format!("setting the DF policy {self:?}"), call, e);
         // The values of both families are the same numbers.
         let discover = match self {
-            Df::Clear => libc::IP_PMTUDISC_DONT,
+            Df::Clear | Df::Atomic => libc::IP_PMTUDISC_DONT,
             Df::Set => libc::IP_PMTUDISC_DO,
             Df::Probe => libc::IP_PMTUDISC_PROBE,
             Df::Kernel => libc::IP_PMTUDISC_WANT,

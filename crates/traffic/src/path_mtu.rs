@@ -18,13 +18,15 @@ pub fn known_bytes(endpoint: &Endpoint) -> Result<u32> {
     // A new socket: one that was connected before keeps the route as it was, also when that has become obsolete.
     let socket = datagram_socket::udp(endpoint.address, Buffers::default(), Df::Kernel)?;
     datagram_socket::connect(&socket, endpoint.peer, endpoint.port)?;
-    let (level, name) = match endpoint.address {
-        IpAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_MTU),
-        IpAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_MTU),
-    };
+    of_connected(&socket, endpoint.address.is_ipv6())
+        .map_err(|e| Error::system(format!("asking for the path MTU to {}", endpoint.peer), "getsockopt(MTU)", e))
+}
+
+/// The path MTU by which a connected socket goes: what errors about its own datagrams said is in it.
+pub fn of_connected(socket: &Socket, is_ipv6: bool) -> io::Result<u32> {
+    let (level, name) = if is_ipv6 { (libc::IPPROTO_IPV6, libc::IPV6_MTU) } else { (libc::IPPROTO_IP, libc::IP_MTU) };
     let mut value = [0; 4];
-    sys::socket_option(&socket, level, name, &mut value)
-        .map_err(|e| Error::system(format!("asking for the path MTU to {}", endpoint.peer), "getsockopt(MTU)", e))?;
+    sys::socket_option(socket, level, name, &mut value)?;
     Ok(u32::from_ne_bytes(value))
 }
 

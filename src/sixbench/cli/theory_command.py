@@ -54,7 +54,10 @@ def theory(
         help="With --experiment: UDP payload, such as 1470B (default); may be repeated.",
     ),
     df: str | None = typer.Option(
-        None, "--df", metavar="clear|set|probe|kernel", help="With --experiment: the sender's policy; default: clear."
+        None,
+        "--df",
+        metavar="clear|set|probe|kernel|atomic",
+        help="With --experiment: the sender's policy; default: clear.",
     ),
     set_: list[str] = typer.Option(
         [], "--set", metavar="A.B=C", help="With --experiment: change a value of it; may be repeated."

@@ -25,10 +25,16 @@ _TELLING = ("ipv4", "ipv6", "gre", "vxlan")
 
 @dataclass(frozen=True, kw_only=True)
 class Layer:
-    """A header of a captured packet. `bytes` is None where the capture does not say."""
+    """A header of a captured packet.
+
+    Attributes:
+        bytes: None where the capture does not say.
+        is_atomic: whether it is of an atomic fragment: a whole packet that has a Fragment header (RFC 6946).
+    """
 
     name: str
     bytes: int | None
+    is_atomic: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +47,7 @@ class Stack:
     @property
     def text(self) -> str:
         """Such as `Ethernet / IPv4 / IPv6 / TCP`."""
-        return " / ".join(layer.name for layer in self.layers)
+        return " / ".join(f"{layer.name} (atomic fragment)" if layer.is_atomic else layer.name for layer in self.layers)
 
     @property
     def header_bytes(self) -> int:
@@ -237,7 +243,11 @@ def _stacks(packets: Any) -> Iterator[Stack]:
             else []
         )
         headers = tuple(
-            Layer(name=words.protocol(str(layer["kind"])), bytes=_whole(layer.get("bytes")))
+            Layer(
+                name=words.protocol(str(layer["kind"])),
+                bytes=_whole(layer.get("bytes")),
+                is_atomic=_is_atomic(layer.get("fragment")),
+            )
             for layer in known
             if layer["kind"] not in _REMAINDERS
         )
@@ -248,6 +258,10 @@ def _stacks(packets: Any) -> Iterator[Stack]:
                 # What a header says of its payload is of the whole datagram, of which this may be a fragment.
                 payload_bytes = max(0, wire_bytes - sum(header.bytes or 0 for header in headers))
             yield Stack(layers=headers, payload_bytes=payload_bytes)
+
+
+def _is_atomic(fragment: Any) -> bool:
+    return isinstance(fragment, Mapping) and fragment.get("offset_bytes") == 0 and fragment.get("more") is False
 
 
 def _text(value: Any) -> str | None:

@@ -157,6 +157,7 @@ def _segment(view: Viewpoint, capture: Mapping[str, Any], invalid: list[str], *,
     leftovers: dict[str, int] = {}
     errors: dict[str, int] = {}
     outer: dict[str, int] = {}
+    atomic = 0
     largest = 0
     claimed = view.all_claimed
     allowed = {*claimed, *(f"fragment of {one}" for one in claimed)}
@@ -178,6 +179,7 @@ def _segment(view: Viewpoint, capture: Mapping[str, Any], invalid: list[str], *,
             leftovers[stack] = leftovers.get(stack, 0) + 1
             continue
         stacks[stack] = stacks.get(stack, 0) + 1
+        atomic += any(_is_atomic_fragment(layer) for layer in layers)
         largest = max(largest, int(layers[0].get("total_bytes") or 0))
         if layers[0].get("source"):
             pair = f"{layers[0]['source']} > {layers[0].get('destination')}"
@@ -206,6 +208,7 @@ def _segment(view: Viewpoint, capture: Mapping[str, Any], invalid: list[str], *,
         "outer": outer,
         "errors": errors,
         "leftovers": leftovers,
+        "atomic_fragments": atomic,
         "captured_packets": len(packets),
         "capture_dropped": capture.get("dropped"),
         "max_ip_bytes": largest or None,
@@ -236,6 +239,12 @@ def _error(layers: list[Mapping[str, Any]]) -> str | None:
 
 def _is_later_fragment(layers: list[Mapping[str, Any]]) -> bool:
     return bool(layers) and layers[-1]["kind"] == "fragment-data"
+
+
+def _is_atomic_fragment(layer: Mapping[str, Any]) -> bool:
+    """Whether it is the header of an IPv6 packet that is whole and has a Fragment header (RFC 6946)."""
+    fragment = layer.get("fragment")
+    return fragment is not None and fragment["offset_bytes"] == 0 and not fragment["more"]
 
 
 def _is_bare_segment(layers: list[Mapping[str, Any]]) -> bool:

@@ -52,7 +52,7 @@ def predict(
 
     Raises:
         NotPredicted: where what happens is not known.
-        ValueError: no way leads there.
+        ValueError: no way leads there, or a policy of IPv6 alone is asked for over IPv4.
     """
     attempts = settle(network, between, datagram_bytes + UDP.size_bytes, policy, engine, known)
     return Prediction(datagram_bytes=datagram_bytes, policy=policy, attempts=tuple(attempts))
@@ -91,6 +91,8 @@ def packet(
     client, server = between
     family = network.ends.family
     way = network.topology.route(client, server, family)
+    if policy == "atomic" and family == 4:
+        raise ValueError("atomic fragments are of IPv6 only (RFC 6946), and the hosts speak IPv4 on this path")
     if not way:
         raise ValueError(f'no way leads from "{client}" to "{server}" over IPv{family}')
     walk = _Walk(network, engine, known or {})
@@ -170,7 +172,7 @@ class _Walk:
     def _forwarded(
         self, pieces: list[Piece], node: str, source: str, destination: str, family: Family, link: Link
     ) -> list[Piece]:
-        if family in self._treatment(node).reassembles and any(piece.is_fragment for piece in pieces):
+        if family in self._treatment(node).reassembles and any(piece.is_marked for piece in pieces):
             whole = self._collected(pieces, node, family, tracked=True)
             if whole is None:
                 return []
@@ -179,7 +181,8 @@ class _Walk:
             except TooLong as error:
                 self._refused(node, source, destination, family, link, error)
                 return []
-            self._cut(node, family, len(passed))
+            if any(piece.is_fragment for piece in passed):
+                self._cut(node, family, len(passed))
             return passed
         passed = []
         for piece in pieces:
@@ -262,7 +265,7 @@ class _Walk:
 
     def _collected(self, pieces: list[Piece], node: str, family: Family, *, tracked: bool) -> list[Piece] | None:
         """All of a packet, if it is all there."""
-        if not any(piece.is_fragment for piece in pieces):
+        if not any(piece.is_marked for piece in pieces):
             return pieces or None
         work = self._work_of(node, family)
         work.collected += len(pieces)

@@ -4,20 +4,21 @@ which a node that tracks connections does. Linux's arithmetic (net/ipv4/ip_outpu
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ..model.headers import IPV4, IPV6, Header
 from ..model.topology import ETHERNET_MIN_MTU_V6, Family
 from .packets import fragments
 
-Policy = Literal["clear", "set", "probe", "kernel"]
+Policy = Literal["clear", "set", "probe", "kernel", "atomic"]
 """What a sender does about fragmentation (IP_MTU_DISCOVER, IPV6_MTU_DISCOVER): `clear`: never sets DF, fragments what
 does not fit (IP_PMTUDISC_DONT); `set`: DF, and refuses what is longer than the path MTU it knows (IP_PMTUDISC_DO);
 `probe`: DF, and heeds no path MTU but the device's (IP_PMTUDISC_PROBE); `kernel`: Linux's default, DF as long as the
-packet fits the path MTU that it knows, else fragments without DF (IP_PMTUDISC_WANT)."""
+packet fits the path MTU that it knows, else fragments without DF (IP_PMTUDISC_WANT); `atomic`, over IPv6 only: each is
+an atomic fragment (RFC 6946), and refused if longer than the path MTU it knows."""
 
-POLICIES: tuple[Policy, ...] = ("clear", "set", "probe", "kernel")
+POLICIES: tuple[Policy, ...] = ("clear", "set", "probe", "kernel", "atomic")
 
 MIN_LEARNED_MTU_V4 = 552
 """net.ipv4.route.min_pmtu: what Linux takes a smaller "next-hop MTU" for; DF is off then (`ip_mtu_locked`)."""
@@ -40,22 +41,29 @@ class Piece:
         payload_bytes: behind IPv4's header; over IPv6 behind the Fragment header, where it has one.
         has_more: the flag More Fragments.
         is_df: the flag Don't Fragment of IPv4; always so over IPv6, whose routers do not fragment.
+        is_atomic: whether it is whole and has a Fragment header all the same (RFC 6946).
     """
 
     offset_bytes: int
     payload_bytes: int
     has_more: bool
     is_df: bool
+    is_atomic: bool = False
 
     @property
     def is_fragment(self) -> bool:
         """Whether it is not all."""
         return self.has_more or self.offset_bytes > 0
 
+    @property
+    def is_marked(self) -> bool:
+        """Whether its headers say that it is a fragment, all or not."""
+        return self.is_fragment or self.is_atomic
+
     def size_bytes(self, family: Family) -> int:
         """Of the packet, its IP headers included."""
         header = header_of(family)
-        return header.size_bytes + (header.fragment_bytes if self.is_fragment else 0) + self.payload_bytes
+        return header.size_bytes + (header.fragment_bytes if self.is_marked else 0) + self.payload_bytes
 
 
 def header_of(family: Family) -> Header:
@@ -78,6 +86,11 @@ def originate(
     """
     header = header_of(family)
     mtu_bytes = device_bytes if known_bytes is None or policy == "probe" else min(device_bytes, known_bytes)
+    if policy == "atomic":
+        whole = Piece(offset_bytes=0, payload_bytes=payload_bytes, has_more=False, is_df=True, is_atomic=True)
+        if whole.size_bytes(family) > mtu_bytes:
+            raise TooLong(f"an atomic fragment of {whole.size_bytes(family)} bytes is over an MTU of {mtu_bytes}")
+        return [whole]
     try:
         packets = fragments(payload_bytes, mtu_bytes, header)
     except ValueError as error:
@@ -106,7 +119,9 @@ def forward(piece: Piece, family: Family, mtu_bytes: int) -> list[Piece]:
 def forward_reassembled(pieces: Sequence[Piece], family: Family, mtu_bytes: int) -> list[Piece]:
     """All fragments of a packet as a router passes them on that has put them together first, as Linux does where it
     tracks connections: in the pieces that came where each fits, else anew. Over IPv6 none may be longer than the MTU,
-    over IPv4 none gets longer than the longest that came (`frag_max_size`). Raises `TooLong`."""
+    over IPv4 none gets longer than the longest that came (`frag_max_size`). An atomic fragment loses its
+    Fragment header first. Raises `TooLong`."""
+    pieces = [replace(piece, is_atomic=False) for piece in pieces]
     largest_bytes = max(piece.size_bytes(family) for piece in pieces)
     if family == 6:
         if largest_bytes > mtu_bytes:
@@ -115,7 +130,7 @@ def forward_reassembled(pieces: Sequence[Piece], family: Family, mtu_bytes: int)
     else:
         room_bytes = min(largest_bytes, mtu_bytes)
     if largest_bytes <= room_bytes:
-        return list(pieces)
+        return pieces
     sizes = fragments(payload_of(pieces), room_bytes, header_of(family)).sizes_bytes
     return _numbered([size - IPV4.size_bytes for size in sizes], is_df=False)
 

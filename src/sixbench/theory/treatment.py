@@ -30,9 +30,11 @@ class Treatment:
 
     def drops_piece(self, piece: Piece) -> bool:
         """Whether it drops that packet."""
+        if self.drops == "fragments":
+            return piece.is_marked
         if self.drops == "none" or not piece.is_fragment:
             return False
-        return self.drops == "fragments" or (piece.offset_bytes == 0) == (self.drops == "first-fragments")
+        return (piece.offset_bytes == 0) == (self.drops == "first-fragments")
 
 
 def treatments(network: Network) -> dict[str, Treatment]:

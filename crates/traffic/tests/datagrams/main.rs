@@ -1,5 +1,6 @@
 //! The workloads of datagrams on loopback, in both families.
 
+mod atomic;
 mod common;
 mod cookie;
 mod df;

@@ -25,6 +25,7 @@ from .common import (
 from .traffic_models import MODEL, check_model, has_constant_gaps, has_model, is_drawn, mean_gap_ns, one_size
 
 MAX_DATAGRAMS = 2**32
+ATOMIC = "atomic"
 
 
 def _check(params: Params, families: frozenset[Family]) -> str | None:
@@ -37,6 +38,7 @@ def _check(params: Params, families: frozenset[Family]) -> str | None:
         or check_model(params)
         or one_length(params, "duration_ns", "bytes", "count")
         or _too_many(params)
+        or _not_atomic(params, families)
     )
 
 
@@ -49,6 +51,20 @@ def _too_many(params: Params) -> str | None:
     if datagrams <= MAX_DATAGRAMS:
         return None
     return f"a flow of {datagrams} datagrams is too long: at most {MAX_DATAGRAMS}; send slower or for a shorter time"
+
+
+def _not_atomic(params: Params, families: frozenset[Family]) -> str | None:
+    """What forbids atomic fragments where they are asked for."""
+    if params.get("df") != ATOMIC:
+        return None
+    if 4 in families:
+        return (
+            "df cannot be atomic over IPv4: only IPv6 has atomic fragments (RFC 6946); "
+            "keep it to experiments whose paths are all of IPv6"
+        )
+    if params.get("segmentation") == "always":
+        return "segmentation cannot be always where df is atomic: the kernel cuts no atomic fragments"
+    return None
 
 
 def _flows(params: Params, client: Result, server: Result) -> dict[str, tuple[Result, Result]]:
@@ -206,7 +222,11 @@ KIND = WorkloadKind(
         ),
         SNDBUF,
         RCVBUF,
-        DF,
+        replace(
+            DF,
+            choices=(*DF.choices, ATOMIC),
+            doc=f"{DF.doc}; or each datagram is an atomic fragment (RFC 6946), over IPv6 only",
+        ),
         Parameter(
             name="segmentation",
             column="segmentation",

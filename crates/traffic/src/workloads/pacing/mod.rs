@@ -96,7 +96,7 @@ impl Flow {
     }
 
     /// The payloads of the datagrams that are next.
-    pub fn payloads(&self) -> impl Iterator<Item = usize> {
+    pub fn payloads(&self) -> impl Iterator<Item = usize> + Clone {
         self.upcoming.iter().map(|slot| slot.payload_bytes)
     }
 

@@ -87,7 +87,7 @@ impl Settings {
             limit: params.limit(&["duration_ns", "bytes", "count"])?,
             warmup_ns: params.time_ns("warmup_ns", 0, 0)?,
             buffers: Buffers::read(&mut params)?,
-            df: Df::read(&mut params)?,
+            df: Df::read_with_atomic(&mut params, address)?,
             together: Together::read(&mut params)?,
             spin_ns: params.integer_or("spin_ns", 0..=MAX_SPIN_NS, DEFAULT_SPIN_NS)?,
             interval_ns: params.interval_ns()?,
@@ -95,6 +95,9 @@ impl Settings {
         };
         if matches!(settings.limit, Limit::Bytes(_)) && settings.payloads().start() != settings.payloads().end() {
             return Err(params.refuse("`bytes` cannot end a flow of datagrams of several sizes; give `count`"));
+        }
+        if settings.df == Df::Atomic && settings.together.takes_super_packets() {
+            return Err(params.refuse("`segmentation` cannot be `always`: atomic fragments are not cut by the kernel"));
         }
         if settings.planned().or(settings.expected()).is_some_and(|count| count > MAX_SEQUENCES) {
             return Err(params.refuse(format!("a flow has at most {MAX_SEQUENCES} datagrams; these would be more")));
@@ -226,6 +229,18 @@ mod tests {
         assert!(reason(sizes, V4).contains("`bytes` cannot end a flow of datagrams of several sizes; give `count`"));
         let unpaced = json!({"datagram_bytes": 64, "sizes": "exponential", "count": 9});
         assert!(reason(unpaced, V4).contains("exactly one of `gaps_mean_ns`, `rate_pps`, `rate_bps` must be given"));
+    }
+
+    #[test]
+    fn atomic_fragments_are_of_ipv6_and_sent_one_by_one() {
+        let atomic = json!({"datagram_bytes": 64, "count": 1, "df": "atomic"});
+        assert!(Settings::parse(&atomic, V6).is_ok());
+        assert_eq!(
+            reason(atomic, V4),
+            "parameters of udp-stream: `df` cannot be `atomic` over IPv4: only IPv6 has atomic fragments (RFC 6946)"
+        );
+        let cut = json!({"datagram_bytes": 64, "count": 1, "df": "atomic", "segmentation": "always"});
+        assert!(reason(cut, V6).contains("`segmentation` cannot be `always`: atomic fragments are not cut"));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use socket2::Socket;
 use super::send_times::SendTimes;
 use super::together::Sending;
 use super::{NAME, Settings};
+use crate::atomic_fragments::AtomicFragments;
 use crate::clock;
 use crate::datagram::{HEADER_BYTES, Header, Phase};
 use crate::datagram_socket::{self, PATIENCE};
@@ -42,8 +43,15 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
 /// Sends on a connected socket, and gives the sender's result.
 pub fn send(socket: &Socket, endpoint: &Endpoint, settings: &Settings, stop: &Stop) -> Result<Value> {
     let sending = settings.together.decide(socket, endpoint, settings)?;
+    let rest = pattern(settings.payloads().end() - HEADER_BYTES);
+    let atomic = if settings.df == Df::Atomic {
+        Some(AtomicFragments::open(socket, endpoint, settings.buffers, &rest)?)
+    } else {
+        None
+    };
     let mut sender = Sender {
         socket,
+        atomic,
         endpoint,
         stop,
         batch: SendBatch::default(),
@@ -53,7 +61,7 @@ pub fn send(socket: &Socket, endpoint: &Endpoint, settings: &Settings, stop: &St
         waits: (!settings.is_unpaced()).then(|| Waits::new(settings.spin_ns)),
         warmup_spun_ns: 0,
         times: SendTimes::new(socket, !settings.is_unpaced() && settings.df == Df::Clear),
-        rest: pattern(settings.payloads().end() - HEADER_BYTES),
+        rest,
         failures: SendFailures::default(),
         df: settings.df,
         errors: ErrorCounts::default(),
@@ -101,6 +109,8 @@ pub fn send(socket: &Socket, endpoint: &Endpoint, settings: &Settings, stop: &St
 
 struct Sender<'a> {
     socket: &'a Socket,
+    /// What sends instead of the socket.
+    atomic: Option<AtomicFragments>,
     endpoint: &'a Endpoint,
     stop: &'a Stop,
     batch: SendBatch,
@@ -159,7 +169,15 @@ impl Sender<'_> {
             header.sequence = sequence;
             *head = header.encode();
         }
-        match self.batch.send(self.socket.as_fd(), &self.heads, flow.payloads(), &self.rest, manner) {
+        let sent = match &mut self.atomic {
+            None => self.batch.send(self.socket.as_fd(), &self.heads, flow.payloads(), &self.rest, manner),
+            Some(atomic) => {
+                // Errors come to the UDP socket, and fail no call of the other.
+                self.errors.drain(self.socket);
+                atomic.send(self.socket, &mut self.batch, &self.heads, flow.payloads(), &self.rest)
+            }
+        };
+        match sent {
             Ok(sent) => {
                 self.failures.end();
                 if let Some(log) = &mut self.log {

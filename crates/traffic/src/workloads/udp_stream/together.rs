@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use socket2::Socket;
 
 use super::{NAME, Settings};
+use crate::df::Df;
 use crate::egress::Egress;
 use crate::params::Params;
 use crate::session::Endpoint;
@@ -55,7 +56,7 @@ impl Together {
     pub fn decide(&self, socket: &Socket, endpoint: &Endpoint, settings: &Settings) -> Result<Sending> {
         let is_wanted = match self.segmentation {
             Segmentation::Never => false,
-            Segmentation::Auto => settings.is_unpaced(),
+            Segmentation::Auto => settings.is_unpaced() && settings.df != Df::Atomic,
             Segmentation::Always => true,
         };
         let (payload_bytes, several) = (*settings.payloads().end() as u64, settings.payloads().count() > 1);
