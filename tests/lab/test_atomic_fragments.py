@@ -198,3 +198,28 @@ def test_an_experiment_tells_what_they_meet_and_theory_agrees(hub: AgentHub, tmp
             continue
         counted = fragments["nodes"].get("h2", {}).get("ipv6", {})
         assert counted == ({"collected": 100, "reassembled": 100} if is_atomic else {})
+
+
+REVERSE = """
+topology:
+  nodes: {h1: host, r1: router, h2: host}
+  links:
+    - {endpoints: [h1, r1], mtu: 1300}
+    - {endpoints: [r1, h2]}
+between: [h1, h2]
+paths: {native: native6}
+workloads: [{udp-stream: {datagram: 1245B, packet-rate: 100pps, count: 50, direction: reverse, df: [set, atomic]}}]
+blocks: 1
+"""
+
+
+def test_a_server_that_sends_them_learns_the_path_mtu_and_counts_the_fragment_header(
+    hub: AgentHub, tmp_path: Path
+) -> None:
+    trials = {trial.levels["df"]: trial for trial in run(hub, REVERSE, tmp_path / "run").trials}
+    assert wrong(list(trials.values())) == []
+    # 1245 bytes and 48 of UDP and IPv6 fit in 1300, and 8 more do not.
+    assert trials["set"].metrics["refused_ratio"] == 0
+    assert trials["set"].metrics["loss_ratio"] == 0
+    assert trials["atomic"].metrics["refused_ratio"] > 0
+    assert trials["atomic"].metrics["loss_ratio"] == 1

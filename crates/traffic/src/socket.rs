@@ -16,7 +16,10 @@ const MAX_BUFFER_BYTES: u64 = 1 << 30;
 /// A socket of the address' family and of this kind, not yet bound. IPv6 sockets take no IPv4.
 pub fn open(address: IpAddr, kind: Type, protocol: Option<Protocol>) -> Result<Socket> {
     let domain = if address.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
-    let doing = || format!("opening a socket for {address}");
+    let doing = || match kind {
+        Type::RAW => format!("opening a raw socket for {address}, which needs CAP_NET_RAW"),
+        _ => format!("opening a socket for {address}"),
+    };
     let socket = Socket::new(domain, kind, protocol).map_err(|e| Error::system(doing(), "socket", e))?;
     if address.is_ipv6() && kind != Type::RAW {
         socket.set_only_v6(true).map_err(|e| Error::system(doing(), "setsockopt(IPV6_V6ONLY)", e))?;
