@@ -48,7 +48,7 @@ _TRIALS: tuple[tuple[str, str, str, bool], ...] = (
 
 _QDISCS = (
     ("tbf", "tbf rate 1mbit burst 2000 limit 4000 overhead 24 mpu 84", "link rate and queue", True),
-    ("netem", "netem delay 1ms", "link delay, jitter and loss by the kernel", False),
+    ("netem", "netem delay 1ms", "link delay, jitter and loss by the kernel; else sixbench does it", False),
     ("clsact", "clsact", "programs of our own on a link", False),
 )
 

@@ -77,6 +77,7 @@ class Laboratory:
         self.unwatchable: str | None = None
         """Why its kernel does not tell what it drops, once it has refused."""
         self._undo: list[Undo] = []
+        self._settled_ns = 0
         started_ns = time.monotonic_ns()
         extra = [EMULATOR] if emulated_links(network.topology) else []
         self.agents = hub.start([*network.topology.nodes, *extra])
@@ -97,6 +98,14 @@ class Laboratory:
 
     def _all_agents(self) -> dict[str, Agent]:
         return self.agents if self.emulator is None else self.agents | {EMULATOR: self.emulator}
+
+    def unsettle(self, residual_ns: int) -> None:
+        """Notes that traffic has ended, of which packets may be under way for so long."""
+        self._settled_ns = time.monotonic_ns() + residual_ns
+
+    def settle(self) -> None:
+        """Waits until nothing is under way any more of the traffic before."""
+        time.sleep(max(0, self._settled_ns - time.monotonic_ns()) / 1e9)
 
     def check_reachable(self, client: str, server: str, ends: Ends) -> None:
         """An echo from client to server and back: proves the routes, and resolves the neighbours. Raises `LabError`."""

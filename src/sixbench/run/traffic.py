@@ -10,10 +10,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..agent import Agent
+from ..lab.render import queue_bytes
 from ..model.errors import AgentError
 from ..model.experiment import LinkChange
 from ..model.network import Ends, Network
-from ..model.topology import Family
+from ..model.topology import Family, Topology
 from ..model.trace import Trace
 from ..model.workload import Part, Scalar, WorkloadKind
 from . import emulation
@@ -35,6 +36,7 @@ KEPT_PACKETS = 4096
 WHOLE_PACKET_BYTES = 65535
 
 LONGEST_PACKET_BYTES = 65535
+MAX_RESIDUAL_NS = 2_000_000_000
 BUSY_NS = 300_000_000
 """What forwarding a packet may take on a machine that is busy with other things, all nodes together."""
 
@@ -136,6 +138,7 @@ def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Se
     hardware = HardwareCounters(setting.hosts.client, observed.hardware)
     drops = DropWatch(setting.laboratory, setting.watched, token, observed.drops)
     try:
+        setting.laboratory.settle()
         forget_path_mtu(setting.laboratory, dict.fromkeys([*setting.between, *setting.network.encapsulators()]))
         observed.tunnels_before = _tunnel_counters(setting)
         observed.before, observed.cpu_before = _counters(setting)
@@ -167,6 +170,7 @@ def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Se
             observed.after, observed.cpu_after = _counters(setting)
             observed.tunnels_after = _tunnel_counters(setting)
         observed.emulated = emulation.end(setting.laboratory)
+        setting.laboratory.unsettle(residual_ns(setting.network.topology))
 
 
 def first_silence_ns(network: Network) -> int:
@@ -176,6 +180,17 @@ def first_silence_ns(network: Network) -> int:
     packet_ns = sum(8 * LONGEST_PACKET_BYTES * 10**9 // link.rate_bps for link in links if link.rate_bps is not None)
     delays_ns = (max(way.longest_delay_ns for way in link.impairments) for link in links)
     return BUSY_NS + packet_ns + sum(delays_ns)
+
+
+def residual_ns(topology: Topology) -> int:
+    """How long packets may still be under way when a trial is over, at most the two seconds of RFC 2544 section 23:
+    what the queues hold, at their rates, and the delays."""
+    total_ns = 0
+    for link in topology.wires:
+        total_ns += max(way.longest_delay_ns for way in link.impairments)
+        if link.rate_bps is not None:
+            total_ns += 8 * queue_bytes(link) * 10**9 // link.rate_bps
+    return min(total_ns, MAX_RESIDUAL_NS)
 
 
 def _with_trace(part: Part, setting: Setting) -> Part:
