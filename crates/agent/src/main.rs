@@ -18,6 +18,8 @@ mod failure;
 mod hello;
 mod job;
 mod lines;
+mod links;
+mod netlink;
 mod node;
 mod perf;
 mod protocol;

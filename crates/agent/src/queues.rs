@@ -1,25 +1,14 @@
-//! What the node's queueing disciplines dropped: a dump by rtnetlink, as `tc -s qdisc` asks for it.
+//! What the node's queueing disciplines dropped, as `tc -s qdisc` asks for it.
 
 use std::collections::BTreeMap;
 use std::ffi::CStr;
-use std::io::{self, Read, Write};
-use std::time::Duration;
+use std::io;
 
 use serde::Serialize;
-use socket2::{Domain, Protocol, Socket, Type};
 
-/// The kernel answers within the call that asks; this is for the case that it does not.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// The kernel writes a dump in pieces of at most 32 KiB (`netlink_recvmsg`).
-const PIECE_BYTES: usize = 32 << 10;
-/// A device has a few disciplines and a node some devices.
-const MAX_PIECES: usize = 4096;
+use crate::netlink::{attribute, dump, word};
 
-/// `linux/netlink.h`, `linux/rtnetlink.h`.
-const HEADER_BYTES: usize = 16;
-const ERROR: u16 = 2;
-const DONE: u16 = 3;
-const REQUEST_DUMP: u16 = 0x301;
+/// `linux/rtnetlink.h`.
 const NEW_QDISC: u16 = 36;
 const GET_QDISC: u16 = 38;
 const QDISC_BYTES: usize = 20;
@@ -41,55 +30,15 @@ pub struct Queue {
 
 /// Those of the namespace of this thread, by device.
 pub fn read() -> io::Result<BTreeMap<String, Vec<Queue>>> {
-    let protocol = Protocol::from(libc::NETLINK_ROUTE);
-    let mut socket = Socket::new(Domain::from(libc::AF_NETLINK), Type::RAW, Some(protocol))?;
-    socket.set_read_timeout(Some(PATIENCE))?;
-    socket.write_all(&request())?;
     let mut found = BTreeMap::<String, Vec<Queue>>::new();
-    let mut piece = vec![0; PIECE_BYTES];
-    for _ in 0..MAX_PIECES {
-        let length = socket.read(&mut piece)?;
-        let mut messages = &piece[..length];
-        while let Some((kind, body, rest)) = message(messages) {
-            messages = rest;
-            match kind {
-                DONE => return Ok(found),
-                ERROR => return Err(refusal(body)),
-                NEW_QDISC => {
-                    if let Some((index, queue)) = queue(body)
-                        && let Ok(name) = nix::net::if_::if_indextoname(index)
-                    {
-                        found.entry(name.to_string_lossy().into_owned()).or_default().push(queue);
-                    }
-                }
-                _ => {}
-            }
+    dump(GET_QDISC, QDISC_BYTES, NEW_QDISC, |body| {
+        if let Some((index, queue)) = queue(body)
+            && let Ok(name) = nix::net::if_::if_indextoname(index)
+        {
+            found.entry(name.to_string_lossy().into_owned()).or_default().push(queue);
         }
-    }
-    Err(io::Error::other("the dump has no end"))
-}
-
-/// `struct nlmsghdr`, `struct tcmsg`.
-fn request() -> Vec<u8> {
-    let mut request = ((HEADER_BYTES + QDISC_BYTES) as u32).to_ne_bytes().to_vec();
-    request.extend(GET_QDISC.to_ne_bytes());
-    request.extend(REQUEST_DUMP.to_ne_bytes());
-    request.resize(HEADER_BYTES + QDISC_BYTES, 0);
-    request
-}
-
-/// The first message of some: its kind, its body, and those behind it.
-fn message(data: &[u8]) -> Option<(u16, &[u8], &[u8])> {
-    let length = word(data, 0)? as usize;
-    let body = data.get(HEADER_BYTES..length)?;
-    Some((half(data, 4)?, body, data.get(aligned(length)..).unwrap_or_default()))
-}
-
-fn refusal(body: &[u8]) -> io::Error {
-    match word(body, 0) {
-        Some(code) => io::Error::from_raw_os_error((code as i32).wrapping_neg()),
-        None => io::Error::other("an error message without a number"),
-    }
+    })?;
+    Ok(found)
 }
 
 /// The device's index and the discipline; `None` where the kernel says less than its name and number.
@@ -102,36 +51,12 @@ fn queue(body: &[u8]) -> Option<(u32, Queue)> {
     Some((word(body, 4)?, Queue { kind: kind.to_string_lossy().into_owned(), handle, dropped }))
 }
 
-/// The value of the first attribute of that kind.
-fn attribute(mut attributes: &[u8], wanted: u16) -> Option<&[u8]> {
-    loop {
-        let length = usize::from(half(attributes, 0)?);
-        let value = attributes.get(4..length)?;
-        // The two highest bits say how the value is written.
-        if half(attributes, 2)? & 0x3fff == wanted {
-            return Some(value);
-        }
-        attributes = attributes.get(aligned(length)..)?;
-    }
-}
-
-fn aligned(length: usize) -> usize {
-    length.saturating_add(3) & !3
-}
-
-fn word(data: &[u8], at: usize) -> Option<u32> {
-    data.get(at..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes))
-}
-
-fn half(data: &[u8], at: usize) -> Option<u16> {
-    data.get(at..)?.first_chunk().map(|bytes| u16::from_ne_bytes(*bytes))
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::netlink::aligned;
 
     fn attribute_of(kind: u16, value: &[u8]) -> Vec<u8> {
         let mut attribute = ((4 + value.len()) as u16).to_ne_bytes().to_vec();
@@ -159,13 +84,6 @@ mod tests {
     }
 
     #[test]
-    fn messages_follow_each_other() {
-        let first = [20_u32.to_ne_bytes().as_slice(), &DONE.to_ne_bytes(), &[0; 10], &[1, 2, 3, 4], &[9]].concat();
-        assert_eq!(message(&first), Some((DONE, [1, 2, 3, 4].as_slice(), [9].as_slice())));
-        assert_eq!(message(&[0; 16]), None);
-    }
-
-    #[test]
     fn this_machine_answers() {
         read().expect("a dump");
     }
@@ -179,7 +97,6 @@ mod tests {
                 *damaged = byte;
             }
             let _ = queue(&body);
-            let _ = message(&body);
         }
     }
 }

@@ -23,6 +23,7 @@ from .evidence import Judgement, Viewpoint, judge, link_traffic, middle_of, view
 from .fragment_evidence import FragmentEvidence, fragment_evidence
 from .hardware_counters import SPUN, hardware_metrics, hardware_notes
 from .laboratory import Laboratory
+from .link_state import link_failures
 from .loss_evidence import loss_evidence
 from .parts import parts_of
 from .pcapng import to_pcapng
@@ -184,8 +185,9 @@ def _assess(
     observed: Observed,
     failure: str | None,
 ) -> tuple[Measured, Judgement, Status, list[str]]:
+    broken = link_failures(setting.views, observed.before, observed.after)
     if failure is not None:
-        return Measured(), Judgement(evidence={}), "failed", [failure]
+        return Measured(), Judgement(evidence={}), "failed", [*broken, failure]
     try:
         measured = kind.summarise(params, observed.client, observed.server)
         traffic = kind.traffic(params, observed.client, observed.server)
@@ -253,7 +255,7 @@ def _assess(
         words = f"the agents' results are not of the expected form: {error!r}"
         return Measured(), Judgement(evidence={}), "failed", [words]
     measured.notes.extend(stray_notes(observed.server))
-    reasons = [*measured.invalid, *judgement.invalid, *([step] if step else [])]
+    reasons = [*broken, *measured.invalid, *judgement.invalid, *([step] if step else [])]
     return measured, judgement, "invalid" if reasons else "ok", reasons
 
 

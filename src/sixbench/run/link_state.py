@@ -1,0 +1,44 @@
+"""Whether the interfaces of a trial's way stayed up, by what the nodes' counters say before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..model.topology import Interface
+from .evidence import Viewpoint
+
+Counters = Mapping[str, Mapping[str, Any]]
+"""The answers to `counters`, by node."""
+
+
+def link_failures(views: Sequence[Viewpoint], before: Counters, after: Counters) -> list[str]:
+    """What went down during a trial, a sentence for each link, with its interfaces. Nothing is said of nodes that could
+    not be asked."""
+    found = []
+    for view in views:
+        link, ends = view.link, view.link.ends
+        down = [end for end in ends if _state(after, end).get("is_up") is False]
+        lost = [end for end in ends if _carrier_losses(after, end) > _carrier_losses(before, end, after)]
+        if down:
+            found.append(f"{_names(down)} went down during the trial (link {link.name})")
+        elif lost:
+            found.append(f"{_names(lost)} lost the carrier during the trial (link {link.name})")
+    return found
+
+
+def _state(counters: Counters, end: Interface) -> Mapping[str, Any]:
+    state: Mapping[str, Any] = counters.get(end.node, {}).get("links", {}).get(end.name, {})
+    return state
+
+
+def _carrier_losses(counters: Counters, end: Interface, otherwise: Counters | None = None) -> int:
+    """How many there were; those of `otherwise` where they are not known."""
+    count = _state(counters, end).get("carrier_losses")
+    if count is None:
+        return 0 if otherwise is None else _carrier_losses(otherwise, end)
+    return int(count)
+
+
+def _names(ends: Sequence[Interface]) -> str:
+    return " and ".join(f"{end.name} of {end.node}" for end in ends)
