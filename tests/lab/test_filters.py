@@ -39,7 +39,7 @@ def execute(lab: Laboratory, node: str, *argv: str) -> tuple[int, str]:
 
 def ping(lab: Laboratory, family: int, *options: str) -> tuple[int, str]:
     """From h1 to h2, once."""
-    return execute(lab, "h1", "ping", "-n", "-c", "1", "-W", "0.5", *options, SERVER[family])
+    return execute(lab, "h1", "ping", "-n", "-c", "1", "-W", "1", *options, SERVER[family])
 
 
 def counted(lab: Laboratory, node: str) -> dict[str, int]:
