@@ -3,7 +3,7 @@
 export PYTHON ?= python3
 UV_VERSION := 0.13.8
 PYTEST_ARGS ?=
-BENCH_TESTS := tests/lab/test_peer_bench.py
+LONG_TESTS := $(addprefix tests/lab/test_,mechanisms.py measure.py emulated_links.py peer_bench.py)
 PEERS_ARGS ?=
 NOW := $(shell date -u +%Y%m%dT%H%M%SZ)
 
@@ -73,17 +73,17 @@ demo: install ## build a network, compare IPv4 with IPv6, and write the report (
 
 # --- check --------------------------------------------------------------------------------------------------------
 
-.PHONY: test test-rust test-python test-bench test-peers test-endurance
-test: test-rust test-python ## run all tests but those of test-bench and test-peers
+.PHONY: test test-rust test-python test-long test-peers test-endurance
+test: test-rust test-python ## run all tests but those of test-long and test-peers
 
 test-rust: | system
 	cargo test --workspace --locked
 
 test-python: install system-test
-	$(strip $(BIN)/pytest --ignore=tests/peers --ignore=$(BENCH_TESTS) $(PYTEST_ARGS))
+	$(strip $(BIN)/pytest --ignore=tests/peers $(LONG_TESTS:%=--ignore=%) $(PYTEST_ARGS))
 
-test-bench: install system-test ## run the tests of the bench with peers, on real networks
-	SIXBENCH_EXPECT_LAB=1 $(strip $(BIN)/pytest $(BENCH_TESTS) $(PYTEST_ARGS))
+test-long: install system-test ## run the longer tests: every mechanism, two machines, emulated links, the bench with peers
+	SIXBENCH_EXPECT_LAB=1 $(strip $(BIN)/pytest $(LONG_TESTS) $(PYTEST_ARGS))
 
 test-endurance: install system-test ## build and take down a network of forty nodes two hundred times
 	SIXBENCH_EXPECT_LAB=1 SIXBENCH_ENDURANCE_BUILDS=200 $(strip $(BIN)/pytest tests/lab/test_endurance.py $(PYTEST_ARGS))
