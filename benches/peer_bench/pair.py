@@ -12,6 +12,7 @@ import os
 import signal
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
@@ -143,7 +144,7 @@ class Pair:
         return read_counters(self.server.pid, interface, family)
 
 
-class _Running:
+class _Running(ABC):
     """Traffic that is going on; leaving the context ends what is left of it."""
 
     client: Future[dict[str, Any]]
@@ -151,9 +152,9 @@ class _Running:
     def __init__(self) -> None:
         self.most = Most()
 
+    @abstractmethod
     def pids(self) -> list[int]:
         """Its processes, as far as they run."""
-        raise NotImplementedError
 
     def watch(self, seconds: int, read: Callable[[], Counters]) -> Counters | None:
         """Waits for the traffic to begin, and counts what arrives in the middle of it; None where it ended before."""

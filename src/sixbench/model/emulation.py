@@ -14,6 +14,9 @@ EmulatorName = Literal["netem", "user"]
 EMULATORS: tuple[EmulatorName, ...] = ("netem", "user")
 """Who does it: the kernel, or the emulator of our own. In the order in which they are tried."""
 
+WAYS = ("forward", "reverse")
+"""The directions of a link: what leaves the first of its ends, and what leaves the second."""
+
 QUANTILES = 4097
 """Points by which a distribution is given to an emulator."""
 
@@ -97,8 +100,7 @@ class Impairments:
     @property
     def longest_delay_ns(self) -> int:
         """Of any packet that overtakes none and is not held back."""
-        quantiles = self.quantiles_ns()
-        return self.delay_ns + quantiles[-1] if quantiles else self.delay_ns
+        return self.delay_ns + self._quantile_ns(QUANTILES - 1)
 
     @property
     def loss_ratio(self) -> float:
@@ -113,13 +115,14 @@ class Impairments:
 
     def quantiles_ns(self) -> list[int]:
         """What is added to `delay_ns`, by equally spaced quantiles in order; empty without jitter."""
-        if self.delays_ns:
-            last = len(self.delays_ns) - 1
-            places = (last * index / (QUANTILES - 1) for index in range(QUANTILES))
-            return [_between(self.delays_ns, place) for place in places]
-        if not self.jitter_ns:
+        if not (self.delays_ns or self.jitter_ns):
             return []
-        return [round(self.jitter_ns * _standard(self.distribution, index)) for index in range(QUANTILES)]
+        return [self._quantile_ns(index) for index in range(QUANTILES)]
+
+    def _quantile_ns(self, index: int) -> int:
+        if self.delays_ns:
+            return _between(self.delays_ns, (len(self.delays_ns) - 1) * index / (QUANTILES - 1))
+        return round(self.jitter_ns * _standard(self.distribution, index))
 
 
 NO_IMPAIRMENTS = Impairments()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from ..model import units
@@ -43,10 +43,15 @@ def _correlation(value: object) -> Scalar:
     return ratio
 
 
-def _distribution(value: object) -> Scalar:
-    if value not in DISTRIBUTIONS:
-        raise ValueError(f"{shown(value)} is no distribution; known here: {', '.join(DISTRIBUTIONS)}")
-    return str(value)
+def one_of(what: str, names: Sequence[str]) -> Callable[[object], Scalar]:
+    """Reads one of some names; what it makes raises `ValueError` saying which there are."""
+
+    def parse(value: object) -> Scalar:
+        if value not in names:
+            raise ValueError(f"{shown(value)} is no {what}; known here: {', '.join(names)}")
+        return str(value)
+
+    return parse
 
 
 def _burst(value: object) -> Scalar:
@@ -70,23 +75,32 @@ def _states(value: object) -> Scalar:
 def _packets(value: object) -> Scalar:
     """Numbers and ranges in ascending order, written in one way."""
     text = str(value) if isinstance(value, (int, str)) and not isinstance(value, bool) else ""
-    words = text.replace(",", " ").split()
+    words = _words(text)
     if not words:
         raise ValueError(f"{shown(value)} lists no packets: numbers from 0 and ranges of them, such as 5 9-12")
     listed: list[int] = []
     for word in words:
-        found = _RANGE.fullmatch(word)
-        if found is None:
+        numbers = _numbers(word)
+        if numbers is None:
             raise ValueError(f"{shown(word)} is neither the number of a packet nor a range of them, such as 9-12")
-        first, last = int(found[1]), int(found[2] or found[1])
-        if last < first or (listed and first <= listed[-1]):
+        if not numbers or (listed and numbers[0] <= listed[-1]):
             raise ValueError(f"the packets {shown(value)} are not in ascending order, each once, at {word}")
-        if last >= MAX_NUMBER or len(listed) + last - first + 1 > MAX_LISTED:
+        if numbers[-1] >= MAX_NUMBER or len(listed) + len(numbers) > MAX_LISTED:
             raise ValueError(
                 f"the packets {shown(value)} are too many, or too far: at most {MAX_LISTED} under {MAX_NUMBER}"
             )
-        listed.extend(range(first, last + 1))
+        listed.extend(numbers)
     return " ".join(words)
+
+
+def _words(text: str) -> list[str]:
+    return text.replace(",", " ").split()
+
+
+def _numbers(word: str) -> range | None:
+    """The packets that a word lists; None where it is no list."""
+    found = _RANGE.fullmatch(word)
+    return None if found is None else range(int(found[1]), int(found[2] or found[1]) + 1)
 
 
 def _late_by(value: object) -> Scalar:
@@ -114,7 +128,7 @@ EMULATION_SETTINGS: dict[str, LinkSetting] = {
         default="0",
     ),
     "jitter-distribution": LinkSetting(
-        parse=_distribution,
+        parse=one_of("distribution", DISTRIBUTIONS),
         suffix="",
         kind="distribution",
         doc="uniform, normal or pareto (shape 3, moved to the mean 0); delays under 0 are 0",
@@ -287,6 +301,4 @@ def _chosen(value: Mapping[str, Scalar], ratio: str, packets: str = "") -> Chose
 
 
 def _listed(value: Mapping[str, Scalar], key: str) -> tuple[int, ...]:
-    found = (_RANGE.fullmatch(word) for word in str(value.get(key, "")).replace(",", " ").split())
-    ranges = ((int(one[1]), int(one[2] or one[1])) for one in found if one is not None)
-    return tuple(number for first, last in ranges for number in range(first, last + 1))
+    return tuple(number for word in _words(str(value.get(key, ""))) for number in _numbers(word) or ())

@@ -9,7 +9,7 @@ from ..model.emulation import EMULATORS
 from ..model.topology import ETHERNET_MIN_MTU_V6, MAX_MTU, MIN_MTU_V4, Link
 from ..model.wording import shown
 from ..model.workload import Scalar
-from .emulation_settings import EMULATION_SETTINGS, MAX_DELAY_NS
+from .emulation_settings import EMULATION_SETTINGS, MAX_DELAY_NS, one_of
 from .link_setting import LinkSetting
 
 DEFAULT_MTU_BYTES = 1500
@@ -129,12 +129,6 @@ def _burst(value: object) -> Scalar:
     return burst_bytes
 
 
-def _emulator(value: object) -> Scalar:
-    if value not in EMULATORS:
-        raise ValueError(f"{shown(value)} is no emulator; known here: {', '.join(EMULATORS)}")
-    return str(value)
-
-
 def _flag(value: object) -> Scalar:
     if not isinstance(value, bool):
         raise ValueError(f"{shown(value)} is neither true nor false")
@@ -172,7 +166,7 @@ LINK_SETTINGS: dict[str, LinkSetting] = {
     ),
     **EMULATION_SETTINGS,
     "emulator": LinkSetting(
-        parse=_emulator,
+        parse=one_of("emulator", EMULATORS),
         suffix="",
         kind="emulator",
         doc="who delays and drops: the kernel's netem, or user, the emulator of our own",

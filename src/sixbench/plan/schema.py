@@ -12,7 +12,7 @@ from typing import Any
 
 from ..mechanisms import Mechanism
 from ..model import units
-from ..model.emulation import DISTRIBUTIONS, EMULATORS
+from ..model.emulation import DISTRIBUTIONS, EMULATORS, WAYS
 from ..model.topology import MAX_MTU, MIN_MTU_V4
 from ..model.workload import MAX_FILE_NAME, Parameter, ParameterKind, WorkloadKind
 from ..model.workloads import WORKLOADS
@@ -26,7 +26,7 @@ from .node_settings import NODE_KEYS, NODE_KINDS, NODE_SETTINGS, SYSCTL
 from .overrides import MAX_QUICK
 from .shape_file import SETTINGS
 from .shapes import MAX_LINKS, MAX_NODES, SHAPES, Shape
-from .topology_file import LINK_KEYS, LINK_NAME, NAME, WAYS
+from .topology_file import LINK_KEYS, LINK_NAME, NAME
 from .workload_file import DISTRIBUTION
 
 Schema = dict[str, Any]

@@ -8,7 +8,7 @@ from ipaddress import IPv4Interface, IPv6Interface
 from pathlib import Path
 from typing import Any
 
-from ..model.emulation import Impairments
+from ..model.emulation import WAYS, Impairments
 from ..model.topology import Interface, Link, Topology
 from ..model.wording import shown
 from ..model.workload import Scalar
@@ -33,9 +33,6 @@ from .yaml_source import KeyPath
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 NAME_RULE = "a name is 1 to 40 of A-Z, a-z, 0-9, dot, dash and underscore, and starts with a letter or digit"
-
-WAYS = ("forward", "reverse")
-"""What differs for packets that leave the first of the endpoints, and for those that leave the second."""
 
 LINK_KEYS = ("endpoints", "name", *LINK_SETTINGS, *WAYS, "ipv4", "ipv6")
 

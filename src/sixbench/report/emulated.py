@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from statistics import median
 from typing import Any
 
-from ..model.emulation import Chosen, GilbertElliott, Impairments
+from ..model.emulation import WAYS, Chosen, GilbertElliott, Impairments
 from ..model.units import format_duration, plain
 from ..store import Run
 from . import words
@@ -36,7 +36,7 @@ def emulation_table(run: Run, *, brief: bool = False) -> Table | None:
             record = evidence.get(link.name)
             if not isinstance(record, Mapping):
                 continue
-            for way, impairments, end in zip(("forward", "reverse"), link.impairments, link.ends, strict=True):
+            for way, impairments, end in zip(WAYS, link.impairments, link.ends, strict=True):
                 if impairments.any:
                     place = (link.name, end.node, str(record.get("emulator")), impairments_words(impairments))
                     found.setdefault(place, []).append(_mapping(record.get(way)))

@@ -10,9 +10,10 @@ from typing import Any
 from ..agent import Agent
 from ..lab.emulation import change, emulated_links
 from ..lab.netem import netem, unfit
-from ..model.emulation import EmulatorName, Impairments
+from ..model.emulation import WAYS, EmulatorName, Impairments
 from ..model.errors import AgentError, CapabilityError
 from ..model.topology import Link, Topology
+from ..model.workloads.common import PACED
 from .laboratory import Laboratory
 
 TIMEOUT_S = 10.0
@@ -63,7 +64,7 @@ def _emulator(link: Link, works: bool) -> EmulatorName:
 
 def seeds_of(words: str, link: Link) -> tuple[int, int]:
     """The seeds of both directions of a link, the same for the same words."""
-    digests = (hashlib.sha256(f"{words}/{link.name}/{way}".encode()).digest() for way in ("forward", "reverse"))
+    digests = (hashlib.sha256(f"{words}/{link.name}/{way}".encode()).digest() for way in WAYS)
     forward, reverse = (int.from_bytes(digest[:8], "big") for digest in digests)
     return forward, reverse
 
@@ -115,18 +116,18 @@ def assess(topology: Topology, records: Mapping[str, Any]) -> Emulated:
         if not link.is_emulated:
             continue
         if link.emulator == "netem":
-            settings = {way: netem(one) for way, one in zip(("forward", "reverse"), link.impairments, strict=True)}
+            settings = {way: netem(one) for way, one in zip(WAYS, link.impairments, strict=True)}
             evidence[link.name] = {"emulator": "netem", "settings": settings}
             continue
         record = records.get(link.name)
         if record is None:
             invalid.append(f"the emulator of {link.name} said nothing of what it did")
             continue
-        evidence[link.name] = {"emulator": "user"} | {way: _kept(record[way]) for way in ("forward", "reverse")}
-        for way, one in zip(("forward", "reverse"), link.impairments, strict=True):
+        evidence[link.name] = {"emulator": "user"} | {way: _kept(record[way]) for way in WAYS}
+        for way, one in zip(WAYS, link.impairments, strict=True):
             reason = _behind(one, record[way])
             if reason is not None:
-                invalid.append(f"tester-limited: the emulator of {link.name} ({way}) {reason}")
+                invalid.append(f"{PACED}the emulator of {link.name} ({way}) {reason}")
     return Emulated(evidence=evidence, invalid=invalid)
 
 
@@ -134,7 +135,7 @@ def lost_places(topology: Topology, records: Mapping[str, Any]) -> list[dict[str
     """Where links lost packets because they were to, as `loss_evidence` has places."""
     places = []
     for link in topology.wires:
-        for way, end in zip(("forward", "reverse"), link.ends, strict=True):
+        for way, end in zip(WAYS, link.ends, strict=True):
             record = records.get(link.name, {}).get(way)
             if not record or not record["lost"]:
                 continue

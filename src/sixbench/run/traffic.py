@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,7 +14,7 @@ from ..lab.render import queue_bytes
 from ..model.errors import AgentError
 from ..model.experiment import LinkChange
 from ..model.network import Ends, Network
-from ..model.topology import Family, Topology
+from ..model.topology import Family, Link, Topology
 from ..model.trace import Trace
 from ..model.workload import Part, Scalar, WorkloadKind
 from . import emulation
@@ -176,21 +176,23 @@ def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Se
 def first_silence_ns(network: Network) -> int:
     """How long after a flow's end its first datagram may still come, where none has: each link's delay and the time on
     the wire of the longest packet that there is, and what a busy machine takes."""
-    links = [link for link in network.topology.links if not link.is_tunnel]
-    packet_ns = sum(8 * LONGEST_PACKET_BYTES * 10**9 // link.rate_bps for link in links if link.rate_bps is not None)
-    delays_ns = (max(way.longest_delay_ns for way in link.impairments) for link in links)
-    return BUSY_NS + packet_ns + sum(delays_ns)
+    return BUSY_NS + _crossing_ns(network.topology, lambda link: LONGEST_PACKET_BYTES)
 
 
 def residual_ns(topology: Topology) -> int:
     """How long packets may still be under way when a trial is over, at most the two seconds of RFC 2544 section 23:
     what the queues hold, at their rates, and the delays."""
+    return min(_crossing_ns(topology, queue_bytes), MAX_RESIDUAL_NS)
+
+
+def _crossing_ns(topology: Topology, sent_bytes: Callable[[Link], int]) -> int:
+    """The longest delay of every link, and the time that so many bytes take at its rate, where it has one."""
     total_ns = 0
     for link in topology.wires:
         total_ns += max(way.longest_delay_ns for way in link.impairments)
         if link.rate_bps is not None:
-            total_ns += 8 * queue_bytes(link) * 10**9 // link.rate_bps
-    return min(total_ns, MAX_RESIDUAL_NS)
+            total_ns += 8 * sent_bytes(link) * 10**9 // link.rate_bps
+    return total_ns
 
 
 def _with_trace(part: Part, setting: Setting) -> Part:

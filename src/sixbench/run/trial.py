@@ -17,6 +17,7 @@ from ..model.topology import Topology
 from ..model.trial import Status, TrialRecord
 from ..model.workload import Measured, Scalar, WorkloadKind
 from ..model.workloads import WORKLOADS
+from ..model.workloads.common import PACED
 from .cpu import agent_cores, busy_ns, clock_step_ns, core_shares, find_span, machine_cores, spun_ns
 from .emulation import assess, lost_places
 from .evidence import Judgement, Viewpoint, judge, link_traffic, middle_of, viewpoints
@@ -221,7 +222,7 @@ def _assess(
                 f"the event of {done['link']} failed: {done['failed']}" for done in observed.events if "failed" in done
             )
         if fragments.is_loss_foretold:
-            foretold = [reason for reason in measured.invalid if not reason.startswith("tester-limited")]
+            foretold = [reason for reason in measured.invalid if not reason.startswith(PACED)]
             measured.notes.extend(foretold)
             measured.invalid[:] = [reason for reason in measured.invalid if reason not in foretold]
         measured.notes.extend(fragments.notes)

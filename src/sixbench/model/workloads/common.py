@@ -183,6 +183,15 @@ def refusals(measured: Measured, params: Params, client: Result, what: str) -> b
 PACED = "tester-limited: "
 """How a reason begins that says that the generator did not keep its rate."""
 
+MAX_BEHIND = 0.01
+
+
+def is_behind(taken: float, due_per_s: float, measured_s: float) -> bool:
+    """Whether a generator measured itself, not the path (RFC 2544 section 6): by more than a hundredth of its schedule,
+    and by one at least, for the last of a few being late by a part of their distance says nothing of the rate."""
+    behind = due_per_s * measured_s - taken
+    return behind >= 1 and behind > MAX_BEHIND * due_per_s * measured_s
+
 
 def of_flow(name: str, reasons: Iterable[str]) -> list[str]:
     """What is wrong with one of several flows, with its name."""

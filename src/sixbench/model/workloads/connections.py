@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from ..topology import Family
 from ..workload import Measured, Parameter, Params, Result, Traffic
-from .common import CONGESTION, COUNT, DURATION, INTERVAL, TIMEOUT, WARMUP, histogram, one_length, rate
+from .common import (
+    CONGESTION,
+    COUNT,
+    DURATION,
+    INTERVAL,
+    PACED,
+    TIMEOUT,
+    WARMUP,
+    histogram,
+    is_behind,
+    one_length,
+    rate,
+)
 
 PARAMETERS = (
     DURATION,
@@ -39,9 +51,6 @@ PARAMETERS = (
     CONGESTION,
     INTERVAL,
 )
-
-MAX_BEHIND = 0.01
-"""A generator that is behind its schedule by more than this share of it measured itself (RFC 2544 section 6)."""
 
 
 def check(params: Params, families: frozenset[Family]) -> str | None:
@@ -79,10 +88,9 @@ def _schedule(measured: Measured, params: Params, client: Result) -> None:
     if client.get("lateness", {}).get("count"):
         measured.histograms["start_lateness"] = dict(client["lateness"])
     offered_s = client["offered_ns"] / 1e9
-    behind = rate_per_s * offered_s - (attempts - 1)
     unstarted, held_back = client.get("unstarted", 0), client.get("held_back", 0)
-    if unstarted or (behind >= 1 and behind > MAX_BEHIND * rate_per_s * offered_s):
-        words = f"tester-limited: {attempts} connections begun in {offered_s:.3g} s where {rate_per_s}/s were asked for"
+    if unstarted or is_behind(attempts - 1, rate_per_s, offered_s):
+        words = f"{PACED}{attempts} connections begun in {offered_s:.3g} s where {rate_per_s}/s were asked for"
         if held_back:
             words += f"; {held_back} of them had to wait for one of those in flight to end: raise in-flight"
         measured.invalid.append(words)

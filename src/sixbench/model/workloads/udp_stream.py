@@ -12,11 +12,13 @@ from .common import (
     DF,
     DURATION,
     INTERVAL,
+    PACED,
     PACKET_LOG,
     RCVBUF,
     SNDBUF,
     WARMUP,
     histogram,
+    is_behind,
     one_length,
     rate,
     refusals,
@@ -140,11 +142,7 @@ def _flow(params: Params, client: Result, server: Result) -> Measured:
 
 
 def _generator(measured: Measured, params: Params, client: Result) -> None:
-    """A generator that could not keep its rate measured itself, not the path (RFC 2544 section 6).
-
-    It kept its rate when it was behind its schedule by less than a hundredth, or by less than one datagram: the last of
-    a few being late by a part of their distance says nothing of the rate.
-    """
+    """Whether the datagrams left when they were due."""
     if client["sent"] < 2 or not client["measured_ns"]:
         return
     # What was refused had its place in the schedule.
@@ -155,13 +153,8 @@ def _generator(measured: Measured, params: Params, client: Result) -> None:
         due_pps = None if gap_ns is None else 1e9 / gap_ns
     else:
         due_pps = rate(taken, client["scheduled_ns"])
-    if due_pps is None:
-        return
-    behind = due_pps * measured_s - taken
-    if behind >= 1 and behind > 0.01 * due_pps * measured_s:
-        measured.invalid.append(
-            f"tester-limited: sent {taken / measured_s:.0f} datagrams/s where {due_pps:.0f} were asked for"
-        )
+    if due_pps is not None and is_behind(taken, due_pps, measured_s):
+        measured.invalid.append(f"{PACED}sent {taken / measured_s:.0f} datagrams/s where {due_pps:.0f} were asked for")
 
 
 def _sent_pps(client: Result) -> float | None:
