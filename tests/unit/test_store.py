@@ -14,7 +14,8 @@ import synthetic
 from sixbench.model.errors import StoreError, UsageError, WriteError
 from sixbench.model.experiment import Experiment
 from sixbench.model.trial import TrialRecord
-from sixbench.store import Environment, Manifest, create_run, open_run, read_run
+from sixbench.run.environment import GUEST, guest_from
+from sixbench.store import Environment, Guest, Manifest, create_run, open_run, read_run
 from sixbench.store.atomic import write_directory, write_file
 
 EXPERIMENT = """
@@ -86,6 +87,24 @@ def test_a_run_is_read_back_as_it_was_written(tmp_path: Path, manifest: Manifest
     assert run.series("b001-c0002-ipv6") == {}
     assert (tmp_path / "run/trials/b001-c0001-ipv4/h1-h2.pcap").read_bytes() == b"\xa1\xb2"
     assert (tmp_path / "run/experiment.yaml").read_text() == EXPERIMENT
+
+
+def test_the_clock_and_the_guest_are_read_back(tmp_path: Path, manifest: Manifest) -> None:
+    variables = {
+        GUEST: '{"kernel": "debian-6.1", "emulator": "qemu 7.2", "accelerator": "tcg", "instruction_ns": 1, "seed": 7}'
+    }
+    guest = guest_from(variables)
+    assert guest == Guest(kernel="debian-6.1", emulator="qemu 7.2", accelerator="tcg", instruction_ns=1, seed=7)
+    virtual = replace(manifest.environment, clock="virtual", guest=guest)
+    create_run(tmp_path / "run", replace(manifest, environment=virtual, guests={"debian-6.1": virtual}))
+    read = read_run(tmp_path / "run").manifest
+    assert read.environment == virtual
+    assert read.guests == {"debian-6.1": virtual}
+
+
+def test_a_machine_is_no_guest(manifest: Manifest) -> None:
+    assert guest_from({}) is None
+    assert manifest.environment.clock == "real"
 
 
 def test_levels_keep_their_types(tmp_path: Path, manifest: Manifest) -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import re
 import subprocess
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 
 from .. import __version__
 from ..agent import agent_version
-from ..store import Environment
+from ..store import Environment, Guest
 
 _LIBRARIES = ("numpy", "scipy", "pyarrow", "pydantic", "matplotlib")
 
@@ -47,6 +49,16 @@ RECORDED_SYSCTLS = (
 """Read in a node where it has them, and kept in the manifest."""
 
 
+GUEST = "SIXBENCH_GUEST"
+"""Set in an emulated machine by who started it: the `Guest`, as JSON."""
+
+
+def guest_from(variables: Mapping[str, str]) -> Guest | None:
+    """The emulated machine that this is, by the environment's variables; None on any other."""
+    text = variables.get(GUEST)
+    return None if text is None else Guest(**json.loads(text))
+
+
 def gather(agent: Path, sysctls: dict[str, str], in_user_namespace: bool) -> Environment:
     """Everything that can be told of this machine without a privilege."""
     versions = {"sixbench": __version__, "agent": agent_version(agent), "python": platform.python_version()}
@@ -56,7 +68,10 @@ def gather(agent: Path, sysctls: dict[str, str], in_user_namespace: bool) -> Env
         version = _program_version(program, arguments)
         if version:
             versions[program] = version
+    guest = guest_from(os.environ)
     return Environment(
+        clock="virtual" if guest is not None and guest.instruction_ns is not None else "real",
+        guest=guest,
         kernel=platform.release() + " " + platform.version(),
         machine=platform.machine(),
         cpu=_cpu_model(),

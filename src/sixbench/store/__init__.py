@@ -16,11 +16,13 @@
 May import `model` only. No layer but this one knows file names.
 """
 
-from .manifest import Environment, Manifest, RunState
+from .manifest import Clock, Environment, Guest, Manifest, RunState
 from .run_directory import Run, RunWriter, create_run, open_run, read_run, write_derived
 
 __all__ = [
+    "Clock",
     "Environment",
+    "Guest",
     "Manifest",
     "Run",
     "RunState",

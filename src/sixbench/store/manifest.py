@@ -18,6 +18,29 @@ RunState = Literal["running", "complete", "interrupted", "partial"]
 """`partial`: ended by itself with trials that failed or could not be run."""
 
 
+Clock = Literal["real", "virtual"]
+"""`virtual`: a guest's, which counts the instructions that it executes. The two are never mixed in one statistic."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guest:
+    """The emulated machine that a run took place in.
+
+    Attributes:
+        kernel: as the command line named it, such as `debian-6.1`.
+        emulator: its name and version.
+        accelerator: `tcg` or `kvm`.
+        instruction_ns: how far an instruction moves the virtual clock; None on the real one.
+        seed: of the random numbers that the guest's kernel draws.
+    """
+
+    kernel: str
+    emulator: str
+    accelerator: str
+    instruction_ns: int | None = None
+    seed: int | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Environment:
     """Where a run took place.
@@ -30,6 +53,8 @@ class Environment:
         privileges: `root`, `user-namespace`, or `user` (of a measurement between machines).
         hardware_counters: whether cycles and instructions could be counted; None where nobody asked.
         no_hardware_counters: why they could not.
+        clock: what all times of the run are read from.
+        guest: the emulated machine that it was; None: a machine.
     """
 
     kernel: str
@@ -43,6 +68,8 @@ class Environment:
     privileges: str = "root"
     hardware_counters: bool | None = None
     no_hardware_counters: str | None = None
+    clock: Clock = "real"
+    guest: Guest | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +86,7 @@ class Manifest:
         lab_build_ns: how long each build of a network took.
         install_ns: how long each installation of a path's mechanism took, by path.
         bypass: what the tester could do with no path between.
+        guests: of a run on several kernels, where it took place on each; `environment` is then the first.
         overhead_ns: time between trials that was spent outside them.
     """
 
@@ -76,6 +104,7 @@ class Manifest:
     install_ns: dict[str, list[int]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     bypass: tuple[Bypass, ...] = ()
+    guests: dict[str, Environment] = field(default_factory=dict)
 
 
 @cache
