@@ -88,7 +88,7 @@ test-long: install system-test ## run the longer tests: every mechanism, two mac
 test-endurance: install system-test ## build and take down a network of forty nodes two hundred times
 	SIXBENCH_EXPECT_LAB=1 SIXBENCH_ENDURANCE_BUILDS=200 $(strip $(BIN)/pytest tests/lab/test_endurance.py $(PYTEST_ARGS))
 
-test-peers: install system-peers ## run the tests of tunnels against Linux's own, in user-mode Linux (docs/peers.md)
+test-peers: install system-peers ## run the tests of tunnels and links against Linux's own, in user-mode Linux (docs/peers.md)
 	SIXBENCH_EXPECT_PEERS=1 $(strip $(BIN)/pytest tests/peers $(PYTEST_ARGS))
 
 .PHONY: lint lint-python lint-rust lint-c

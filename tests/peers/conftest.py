@@ -1,4 +1,4 @@
-"""Tunnels against the Linux kernel's own, in user-mode Linux: skipped where that is not installed (with the reason),
+"""Tunnels and links against the Linux kernel's own, in user-mode Linux: skipped where that is not installed (with the reason),
 failed there if `SIXBENCH_EXPECT_PEERS=1`."""
 
 from __future__ import annotations
@@ -50,7 +50,13 @@ def peers_possible() -> None:
 
 
 @pytest.fixture(scope="module")
-def router() -> Iterator[Agent]:
-    """A node of ours, held by the agent."""
+def hub() -> Iterator[AgentHub]:
+    """What starts our nodes."""
     with AgentHub(find_agent()) as hub:
-        yield hub.start(["router"])["router"]
+        yield hub
+
+
+@pytest.fixture(scope="module")
+def router(hub: AgentHub) -> Agent:
+    """A node of ours, held by the agent."""
+    return hub.start(["router"])["router"]

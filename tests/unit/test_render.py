@@ -97,24 +97,25 @@ def test_only_routers_forward(read: Read) -> None:
         ("rate: 100Mbit, queue: 30kB, burst: 5kB", ["tbf rate 100000000bit burst 5000 limit 35000 overhead"]),
         ("rate: 100kbit", ["tbf rate 100000bit burst 3076 limit 134148 overhead"]),
         ("delay: 5ms", []),
-        ("delay: 5ms, emulator: netem", ["root netem delay 5000000ns limit"]),
-        ("loss: 0.1%, emulator: netem", ["root netem loss 0.1% limit"]),
+        ("delay: 5ms, emulator: netem", ["root handle 10: netem delay 5000us limit"]),
+        ("loss: 0.1%, emulator: netem", ["root handle 10: netem loss 0.1% limit"]),
         (
-            "rate: 1Mbit, delay: 5ms, jitter: 1ms, loss: 2%, emulator: netem",
-            ["root handle 1: tbf", "parent 1:1 netem delay 5000000ns 1000000ns loss 2% limit"],
+            "rate: 1Mbit, delay: 5ms, emulator: netem",
+            ["root handle 10: netem delay 5000us limit", "parent 10:1 handle 1: tbf rate 1000000bit"],
         ),
         (
-            "delay: 5ms, jitter: 1ms, jitter-distribution: pareto, jitter-correlation: 25%, emulator: netem",
-            ["root netem delay 5000000ns 1000000ns 25% distribution pareto limit"],
+            "delay: 5ms, jitter: 1ms, jitter-distribution: normal, emulator: netem",
+            ["netem delay 5000us 1000us distribution normal limit"],
         ),
         (
-            "loss: 2%, loss-burst: 4, duplicate: 1%, corrupt: 0.5%, emulator: netem",
-            ["root netem loss gemodel 0.510204082% 25% 100% 0% duplicate 1% corrupt 0.5% limit"],
+            "loss: 2%, loss-burst: 4, corrupt: 0.5%, emulator: netem",
+            ["netem loss gemodel 0.510204082% 25% 100% 0% corrupt 0.5% limit"],
         ),
         (
             "gilbert-elliott: 1% 20% 0.5% 50%, delay: 1ms, reorder: 3%, emulator: netem",
-            ["root netem delay 1000000ns loss gemodel 1% 20% 50% 0.5% reorder 3% limit"],
+            ["netem delay 1000us loss gemodel 1% 20% 50% 0.5% reorder 3% limit"],
         ),
+        ("delay: 1ms, duplicate: 1%, emulator: netem", ["netem delay 1000us duplicate 1% limit"]),
     ],
 )
 def test_rate_queue_and_impairments(read: Read, link: str, queues: list[str]) -> None:

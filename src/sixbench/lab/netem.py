@@ -3,28 +3,43 @@
 from __future__ import annotations
 
 from ..model.emulation import Chosen, GilbertElliott, Impairments
+from ..model.topology import Link
 
 LIMIT_PACKETS = 100_000
 """What netem may hold: it drops beyond, and counts that."""
+MAX_DELAY_NS = 274 * 10**9
+"""tc tells it in 2^32 ticks of 64 ns."""
+MAX_JITTER_NS = 2**31 - 1
+"""Its kernel side computes with 32 bits (`tabledist` of sch_netem.c)."""
 
 
-def unfit(way: Impairments) -> str | None:
-    """What of it netem cannot do, in words; None: nothing."""
-    if way.lists_packets:
-        return "packets chosen by their number"
-    if way.delays_ns:
-        return "delays from a file"
-    return None
+def unfit(link: Link) -> str | None:
+    """What of a link netem cannot do as it is meant here, in words; None: nothing. docs/experiments.md says why."""
+    return next((words for way in link.impairments if (words := _unfit(way, link.rate_bps is not None))), None)
+
+
+def _unfit(way: Impairments, has_rate: bool) -> str | None:
+    chance = (way.loss, way.corrupt, way.overtaking)
+    cannot = {
+        "packets chosen by their number": way.lists_packets,
+        "delays from a file": way.delays_ns,
+        "correlated jitter": way.jitter_correlation,
+        "Pareto jitter beyond four standard deviations": way.jitter_ns and way.distribution == "pareto",
+        "a delay of more than 274 s": way.delay_ns > MAX_DELAY_NS,
+        "a jitter of more than 2.1 s": way.jitter_ns > MAX_JITTER_NS,
+        "duplicates beside jitter, loss, corruption or reordering": way.duplicate and (way.jitter_ns or any(chance)),
+        "anything but a delay behind a rate": has_rate and (way.jitter_ns or way.duplicate or any(chance)),
+    }
+    return next((words for words, is_asked in cannot.items() if is_asked), None)
 
 
 def netem(way: Impairments) -> str:
-    """The arguments of the queueing discipline, for what it can do."""
+    """The arguments of the queueing discipline, for what it can do (tc-netem(8))."""
     words = ["netem"]
     if way.delay_ns or way.jitter_ns:
-        words += ["delay", f"{way.delay_ns}ns"]
+        words += ["delay", _microseconds(way.delay_ns)]
     if way.jitter_ns:
-        words += [f"{way.jitter_ns}ns"]
-        words += [_percent(way.jitter_correlation)] if way.jitter_correlation else []
+        words += [_microseconds(way.jitter_ns)]
         words += ["distribution", way.distribution] if way.distribution != "uniform" else []
     if isinstance(way.loss, GilbertElliott):
         states = (way.loss.to_bad, way.loss.to_good, way.loss.loss_in_bad, way.loss.loss_in_good)
@@ -34,6 +49,11 @@ def netem(way: Impairments) -> str:
     for name, chosen in (("duplicate", way.duplicate), ("corrupt", way.corrupt), ("reorder", way.overtaking)):
         words += [name, _percent(chosen.ratio)] if isinstance(chosen, Chosen) else []
     return " ".join([*words, "limit", str(LIMIT_PACKETS)])
+
+
+def _microseconds(time_ns: int) -> str:
+    """`tc` of iproute2 6.1 takes no less, and no fractions of them."""
+    return f"{round(time_ns / 1000)}us"
 
 
 def _percent(ratio: float) -> str:

@@ -285,6 +285,11 @@ def _offload(link: Link, end: Interface) -> list[str]:
 def _queue(link: Link, end: Interface) -> list[str]:
     lines = []
     parent = "root"
+    way = link.impairments[link.ends.index(end)]
+    if link.emulator == "netem" and way.any:
+        # Below the rate it would hold what waits, without the rate's limit of the queue.
+        lines.append(f"qdisc add dev {end.name} root handle 10: {netem(way)}")
+        parent = "parent 10:1"
     if link.rate_bps is not None:
         burst, limit = burst_bytes(link), queue_bytes(link)
         lines.append(
@@ -292,10 +297,6 @@ def _queue(link: Link, end: Interface) -> list[str]:
             f"tbf rate {link.rate_bps}bit burst {burst} limit {limit + burst} "
             f"overhead {WIRE_OVERHEAD_BYTES} mpu {MIN_WIRE_BYTES}"
         )
-        parent = "parent 1:1"
-    way = link.impairments[link.ends.index(end)]
-    if link.emulator == "netem" and way.any:
-        lines.append(f"qdisc add dev {end.name} {parent} {netem(way)}")
     return lines
 
 

@@ -52,7 +52,7 @@ def netem_works(probe: Agent) -> bool:
 
 
 def _emulator(link: Link, works: bool) -> EmulatorName:
-    lacks = "this kernel has none" if not works else next(filter(None, map(unfit, link.impairments)), None)
+    lacks = unfit(link) if works else "this kernel has none"
     if link.emulator == "netem" and lacks is not None:
         words = lacks if not works else f"it cannot do {lacks}"
         raise CapabilityError(

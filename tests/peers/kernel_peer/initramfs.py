@@ -25,6 +25,8 @@ MODULES = (
     *("ipv6", "sit", "ip6_tunnel", "ipip", "ip_gre", "ip6_gre", "vxlan"),
     *("sch_netem", "sch_fq", "sch_tbf", "dummy", "veth"),
 )
+TABLES = tuple(Path("/usr/lib").glob("*/tc/*.dist"))
+"""The distributions that tc gives to netem."""
 INIT = Path(__file__).with_name("init.sh")
 
 _PATH = f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin:/sbin"
@@ -126,6 +128,7 @@ def _files(modules: set[Path]) -> dict[str, Path]:
         program = _program(name)
         files[f"bin/{name}"] = program
         files |= {str(library).lstrip("/"): library for library in _dynamic(program)}
+    files |= {str(table).lstrip("/"): table for table in TABLES}
     return files | {f"modules/{path.name}": path for path in modules}
 
 

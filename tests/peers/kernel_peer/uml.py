@@ -63,10 +63,13 @@ class UmlPeer:
     """A user-mode Linux. Use as a context manager, or `close` it."""
 
     @classmethod
-    def boot(cls, node_pid: int, taps: list[str], modules: Iterable[str] = (), name: str = "peer") -> UmlPeer:
+    def boot(
+        cls, node_pid: int, taps: list[str], modules: Iterable[str] = (), name: str = "peer", *, first: bool = False
+    ) -> UmlPeer:
         """One in the network namespace of a process, with an interface `vec0`, `vec1` ... for each TAP device of that
-        namespace (made there where it does not exist), and with modules loaded. Raises `PeerError`."""
-        peer = cls(node_pid, taps, name)
+        namespace (made there where it does not exist), and with modules loaded; `first`: in real time, before what
+        else the machine does. Raises `PeerError`."""
+        peer = cls(node_pid, taps, name, first=first)
         try:
             peer.wait_booted(modules)
         except BaseException:
@@ -74,7 +77,7 @@ class UmlPeer:
             raise
         return peer
 
-    def __init__(self, node_pid: int, taps: list[str], name: str = "peer") -> None:
+    def __init__(self, node_pid: int, taps: list[str], name: str = "peer", *, first: bool = False) -> None:
         """Starts it and does not wait: `wait_booted` has to follow."""
         self.name = name
         self._initramfs: Initramfs = initramfs()
@@ -89,7 +92,10 @@ class UmlPeer:
         theirs = (guest_read, guest_write, self._log)
         try:
             self._process = subprocess.Popen(
-                _command_line(node_pid, taps, self._initramfs.path, *theirs),
+                [
+                    *(("chrt", "--rr", "1") if first else ()),
+                    *_command_line(node_pid, taps, self._initramfs.path, *theirs),
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=self._log,
                 stderr=self._log,
