@@ -111,9 +111,13 @@ def trial(path: str, limited_by: str | None) -> TrialRecord:
     )
 
 
-def test_results_that_the_tester_limits_are_remarked_path_by_path() -> None:
-    trials = [trial("a", "tester"), trial("a", "cpu"), trial("b", "path"), trial("b", None)]
-    assert remarks_on_tester(trials) == [
-        "1 of 2 trials of tcp-stream over a are limited by the tester: they are within 10% of what it does with no "
-        "path between."
+def test_results_that_the_tester_limits_are_remarked_in_one_sentence_a_workload() -> None:
+    trials = [trial("a", "tester"), trial("a", "cpu"), trial("b", "path"), trial("b", None), trial("c", "tester")]
+    other = replace(trial("a", "tester"), workload="tcp-rr", bypass={"rtt_p50_ns": 1.0})
+    assert remarks_on_tester([*trials, other]) == [
+        "2 of 5 trials of tcp-stream are limited by the tester (over a, c): "
+        "their goodput is within 10% of what it does with no path between.",
+        "1 of 1 trials of tcp-rr are limited by the tester (over a): "
+        "their rtt_p50 is within 10% of what it does with no path between.",
     ]
+    assert remarks_on_tester([trial("a", None), trial("b", "path")]) == []

@@ -8,7 +8,9 @@ from dataclasses import replace
 from ..model.bypass import NEAR_SHARE
 from ..model.experiment import Experiment
 from ..model.finding import Finding
+from ..model.metric import COLUMNS
 from ..model.trial import TrialRecord
+from ..model.wording import listed
 
 
 def with_noise(findings: Sequence[Finding], experiment: Experiment) -> list[Finding]:
@@ -81,16 +83,19 @@ def load_remarks(trials: Sequence[TrialRecord]) -> list[str]:
 
 
 def tester_remarks(trials: Sequence[TrialRecord]) -> list[str]:
-    """Which results say as much of the tester as of the path, as sentences."""
+    """Which results say as much of the tester as of the paths: a sentence a workload."""
     valid = [trial for trial in trials if trial.status == "ok" and trial.bypass]
     remarks = []
-    for workload, path in dict.fromkeys((trial.workload, trial.path) for trial in valid):
-        own = [trial for trial in valid if (trial.workload, trial.path) == (workload, path)]
+    for workload in dict.fromkeys(trial.workload for trial in valid):
+        own = [trial for trial in valid if trial.workload == workload]
         limited = [trial for trial in own if trial.limited_by == "tester"]
         if limited:
+            columns = dict.fromkeys(column for trial in limited for column in trial.bypass)
+            metrics = [COLUMNS[column].name if column in COLUMNS else column for column in columns]
             remarks.append(
-                f"{len(limited)} of {len(own)} trials of {workload} over {path} are limited by the tester: they are "
-                f"within {NEAR_SHARE:.0%} of what it does with no path between."
+                f"{len(limited)} of {len(own)} trials of {workload} are limited by the tester "
+                f"(over {listed(dict.fromkeys(trial.path for trial in limited))}): their {listed(metrics)} is within "
+                f"{NEAR_SHARE:.0%} of what it does with no path between."
             )
     return remarks
 
