@@ -15,6 +15,7 @@ from typing import Any
 
 from synthetic_values import Noise, Series, evidence, measure
 
+from sixbench.model.direction import Direction
 from sixbench.model.experiment import Blocks, Combination, Experiment, PlannedTrial, Statistics
 from sixbench.model.path import Path as NetworkPath
 from sixbench.model.topology import Interface, Link, Node, Topology
@@ -209,6 +210,17 @@ def chain(
     )
 
 
+def both_ways(rate_bps: int | None) -> tuple[Direction, Direction]:
+    """Both directions of a link at that rate."""
+    return Direction(rate_bps=rate_bps), Direction(rate_bps=rate_bps)
+
+
+def rate_of(link: Link) -> int | None:
+    """The rate of a link whose directions are alike."""
+    [rate_bps] = {direction.rate_bps for direction in link.directions}
+    return rate_bps
+
+
 def link(a: str, b: str, index: int, rate_bps: int | None = 100_000_000, mtu_bytes: int = 1500) -> Link:
     """A link between two nodes with the `index`-th of the benchmarking prefixes."""
 
@@ -224,11 +236,7 @@ def link(a: str, b: str, index: int, rate_bps: int | None = 100_000_000, mtu_byt
         name=f"{a}-{b}",
         ends=(end(a, 1), end(b, 2)),
         mtu_bytes=mtu_bytes,
-        rate_bps=rate_bps,
-        queue_bytes=None,
-        queue_ns=None,
-        burst_bytes=None,
-        offload=None,
+        directions=both_ways(rate_bps),
     )
 
 

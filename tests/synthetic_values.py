@@ -46,7 +46,7 @@ class Measured:
 
 def measure(combination: Combination, path: NetworkPath, link_used: Link, noise: Noise) -> Measured:
     """What a trial of that workload finds on that path."""
-    rate_bps = float(link_used.rate_bps or 10**10)
+    rate_bps = float(link_used.directions[0].rate_bps or 10**10)
     overhead_bytes = _HEADERS_BYTES[path.mechanism]
     size_bytes = float(combination.levels.get("message_bytes", 64))
     payload_bytes = link_used.mtu_bytes - overhead_bytes - _TCP_BYTES

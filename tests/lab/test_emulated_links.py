@@ -24,11 +24,11 @@ DATAGRAMS = "{udp-stream: {datagram: 100B, rate: 500pps, count: 200, warmup: 0s}
 
 
 def run(
-    sixbench: Any, folder: Path, workload: str, near: str = "mtu: 1500", far: str = "mtu: 1500"
+    sixbench: Any, folder: Path, workload: str, near: str = "mtu: 1500", far: str = "mtu: 1500", more: str = ""
 ) -> list[dict[str, Any]]:
     """The records of a run. That a busy machine kept sender or emulator from its pace is no fault of the link."""
     file, out = folder / "links.yaml", folder / "run"
-    file.write_text(NETWORK.format(near=near, far=far, workload=workload))
+    file.write_text(NETWORK.format(near=near, far=far, workload=workload) + more)
     done = sixbench("run", file, "--out", out, "--quiet")
     assert done.returncode in (0, 4), done.stderr
     records = [json.loads(path.read_text()) for path in sorted(out.glob("trials/*/trial.json"))]
@@ -85,6 +85,30 @@ def test_a_delay_is_what_it_says_and_its_error_is_told(sixbench: Any, tmp_path: 
         assert kept["reverse"]["delay"]["min"] >= 0.999 * 20_000_000
         assert kept["forward"]["lateness"]["count"] == 40
         assert record["metrics"]["rtt_min_ns"] >= 30_000_000
+
+
+@pytest.mark.parametrize("in_order", ["true", "false"])
+def test_packets_in_order_wait_for_those_before_them(sixbench: Any, tmp_path: Path, in_order: str) -> None:
+    link = f"emulator: user, delay: 10ms, jitter: 9ms, forward: {{in-order: {in_order}}}"
+    for record in run(sixbench, tmp_path, DATAGRAMS, near=link):
+        delay = record["evidence"]["emulation"]["near"]["forward"]["delay"]
+        assert delay["max"] - delay["min"] > 9_000_000
+        assert bool(record["server"]["sequences"]["reordered"]["ranges"]) == (in_order == "false")
+
+
+def test_each_direction_has_its_own_rate(sixbench: Any, tmp_path: Path) -> None:
+    """Two datagrams in three are more than the slower direction takes."""
+    workload = "{udp-stream: {datagram: 1000B, rate: 3Mbit, duration: 1s, warmup: 0s, direction: [forward, reverse]}}"
+    link = "profile: village, queue: 20ms, loss: 0%"
+    profile = "profiles: {village: {down: {rate: 20Mbit, delay: 1ms}, up: {rate: 1Mbit, delay: 1ms}}}\n"
+    ratios: dict[str, float] = {}
+    for record in run(sixbench, tmp_path, workload, near=link, far="offload: false", more=profile):
+        ratios[record["levels"]["direction"]] = record["metrics"]["loss_ratio"]
+        assert record["theory"]["goodput_bps"] == pytest.approx(
+            {"forward": 937_000, "reverse": 3e6}[record["levels"]["direction"]], rel=0.02
+        )
+    assert ratios["forward"] > 0.5
+    assert ratios["reverse"] < 0.05
 
 
 def test_a_corrupted_packet_does_not_arrive_whole(sixbench: Any, tmp_path: Path) -> None:

@@ -69,7 +69,6 @@ def test_a_direction_may_differ() -> None:
         Impairments(delay_ns=1_000_000, loss=Chosen(ratio=0.01)),
         Impairments(delay_ns=5_000_000),
     )
-    assert link.delay_ns == 3_000_000
     assert not link_of("forward: {delay: 0ms}").is_emulated
 
 
@@ -107,7 +106,8 @@ def test_what_loses_packets_carries_no_super_packets() -> None:
         ("late-packets: 5, late-by: 0", "late-by", "from 1 to"),
         ("delay: 1ms, emulator: tc", "emulator", "no emulator"),
         ("delay: 1ms, reverse: {jitter: 2ms}", "reverse.jitter", "would need delays under 0"),
-        ("delay: 1ms, forward: {rate: 1Mbit}", "forward.rate", "unknown key"),
+        ("delay: 1ms, forward: {mtu: 1400}", "forward.mtu", "unknown key"),
+        ("delay: 1ms, in-order: true, reorder: 1%", "in-order", "leave one of them out"),
         ("forward: 5ms", "forward", "must be a mapping"),
         ("delay-file: nowhere.txt", "delay-file", "nowhere.txt: No such file"),
     ],
@@ -194,6 +194,8 @@ def test_memory_is_bounded_by_rate_and_delay() -> None:
         ("reverse: {late-packets: 5}", "packets chosen by their number"),
         ("delay: 9ms, jitter: 2ms, jitter-correlation: 1%", "correlated jitter"),
         ("delay: 9ms, jitter: 2ms, jitter-distribution: pareto", "Pareto jitter beyond four standard deviations"),
+        ("delay: 9ms, in-order: true", None),
+        ("delay: 9ms, jitter: 2ms, in-order: true", "jitter that keeps the order of packets"),
         ("delay: 274s", None),
         ("delay: 275s", "a delay of more than 274 s"),
         ("delay: 3s, jitter: 2147ms", None),

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from ipaddress import IPv4Interface, IPv6Interface
 
 import pytest
+from synthetic import rate_of
 
+from sixbench.model.direction import Queue
 from sixbench.model.emulation import Chosen, Impairments
 from sixbench.model.errors import ExperimentError
 from sixbench.model.experiment import Blocks, Experiment, Statistics
@@ -30,7 +32,7 @@ def test_what_is_left_out_has_defaults(read: Read, small: str) -> None:
     assert combination.workload.params == {"duration_ns": 5_000_000_000, "warmup_ns": 500_000_000}
     [topology] = experiment.topologies
     link = topology.links[0]
-    assert (link.name, link.mtu_bytes, link.rate_bps, link.is_emulated) == ("h1-r1", 1500, None, False)
+    assert (link.name, link.mtu_bytes, rate_of(link), link.is_emulated) == ("h1-r1", 1500, None, False)
     assert [(path.name, path.mechanism, path.family) for path in experiment.paths] == [
         ("ipv4", "native4", 4),
         ("ipv6", "native6", 6),
@@ -79,8 +81,8 @@ def test_everything_can_be_said(read: Read) -> None:
     topology = experiment.topologies[0]
     assert topology.nodes["a"].sysctl == {"net.ipv4.tcp_sack": "0", "net.ipv4.tcp_rmem": "4096 87380 6291456"}
     [link] = topology.links
-    assert (link.name, link.mtu_bytes, link.rate_bps) == ("wire", 1400, 10_000_000)
-    assert (link.queue_ns, link.queue_bytes, link.burst_bytes) == (20_000_000, None, 4096)
+    assert (link.name, link.mtu_bytes, rate_of(link)) == ("wire", 1400, 10_000_000)
+    assert {(way.queue, way.burst_bytes) for way in link.directions} == {(Queue(limit_ns=20_000_000), 4096)}
     way = Impairments(delay_ns=5_000_000, jitter_ns=1_000_000, loss=Chosen(ratio=0.005))
     assert link.impairments == (way, way)
     assert link.offload_on
@@ -115,7 +117,7 @@ workloads:
 
 def test_equal_lists_of_links_are_one_factor_and_shared_factors_go_together(read: Read) -> None:
     experiment = read(SWEPT)
-    rates = [[(link.rate_bps, link.mtu_bytes) for link in topology.links] for topology in experiment.topologies]
+    rates = [[(rate_of(link), link.mtu_bytes) for link in topology.links] for topology in experiment.topologies]
     assert rates == [[pair, pair] for pair in ((10**7, 1500), (10**7, 1400), (10**9, 1500), (10**9, 1400))]
     levels = [(c.workload.kind, *c.levels.items()) for c in experiment.combinations]
     assert len(levels) == 4 * 2 + 4
@@ -123,7 +125,7 @@ def test_equal_lists_of_links_are_one_factor_and_shared_factors_go_together(read
     assert levels[-1] == ("tcp-rr", ("speed_bps", 10**9), ("link_mtu_bytes", 1400), ("message_bytes", 64))
     for combination in experiment.combinations:
         topology = experiment.topologies[combination.topology]
-        assert topology.links[0].rate_bps == combination.levels["speed_bps"]
+        assert rate_of(topology.links[0]) == combination.levels["speed_bps"]
         assert topology.links[1].mtu_bytes == combination.levels["link_mtu_bytes"]
 
 

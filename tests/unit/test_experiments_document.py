@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from json_schema import complaints
+from synthetic import rate_of
 
 from sixbench.lab.engines import ENGINES
 from sixbench.mechanisms import MECHANISMS, install
@@ -89,7 +90,7 @@ def test_what_is_said_of_combinations() -> None:
     found = experiment(example_with("mtu: [1500, 9000]"))
     assert (len(found.combinations), len(found.topologies)) == (8, 2)
     tied = experiment(example_with("- {endpoints: [r1, h2], rate: [10Mbit, 100Mbit]}"))
-    assert [[link.rate_bps for link in topology.links] for topology in tied.topologies] == [[10**7] * 2, [10**8] * 2]
+    assert [[rate_of(link) for link in topology.links] for topology in tied.topologies] == [[10**7] * 2, [10**8] * 2]
     shared = experiment(example_with("near: [10Mbit"))
     assert shared.combinations[0].levels == {"near_bps": 10**7, "far_bps": 10**6, "size_bytes": 64}
     assert len(shared.topologies) == 4

@@ -8,6 +8,7 @@ from pathlib import Path as File
 
 import pytest
 from fragments_lab import Profile
+from synthetic import both_ways
 
 from sixbench.cli.fragments_table import print_fragments
 from sixbench.model.errors import UsageError
@@ -177,7 +178,7 @@ def test_reassembled_fragments_of_ipv6_are_refused_where_the_longest_does_not_fi
 def links(*mtus: int) -> Topology:
     """A line of links of 100 Mbit/s."""
     network = Profile(mtus=mtus, mechanism="native4").network()
-    wires = tuple(replace(link, rate_bps=100_000_000) for link in network.topology.links)
+    wires = tuple(replace(link, directions=both_ways(100_000_000)) for link in network.topology.links)
     return replace(network.topology, links=wires)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from paper_runs import HEAD, claim, experiment, imagined, paper, read
+from synthetic import rate_of
 
 from sixbench.analysis.claims import judge
 from sixbench.analysis.estimates import estimates
@@ -92,7 +93,7 @@ def test_raicu_is_on_the_papers_addresses_and_leaves_out_the_extremes() -> None:
     first, second = chosen.topologies[0].links
     assert (str(first.ends[0].ipv4.ip), str(second.ends[1].ipv4.ip)) == ("192.168.0.100", "10.0.0.100")
     assert (chosen.blocks.maximum, chosen.statistics.trim) == (10, 1)
-    assert {topology.links[0].rate_bps for topology in chosen.topologies} == {100_000_000, 10_000_000}
+    assert {rate_of(topology.links[0]) for topology in chosen.topologies} == {100_000_000, 10_000_000}
 
 
 def test_table_1_of_raicu_is_ours_to_the_digit() -> None:

@@ -23,7 +23,7 @@ experiment: store
 factors: {sack: [true, false], lost: [0, 0.5%]}
 topology:
   nodes: {h1: {kind: host, sysctl: {net.ipv4.tcp_sack: 1}}, h2: host}
-  links: [{endpoints: [h1, h2], rate: [1Mbit, 10Mbit], loss: $lost, queue: 10ms}]
+  links: [{endpoints: [h1, h2], rate: [1Mbit, 10Mbit], loss: $lost, queue: 20ms}]
 paths: {ipv4: native4, ipv6: native6}
 aa: true
 workloads: [{tcp-rr: {message: [64B, 1KiB], nodelay: $sack}}]
@@ -195,9 +195,9 @@ def test_what_is_no_run_directory(tmp_path: Path) -> None:
         (b"", "not JSON"),
         (b"\xff\xfe", "not JSON"),
         (b"[]", "not a JSON object"),
-        (b"{}", "schema None is not sixbench.run/1: written by another version of sixbench?"),
-        (b'{"schema": "sixbench.run/9"}', "schema 'sixbench.run/9' is not sixbench.run/1"),
-        (b'{"schema": "sixbench.run/1"}', "damaged manifest"),
+        (b"{}", "schema None is not sixbench.run/2: written by another version of sixbench?"),
+        (b'{"schema": "sixbench.run/9"}', "schema 'sixbench.run/9' is not sixbench.run/2"),
+        (b'{"schema": "sixbench.run/2"}', "damaged manifest"),
         (b"[" * 100_000, "not JSON"),
         (b'{"schema": NaN}', "not JSON: NaN is no number"),
     ],

@@ -6,8 +6,10 @@ from pathlib import Path as File
 from typing import Literal
 
 import pytest
+from synthetic import both_ways
 
 from sixbench.mechanisms import MECHANISMS
+from sixbench.model.direction import Direction
 from sixbench.model.path import Path
 from sixbench.model.topology import Interface, Link, Node, Topology
 from sixbench.model.workload import Scalar
@@ -57,17 +59,19 @@ def network(*links: dict[str, object]) -> Topology:
                         )
                     ),
                     "mtu_bytes": 1500,
-                    "rate_bps": None,
-                    "queue_bytes": None,
-                    "queue_ns": None,
-                    "burst_bytes": None,
-                    "offload": None,
-                    **settings,
+                    **_fields(settings),
                 }
             )
             for index, settings in enumerate(links)
         ),
     )
+
+
+def _fields(settings: dict[str, object]) -> dict[str, object]:
+    """Of a link; a `rate_bps` is that of both directions."""
+    own = {name: value for name, value in settings.items() if name != "rate_bps"}
+    rate_bps = settings.get("rate_bps")
+    return {"directions": both_ways(rate_bps if isinstance(rate_bps, int) else None)} | own
 
 
 def theory(kind: str, params: dict[str, int | str], path: Path, *links: dict[str, object]) -> dict[str, float]:
@@ -206,6 +210,21 @@ def test_packets_of_one_message_follow_one_another() -> None:
 def test_propagation_is_added() -> None:
     far = Hop(stack=stack_of("native6"), delay_ns=5_000_000)
     assert round_trip_ns([far], "udp", 100, 100) == 10_000_000
+
+
+def test_the_way_back_may_be_another() -> None:
+    there, back = Hop(stack=stack_of("native4"), delay_ns=5_000_000), Hop(stack=stack_of("native4"), delay_ns=1_000_000)
+    assert round_trip_ns([there], "udp", 100, back=[back]) == 6_000_000
+
+
+def test_each_direction_has_its_own_limit() -> None:
+    access: dict[str, object] = {"directions": (Direction(rate_bps=10 * MBIT), Direction(rate_bps=100 * MBIT))}
+    up, down = (theory("tcp-stream", {"direction": way}, IPV4_PATH, access, access) for way in ("forward", "reverse"))
+    assert up == {"goodput_bps": pytest.approx(1e7 * 1448 / 1538)}
+    assert down == {"goodput_bps": pytest.approx(1e8 * 1448 / 1538)}
+    hops = hops_of(IPV4_PATH, network(access), ("n1", "n0"))
+    assert hops is not None
+    assert [hop.rate_bps for hop in hops] == [100 * MBIT]
 
 
 def test_expected_goodput_of_a_tcp_stream() -> None:

@@ -86,6 +86,11 @@ impl Fates {
         }
     }
 
+    /// Whether packets leave in the order in which they came.
+    pub fn in_order(&self) -> bool {
+        self.impairments.in_order
+    }
+
     /// What a packet that the impairments do not choose from is given: the delay alone.
     pub fn plain_delay_ns(&self) -> u64 {
         self.impairments.delay_ns

@@ -22,6 +22,8 @@ pub struct Line {
     pub record: Record,
     fates: Fates,
     held: Vec<Held>,
+    /// When the last packet is due.
+    last_due_ns: u64,
 }
 
 /// A packet that is held back.
@@ -36,7 +38,7 @@ struct Held {
 impl Line {
     /// A direction whose packets leave by that socket.
     pub fn new(socket: std::rc::Rc<PacketSocket>, impairments: Impairments) -> Self {
-        Self { socket, record: Record::default(), fates: Fates::new(impairments), held: Vec::new() }
+        Self { socket, record: Record::default(), fates: Fates::new(impairments), held: Vec::new(), last_due_ns: 0 }
     }
 
     /// Changes what happens to the packets from the next one on, and counts them from 0.
@@ -63,11 +65,13 @@ impl Line {
         let number = self.fates.count();
         let Fate { is_lost, is_duplicated, flipped, overtakes, late_by, delay_ns } = self.fates.decide();
         self.record.packets += 1;
-        let due_ns = arrived_ns + delay_ns;
+        let earliest_ns = if self.fates.in_order() { self.last_due_ns } else { 0 };
+        let due_ns = earliest_ns.max(arrived_ns + delay_ns);
         if is_lost {
             self.record.lose(&buffer[..length]);
             pool.give(buffer);
         } else {
+            self.last_due_ns = due_ns;
             self.record.overtaking += u64::from(overtakes);
             if let Some(bit) = flipped {
                 flip(&mut buffer[..length], bit);

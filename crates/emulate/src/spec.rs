@@ -45,6 +45,8 @@ pub struct Impairments {
     pub jitter_ns: Vec<i64>,
     /// Of one packet's jitter with the next one's, from 0 to under 1.
     pub jitter_correlation: f64,
+    /// Packets leave in the order in which they came: none before the one that came before it.
+    pub in_order: bool,
     /// Packets that vanish.
     pub loss: Option<Loss>,
     /// Packets that come twice.

@@ -16,6 +16,7 @@ from . import (
     measure_command,
     papers_command,
     plan_command,
+    profiles_command,
     report_command,
     run_command,
     serve_command,
@@ -51,6 +52,7 @@ def _options(
 
 run_command.register(app)
 plan_command.register(app)
+profiles_command.register(app)
 report_command.register(app)
 papers_command.register(app)
 theory_command.register(app)

@@ -12,7 +12,7 @@ from .common import load_experiment, print_json
 if TYPE_CHECKING:
     from ..model.experiment import Experiment
     from ..model.path import Path
-    from ..model.topology import Topology
+    from ..model.topology import Link, Topology
 
 
 def register(app: typer.Typer) -> None:
@@ -98,6 +98,7 @@ def _as_json(experiment: Experiment) -> dict[str, Any]:
                     for link in topology.links
                     for end in link.ends
                 ],
+                "links": [_link_json(link) for link in topology.links],
                 "commands": {name: script_text(script).splitlines() for name, script in render(topology).items()},
             }
             for topology in experiment.topologies
@@ -206,6 +207,28 @@ def _path_json(path: Path, index: int, experiment: Experiment) -> dict[str, Any]
     }
 
 
+def _link_json(link: Link) -> dict[str, Any]:
+    forward, reverse = map(asdict, link.directions)
+    return {"name": link.name, "profile": link.profile, "mtu_bytes": link.mtu_bytes, "forward": forward} | {
+        "reverse": reverse
+    }
+
+
+def _link_line(link: Link) -> str:
+    """Such as `#   access: profile dsl, MTU 1492; from h1: 8 Mbit/s, delay 10 ms; from r1: 33 Mbit/s, delay 10 ms`."""
+    from ..report.link_words import direction_words
+
+    parts = [f"profile {link.profile}, MTU {link.mtu_bytes}" if link.profile else f"MTU {link.mtu_bytes}"]
+    told = [direction_words(direction) for direction in link.directions]
+    if told[0] == told[1]:
+        parts += [f"each way: {told[0]}"] if told[0] else []
+    else:
+        parts += [
+            f"from {end.node}: {one or 'as fast as the machine'}" for end, one in zip(link.ends, told, strict=True)
+        ]
+    return f"#   {link.name}: {'; '.join(parts)}"
+
+
 def _text(address: object) -> str | None:
     return None if address is None else str(address)
 
@@ -216,13 +239,14 @@ def _role(topology: Topology, node: str) -> str:
 
 
 def topology_lines(topology: Topology) -> list[str]:
-    """Addresses and commands of a network."""
+    """Addresses, links and commands of a network."""
     from ..lab.render import render, script_text
 
     lines = ["# addresses"]
     for link in topology.links:
         for end in link.ends:
             lines.append(f"#   {link.name}: {end.node} {end.name}: {end.ipv4} {end.ipv6}")
+    lines += ["", "# links", *map(_link_line, topology.links)]
     for name, script in render(topology).items():
         lines += [
             "",

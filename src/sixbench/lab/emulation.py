@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ..model.direction import Direction
 from ..model.emulation import Chosen, GilbertElliott, Impairments
 from ..model.headers import ETHERNET
 from ..model.network import Request
@@ -63,6 +64,8 @@ def _fields(way: Impairments, seed: int) -> dict[str, Any]:
     for name, one in chosen.items():
         if isinstance(one, Chosen):
             fields[name] = {"packets": list(one.packets)} if one.packets else {"ratio": one.ratio}
+    if way.in_order:
+        fields["in_order"] = True
     if way.late:
         fields["late"] = {"packets": list(way.late), "by": way.late_by}
     return fields
@@ -85,7 +88,10 @@ def _request(index: int, link: Link) -> Request:
 
 def held_bytes(link: Link, frame_bytes: int) -> int:
     """Memory for all that can be under way: bandwidth times delay in the least packets, and half as much more."""
-    longest_ns = max(way.longest_delay_ns for way in link.impairments)
-    per_s = min(MOST_PACKETS_PER_S, (link.rate_bps or ASSUMED_RATE_BPS) / (8 * SMALLEST_WIRE_BYTES))
-    packets = LEAST_PACKETS + 1.5 * per_s * longest_ns / 1e9
-    return min(MAX_HELD_BYTES, int(2 * packets * frame_bytes))
+    return min(MAX_HELD_BYTES, sum(_held_bytes(direction, frame_bytes) for direction in link.directions))
+
+
+def _held_bytes(direction: Direction, frame_bytes: int) -> int:
+    per_s = min(MOST_PACKETS_PER_S, (direction.rate_bps or ASSUMED_RATE_BPS) / (8 * SMALLEST_WIRE_BYTES))
+    packets = LEAST_PACKETS + 1.5 * per_s * direction.impairments.longest_delay_ns / 1e9
+    return int(packets * frame_bytes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..model.direction import Direction
 from ..model.emulation import Chosen, GilbertElliott, Impairments
 from ..model.topology import Link
 
@@ -15,16 +16,18 @@ MAX_JITTER_NS = 2**31 - 1
 
 def unfit(link: Link) -> str | None:
     """What of a link netem cannot do as it is meant here, in words; None: nothing. docs/experiments.md says why."""
-    return next((words for way in link.impairments if (words := _unfit(way, link.rate_bps is not None))), None)
+    return next(filter(None, map(_unfit, link.directions)), None)
 
 
-def _unfit(way: Impairments, has_rate: bool) -> str | None:
+def _unfit(direction: Direction) -> str | None:
+    way, has_rate = direction.impairments, direction.rate_bps is not None
     chance = (way.loss, way.corrupt, way.overtaking)
     cannot = {
         "packets chosen by their number": way.lists_packets,
         "delays from a file": way.delays_ns,
         "correlated jitter": way.jitter_correlation,
         "Pareto jitter beyond four standard deviations": way.jitter_ns and way.distribution == "pareto",
+        "jitter that keeps the order of packets": way.in_order and way.jitter_ns,
         "a delay of more than 274 s": way.delay_ns > MAX_DELAY_NS,
         "a jitter of more than 2.1 s": way.jitter_ns > MAX_JITTER_NS,
         "duplicates beside jitter, loss, corruption or reordering": way.duplicate and (way.jitter_ns or any(chance)),

@@ -13,6 +13,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from ..model.direction import Direction
 from ..model.headers import ETHERNET
 from ..model.network import Blueprint, Request, Stage
 from ..model.routing import Route, all_routes
@@ -181,23 +182,24 @@ def carries_ipv6(link: Link) -> bool:
     return link.mtu_bytes >= ETHERNET_MIN_MTU_V6
 
 
-def burst_bytes(link: Link) -> int:
-    """Bucket of the link's rate limiter."""
-    if link.burst_bytes is not None:
-        return link.burst_bytes
-    assert link.rate_bps is not None, "only a link with a rate has a bucket"
+def burst_bytes(link: Link, direction: Direction) -> int:
+    """Bucket of the rate limiter of a direction of a link, which must have one."""
+    if direction.burst_bytes is not None:
+        return direction.burst_bytes
+    assert direction.rate_bps is not None, "only a direction with a rate has a bucket"
     frame = link.mtu_bytes + ETHERNET.size_bytes + WIRE_OVERHEAD_BYTES
-    return max(MIN_BURST_FRAMES * frame, link.rate_bps * DEFAULT_BURST_NS // 8 // 10**9)
+    return max(MIN_BURST_FRAMES * frame, direction.rate_bps * DEFAULT_BURST_NS // 8 // 10**9)
 
 
-def queue_bytes(link: Link) -> int:
-    """Limit of the queue before the link's rate."""
-    if link.queue_bytes is not None:
-        return link.queue_bytes
-    assert link.rate_bps is not None, "only a link with a rate has a queue"
-    if link.queue_ns is not None:
-        return max(link.rate_bps * link.queue_ns // 8 // 10**9, link.mtu_bytes + ETHERNET.size_bytes)
-    return max(link.rate_bps * DEFAULT_QUEUE_NS // 8 // 10**9, MIN_QUEUE_BYTES)
+def queue_bytes(direction: Direction) -> int:
+    """Limit of the queue before the rate of a direction of a link, which must have one."""
+    queue = direction.queue
+    if queue.limit_bytes is not None:
+        return queue.limit_bytes
+    assert direction.rate_bps is not None, "only a direction with a rate has a queue"
+    if queue.limit_ns is not None:
+        return direction.rate_bps * queue.limit_ns // 8 // 10**9
+    return max(direction.rate_bps * DEFAULT_QUEUE_NS // 8 // 10**9, MIN_QUEUE_BYTES)
 
 
 def script_text(script: NodeScript, pids: Mapping[str, str] | None = None) -> str:
@@ -285,16 +287,16 @@ def _offload(link: Link, end: Interface) -> list[str]:
 def _queue(link: Link, end: Interface) -> list[str]:
     lines = []
     parent = "root"
-    way = link.impairments[link.ends.index(end)]
-    if link.emulator == "netem" and way.any:
+    direction = link.direction_from(end.node)
+    if link.emulator == "netem" and direction.impairments.any:
         # Below the rate it would hold what waits, without the rate's limit of the queue.
-        lines.append(f"qdisc add dev {end.name} root handle 10: {netem(way)}")
+        lines.append(f"qdisc add dev {end.name} root handle 10: {netem(direction.impairments)}")
         parent = "parent 10:1"
-    if link.rate_bps is not None:
-        burst, limit = burst_bytes(link), queue_bytes(link)
+    if direction.rate_bps is not None:
+        burst, limit = burst_bytes(link, direction), queue_bytes(direction)
         lines.append(
             f"qdisc add dev {end.name} {parent} handle 1: "
-            f"tbf rate {link.rate_bps}bit burst {burst} limit {limit + burst} "
+            f"tbf rate {direction.rate_bps}bit burst {burst} limit {limit + burst} "
             f"overhead {WIRE_OVERHEAD_BYTES} mpu {MIN_WIRE_BYTES}"
         )
     return lines

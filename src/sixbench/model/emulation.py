@@ -63,6 +63,7 @@ class Impairments:
         jitter_correlation: of one packet's jitter with the next one's, from 0 to under 1.
         delays_ns: delays to draw from, in order, instead of `delay_ns` and `jitter_ns`; empty: none.
         overtaking: packets that are not delayed.
+        in_order: whether packets leave in the order in which they came, each no sooner than the one before it.
         late, late_by: packets that are held back until so many later ones have passed.
     """
 
@@ -75,6 +76,7 @@ class Impairments:
     duplicate: Chosen | None = None
     corrupt: Chosen | None = None
     overtaking: Chosen | None = None
+    in_order: bool = False
     late: tuple[int, ...] = ()
     late_by: int = 1
 

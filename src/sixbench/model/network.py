@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any, Literal
 
+from .direction import Direction
 from .topology import Family, Link, Topology
 
 Address = IPv4Address | IPv6Address
@@ -140,6 +141,11 @@ class Segment:
     far: str
     headers: tuple[str, ...]
     inner_mtu_bytes: int | None = None
+
+    @property
+    def direction(self) -> Direction:
+        """What the packets meet there."""
+        return self.link.direction_from(self.near)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,8 @@ from functools import cached_property
 from ipaddress import IPv4Interface, IPv6Address, IPv6Interface
 from typing import Literal
 
-from .emulation import NO_IMPAIRMENTS, EmulatorName, Impairments
+from .direction import UNLIMITED, Direction
+from .emulation import EmulatorName, Impairments
 
 NodeKind = Literal["host", "router"]
 Family = Literal[4, 6]
@@ -78,12 +79,9 @@ class Link:
 
     Attributes:
         mtu_bytes: the IP MTU.
-        rate_bps: bits per second on the wire, preamble, gap and FCS included; None: as fast as the machine.
-        queue_bytes, queue_ns: limit of the queue before the rate, given as one or the other (None: the default, see
-            `lab`).
-        burst_bytes: bucket of the rate limiter; None: the default, see `lab`.
-        impairments: what happens to packets that leave the first end, and to those that leave the second.
-        emulator: who does that; None: the first that can, as ours always can.
+        directions: what packets meet that leave the first end, and those that leave the second.
+        profile: the access profile that it was made of, by name, for people; None: none.
+        emulator: who delays and drops; None: the first that can, as ours always can.
         offload: whether segmentation offload is on; None: off on links with a rate or impairments, on without.
         headers: of a tunnel, what it puts before each packet, outermost first, such as `("ipv4", "gre")`; empty: a
             wire.
@@ -94,11 +92,8 @@ class Link:
     name: str
     ends: tuple[Interface, Interface]
     mtu_bytes: int
-    rate_bps: int | None = None
-    queue_bytes: int | None = None
-    queue_ns: int | None = None
-    burst_bytes: int | None = None
-    impairments: tuple[Impairments, Impairments] = (NO_IMPAIRMENTS, NO_IMPAIRMENTS)
+    directions: tuple[Direction, Direction] = (UNLIMITED, UNLIMITED)
+    profile: str | None = None
     emulator: EmulatorName | None = None
     offload: bool | None = None
     headers: tuple[str, ...] = ()
@@ -122,20 +117,30 @@ class Link:
         return all(end.address(family) is not None for end in self.ends)
 
     @property
+    def impairments(self) -> tuple[Impairments, Impairments]:
+        """What happens to packets that leave the first end, and to those that leave the second."""
+        first, second = self.directions
+        return first.impairments, second.impairments
+
+    @property
     def is_emulated(self) -> bool:
         """Whether anything happens to packets on it."""
         return any(way.any for way in self.impairments)
 
     @property
-    def delay_ns(self) -> int:
-        """Propagation, the mean of both directions: a round trip takes it twice."""
-        return sum(way.mean_delay_ns for way in self.impairments) // 2
+    def has_rate(self) -> bool:
+        """Whether a direction of it is slower than the machine."""
+        return any(direction.rate_bps is not None for direction in self.directions)
 
     @property
     def offload_on(self) -> bool:
         """What crosses a link with a rate, or one that loses packets, must be packets of its MTU, so segmentation
         offload is off there unless asked for."""
-        return self.rate_bps is None and not self.is_emulated if self.offload is None else self.offload
+        return not self.has_rate and not self.is_emulated if self.offload is None else self.offload
+
+    def direction_from(self, node: str) -> Direction:
+        """What packets meet that leave the end of `node`, which must be one of the two."""
+        return self.directions[0] if self.ends[0].node == node else self.directions[1]
 
     def end_of(self, node: str) -> Interface:
         """The interface of `node`, which must be one of the two."""

@@ -109,6 +109,13 @@ def _late_by(value: object) -> Scalar:
     return value
 
 
+def flag(value: object) -> Scalar:
+    """True or false. Raises `ValueError`."""
+    if not isinstance(value, bool):
+        raise ValueError(f"{shown(value)} is neither true nor false")
+    return value
+
+
 def _file(value: object) -> Scalar:
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"{shown(value)} is no file's name")
@@ -124,7 +131,7 @@ EMULATION_SETTINGS: dict[str, LinkSetting] = {
         suffix="_ns",
         kind="duration",
         doc="variation of the delay, each way: the most of a uniform one, the standard deviation of others; "
-        "packets may overtake each other",
+        "packets may overtake each other (but see in-order)",
         default="0",
     ),
     "jitter-distribution": LinkSetting(
@@ -143,6 +150,13 @@ EMULATION_SETTINGS: dict[str, LinkSetting] = {
         kind="file",
         doc="delays to draw from instead of delay and jitter, one a line such as 12.5ms; beside the experiment",
         default="none",
+    ),
+    "in-order": LinkSetting(
+        parse=flag,
+        suffix="",
+        kind="flag",
+        doc="packets leave in the order in which they came, each no sooner than the one before it, as on most links",
+        default="false",
     ),
     "loss": LinkSetting(parse=_share, suffix="_ratio", kind="ratio", doc="packets dropped, each way", default="0"),
     "loss-burst": LinkSetting(
@@ -223,6 +237,7 @@ def impairments(value: Mapping[str, Scalar], delays_ns: tuple[int, ...] = ()) ->
         duplicate=_chosen(value, "duplicate", "duplicated-packets"),
         corrupt=_chosen(value, "corrupt"),
         overtaking=_chosen(value, "reorder"),
+        in_order=value.get("in-order") is True,
         late=_listed(value, "late-packets"),
         late_by=int(value.get("late-by", 1)),
     )
@@ -241,8 +256,12 @@ def check_impairments(value: Mapping[str, Scalar]) -> tuple[str, str] | None:
         other = next((one for one in others if key in value and one in value), None)
         if other is not None:
             return key, f"{key} says what {other} says too; leave one of them out"
+    if value.get("in-order") is True:
+        other = next((one for one in _DISORDERLY if one in value), None)
+        if other is not None:
+            return "in-order", f"in-order keeps the order that {other} is to change; leave one of them out"
     for key, needed in _NEEDS.items():
-        if key in value and not any(value.get(one) for one in needed):
+        if _is_idle(key, value):
             return key, f"{key} belongs to {' or '.join(needed)}: add it, or leave {key} out"
     if "loss-burst" in value:
         ratio, length = float(value.get("loss", 0)), float(value["loss-burst"])
@@ -254,6 +273,26 @@ def check_impairments(value: Mapping[str, Scalar]) -> tuple[str, str] | None:
     return None
 
 
+def overridden(profile: Mapping[str, Scalar], own: Mapping[str, Scalar]) -> dict[str, Scalar]:
+    """The settings of a profile with others in their place: those that say the same in other words go, and so do those
+    that then have nothing to belong to."""
+    gone = {other for key in own for other in _rivals(key)}
+    merged = {key: value for key, value in profile.items() if key not in gone} | dict(own)
+    return {key: value for key, value in merged.items() if key in own or not _is_idle(key, merged)}
+
+
+def _rivals(key: str) -> set[str]:
+    """What cannot stand beside a key."""
+    found = set(_EXCLUSIVE.get(key, ())) | {one for one, others in _EXCLUSIVE.items() if key in others}
+    return found | ({"in-order"} if key in _DISORDERLY else set())
+
+
+def _is_idle(key: str, value: Mapping[str, Scalar]) -> bool:
+    """Whether a setting has none of those that it belongs to."""
+    return key in value and key in _NEEDS and not any(value.get(one) for one in _NEEDS[key])
+
+
+_DISORDERLY = ("reorder", "late-packets")
 _EXCLUSIVE = {
     "delay-file": ("delay", "jitter", "jitter-distribution"),
     "gilbert-elliott": ("loss", "loss-burst", "lost-packets"),

@@ -19,6 +19,7 @@ from .events_file import read_events
 from .factors import Factors
 from .overrides import apply_quick
 from .paths_file import aa_path, node_place, read_paths
+from .profile_file import Profiles
 from .reader import Reader, as_name, suggest
 from .shapes import SHAPES
 from .topology_file import NAME, NAME_RULE, TopologyTemplate, read_topology
@@ -32,7 +33,19 @@ MAX_SEED = 2**63 - 1
 MAX_TRIALS = 200_000
 
 KEYS = (
-    *("experiment", "title", "description", "notes", "factors", "topology", "between", "paths", "baseline", "aa"),
+    *(
+        "experiment",
+        "title",
+        "description",
+        "notes",
+        "factors",
+        "profiles",
+        "topology",
+        "between",
+        "paths",
+        "baseline",
+        "aa",
+    ),
     *("workloads", "events", "blocks", "statistics", "seed", "bottleneck", "quick"),
 )
 REQUIRED = ("topology", "paths", "workloads")
@@ -51,12 +64,12 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
         reader.problem((), f"{words} missing; an experiment has {listed(REQUIRED)}")
     header = _read_header(reader, data)
     blocks, statistics = read_blocks(reader, data), read_statistics(reader, data)
-    factors = Factors(reader, data)
+    factors, profiles = Factors(reader, data), Profiles(reader, data)
     paths = read_paths(reader, data["paths"], mechanisms) if "paths" in data else []
     carried = {family for path in paths for family in mechanisms[path.mechanism].carriers}
     network = TopologyTemplate(nodes={}, links=())
     if "topology" in data:
-        network = read_topology(reader, factors, data["topology"], 6 in carried)
+        network = read_topology(reader, factors, profiles, data["topology"], 6 in carried)
     workloads = read_workloads(reader, factors, data["workloads"]) if "workloads" in data else []
     events = read_events(reader, factors, data["events"], network, 6 in carried) if "events" in data else []
     baseline = _read_baseline(reader, data, paths)
@@ -111,7 +124,7 @@ def read_topology_only(source: Source) -> Topology:
         reader.problem((), "topology is missing: nodes and links, or a shape such as chain: 5")
         reader.finish()
     factors = Factors(reader, data)
-    network = read_topology(reader, factors, data["topology"], wants_ipv6=False)
+    network = read_topology(reader, factors, Profiles(reader, data), data["topology"], wants_ipv6=False)
     reader.finish()
     return network.concrete({key: factors.by_key[key].values[0] for key in network.factors()})
 

@@ -17,13 +17,14 @@ from ..model.topology import MAX_MTU, MIN_MTU_V4
 from ..model.workload import MAX_FILE_NAME, Parameter, ParameterKind, WorkloadKind
 from ..model.workloads import WORKLOADS
 from .blocks_file import BLOCKS_KEYS, DEFAULT_BLOCKS, MAX_BLOCKS, MAX_TRIM, STATISTICS_KEYS
-from .emulation_settings import EMULATION_SETTINGS, MAX_LISTED
+from .emulation_settings import MAX_LISTED
 from .events_file import EVENT_KEYS, MAX_EVENTS
 from .experiment_file import BOTTLENECKS, DEFAULT_SEED, KEYS, MAX_SEED, REQUIRED
 from .factors import FACTOR_NAME, MAX_LEVELS
-from .link_settings import LINK_SETTINGS
+from .link_settings import DIRECTION_SETTINGS, LINK_SETTINGS
 from .node_settings import NODE_KEYS, NODE_KINDS, NODE_SETTINGS, SYSCTL
 from .overrides import MAX_QUICK
+from .profile_file import MAX_PROFILES, PROFILE_KEYS, SIDE_KEYS, SIDES, shipped_profiles
 from .shape_file import SETTINGS
 from .shapes import MAX_LINKS, MAX_NODES, SHAPES, Shape
 from .topology_file import LINK_KEYS, LINK_NAME, NAME
@@ -54,6 +55,12 @@ def experiment_schema(mechanisms: Mapping[str, Mechanism]) -> Schema:
             "propertyNames": {"pattern": _whole(FACTOR_NAME.pattern)},
             "additionalProperties": {"anyOf": [_ref("level"), _levels(_ref("level"))]},
             "description": "Lists of levels by name, for values that several places share as $name.",
+        },
+        "profiles": {
+            "type": "object",
+            "additionalProperties": _profile(),
+            "maxProperties": MAX_PROFILES,
+            "description": "Access networks of one's own, by name.",
         },
         "topology": _topology(),
         "between": {
@@ -131,6 +138,7 @@ def _definitions() -> dict[str, Schema]:
         "flag": {"type": "boolean"},
         "distribution": {"enum": list(DISTRIBUTIONS)},
         "emulator": {"enum": list(EMULATORS)},
+        "profile": {"type": "string", "minLength": 1, "examples": list(shipped_profiles())},
         "file": {"type": "string", "minLength": 1},
         "number": {"type": "number", "minimum": 1},
         "count": _integer(1, MAX_LISTED),
@@ -157,6 +165,21 @@ def _topology() -> Schema:
     links = {"type": "array", "items": _ref("link"), "maxItems": MAX_LINKS, "description": "Point-to-point segments."}
     written = _object({"nodes": nodes, "links": links}, required=("nodes", "links"))
     return {"anyOf": [written, *map(_shape, SHAPES.values())], "description": "The network."}
+
+
+def _profile() -> Schema:
+    properties: dict[str, Schema] = {
+        "title": _text("One line for people; the name unless given."),
+        "mtu": _ref("mtu"),
+        **{
+            side: _object({key: _ref(DIRECTION_SETTINGS[key].kind) for key in SIDE_KEYS})
+            | {"description": f"What packets {towards} the customer meet."}
+            for side, towards in zip(SIDES, ("from", "to"), strict=True)
+        },
+        "sources": {**_named(_text()), "description": "Where the numbers come from, by key."},
+    }
+    assert tuple(properties) == PROFILE_KEYS, "every key of a profile has its schema"
+    return _object(properties, required=SIDES)
 
 
 def _network_definitions() -> dict[str, Schema]:
@@ -219,7 +242,7 @@ def _link_properties() -> dict[str, Schema]:
         },
         **{key: _ref(f"link-{key}") for key in LINK_SETTINGS},
         **{
-            way: _object({key: _ref(f"link-{key}") for key in EMULATION_SETTINGS})
+            way: _object({key: _ref(f"link-{key}") for key in DIRECTION_SETTINGS})
             | {"description": f"What differs for packets that leave the {end} of the endpoints."}
             for way, end in zip(WAYS, ("first", "second"), strict=True)
         },

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from ipaddress import IPv4Interface, IPv6Interface
 from pathlib import Path
 from typing import Any
 
-from ..model.emulation import WAYS, Impairments
-from ..model.topology import Interface, Link, Topology
+from ..model.emulation import WAYS
+from ..model.topology import Interface, Topology
 from ..model.wording import shown
 from ..model.workload import Scalar
 from .addressing import link_ipv4, link_ipv6
-from .emulation_settings import EMULATION_SETTINGS, check_impairments, impairments, read_delays
-from .factors import Assignment, Constant, Factors, Setting, Varying, resolve
+from .emulation_settings import read_delays
+from .factors import Assignment, Constant, Factors, Setting, Varying
 from .link_addresses import LinkPrefix, check_prefixes, read_addresses
-from .link_settings import (
-    DEFAULT_MTU_BYTES,
-    LINK_SETTINGS,
-    check_link,
-    is_per_link,
-    mtu_at,
-    parse_profile,
-    queue_limit,
-)
+from .link_settings import DIRECTION_SETTINGS, LINK_SETTINGS, is_per_link, mtu_at, parse_profile
+from .link_template import LinkTemplate
 from .node_settings import NodeTemplate, read_node
+from .profile_file import Profile, Profiles
 from .reader import Reader, as_name, suggest
 from .shape_file import SETTINGS, write_out
 from .shapes import MAX_LINKS, MAX_NODES, SHAPES
@@ -41,71 +35,6 @@ _LINK_NAME_RULE = NAME_RULE.replace("1 to 40", "1 to 81")
 
 _MAX_CHECKED = 1000
 """So many combinations of one link's own settings are checked when it is read."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class LinkTemplate:
-    """A link whose settings may still vary.
-
-    Attributes:
-        settings: by key; those of one direction only by keys such as `forward.delay`.
-        delays_ns: what the files with delays say, by the names that settings give them.
-        place: which of a short form's it is, in words for messages.
-    """
-
-    name: str
-    path: KeyPath
-    interfaces: tuple[Interface, Interface]
-    settings: dict[str, Setting]
-    delays_ns: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    place: str = ""
-
-    def factors(self) -> list[Any]:
-        """Keys of the factors that it depends on, in order of appearance."""
-        return list(dict.fromkeys(s.factor for s in self.settings.values() if isinstance(s, Varying)))
-
-    def concrete(self, assignment: Assignment) -> Link:
-        """The link at one combination of levels."""
-        value = self._values(assignment)
-        forward, reverse = (self._impairments(way, value) for way in WAYS)
-        queue_bytes, queue_ns = queue_limit(value.get("queue"))
-        return Link(
-            name=self.name,
-            ends=self.interfaces,
-            mtu_bytes=value.get("mtu", DEFAULT_MTU_BYTES),
-            rate_bps=value.get("rate"),
-            queue_bytes=queue_bytes,
-            queue_ns=queue_ns,
-            burst_bytes=value.get("burst"),
-            impairments=(forward, reverse),
-            emulator=value.get("emulator"),
-            offload=value.get("offload"),
-        )
-
-    def flaw(self, assignment: Assignment, wants_ipv6: bool) -> tuple[str, str] | None:
-        """What is wrong with it at one combination of levels, whose settings are right one by one: the key, and the
-        sentence."""
-        value = self._values(assignment)
-        wrong = check_link(self.concrete(assignment), wants_ipv6) or check_impairments(value)
-        for way in WAYS:
-            found = None if wrong else check_impairments(_one_way(way, value))
-            if found is not None:
-                wrong = (f"{way}.{found[0]}" if f"{way}.{found[0]}" in value else found[0], found[1])
-        return wrong
-
-    def _values(self, assignment: Assignment) -> dict[str, Any]:
-        return {key: resolve(setting, assignment) for key, setting in self.settings.items()}
-
-    def _impairments(self, way: str, value: dict[str, Any]) -> Impairments:
-        both = _one_way(way, value)
-        return impairments(both, self.delays_ns[both["delay-file"]] if "delay-file" in both else ())
-
-
-def _one_way(way: str, value: dict[str, Any]) -> dict[str, Any]:
-    """The settings of one direction: those of both, but where it has its own."""
-    both = {key: one for key, one in value.items() if key in EMULATION_SETTINGS}
-    own = {key.removeprefix(f"{way}."): one for key, one in value.items() if key.startswith(f"{way}.")}
-    return both | own
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +59,9 @@ class TopologyTemplate:
         )
 
 
-def read_topology(reader: Reader, factors: Factors, value: Any, wants_ipv6: bool) -> TopologyTemplate:
+def read_topology(
+    reader: Reader, factors: Factors, profiles: Profiles, value: Any, wants_ipv6: bool
+) -> TopologyTemplate:
     """Reads it; `wants_ipv6` is whether any path uses IPv6, for the checks that depend on it."""
     place: KeyPath = ("topology",)
     data = reader.mapping(place, value, "topology", ("nodes", "links", *_shape_keys(value)))
@@ -152,7 +83,7 @@ def read_topology(reader: Reader, factors: Factors, value: Any, wants_ipv6: bool
             place, "nodes are missing: a mapping such as {h1: host, r1: router, h2: host}, or a shape such as chain: 5"
         )
     if "links" in data:
-        links = _read_links(reader, factors, data["links"], nodes, numbers)
+        links = _read_links(reader, factors, profiles, data["links"], nodes, numbers)
     elif isinstance(value, dict) and not value.keys() & SHAPES:
         reader.problem(place, "links are missing: a list such as [{endpoints: [h1, r1]}, {endpoints: [r1, h2]}]")
     _check(reader, factors, links, wants_ipv6)
@@ -180,7 +111,12 @@ def _read_nodes(reader: Reader, factors: Factors, value: Any) -> dict[str, NodeT
 
 
 def _read_links(
-    reader: Reader, factors: Factors, value: Any, nodes: dict[str, NodeTemplate], numbers: dict[int, int]
+    reader: Reader,
+    factors: Factors,
+    profiles: Profiles,
+    value: Any,
+    nodes: dict[str, NodeTemplate],
+    numbers: dict[int, int],
 ) -> list[LinkTemplate]:
     place = ("topology", "links")
     items = reader.sequence(place, value, "links")
@@ -196,7 +132,7 @@ def _read_links(
         ends = _read_endpoints(reader, path, data, nodes) if isinstance(item, dict) else None
         if ends is None:
             continue
-        link = _read_link(reader, factors, index, data, ends, next_interface, numbers)
+        link = _read_link(reader, factors, profiles, index, data, ends, next_interface, numbers)
         if link is None:
             continue
         if link.name in links:
@@ -244,6 +180,7 @@ def _read_endpoints(
 def _read_link(
     reader: Reader,
     factors: Factors,
+    profiles: Profiles,
     index: int,
     data: dict[str, Any],
     ends: tuple[str, str],
@@ -257,34 +194,55 @@ def _read_link(
         return None
     given: dict[str, tuple[KeyPath, Any]] = {key: ((*path, key), data[key]) for key in data if key in LINK_SETTINGS}
     for way in (way for way in WAYS if way in data):
-        own = reader.mapping((*path, way), data[way], f"what differs {way}", EMULATION_SETTINGS)
-        given |= {f"{way}.{key}": ((*path, way, key), own[key]) for key in own if key in EMULATION_SETTINGS}
+        own = reader.mapping((*path, way), data[way], f"what differs {way}", DIRECTION_SETTINGS)
+        given |= {f"{way}.{key}": ((*path, way, key), own[key]) for key in own if key in DIRECTION_SETTINGS}
     settings: dict[str, Setting] = {}
-    delays_ns: dict[str, tuple[int, ...]] = {}
+    files = _Files(reader=reader, profiles=profiles)
     for key, (place, value) in given.items():
-        read = _read_setting(reader, factors, place, value, numbers.get(index), delays_ns)
+        read = _read_setting(factors, place, value, numbers.get(index), files)
         if read is not None:
             settings[key] = read
     interfaces = _read_interfaces(reader, index, data, ends, next_interface)
     if interfaces is None or len(settings) < len(given):
         return None
     row = f"link {index + 1} of {len(numbers)} ({name}): " if index in numbers else ""
-    return LinkTemplate(name=name, path=path, interfaces=interfaces, settings=settings, delays_ns=delays_ns, place=row)
+    return LinkTemplate(
+        name=name,
+        path=path,
+        interfaces=interfaces,
+        settings=settings,
+        delays_ns=files.delays_ns,
+        profiles=files.chosen,
+        place=row,
+    )
 
 
-def _read_setting(
-    reader: Reader,
-    factors: Factors,
-    path: KeyPath,
-    value: Any,
-    number: int | None,
-    delays_ns: dict[str, tuple[int, ...]],
-) -> Setting | None:
-    """One key of a link; `number` is its own in a row of links, None outside of one. Files go into `delays_ns`."""
+class _Files:
+    """What the settings of a link name: files with delays, and profiles."""
+
+    def __init__(self, *, reader: Reader, profiles: Profiles) -> None:
+        self.reader = reader
+        self.profiles = profiles
+        self.delays_ns: dict[str, tuple[int, ...]] = {}
+        self.chosen: dict[str, Profile] = {}
+
+    def read(self, kind: str, name: str) -> None:
+        """Reads what a setting of that kind names. Raises `ValueError`."""
+        if kind == "file" and name not in self.delays_ns:
+            self.delays_ns[name] = read_delays(Path(self.reader.source.file).parent / name)
+        if kind == "profile":
+            profile = self.profiles.find(name)
+            if profile is not None:
+                self.chosen[name] = profile
+
+
+def _read_setting(factors: Factors, path: KeyPath, value: Any, number: int | None, files: _Files) -> Setting | None:
+    """One key of a link; `number` is its own in a row of links, None outside of one."""
     key = str(path[-1])
     if key == "mtu" and any(is_per_link(level) for level in factors.levels_of(value)):
         if number is None:
-            reader.problem(path, "an MTU per link belongs to a chain, whose links follow one another; give whole bytes")
+            words = "an MTU per link belongs to a chain, whose links follow one another; give whole bytes"
+            files.reader.problem(path, words)
             return None
         read = factors.setting(path, value, parse_profile, "", (("link", "mtu_profile"), "mtu_profile"))
         if isinstance(read, Constant):
@@ -295,8 +253,7 @@ def _read_setting(
 
     def parse(level: object) -> Scalar:
         parsed = setting.parse(level)
-        if setting.kind == "file" and parsed not in delays_ns:
-            delays_ns[str(parsed)] = read_delays(Path(reader.source.file).parent / str(parsed))
+        files.read(setting.kind, str(parsed))
         return parsed
 
     own = (("link", *path[3:]), f"{words}{setting.suffix}")

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from statistics import median
 from typing import Any
 
-from ..model.emulation import WAYS, Chosen, GilbertElliott, Impairments
-from ..model.units import format_duration, plain
+from ..model.emulation import WAYS
 from ..store import Run
 from . import words
+from .link_words import impairments_words
 from .tables import Column, Table, without_empty
 
 TITLE = "Links with a known truth"
@@ -53,37 +53,6 @@ def emulation_table(run: Run, *, brief: bool = False) -> Table | None:
     kept = [index for index, column in enumerate(columns) if not (brief and column.name in NOT_BRIEF)]
     rows = [[row[index] for index in kept] for row in made]
     return without_empty(Table(title=TITLE, columns=[columns[index] for index in kept], rows=rows))
-
-
-def impairments_words(way: Impairments) -> str:
-    """Such as `delay 10 ms, jitter 2 ms normal, loss 1 %`."""
-    parts = []
-    if way.delay_ns:
-        parts.append(f"delay {format_duration(way.delay_ns)}")
-    if way.delays_ns:
-        parts.append(f"delays from a file, {words.duration(way.mean_delay_ns)} in the mean")
-    if way.jitter_ns:
-        correlated = f", correlation {_percent(way.jitter_correlation)}" if way.jitter_correlation else ""
-        parts.append(f"jitter {format_duration(way.jitter_ns)} {way.distribution}{correlated}")
-    if isinstance(way.loss, GilbertElliott):
-        parts.append(f"loss {_percent(way.loss.ratio)} in bursts")
-    elif way.loss is not None:
-        parts.append(_chosen("loss", way.loss))
-    named = (("duplicates", way.duplicate), ("corruption", way.corrupt), ("overtaking", way.overtaking))
-    parts += [_chosen(name, chosen) for name, chosen in named if chosen is not None]
-    if way.late:
-        parts.append(f"{words.count(len(way.late), 'listed packet')} late by {way.late_by}")
-    return ", ".join(parts)
-
-
-def _chosen(name: str, chosen: Chosen) -> str:
-    if chosen.packets:
-        return f"{name} of {words.count(len(chosen.packets), 'listed packet')}"
-    return f"{name} {_percent(chosen.ratio)}"
-
-
-def _percent(ratio: float) -> str:
-    return f"{plain(float(f'{100 * ratio:.3g}'))} %"
 
 
 def _did(records: list[Mapping[str, Any]]) -> list[str]:

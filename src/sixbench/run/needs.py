@@ -59,7 +59,7 @@ def check_links(probe: Agent, topologies: Iterable[Topology]) -> None:
     """Raises `CapabilityError` where the kernel lacks a queueing discipline that a link needs."""
     for topology in topologies:
         for link in topology.links:
-            if link.rate_bps is not None and not _works(probe, "tbf rate 1mbit burst 2000 limit 4000"):
+            if link.has_rate and not _works(probe, "tbf rate 1mbit burst 2000 limit 4000"):
                 raise CapabilityError(
                     f"the link {link.name} has a rate, which needs the kernel's tbf (sch_tbf); this kernel has none"
                 )

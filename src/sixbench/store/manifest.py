@@ -12,7 +12,7 @@ from ..model.bypass import Bypass
 from ..model.errors import StoreError
 from ..model.experiment import Experiment
 
-RUN_SCHEMA = "sixbench.run/1"
+RUN_SCHEMA = "sixbench.run/2"
 
 RunState = Literal["running", "complete", "interrupted", "partial"]
 """`partial`: ended by itself with trials that failed or could not be run."""

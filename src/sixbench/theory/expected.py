@@ -22,8 +22,9 @@ def expected(kind: str, params: Params, path: Path, topology: Topology, between:
     """What the path allows at most, by metric column; a metric of which theory has nothing exact to say is absent.
 
     Given: `goodput_bps` of `tcp-stream` in one direction, and of `udp-stream`, with its `packets_rate_pps`, both when
-    all path MTUs are known that are to be learned. They are upper bounds: windows, buffers, pauses of the application,
-    losses and the CPU may keep a trial below.
+    all path MTUs are known that are to be learned; with direction `both`, those of the flow from the client, as its
+    metrics are. They are upper bounds: windows, buffers, pauses of the application, losses and the CPU may keep a trial
+    below.
 
     Of IPv4 datagrams without DF, whose source may or may not know the path MTU from earlier traffic, the bound is that
     of the better of the two.
@@ -46,6 +47,8 @@ def expected(kind: str, params: Params, path: Path, topology: Topology, between:
     network = install(path, topology, between)
     if not network.segments(*between):
         return {}
+    if params.get("direction") == "reverse":
+        between = (between[1], between[0])
     try:
         match kind:
             case "tcp-stream":
@@ -63,11 +66,8 @@ def path_mtu(network: Network, between: tuple[str, str]) -> int:
 
 
 def _tcp_stream(params: Params, network: Network, between: tuple[str, str], engine: str | None) -> dict[str, float]:
-    direction = params.get("direction", "forward")
-    if direction == "both":
+    if params.get("direction") == "both":
         return {}
-    if direction == "reverse":
-        between = (between[1], between[0])
     mss_bytes = params.get("mss_bytes")
     header = header_of(network.ends.family)
     hop = Hop(stack=(header,), mtu_bytes=path_mtu(network, between))
@@ -91,7 +91,7 @@ def _udp_stream(params: Params, network: Network, between: tuple[str, str], engi
     if any(attempt.outcome != "delivered" for attempt in settled):
         return {}
     bounds_bps = []
-    if any(load.segment.link.rate_bps is not None for load in settled[0].loads):
+    if any(load.segment.direction.rate_bps is not None for load in settled[0].loads):
         limits_bps = [limit for limit in (_exact(attempt, datagram_bytes) for attempt in settled) if limit is not None]
         if len(limits_bps) < len(settled):
             return {}
@@ -118,7 +118,7 @@ def _exact(attempt: Attempt, payload_bytes: int) -> float | None:
 
 
 def _limit(load: LinkLoad, payload_bytes: int) -> float | None:
-    rate_bps = load.segment.link.rate_bps
+    rate_bps = load.segment.direction.rate_bps
     return None if rate_bps is None else rate_bps * payload_bytes / load.wire_bytes
 
 

@@ -124,8 +124,8 @@ class Prediction:
         """The most UDP payload per second that each link lets through, when settled; None: it has no rate, or nothing
         comes there."""
         return [
-            load.segment.link.rate_bps * self.datagram_bytes / load.wire_bytes
-            if load.segment.link.rate_bps is not None and load.sizes_bytes
+            load.segment.direction.rate_bps * self.datagram_bytes / load.wire_bytes
+            if load.segment.direction.rate_bps is not None and load.sizes_bytes
             else None
             for load in self.settled.loads
         ]

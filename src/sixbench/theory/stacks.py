@@ -43,7 +43,7 @@ class Hop:
 
 
 def hops_of(path: Path, topology: Topology, between: tuple[str, str]) -> list[Hop] | None:
-    """The links from client to server as this path crosses them; None where outer packets are fragmented, of which
+    """The links from one host to another as this path crosses them; None where outer packets are fragmented, of which
     there is nothing exact to say.
 
     `between` must be connected, and the path such that it can be installed.
@@ -61,8 +61,8 @@ def hops_of(path: Path, topology: Topology, between: tuple[str, str]) -> list[Ho
             Hop(
                 stack=stack,
                 mtu_bytes=mtu_bytes,
-                rate_bps=segment.link.rate_bps,
-                delay_ns=segment.link.delay_ns,
+                rate_bps=segment.direction.rate_bps,
+                delay_ns=segment.direction.impairments.mean_delay_ns,
                 offload=segment.link.offload_on,
             )
         )

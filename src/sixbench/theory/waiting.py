@@ -21,11 +21,16 @@ def round_trip_ns(
     response_bytes: int | None = None,
     mss_bytes: int | None = None,
     options_bytes: int = TCP_TIMESTAMPS_BYTES,
+    back: Sequence[Hop] | None = None,
 ) -> float:
-    """Request there and response back (by default as long): serialisation and propagation, and no time in any node."""
+    """Request there and response back (by default as long): serialisation and propagation, and no time in any node.
+
+    Args:
+        back: the links as the response crosses them; None: as the request does, in reverse order.
+    """
     answer_bytes = request_bytes if response_bytes is None else response_bytes
     there = one_way_ns(hops, transport, request_bytes, mss_bytes, options_bytes)
-    return there + one_way_ns(hops[::-1], transport, answer_bytes, mss_bytes, options_bytes)
+    return there + one_way_ns(hops[::-1] if back is None else back, transport, answer_bytes, mss_bytes, options_bytes)
 
 
 def one_way_ns(

@@ -46,15 +46,18 @@ class _Shape:
     def label(self, index: int) -> str:
         """What the link is set to, over all the networks."""
         links = [topology.links[index] for topology in self.topologies]
-        ways = [way for link in links for way in link.impairments]
+        directions = [direction for link in links for direction in link.directions]
+        ways = [direction.impairments for direction in directions]
+        queues = [direction.queue for direction in directions]
         parts = [
-            _values([link.rate_bps for link in links], "_bps") or "no rate limit",
+            _marked("profile", " / ".join(dict.fromkeys(link.profile for link in links if link.profile is not None))),
+            _values([direction.rate_bps for direction in directions], "_bps") or "no rate limit",
             f"MTU {_values([link.mtu_bytes for link in links], '')}",
             _marked("delay", _values([way.mean_delay_ns or None for way in ways], "_ns")),
             _marked("jitter", _values([way.jitter_ns or None for way in ways], "_ns")),
             _marked("loss", _values([way.loss_ratio or None for way in ways], "_ratio")),
-            _marked("queue", _values([link.queue_bytes for link in links], "_bytes")),
-            _marked("queue", _values([link.queue_ns for link in links], "_ns")),
+            _marked("queue", _values([queue.limit_bytes for queue in queues], "_bytes")),
+            _marked("queue", _values([queue.limit_ns for queue in queues], "_ns")),
         ]
         return "\n".join(part for part in parts if part)
 

@@ -1,0 +1,66 @@
+"""`sixbench profiles`."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from .common import print_json
+
+if TYPE_CHECKING:
+    from ..plan.profile_file import Profile
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("profiles")(profiles)
+
+
+def profiles(
+    name: str | None = typer.Argument(
+        None, help="One profile, with the sources of its numbers; all of them otherwise."
+    ),
+    json: bool = typer.Option(False, "--json", help="Print as JSON."),
+) -> None:
+    """The access networks that a link may be, by name: rates, delays, queues, and where the numbers come from."""
+    from ..model.errors import UsageError
+    from ..plan.profile_file import shipped_profiles
+    from ..plan.reader import suggest
+
+    known = shipped_profiles()
+    if name is not None and name not in known:
+        raise UsageError(f'there is no profile "{name}"; {suggest(name, known)}')
+    shown = known if name is None else {name: known[name]}
+    if json:
+        print_json({"schema": "sixbench.profiles/1", "profiles": [_as_json(profile) for profile in shown.values()]})
+        return
+    for profile in shown.values():
+        typer.echo("\n".join(_lines(profile)))
+        if name is not None:
+            for key, text in profile.sources.items():
+                typer.echo(textwrap.fill(f"{key}: {text}", 100, initial_indent="  ", subsequent_indent="    "))
+    if name is None:
+        typer.echo("\nwhere the numbers come from: sixbench profiles NAME")
+
+
+def _lines(profile: Profile) -> list[str]:
+    from ..plan.link_settings import direction
+    from ..plan.profile_file import SIDES
+    from ..report.link_words import direction_words
+
+    mtu = f", MTU {profile.mtu_bytes}" if profile.mtu_bytes else ""
+    told = {side: direction_words(direction(own)) for side, own in zip(SIDES, profile.directions, strict=True)}
+    return [f"{profile.name}: {profile.title}{mtu}", f"  down: {told['down']}", f"  up:   {told['up']}"]
+
+
+def _as_json(profile: Profile) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from ..plan.link_settings import direction
+    from ..plan.profile_file import SIDES
+
+    sides = {side: asdict(direction(own)) for side, own in zip(SIDES, profile.directions, strict=True)}
+    about = {"name": profile.name, "title": profile.title, "mtu_bytes": profile.mtu_bytes}
+    return about | sides | {"sources": profile.sources}

@@ -1,0 +1,95 @@
+"""A link whose settings may still vary, and what becomes of it at one combination of levels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..model.direction import Direction
+from ..model.emulation import WAYS
+from ..model.topology import Interface, Link
+from ..model.workload import Scalar
+from .emulation_settings import overridden
+from .factors import Assignment, Setting, Varying, resolve
+from .link_settings import DEFAULT_MTU_BYTES, DIRECTION_SETTINGS, check_direction, check_mtu, direction
+from .profile_file import Profile
+from .yaml_source import KeyPath
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkTemplate:
+    """A link whose settings may still vary.
+
+    Attributes:
+        settings: by key; those of one direction only by keys such as `forward.delay`.
+        delays_ns: what the files with delays say, by the names that settings give them.
+        profiles: by the names that settings give them.
+        place: which of a short form's it is, in words for messages.
+    """
+
+    name: str
+    path: KeyPath
+    interfaces: tuple[Interface, Interface]
+    settings: dict[str, Setting]
+    delays_ns: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    profiles: dict[str, Profile] = field(default_factory=dict)
+    place: str = ""
+
+    def factors(self) -> list[Any]:
+        """Keys of the factors that it depends on, in order of appearance."""
+        return list(dict.fromkeys(s.factor for s in self.settings.values() if isinstance(s, Varying)))
+
+    def concrete(self, assignment: Assignment) -> Link:
+        """The link at one combination of levels."""
+        value = self._values(assignment)
+        forward, reverse = (self._direction(self._one_way(way, value)) for way in WAYS)
+        return Link(
+            name=self.name,
+            ends=self.interfaces,
+            mtu_bytes=self._mtu_bytes(value),
+            directions=(forward, reverse),
+            profile=value.get("profile"),
+            emulator=value.get("emulator"),
+            offload=value.get("offload"),
+        )
+
+    def flaw(self, assignment: Assignment, wants_ipv6: bool) -> tuple[str, str] | None:
+        """What is wrong with it at one combination of levels, whose settings are right one by one: the key, and the
+        sentence."""
+        value = self._values(assignment)
+        mtu_bytes = self._mtu_bytes(value)
+        wrong = check_mtu(mtu_bytes, wants_ipv6)
+        if wrong is not None:
+            return self._place_of("mtu", value), wrong
+        for way in WAYS:
+            found = check_direction(self._one_way(way, value), mtu_bytes)
+            if found is not None:
+                key = f"{way}.{found[0]}" if f"{way}.{found[0]}" in value else found[0]
+                return self._place_of(key, value), found[1]
+        return None
+
+    def _values(self, assignment: Assignment) -> dict[str, Any]:
+        return {key: resolve(setting, assignment) for key, setting in self.settings.items()}
+
+    def _profile(self, value: Mapping[str, Any]) -> Profile | None:
+        return self.profiles.get(value.get("profile", ""))
+
+    def _place_of(self, key: str, value: Mapping[str, Any]) -> str:
+        """The key, or the profile where that says it."""
+        return key if key in value or "profile" not in value else "profile"
+
+    def _mtu_bytes(self, value: Mapping[str, Any]) -> int:
+        profile = self._profile(value)
+        by_profile = None if profile is None else profile.mtu_bytes
+        return int(value.get("mtu", by_profile or DEFAULT_MTU_BYTES))
+
+    def _one_way(self, way: str, value: Mapping[str, Any]) -> dict[str, Scalar]:
+        """The settings of one direction: the profile's, but those of both where they are given, but its own."""
+        both = {key: one for key, one in value.items() if key in DIRECTION_SETTINGS}
+        own = {key.removeprefix(f"{way}."): one for key, one in value.items() if key.startswith(f"{way}.")}
+        profile = self._profile(value)
+        return both | own if profile is None else overridden(profile.way(way), both | own)
+
+    def _direction(self, value: Mapping[str, Any]) -> Direction:
+        return direction(value, self.delays_ns[value["delay-file"]] if "delay-file" in value else ())
