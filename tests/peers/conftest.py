@@ -1,5 +1,5 @@
-"""Tunnels and links against the Linux kernel's own, in user-mode Linux: skipped where that is not installed (with the reason),
-failed there if `SIXBENCH_EXPECT_PEERS=1`."""
+"""Tunnels and links against the Linux kernel's own, in user-mode Linux: skipped where that is not installed (with the
+reason), failed there if `SIXBENCH_EXPECT_PEERS=1`."""
 
 from __future__ import annotations
 

@@ -4,13 +4,14 @@ Everything here is a pure function of a run that was read: no network, no agent,
 analysis on any machine. `report` renders what comes out; `run` asks `stopping` whether a combination needs more
 blocks. May import `stats`, `store`, `theory`, `plan` and `model`; never `lab` or `agent`.
 
-=============  ==================================================================================
-`estimates`    each path by itself: mean and interval of every metric
-`findings`     each path against its baseline: ratio, interval, verdict
-`noise`        the A/A comparisons beside them
-`stopping`     when a combination has been measured often enough
-`claims`       what became of a paper's claims and numbers
-=============  ==================================================================================
+================  ===================================================================================
+`estimates`       each path by itself: mean and interval of every metric
+`findings`        each path against its baseline: ratio, interval, verdict
+`noise`           the A/A comparisons beside them
+`stopping`        when a combination has been measured often enough
+`claims`          what became of a paper's claims and numbers
+`run_comparison`  a run against another one of the same experiment; `run_settings`: what else differs
+================  ===================================================================================
 """
 
 from __future__ import annotations

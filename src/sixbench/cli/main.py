@@ -11,6 +11,7 @@ import typer
 from .. import __version__
 from ..model.errors import ExperimentError, SixbenchError
 from . import (
+    compare_command,
     doctor_command,
     lab_command,
     measure_command,
@@ -54,6 +55,7 @@ run_command.register(app)
 plan_command.register(app)
 profiles_command.register(app)
 report_command.register(app)
+compare_command.register(app)
 papers_command.register(app)
 theory_command.register(app)
 serve_command.register(app)

@@ -8,6 +8,7 @@ import `model` only.
 `mean`                 a path's own value: trimmed mean, coefficient of variation
 `interval`             the half-width of a mean's confidence interval, and the evidence for the rule
 `comparison`           a path against its baseline: ratio or difference, p-value, equivalence
+`unpaired`             a run against another one: Welch's t
 `multiplicity`         Holm's adjustment
 =====================  =========================================================================
 """
@@ -16,13 +17,16 @@ from .comparison import Comparison, Pairs, compare, compare_all
 from .interval import half_width, half_widths
 from .mean import coefficient_of_variation, trimmed_mean
 from .multiplicity import holm
+from .unpaired import Unpaired, compare_unpaired
 
 __all__ = [
     "Comparison",
     "Pairs",
+    "Unpaired",
     "coefficient_of_variation",
     "compare",
     "compare_all",
+    "compare_unpaired",
     "half_width",
     "half_widths",
     "holm",

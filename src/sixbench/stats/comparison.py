@@ -26,7 +26,7 @@ digits, less what arithmetic loses."""
 LEAST_P = 1e-12
 """No number of trials says anything about tails this far out: a p-value is never reported smaller, nor as 0."""
 
-_LARGEST_LOG = 700.0
+LARGEST_LOG = 700.0
 """exp(709.8) is the largest double: bounds a ratio's interval that knows nothing, so that it stays a number."""
 
 
@@ -146,14 +146,14 @@ def compare_all(
 def _by_ratio(path: Array, baseline: Array, confidence: float, margin: float, seed: int) -> list[Comparison]:
     logs = np.log(path) - np.log(baseline)
     centre = logs.mean(axis=1)
-    ratios = np.exp(np.clip(centre, -_LARGEST_LOG, _LARGEST_LOG)).tolist()
+    ratios = np.exp(np.clip(centre, -LARGEST_LOG, LARGEST_LOG)).tolist()
     differences = (path - baseline).mean(axis=1).tolist()
     n = logs.shape[1]
     if n < 2:
         return [Comparison(n=n, ratio=r, difference=d) for r, d in zip(ratios, differences, strict=True)]
     width, equivalence_width = half_widths(logs, _levels(confidence), seed)
-    low = np.exp(np.clip(centre - width, -_LARGEST_LOG, _LARGEST_LOG)).tolist()
-    high = np.exp(np.clip(centre + width, -_LARGEST_LOG, _LARGEST_LOG)).tolist()
+    low = np.exp(np.clip(centre - width, -LARGEST_LOG, LARGEST_LOG)).tolist()
+    high = np.exp(np.clip(centre + width, -LARGEST_LOG, LARGEST_LOG)).tolist()
     p_values = _p_values(logs, np.full(len(logs), SAME)).tolist()
     equivalent = (np.abs(centre) + equivalence_width <= np.log1p(margin) + SAME).tolist()
     return [

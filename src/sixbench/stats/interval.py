@@ -96,11 +96,18 @@ def half_widths(samples: Array, confidences: Sequence[float], seed: int = SEED) 
     return widths
 
 
-def student_quantile(probability: float, degrees: int) -> float:
+def student_quantile(probability: float, degrees: float) -> float:
     """The quantile of Student's t."""
     from scipy.special import stdtrit
 
     return float(stdtrit(degrees, probability))
+
+
+def student_tail(t: float, degrees: float) -> float:
+    """The chance that Student's t is at least so large."""
+    from scipy.special import stdtr
+
+    return float(stdtr(degrees, -t))
 
 
 def student_two_sided(t: Array, degrees: int) -> Array:

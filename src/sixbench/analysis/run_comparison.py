@@ -1,0 +1,187 @@
+"""Two runs of one experiment: every metric of every cell, and whether it has become worse by more than a limit.
+
+*Samples.* The trials of the two runs are of different blocks: nothing pairs them, and they are compared by Welch's t
+(`stats.unpaired`), by ratio or by difference as in findings. A metric that is a share (loss) changes by percentage
+points, and the limit is of the share itself; for other metrics that are compared by difference it is of the old mean.
+
+*The limit.* A cell is over it when the hypothesis that its metric has become worse by at most the limit is rejected at
+half of 1 - confidence (which is to say that the whole interval is beyond the limit), after Holm's adjustment over all
+cells that the limit is for: the chance that any of them is called worse without being so is at most that. Where
+neither run has any spread (a virtual clock), nothing is left to chance, and the values decide.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from math import fsum, log1p
+from typing import TYPE_CHECKING
+
+from ..model.errors import UsageError
+from ..model.metric import METRICS, Metric
+from ..model.run_comparison import Cell, Change, Lacking, RunComparison, Sample
+from ..model.workload import Scalar
+from ..model.workloads import WORKLOADS
+from ..stats import Unpaired, compare_unpaired, half_width, holm
+from .estimates import PathTrials, group_trials, measured_metrics
+from .run_settings import check_comparable, clock_words, differing_settings
+
+if TYPE_CHECKING:
+    from ..store import Run
+
+Place = tuple[str, tuple[tuple[str, Scalar], ...], int, str]
+"""Workload, levels, which of several such combinations, path."""
+
+
+def compare_runs(old: Run, new: Run, limit: float | None = None, metrics: Collection[str] = ()) -> RunComparison:
+    """A new run against an old one.
+
+    Args:
+        limit: the share by which a metric may become worse, at least 0 and under 1; None: no limit.
+        metrics: those that the limit is for; none: the headline metrics of each workload.
+
+    Raises:
+        UsageError: the runs cannot be compared, or nothing of them.
+    """
+    check_comparable(old, new)
+    confidence = old.manifest.experiment.statistics.confidence
+    before, after = _places(old), _places(new)
+    compared = [
+        one
+        for place in before
+        if place in after
+        for one in _compared(place, before[place], after[place], metrics, confidence)
+    ]
+    if not compared:
+        raise UsageError(
+            f"{old.directory} and {new.directory} have no workload, path and levels in common "
+            "that both have valid trials of"
+        )
+    return RunComparison(
+        experiment=old.manifest.experiment.name,
+        old=old.manifest.run,
+        new=new.manifest.run,
+        clock=clock_words(old.manifest.environment),
+        confidence=confidence,
+        limit=limit,
+        settings=differing_settings(old, new),
+        cells=_judged(compared, limit, 1 - confidence),
+        lacking=_lacking(before, after),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Compared:
+    cell: Cell
+    metric: Metric
+    unpaired: Unpaired
+    is_gated: bool
+
+
+def _places(run: Run) -> dict[Place, PathTrials]:
+    """The trials by what they are of, whatever the combinations are called."""
+    groups = group_trials(run)
+    seen: dict[tuple[str, tuple[tuple[str, Scalar], ...]], int] = defaultdict(int)
+    places: dict[Place, PathTrials] = {}
+    for combination in run.manifest.experiment.combinations:
+        kind, levels = combination.workload.kind, tuple(sorted(combination.levels.items()))
+        for path in run.manifest.experiment.paths:
+            places[kind, levels, seen[kind, levels], path.name] = groups[combination.name, path.name]
+        seen[kind, levels] += 1
+    return places
+
+
+def _compared(
+    place: Place, before: PathTrials, after: PathTrials, metrics: Collection[str], confidence: float
+) -> list[_Compared]:
+    workload, levels, _, path = place
+    common = [metric for metric in measured_metrics(before) if metric in measured_metrics(after)]
+    found = []
+    for metric in common:
+        samples = [_values(group, metric) for group in (before, after)]
+        unpaired = compare_unpaired(samples[0], samples[1], metric.scale)
+        interval = unpaired.interval(confidence)
+        headline = metric.name in WORKLOADS[workload].headline
+        cell = Cell(
+            workload=workload,
+            metric=metric.name,
+            unit=metric.unit,
+            levels=dict(levels),
+            path=path,
+            old=_sample(samples[0], confidence),
+            new=_sample(samples[1], confidence),
+            change="inconclusive",
+            ratio=unpaired.change if unpaired.is_ratio else None,
+            difference=None if unpaired.is_ratio else unpaired.change,
+            ci_low=None if interval is None else interval[0],
+            ci_high=None if interval is None else interval[1],
+            headline=headline,
+        )
+        is_gated = (metric.name in metrics if metrics else headline) and metric.better != "neither"
+        found.append(_Compared(cell=cell, metric=metric, unpaired=unpaired, is_gated=is_gated))
+    return found
+
+
+def _values(group: PathTrials, metric: Metric) -> list[float]:
+    return [trial.metrics[metric.column] for trial in group.ok.values() if metric.column in trial.metrics]
+
+
+def _sample(values: Sequence[float], confidence: float) -> Sample:
+    return Sample(n=len(values), value=fsum(values) / len(values), half_width=half_width(values, confidence))
+
+
+def _judged(compared: Sequence[_Compared], limit: float | None, error: float) -> list[Cell]:
+    cells = [one.cell for one in compared]
+    for name in METRICS:
+        indices = [index for index, one in enumerate(compared) if one.metric.name == name]
+        for index, p_value in zip(indices, holm([compared[i].unpaired.p_none() for i in indices]), strict=True):
+            change = _change(compared[index], p_value, error)
+            cells[index] = replace(cells[index], p_value=p_value, change=change)
+    if limit is not None:
+        gated = [index for index, one in enumerate(compared) if one.is_gated]
+        for index, p_value in zip(gated, holm([_p_within(compared[i], limit) for i in gated]), strict=True):
+            cells[index] = replace(cells[index], is_over=None if p_value is None else p_value < error / 2)
+    return cells
+
+
+def _change(one: _Compared, p_value: float | None, error: float) -> Change:
+    if p_value is None or p_value >= error:
+        return "inconclusive"
+    direction: Change = "higher" if one.unpaired.shift > 0 else "lower"
+    if one.metric.better == "neither":
+        return direction
+    return "better" if direction == one.metric.better else "worse"
+
+
+def _p_within(one: _Compared, limit: float) -> float | None:
+    """The p-value of having become worse by at most the limit."""
+    if one.metric.better == "lower":
+        return one.unpaired.p_at_most(_bound(one, limit))
+    return one.unpaired.p_at_least(-_bound(one, limit) if not one.unpaired.is_ratio else log1p(-limit))
+
+
+def _bound(one: _Compared, limit: float) -> float:
+    if one.unpaired.is_ratio:
+        return log1p(limit)
+    is_share = one.metric.scale == "difference" and one.metric.unit == "1"
+    return limit if is_share else limit * abs(one.cell.old.value)
+
+
+def _lacking(before: dict[Place, PathTrials], after: dict[Place, PathTrials]) -> list[Lacking]:
+    found = []
+    for place in {**before, **after}:
+        worked = [place in side and bool(side[place].ok) for side in (before, after)]
+        if worked[0] != worked[1]:
+            workload, levels, _, path = place
+            lacks = after if worked[0] else before
+            found.append(
+                Lacking(
+                    workload=workload,
+                    levels=dict(levels),
+                    path=path,
+                    absent="new" if worked[0] else "old",
+                    is_planned=place in lacks,
+                )
+            )
+    return found

@@ -1,0 +1,78 @@
+"""What is not the same in two runs beside their results: machine, kernel, versions, experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ..model.errors import UsageError
+from ..model.run_comparison import Setting
+from ..store.manifest import Environment, manifest_to_json
+
+if TYPE_CHECKING:
+    from ..store import Run
+
+LEFT_OUT = {"text", "file", "description", "title", "notes"}
+"""Of an experiment: words, which change nothing."""
+
+
+def check_comparable(old: Run, new: Run) -> None:
+    """Raises `UsageError` where times or results of the runs mean different things."""
+    names = [run.manifest.experiment.name for run in (old, new)]
+    if names[0] != names[1]:
+        raise UsageError(
+            f"{old.directory} is of the experiment {names[0]} and {new.directory} of {names[1]}: "
+            "only runs of one experiment can be compared"
+        )
+    clocks = [_clocks(run) for run in (old, new)]
+    if clocks[0] != clocks[1]:
+        words = [" and ".join(sorted(clock)) for clock in clocks]
+        raise UsageError(
+            f"{old.directory} was measured by {words[0]} and {new.directory} by {words[1]}: "
+            "their times cannot be compared; run both with the same --clock"
+        )
+
+
+def differing_settings(old: Run, new: Run) -> list[Setting]:
+    """What differs, in the order of the manifest."""
+    before, after = (dict(_leaves(_told(run))) for run in (old, new))
+    names = dict.fromkeys([*before, *after])
+    settings = (Setting(name=name, old=before.get(name), new=after.get(name)) for name in names)
+    return [setting for setting in settings if setting.old != setting.new]
+
+
+def _clocks(run: Run) -> set[str]:
+    manifest = run.manifest
+    return {clock_words(one) for one in (manifest.environment, *manifest.guests.values())}
+
+
+def clock_words(environment: Environment) -> str:
+    """What the times of a run are read from."""
+    guest = environment.guest
+    if environment.clock == "real" or guest is None:
+        return f"a {environment.clock} clock"
+    return f"a virtual clock of {guest.instruction_ns} ns an instruction"
+
+
+def _told(run: Run) -> dict[str, Any]:
+    data = manifest_to_json(run.manifest)
+    experiment = {name: value for name, value in data["experiment"].items() if name not in LEFT_OUT}
+    return {
+        **data["environment"],
+        "guests": data.get("guests", {}),
+        "quick": data.get("quick"),
+        "state": data.get("state"),
+        "experiment": experiment,
+    }
+
+
+def _leaves(data: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Every value with its place, such as `experiment.topologies[0].links[1].mtu_bytes`."""
+    if isinstance(data, dict):
+        for key, value in data.items():
+            yield from _leaves(value, f"{name}.{key}" if name else str(key))
+    elif isinstance(data, list):
+        for index, value in enumerate(data):
+            yield from _leaves(value, f"{name}[{index}]")
+    elif data is not None:
+        yield name, str(data)

@@ -1,0 +1,127 @@
+"""Two runs of an experiment beside each other: what has become better or worse."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from .workload import Scalar
+
+RUN_COMPARISON_SCHEMA = "sixbench.run-comparison/1"
+
+Change = Literal["better", "worse", "higher", "lower", "inconclusive"]
+"""`higher`, `lower`: of a metric of which neither direction is the better one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """The valid trials of one cell in one run.
+
+    Attributes:
+        n: how many have the metric.
+        value: their mean, in the metric's unit.
+        half_width: of its confidence interval; None for fewer than two.
+    """
+
+    n: int
+    value: float
+    half_width: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One metric of one workload on one path at one combination of levels, in both runs.
+
+    Attributes:
+        ratio: new over old, geometric means; None where they are compared by difference.
+        difference: new less old, in the metric's unit; None where they are compared by ratio.
+        ci_low, ci_high: confidence interval of the ratio, or of the difference; None where a run has fewer than two
+            valid trials.
+        p_value: of no change, Holm-adjusted within the metric; None likewise.
+        is_over: whether it has become worse by more than the limit, Holm-adjusted over all cells that the limit is for;
+            None where there is no limit, where it is not for this metric, or where no interval is known.
+    """
+
+    workload: str
+    metric: str
+    unit: str
+    levels: dict[str, Scalar]
+    path: str
+    old: Sample
+    new: Sample
+    change: Change
+    ratio: float | None = None
+    difference: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    p_value: float | None = None
+    is_over: bool | None = None
+    headline: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lacking:
+    """A workload on a path at a combination of levels that only one of the runs has valid trials of.
+
+    Attributes:
+        absent: where it lacks: in the old run or in the new one.
+        is_planned: whether that run's experiment has it all the same: then none of its trials was valid.
+    """
+
+    workload: str
+    levels: dict[str, Scalar]
+    path: str
+    absent: Literal["old", "new"]
+    is_planned: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """What is not the same in both runs, by its name; None where a run does not have it."""
+
+    name: str
+    old: str | None
+    new: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunComparison:
+    """A new run against an old one.
+
+    Attributes:
+        old, new: the names of the runs.
+        clock: what their times are read from.
+        confidence: of every interval.
+        limit: by which share a metric may become worse; None: by any.
+        settings: what differs in machine, versions and experiment.
+    """
+
+    experiment: str
+    old: str
+    new: str
+    clock: str
+    confidence: float
+    limit: float | None
+    settings: list[Setting]
+    cells: list[Cell]
+    lacking: list[Lacking]
+
+    @property
+    def over(self) -> list[Cell]:
+        """The cells that are worse by more than the limit."""
+        return [cell for cell in self.cells if cell.is_over]
+
+    @property
+    def judged(self) -> list[Cell]:
+        """The cells that the limit could be held against."""
+        return [cell for cell in self.cells if cell.is_over is not None]
+
+    @property
+    def lost(self) -> list[Lacking]:
+        """What worked in the old run, and in the new one had no valid trial."""
+        return [one for one in self.lacking if one.absent == "new" and one.is_planned]
+
+    @property
+    def fails(self) -> bool:
+        """Whether the new run is over the limit."""
+        return self.limit is not None and bool(self.over or self.lost)

@@ -1,0 +1,166 @@
+"""A run against another one: as text, and as JSON.
+
+::
+
+    schema          `sixbench.run-comparison/1`; fields are only ever added under the same number
+    experiment, old, new, clock, confidence, limit
+    settings        what differs beside the results: name, old, new
+    cells           one object a metric, workload, path and levels: the fields of `model.run_comparison.Cell`
+    lacking         what only one run has: workload, levels, path, absent, is_planned
+    fails           whether a metric is over the limit, or what worked does so no longer
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from itertools import groupby
+from typing import Any
+
+from ..model.metric import METRICS
+from ..model.run_comparison import RUN_COMPARISON_SCHEMA, Cell, Lacking, RunComparison, Sample
+from . import words
+from .aligned import aligned
+
+MOST_ROWS = 60
+"""Comparisons that a screenful or two can hold; of more, those are shown that found a change."""
+MOST_SETTINGS = 24
+"""Lines of what differs; a network that is another one would fill pages."""
+_HEADS = ("metric", "path", "old", "new", "change", "interval", "")
+
+
+def document(comparison: RunComparison) -> dict[str, Any]:
+    """The object."""
+    return {"schema": RUN_COMPARISON_SCHEMA, **asdict(comparison), "fails": comparison.fails}
+
+
+def render(comparison: RunComparison, *, everything: bool = False) -> str:
+    """The text.
+
+    Args:
+        everything: all metrics rather than the headline ones and those that the limit is for.
+    """
+    parts = [
+        words.one_line(f"{comparison.experiment}: {comparison.new} (new) against {comparison.old} (old)") + "\n",
+        f"Both by {comparison.clock}; intervals of {100 * comparison.confidence:g} % by Welch's t, "
+        "better and worse by Holm within each metric.\n",
+        _settings(comparison),
+    ]
+    shown, left_out = _chosen(comparison, everything=everything)
+    for heading, cells in groupby(shown, _heading):
+        parts.append(f"\n{heading}\n" + aligned([_HEADS, *(_row(cell) for cell in cells)], left=2))
+    if left_out:
+        parts.append(f"\n{words.count(left_out, 'more comparison')} without a certain change: --all shows them\n")
+    parts += _lacking(comparison.lacking)
+    parts.append(_conclusion(comparison))
+    return "".join(parts)
+
+
+def _chosen(comparison: RunComparison, *, everything: bool) -> tuple[list[Cell], int]:
+    """What is shown, metric by metric in each heading; and how many of the headline metrics are left out."""
+    cells = comparison.cells
+    if not everything:
+        cells = [cell for cell in cells if cell.headline or cell.is_over is not None]
+    chosen = cells
+    if not everything and len(cells) > MOST_ROWS:
+        chosen = [cell for cell in cells if cell.change != "inconclusive" or cell.is_over]
+    headings = list(dict.fromkeys(_heading(cell) for cell in chosen))
+    metrics = list(METRICS)
+    ordered = sorted(chosen, key=lambda cell: (headings.index(_heading(cell)), metrics.index(cell.metric)))
+    return ordered, len(cells) - len(chosen)
+
+
+def _settings(comparison: RunComparison) -> str:
+    if not comparison.settings:
+        return "Nothing differs in machine, versions and experiment.\n"
+    shown = comparison.settings[:MOST_SETTINGS]
+    rows = [("differs", "old", "new")]
+    rows += [
+        tuple(words.one_line(text or words.MISSING) for text in (one.name, one.old, one.new))  # type: ignore[misc]
+        for one in shown
+    ]
+    left = len(comparison.settings) - len(shown)
+    more = f"  and {words.count(left, 'more setting')}: --json has them\n" if left else ""
+    return "\n" + aligned(rows, left=3) + more
+
+
+def _heading(cell: Cell) -> str:
+    levels = words.levels(cell.levels)
+    return words.one_line(", ".join(part for part in (words.workload_title(cell.workload), levels) if part))
+
+
+def _row(cell: Cell) -> tuple[str, ...]:
+    verdict = f"{cell.change}, over the limit" if cell.is_over else cell.change
+    return (
+        words.metric_label(cell.metric),
+        words.one_line(cell.path),
+        _sample(cell.old, cell.unit),
+        _sample(cell.new, cell.unit),
+        *_change(cell),
+        "" if verdict == "inconclusive" else verdict,
+    )
+
+
+def _sample(sample: Sample, unit: str) -> str:
+    """`94.15 ± 0.02 Mbit/s (n = 5)`."""
+    divisor, name = words.common_scale([sample.value, sample.half_width], unit)
+    value = words.number(sample.value / divisor)
+    spread = "" if sample.half_width is None else f" ± {words.number(sample.half_width / divisor, 2)}"
+    return f"{value}{spread} {name} (n = {sample.n})"
+
+
+def _change(cell: Cell) -> tuple[str, str]:
+    """The change and its interval, in percent, percentage points, or the metric's unit."""
+    if cell.ratio is not None:
+        values = [None if one is None else words.as_percent(one) for one in (cell.ratio, cell.ci_low, cell.ci_high)]
+        unit = "%"
+    else:
+        values = [cell.difference, cell.ci_low, cell.ci_high]
+        divisor, unit = words.common_scale(values, cell.unit)
+        unit = "pp" if unit == "%" else unit
+        values = [None if one is None else one / divisor for one in values]
+    present = [one for one in values if one is not None]
+    # One digit more than findings have: changes of a virtual clock are small, and certain.
+    decimals = 1 + words.percent_decimals(*present)
+    texts = [words.MISSING if one is None else words.signed(one, decimals) for one in values]
+    interval = words.MISSING if len(present) < 3 else f"{texts[1]} to {texts[2]} {unit}"
+    return f"{texts[0]} {unit}", interval
+
+
+def _lacking(lacking: list[Lacking]) -> list[str]:
+    lines = []
+    for absent in ("new", "old"):
+        for is_planned in (True, False):
+            found = [one for one in lacking if one.absent == absent and one.is_planned == is_planned]
+            if found:
+                why = "no valid trial there" if is_planned else "not in its experiment"
+                what = "; ".join(dict.fromkeys(f"{one.path}: {words.workload_title(one.workload)}" for one in found))
+                lines.append(words.one_line(f"Not in the {absent} run ({why}): {what}") + "\n")
+    return ["\n", *lines] if lines else []
+
+
+def _conclusion(comparison: RunComparison) -> str:
+    counts = {
+        change: sum(cell.change == change for cell in comparison.cells)
+        for change in ("worse", "better", "higher", "lower")
+    }
+    told = words.listing(f"{count} {change}" for change, count in counts.items() if count)
+    unknown = sum(cell.p_value is None for cell in comparison.cells)
+    no_interval = f"; {unknown} without an interval, for a run has fewer than two valid trials" if unknown else ""
+    compared = words.count(len(comparison.cells), "comparison")
+    lines = [f"\nOf {compared}: {told or 'none has changed for certain'}{no_interval}.\n"]
+    if comparison.limit is not None:
+        lines.append(_verdict(comparison, f"{100 * comparison.limit:g} %"))
+    return "".join(lines)
+
+
+def _verdict(comparison: RunComparison, limit: str) -> str:
+    held = words.count(len(comparison.judged), "comparison")
+    if not comparison.fails:
+        return f"Within the limit: none of {held} is worse by more than {limit}, Holm-adjusted over all of them.\n"
+    reasons = []
+    if comparison.over:
+        names = dict.fromkeys(f"{words.metric_label(cell.metric)} ({cell.path})" for cell in comparison.over)
+        reasons.append(f"{len(comparison.over)} of {held} worse by more than {limit}: {words.listing(names)}")
+    if comparison.lost:
+        reasons.append(f"{words.count(len(comparison.lost), 'cell')} without a valid trial in the new run")
+    return words.one_line(f"Over the limit: {'; '.join(reasons)}.") + "\n"
