@@ -11,6 +11,7 @@ import typer
 from .. import __version__
 from ..model.errors import ExperimentError, SixbenchError
 from . import (
+    calibrate_command,
     compare_command,
     doctor_command,
     lab_command,
@@ -60,6 +61,7 @@ papers_command.register(app)
 theory_command.register(app)
 serve_command.register(app)
 measure_command.register(app)
+calibrate_command.register(app)
 lab_command.register(app)
 doctor_command.register(app)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,13 +11,14 @@ import typer
 
 from .common import default_directory, load_experiment, load_paper, note, paper_name
 from .progress import Progress
+from .running import agent_hub, probe_machine
 
 if TYPE_CHECKING:
     from ..agent import AgentHub
     from ..model.experiment import Experiment
     from ..model.finding import Analysis
     from ..model.trial import TrialRecord
-    from ..store import Environment, Run, RunWriter
+    from ..store import Run, RunWriter
 
 
 def register(app: typer.Typer) -> None:
@@ -52,8 +52,8 @@ def run(
     loaded = load_experiment(experiment, set_, quick, blocks, seed)
     directory = out or default_directory(loaded.name)
     enter_namespace_if_needed(sys.argv[1:])
-    with _hub() as hub:
-        loaded, environment = _probe(hub, loaded)
+    with agent_hub() as hub:
+        loaded, environment = probe_machine(hub, loaded)
         from ..store import Manifest, create_run
 
         manifest = Manifest(
@@ -88,37 +88,10 @@ def resume(
             "measure again with another --out"
         )
     enter_namespace_if_needed(sys.argv[1:])
-    with _hub() as hub:
-        experiment, _ = _probe(hub, run_so_far.manifest.experiment)
+    with agent_hub() as hub:
+        experiment, _ = probe_machine(hub, run_so_far.manifest.experiment)
         writer.save_manifest(state="running")
         return _measure(experiment, writer, run_so_far.trials, hub, json, quiet)
-
-
-def _hub() -> AgentHub:
-    from ..agent import AgentHub, find_agent
-
-    return AgentHub(find_agent())
-
-
-def _probe(hub: AgentHub, experiment: Experiment) -> tuple[Experiment, Environment]:
-    """Starts one node to see that it can be done, chooses the paths' engines and reads the machine's settings in it.
-    Raises `CapabilityError`."""
-    from ..agent import find_agent
-    from ..lab.privileges import in_user_namespace
-    from ..run.engines import choose_engines
-    from ..run.environment import gather
-    from ..run.hardware_counters import ask
-    from ..run.needs import check_needs, read_sysctls
-
-    probe = hub.start(["probe"])["probe"]
-    try:
-        check_needs(probe, experiment)
-        environment = gather(find_agent(), read_sysctls(probe), in_user_namespace())
-        refusal = ask(probe)
-        environment = replace(environment, hardware_counters=refusal is None, no_hardware_counters=refusal)
-        return choose_engines(probe, experiment), environment
-    finally:
-        hub.stop([probe])
 
 
 def _measure(

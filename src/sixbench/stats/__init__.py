@@ -10,6 +10,8 @@ import `model` only.
 `comparison`           a path against its baseline: ratio or difference, p-value, equivalence
 `unpaired`             a run against another one: Welch's t
 `multiplicity`         Holm's adjustment
+`prediction`           where the next value will lie, and whether values lay where all others said
+`proportion`           intervals of k of n
 =====================  =========================================================================
 """
 
@@ -17,18 +19,23 @@ from .comparison import Comparison, Pairs, compare, compare_all
 from .interval import half_width, half_widths
 from .mean import coefficient_of_variation, trimmed_mean
 from .multiplicity import holm
+from .prediction import held_out
+from .proportion import clopper_pearson, wilson
 from .unpaired import Unpaired, compare_unpaired
 
 __all__ = [
     "Comparison",
     "Pairs",
     "Unpaired",
+    "clopper_pearson",
     "coefficient_of_variation",
     "compare",
     "compare_all",
     "compare_unpaired",
     "half_width",
     "half_widths",
+    "held_out",
     "holm",
     "trimmed_mean",
+    "wilson",
 ]

@@ -16,8 +16,9 @@
 May import `model` only. No layer but this one knows file names.
 """
 
+from .calibration_file import calibration_to_json, keep_calibration, machine_name, read_calibration
 from .manifest import Clock, Environment, Guest, Manifest, RunState
-from .run_directory import Run, RunWriter, create_run, open_run, read_run, write_derived
+from .run_directory import Run, RunWriter, create_run, holds_run, open_run, read_run, write_derived
 
 __all__ = [
     "Clock",
@@ -27,8 +28,13 @@ __all__ = [
     "Run",
     "RunState",
     "RunWriter",
+    "calibration_to_json",
     "create_run",
+    "holds_run",
+    "keep_calibration",
+    "machine_name",
     "open_run",
+    "read_calibration",
     "read_run",
     "write_derived",
 ]

@@ -101,6 +101,11 @@ class RunWriter:
         write_directory(self.directory / TRIALS / record.key, fill)
 
 
+def holds_run(directory: Path) -> bool:
+    """Whether a run was begun there."""
+    return (directory / MANIFEST).is_file()
+
+
 def create_run(directory: Path, manifest: Manifest) -> RunWriter:
     """Makes a new run directory. Raises `UsageError` where one is already, `WriteError` where it cannot be made."""
     try:

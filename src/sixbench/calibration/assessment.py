@@ -1,0 +1,173 @@
+"""From readings to bias, spread, coverage and trusted ranges. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+import numpy as np
+
+from ..model.calibration import Calibrated
+from ..stats import clopper_pearson, half_width, held_out, wilson
+from ..stats.prediction import half_width as prediction_half_width
+from .metric import CalibratedMetric, Count, Deviation, Match
+from .readings import Readings
+from .results import AtTruth, Interval, OverPath
+
+CONFIDENCE = 0.95
+VALID_SHARE = 0.9
+"""Of trials, from which on a truth is one that this machine can measure."""
+
+
+def assess(found: Iterable[Readings]) -> list[OverPath]:
+    """What was found, by metric and path, in the order of the readings."""
+    results = []
+    for _, group in groupby(found, key=lambda own: (own.metric.name, own.path)):
+        levels = list(group)
+        at = tuple(_at(own, len(levels)) for own in levels)
+        results.append(
+            OverPath(
+                metric=levels[0].metric.name,
+                path=levels[0].path,
+                at=at,
+                bias=_pooled_bias(levels),
+                coverage=_coverage(at),
+                summary=_summary(levels[0].metric, levels[0].path, at),
+            )
+        )
+    return results
+
+
+def _at(own: Readings, levels: int) -> AtTruth:
+    simultaneous = 1 - (1 - CONFIDENCE) / levels
+    values = list(own.by_block.values())
+    deviations = [one for one in values if isinstance(one, Deviation)]
+    counts = [one for one in values if isinstance(one, Count)]
+    matches = [one for one in values if isinstance(one, Match)]
+    if deviations:
+        made = _of_deviations(own, deviations, simultaneous)
+    elif counts:
+        made = _of_counts(own, counts, simultaneous)
+    else:
+        made = _of_matches(own, matches)
+    return made
+
+
+def _of_deviations(own: Readings, readings: Sequence[Deviation], simultaneous: float) -> AtTruth:
+    errors = [error_of(own.metric, one) for one in readings]
+    width = half_width(errors, simultaneous)
+    mean = float(np.mean(errors))
+    bias = None if width is None else Interval(value=mean, low=mean - width, high=mean + width)
+    inside = held_out(errors, confidence=CONFIDENCE)
+    uncertainty = prediction_half_width(errors, CONFIDENCE)
+    limit = own.metric.limit
+    share = 1 / own.level.truth if own.metric.scale == "relative" else 1.0
+    is_near = limit is not None and uncertainty is not None
+    if limit is not None and uncertainty is not None:
+        is_near = abs(mean) + uncertainty <= limit.at(own.level.truth) * share
+    return AtTruth(
+        truth=own.level.truth,
+        trials=len(errors),
+        unusable=dict(own.unusable),
+        bias=bias,
+        spread=float(np.std(errors, ddof=1)) if len(errors) > 1 else None,
+        uncertainty=uncertainty,
+        covered=sum(inside),
+        judged=len(inside),
+        is_trusted=is_near and _is_usable(own),
+        measured=tuple(one.measured for one in readings),
+    )
+
+
+def _of_counts(own: Readings, readings: Sequence[Count], simultaneous: float) -> AtTruth:
+    found, of = sum(one.found for one in readings), sum(one.of for one in readings)
+    dispersion, truth = readings[0].dispersion, readings[0].probability
+    low, high = wilson(found, of, simultaneous, dispersion)
+    intervals = [wilson(one.found, one.of, CONFIDENCE, one.dispersion) for one in readings]
+    shares = [one.found / one.of for one in readings]
+    covered = sum(
+        low_of <= one.probability <= high_of for one, (low_of, high_of) in zip(readings, intervals, strict=True)
+    )
+    bias = Interval(value=found / of - truth, low=low - truth, high=high - truth)
+    return AtTruth(
+        truth=own.level.truth,
+        trials=len(readings),
+        unusable=dict(own.unusable),
+        bias=bias,
+        spread=float(np.std(shares, ddof=1)) if len(shares) > 1 else None,
+        uncertainty=float(np.median([(high_of - low_of) / 2 for low_of, high_of in intervals])),
+        covered=covered,
+        judged=len(readings),
+        is_trusted=bias.has_zero and _is_usable(own),
+        measured=tuple(shares),
+    )
+
+
+def _of_matches(own: Readings, readings: Sequence[Match]) -> AtTruth:
+    exact = sum(one.difference is None for one in readings)
+    return AtTruth(
+        truth=own.level.truth,
+        trials=len(readings),
+        unusable=dict(own.unusable),
+        covered=exact,
+        judged=len(readings),
+        is_trusted=bool(readings) and exact == len(readings) and _is_usable(own),
+        measured=tuple(one.measured for one in readings if one.measured is not None),
+    )
+
+
+def error_of(metric: CalibratedMetric, reading: Deviation) -> float:
+    """Measured minus true: as a share of the truth, or in the unit of the metric."""
+    error = reading.measured - reading.truth
+    return error / reading.truth if metric.scale == "relative" else error
+
+
+def _is_usable(own: Readings) -> bool:
+    valid = len(own.by_block)
+    return valid >= VALID_SHARE * (valid + sum(own.unusable.values()))
+
+
+def _pooled_bias(levels: Sequence[Readings]) -> Interval | None:
+    """Over all truths: the mean of each block is one value, for the trials of a block may share a reference."""
+    by_block: dict[int, list[float]] = {}
+    for own in levels:
+        for block, reading in own.by_block.items():
+            if isinstance(reading, Deviation):
+                by_block.setdefault(block, []).append(error_of(own.metric, reading))
+            elif isinstance(reading, Count):
+                by_block.setdefault(block, []).append(reading.found / reading.of - reading.probability)
+    means = [float(np.mean(values)) for values in by_block.values()]
+    width = half_width(means, CONFIDENCE)
+    if width is None:
+        return None
+    value = float(np.mean(means))
+    return Interval(value=value, low=value - width, high=value + width)
+
+
+def _coverage(at: Sequence[AtTruth]) -> Interval | None:
+    covered, judged = sum(one.covered for one in at), sum(one.judged for one in at)
+    if not judged:
+        return None
+    low, high = clopper_pearson(covered, judged, CONFIDENCE)
+    return Interval(value=covered / judged, low=low, high=high)
+
+
+def _summary(metric: CalibratedMetric, path: str, at: Sequence[AtTruth]) -> Calibrated | None:
+    """The longest row of neighbouring truths that are all measured well."""
+    rows = [list(row) for trusted, row in groupby(at, key=lambda one: one.is_trusted) if trusted]
+    if not rows:
+        return None
+    best = max(rows, key=len)
+    uncertain = [one.uncertainty for one in best if one.uncertainty is not None] if metric.limit is not None else []
+    return Calibrated(
+        metric=metric.name,
+        label=metric.label,
+        path=path,
+        workload=metric.workload,
+        vouches=metric.metrics,
+        column=metric.column,
+        low=best[0].truth,
+        high=best[-1].truth,
+        uncertainty=max(uncertain, default=None),
+        scale=metric.scale,
+    )

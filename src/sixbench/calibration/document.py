@@ -1,0 +1,27 @@
+"""A calibration as it is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from ..model.calibration import Calibration
+from ..store import Manifest, machine_name
+from .results import OverPath
+
+
+def calibration_of(manifest: Manifest, found: Sequence[OverPath]) -> Calibration:
+    """What later runs quote."""
+    return Calibration(
+        machine=machine_name(),
+        kernel=manifest.environment.kernel,
+        realtime_ns=manifest.started_realtime_ns,
+        quick=manifest.quick,
+        ranges=tuple(over.summary for over in found if over.summary is not None),
+    )
+
+
+def results_of(found: Sequence[OverPath]) -> list[dict[str, Any]]:
+    """What was found, in detail, without what is told in `ranges`."""
+    return [{name: value for name, value in asdict(over).items() if name != "summary"} for over in found]

@@ -1,0 +1,73 @@
+"""From the trials of a run to readings: what each says of its truth."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ..model.trial import TrialRecord
+from ..store import Run
+from .design import FACTOR
+from .metric import CalibratedMetric, Level, Reading, Trial
+
+TRIALS = "trials"
+
+
+@dataclass(kw_only=True)
+class Readings:
+    """All trials of one truth over one path.
+
+    Attributes:
+        by_block: the readings of valid trials.
+        unusable: why the others have none, and how many.
+    """
+
+    metric: CalibratedMetric
+    level: Level
+    path: str
+    by_block: dict[int, Reading] = field(default_factory=dict)
+    unusable: Counter[str] = field(default_factory=Counter)
+
+
+def readings(run: Run, metrics: Iterable[CalibratedMetric]) -> list[Readings]:
+    """By metric, path and truth, in the order of the registry and the experiment. What the registry does not know any
+    more is left out."""
+    known = {metric.name: metric for metric in metrics}
+    references = _references(run, known)
+    found: dict[tuple[str, str, float], Readings] = {}
+    for record in run.trials:
+        metric = known.get(str(record.levels.get(FACTOR)))
+        level = None if metric is None else _level(metric, record)
+        if metric is None or level is None or level.is_reference:
+            continue
+        key = (metric.name, record.path, level.truth)
+        own = found.setdefault(key, Readings(metric=metric, level=level, path=record.path))
+        if record.status != "ok":
+            own.unusable[record.reasons[0] if record.reasons else record.status] += 1
+            continue
+        reference = references.get((metric.name, record.block, record.path))
+        directory = run.directory / TRIALS / record.key
+        reading = metric.read(Trial(level=level, record=record, reference=reference, directory=directory))
+        if reading is None:
+            own.unusable["it or the trial it is held against does not say"] += 1
+        else:
+            own.by_block[record.block] = reading
+    order = {name: number for number, name in enumerate(known)}
+    paths = {path.name: number for number, path in enumerate(run.manifest.experiment.paths)}
+    return sorted(found.values(), key=lambda own: (order[own.metric.name], paths[own.path], own.level.truth))
+
+
+def _references(run: Run, known: dict[str, CalibratedMetric]) -> dict[tuple[str, int, str], TrialRecord]:
+    found = {}
+    for record in run.trials:
+        metric = known.get(str(record.levels.get(FACTOR)))
+        level = None if metric is None else _level(metric, record)
+        if metric is not None and level is not None and level.is_reference and record.status == "ok":
+            found[metric.name, record.block, record.path] = record
+    return found
+
+
+def _level(metric: CalibratedMetric, record: TrialRecord) -> Level | None:
+    truth = record.levels.get(metric.column)
+    return next((level for level in metric.levels if level.truth == truth), None)

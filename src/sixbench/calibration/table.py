@@ -1,0 +1,90 @@
+"""A calibration as tables of texts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from ..report import words
+from ..report.tables import Column, Table
+from . import wording
+from .metrics import BY_NAME
+from .results import OverPath
+
+HEADINGS = ("path", "trials", "bias", "spread", "±", "coverage", "trusted")
+
+
+def by_metric(found: Iterable[OverPath]) -> dict[str, list[OverPath]]:
+    """The results of each metric, one a path, in their order."""
+    groups: dict[str, list[OverPath]] = {}
+    for over in found:
+        groups.setdefault(over.metric, []).append(over)
+    return groups
+
+
+def summary_table(name: str, found: Sequence[OverPath]) -> Table:
+    """One metric: a row a path."""
+    metric = BY_NAME[name]
+    rows = []
+    for over in found:
+        spreads = [one.spread for one in over.at if one.spread is not None]
+        uncertain = [one.uncertainty for one in over.at if one.is_trusted and one.uncertainty is not None]
+        rows.append(
+            [
+                over.path,
+                wording.trials(over),
+                wording.bias(metric, over.bias),
+                wording.deviation(metric, max(spreads, default=None), sign=False),
+                wording.deviation(metric, max(uncertain, default=None), sign=False),
+                wording.coverage(over.coverage, over),
+                wording.trusted(metric, over),
+            ]
+        )
+    columns = [
+        Column(name=heading, align="left" if heading in ("path", "trusted") else "right") for heading in HEADINGS
+    ]
+    return Table(title=metric.label, columns=columns, rows=rows)
+
+
+def truths_table(name: str, found: Sequence[OverPath]) -> Table:
+    """One metric: a row a truth and path."""
+    metric = BY_NAME[name]
+    rows = [
+        [
+            words.level(metric.column, one.truth),
+            over.path,
+            wording.trials(one),
+            wording.bias(metric, one.bias),
+            wording.deviation(metric, one.spread, sign=False),
+            wording.deviation(metric, one.uncertainty, sign=False),
+            f"{one.covered}/{one.judged}" if one.judged else "",
+            "yes" if one.is_trusted else "no",
+        ]
+        for over in found
+        for one in over.at
+    ]
+    columns = [Column(name=words.factor(metric.column)), *(Column(name=heading) for heading in HEADINGS)]
+    return Table(title=f"{metric.label}, truth by truth", columns=columns, rows=rows)
+
+
+def remarks(found: Iterable[OverPath]) -> list[str]:
+    """What a reader has to know beside the tables: biases that remain, and trials that were not valid."""
+    said = []
+    for name, paths in by_metric(found).items():
+        metric = BY_NAME[name]
+        for over in paths:
+            biased = [one for one in over.at if one.bias is not None and not one.bias.has_zero]
+            if biased:
+                where = words.listing([words.level(metric.column, one.truth) for one in biased])
+                worst = max(biased, key=lambda one: abs(one.bias.value) if one.bias else 0.0)
+                cause = f"; {metric.causes}" if metric.causes else ""
+                said.append(
+                    f"{metric.label} over {over.path} is biased at {where}: "
+                    f"{wording.bias(metric, worst.bias)} at {words.level(metric.column, worst.truth)}{cause}"
+                )
+            reasons: Counter[str] = Counter()
+            for one in over.at:
+                reasons.update(one.unusable)
+            for reason, count in reasons.most_common(2):
+                said.append(f"{metric.label} over {over.path}: {words.count(count, 'trial')} not valid: {reason}")
+    return said

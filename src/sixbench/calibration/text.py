@@ -1,0 +1,21 @@
+"""A calibration for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..report.aligned import aligned
+from .metrics import BY_NAME
+from .results import OverPath
+from .table import by_metric, remarks, summary_table
+
+
+def render(found: Sequence[OverPath]) -> str:
+    """Tables, and remarks below."""
+    parts = []
+    for name, paths in by_metric(found).items():
+        table = summary_table(name, paths)
+        rows = [[column.name for column in table.columns], *table.rows]
+        parts.append(f"{table.title} ({BY_NAME[name].workload})\n{aligned(rows, 1)}")
+    parts += [f"! {remark}\n" for remark in remarks(found)]
+    return "\n".join(parts)

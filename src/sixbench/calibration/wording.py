@@ -1,0 +1,55 @@
+"""Values of a calibration in words."""
+
+from __future__ import annotations
+
+from ..report import words
+from .metric import CalibratedMetric
+from .results import AtTruth, Interval, OverPath
+
+
+def deviation(metric: CalibratedMetric, value: float | None, *, sign: bool = True) -> str:
+    """A bias, spread or uncertainty: a share in percent, or a quantity in the metric's unit."""
+    if value is None:
+        return ""
+    mark = ("+" if value > 0 else "−" if value < 0 else "") if sign else ""
+    unit = "1" if metric.scale == "relative" else unit_of(metric.column)
+    size = float(f"{abs(value):.2g}")
+    return mark + (f"{100 * size:.2g} %" if unit == "1" and size < 1e-4 else words.quantity(size, unit))
+
+
+def unit_of(column: str) -> str:
+    """Of a level's column."""
+    for suffix, unit in (("_bps", "bit/s"), ("_ns", "s"), ("_bytes", "bytes"), ("_ratio", "1")):
+        if column.endswith(suffix):
+            return unit
+    return ""
+
+
+def bias(metric: CalibratedMetric, found: Interval | None) -> str:
+    """Such as `+0.002 % (−0.001 % to +0.005 %)`."""
+    if found is None:
+        return ""
+    low, high = deviation(metric, found.low), deviation(metric, found.high)
+    return f"{deviation(metric, found.value)} ({low} to {high})"
+
+
+def coverage(found: Interval | None, over: OverPath) -> str:
+    """Such as `191/200, 95.5 %`."""
+    if found is None:
+        return ""
+    covered, judged = sum(one.covered for one in over.at), sum(one.judged for one in over.at)
+    return f"{covered}/{judged}, {100 * found.value:.1f} %"
+
+
+def trials(over: OverPath | AtTruth) -> str:
+    """How many are valid, and how many are not."""
+    unusable = over.unusable if isinstance(over, OverPath) else sum(over.unusable.values())
+    return f"{over.trials}" + (f" (+{unusable} not valid)" if unusable else "")
+
+
+def trusted(metric: CalibratedMetric, over: OverPath) -> str:
+    """Such as `1 Mbit/s to 1 Gbit/s`."""
+    if over.summary is None:
+        return "nowhere"
+    low, high = (words.level(metric.column, value) for value in (over.summary.low, over.summary.high))
+    return low if low == high else f"{low} to {high}"

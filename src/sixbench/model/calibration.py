@@ -1,0 +1,54 @@
+"""How far this machine's numbers may be trusted: what a calibration leaves for later runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibrated:
+    """The range in which a metric was measured well over a path.
+
+    Attributes:
+        metric: of the calibration's registry, such as `tcp-goodput`.
+        label: in words.
+        path: `ipv4`, `ipv6` or `6in4`.
+        workload: that it was measured with.
+        vouches: the names of that workload's metrics that it holds for.
+        column: what `low` and `high` are of, its unit last, such as `link_rate_bps`.
+        low, high: the least and the greatest truth, all between them being measured well too.
+        uncertainty: half the width of the 95 % interval of one trial, the largest in that range; None where it depends
+            on how much was counted, or where the result is exactly the truth.
+        scale: whether that is a share of the truth or in its unit.
+    """
+
+    metric: str
+    label: str
+    path: str
+    workload: str
+    vouches: tuple[str, ...]
+    column: str
+    low: float
+    high: float
+    uncertainty: float | None
+    scale: Literal["relative", "absolute"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibration:
+    """One calibration of a machine.
+
+    Attributes:
+        machine: an opaque name of the machine, the same at every start.
+        kernel: its release.
+        realtime_ns: when it began.
+        quick: whether it was a quick one.
+        ranges: what was measured well.
+    """
+
+    machine: str
+    kernel: str
+    realtime_ns: int
+    quick: bool
+    ranges: tuple[Calibrated, ...]

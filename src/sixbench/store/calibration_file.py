@@ -1,0 +1,98 @@
+"""The calibration of this machine and kernel, kept where later runs find it."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+from dataclasses import asdict
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from ..model.calibration import Calibration
+from ..model.errors import StoreError, WriteError
+from ..model.wording import printable
+from .atomic import write_file
+
+CALIBRATION_SCHEMA = "sixbench.calibration/1"
+
+MAX_FILE_BYTES = 4 * 2**20
+
+_MACHINE_ID = Path("/etc/machine-id")
+
+
+def machine_name() -> str:
+    """An opaque name of this machine: a hash of its machine-id, which should not be shown (machine-id(5)), or of the
+    host's name where it has none."""
+    try:
+        identity = _MACHINE_ID.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeError):
+        identity = ""
+    return sha256(f"sixbench {identity or platform.node()}".encode()).hexdigest()[:16]
+
+
+def calibration_path(machine: str, kernel: str) -> Path:
+    """Where it is kept: `sixbench` in the state directory of the XDG Base Directory Specification."""
+    given = os.environ.get("XDG_STATE_HOME", "")
+    state = Path(given) if os.path.isabs(given) else Path.home() / ".local" / "state"
+    return state / "sixbench" / f"calibration-{machine}-{re.sub(r'[^A-Za-z0-9._+-]', '_', kernel)}.json"
+
+
+def calibration_to_json(calibration: Calibration, results: Any) -> str:
+    """The form of the file.
+
+    Args:
+        results: what was found in detail, of which later runs need nothing.
+    """
+    data = {"schema": CALIBRATION_SCHEMA, **asdict(calibration), "results": results}
+    return json.dumps(data, indent=1, allow_nan=False, ensure_ascii=False)
+
+
+def keep_calibration(text: str, machine: str, kernel: str) -> Path:
+    """Writes it to where later runs find it, in the place of an older one. Raises `WriteError`."""
+    path = calibration_path(machine, kernel)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WriteError(f"making {path.parent} for the calibration: {error.strerror}") from error
+    write_file(path, text)
+    return path
+
+
+def read_calibration(machine: str, kernel: str) -> Calibration | None:
+    """The calibration of that machine and kernel; None where there is none. Raises `StoreError` where the file is not
+    one, or of others."""
+    path = calibration_path(machine, kernel)
+    try:
+        with open(path, "rb") as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreError(f"reading the calibration {path}: {error.strerror}") from error
+    try:
+        if len(content) > MAX_FILE_BYTES:
+            raise ValueError(f"it has more than {MAX_FILE_BYTES} bytes")
+        data = json.loads(content)
+        if not isinstance(data, dict) or data.get("schema") != CALIBRATION_SCHEMA:
+            raise ValueError(f"its schema is not {CALIBRATION_SCHEMA}")
+        known = {name: value for name, value in data.items() if name not in ("schema", "results")}
+        found = _adapter().validate_python(known)
+    except (ValueError, RecursionError) as error:
+        reason = printable(str(error).partition("\n")[0])
+        raise StoreError(
+            f"{path} is no calibration that this version reads ({reason}); make a new one with: sixbench calibrate"
+        ) from error
+    if (found.machine, found.kernel) != (machine, kernel):
+        raise StoreError(f"{path} is of another machine or kernel; make a new one with: sixbench calibrate")
+    return found
+
+
+@cache
+def _adapter() -> TypeAdapter[Calibration]:
+    return TypeAdapter(Calibration)
