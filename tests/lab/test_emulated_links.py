@@ -111,6 +111,16 @@ def test_each_direction_has_its_own_rate(sixbench: Any, tmp_path: Path) -> None:
     assert ratios["reverse"] < 0.05
 
 
+@pytest.mark.parametrize(("queue", "is_short"), [("5 packets", True), ("1s", False)])
+def test_a_queue_of_packets_is_full_when_so_many_wait(
+    sixbench: Any, tmp_path: Path, queue: str, is_short: bool
+) -> None:
+    workload = "{udp-stream: {datagram: 100B, count: 100, warmup: 0s, segmentation: never}}"
+    for record in run(sixbench, tmp_path, workload, near=f"rate: 200kbit, queue: {queue}"):
+        lost = record["server"]["lost_middle"] + record["server"]["lost_tail"]
+        assert lost > 40 if is_short else lost == 0
+
+
 def test_a_corrupted_packet_does_not_arrive_whole(sixbench: Any, tmp_path: Path) -> None:
     for record in run(sixbench, tmp_path, DATAGRAMS, near="emulator: user, forward: {corrupt: 30%}"):
         corrupted = record["evidence"]["emulation"]["near"]["forward"]["corrupted"]

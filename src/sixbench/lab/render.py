@@ -13,36 +13,18 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from ..model.direction import Direction
-from ..model.headers import ETHERNET
 from ..model.network import Blueprint, Request, Stage
 from ..model.routing import Route, all_routes
 from ..model.topology import ETHERNET_MIN_MTU_V6, Interface, Link, Node, Topology
 from .emulation import EMULATOR, SYSCTL, device_lines, emulated_links, ends_of, requests
 from .engines import ENGINES, TunnelScript
 from .filters import ruleset
-from .netem import netem
-
-WIRE_OVERHEAD_BYTES = 24
-"""What a frame takes on the wire beyond what tc counts (from the Ethernet header on): preamble and SFD 8, FCS 4,
-inter-frame gap 12 (IEEE 802.3)."""
-MIN_WIRE_BYTES = 84
-"""The shortest frame, 64 bytes, with preamble and gap."""
-
-DEFAULT_BURST_NS = 2_000_000
-"""Bucket of the rate limiter, in time. tbf sends whatever its timer missed while the bucket was not full, so the
-bucket must outlast a late wake-up (60..100 us at the 99th percentile, some milliseconds under load, measured) or the
-link is slower than its rate."""
-MIN_BURST_FRAMES = 2
+from .queues import queue_lines
 
 ONE_SEGMENT = 1
 """TCP builds super-packets even where ethtool says `gso off` (they are cut behind the queue), and tbf would count the
 wire's overhead once for each of them: 0.5 % to 2 % too fast, measured. A device that takes one segment at a time gets
 none."""
-
-DEFAULT_QUEUE_NS = 50_000_000
-MIN_QUEUE_BYTES = 128 * 1024
-"""So that the largest UDP datagram, in fragments, fits into the queue of the slowest link."""
 
 BASE_SYSCTL = {
     "net.ipv6.conf.all.accept_dad": "0",
@@ -125,7 +107,7 @@ def _render(topology: Topology, routes: Mapping[str, list[Route]]) -> dict[str, 
                 for link in _wires_of(topology, name)
                 if link.offload is not None or not link.offload_on
             ],
-            queues=[line for link in _wires_of(topology, name) for line in _queue(link, link.end_of(name))],
+            queues=[line for link in _wires_of(topology, name) for line in queue_lines(link, link.end_of(name))],
             nft=ruleset(node),
         )
         for name, node in topology.nodes.items()
@@ -183,26 +165,6 @@ def render_path(network: Blueprint, engine: str) -> dict[str, NodeScript]:
 def carries_ipv6(link: Link) -> bool:
     """Whether the kernel lets a link of this MTU carry IPv6 (RFC 8200 section 5)."""
     return link.mtu_bytes >= ETHERNET_MIN_MTU_V6
-
-
-def burst_bytes(link: Link, direction: Direction) -> int:
-    """Bucket of the rate limiter of a direction of a link, which must have one."""
-    if direction.burst_bytes is not None:
-        return direction.burst_bytes
-    assert direction.rate_bps is not None, "only a direction with a rate has a bucket"
-    frame = link.mtu_bytes + ETHERNET.size_bytes + WIRE_OVERHEAD_BYTES
-    return max(MIN_BURST_FRAMES * frame, direction.rate_bps * DEFAULT_BURST_NS // 8 // 10**9)
-
-
-def queue_bytes(direction: Direction) -> int:
-    """Limit of the queue before the rate of a direction of a link, which must have one."""
-    queue = direction.queue
-    if queue.limit_bytes is not None:
-        return queue.limit_bytes
-    assert direction.rate_bps is not None, "only a direction with a rate has a queue"
-    if queue.limit_ns is not None:
-        return direction.rate_bps * queue.limit_ns // 8 // 10**9
-    return max(direction.rate_bps * DEFAULT_QUEUE_NS // 8 // 10**9, MIN_QUEUE_BYTES)
 
 
 def script_text(script: NodeScript, pids: Mapping[str, str] | None = None) -> str:
@@ -285,24 +247,6 @@ def _offload(link: Link, end: Interface) -> list[str]:
         end.name,
         *(word for feature in ("tso", "gso", "gro", "tx-udp-segmentation") for word in (feature, state)),
     ]
-
-
-def _queue(link: Link, end: Interface) -> list[str]:
-    lines = []
-    parent = "root"
-    direction = link.direction_from(end.node)
-    if link.emulator == "netem" and direction.impairments.any:
-        # Below the rate it would hold what waits, without the rate's limit of the queue.
-        lines.append(f"qdisc add dev {end.name} root handle 10: {netem(direction.impairments)}")
-        parent = "parent 10:1"
-    if direction.rate_bps is not None:
-        burst, limit = burst_bytes(link, direction), queue_bytes(direction)
-        lines.append(
-            f"qdisc add dev {end.name} {parent} handle 1: "
-            f"tbf rate {direction.rate_bps}bit burst {burst} limit {limit + burst} "
-            f"overhead {WIRE_OVERHEAD_BYTES} mpu {MIN_WIRE_BYTES}"
-        )
-    return lines
 
 
 def _wires_of(topology: Topology, node: str) -> list[Link]:

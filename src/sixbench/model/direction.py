@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from .emulation import NO_IMPAIRMENTS, Impairments
+
+Discipline = Literal["tail-drop", "codel", "fq_codel"]
+DISCIPLINES: tuple[Discipline, ...] = ("tail-drop", "codel", "fq_codel")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Queue:
-    """What waits before a rate; what comes when it is full is dropped.
+    """What waits before a rate.
 
     Attributes:
-        limit_bytes, limit_ns: given as one or the other, the time being that of sending it at the rate; neither: the
-            default, see `lab`.
+        limit_bytes, limit_ns, limit_packets: given as one of them, the time being that of sending it at the rate; none:
+            the default, see `lab`.
+        discipline: `tail-drop`: what comes when it is full is dropped; `codel` (RFC 8289) and `fq_codel` (RFC 8290)
+            drop earlier, when packets wait for too long.
+        target_ns, interval_ns: of CoDel: how long packets may wait, and for how long at a time longer; None: the
+            kernel's.
+        ecn: whether CoDel marks packets whose senders know ECN (RFC 3168) instead of dropping them; None: the kernel's
+            choice.
     """
 
     limit_bytes: int | None = None
     limit_ns: int | None = None
+    limit_packets: int | None = None
+    discipline: Discipline = "tail-drop"
+    target_ns: int | None = None
+    interval_ns: int | None = None
+    ecn: bool | None = None
 
 
 DEFAULT_QUEUE = Queue()

@@ -252,17 +252,6 @@ def check_impairments(value: Mapping[str, Scalar]) -> tuple[str, str] | None:
             f"a jitter of {jitter} on a delay of {delay} would need delays under 0, which would be 0 and change both; "
             f"give a delay of at least {jitter}"
         )
-    for key, others in _EXCLUSIVE.items():
-        other = next((one for one in others if key in value and one in value), None)
-        if other is not None:
-            return key, f"{key} says what {other} says too; leave one of them out"
-    if value.get("in-order") is True:
-        other = next((one for one in _DISORDERLY if one in value), None)
-        if other is not None:
-            return "in-order", f"in-order keeps the order that {other} is to change; leave one of them out"
-    for key, needed in _NEEDS.items():
-        if _is_idle(key, value):
-            return key, f"{key} belongs to {' or '.join(needed)}: add it, or leave {key} out"
     if "loss-burst" in value:
         ratio, length = float(value.get("loss", 0)), float(value["loss-burst"])
         if ratio >= 1 or ratio / (1 - ratio) > length:
@@ -271,41 +260,6 @@ def check_impairments(value: Mapping[str, Scalar]) -> tuple[str, str] | None:
                 "the good states between them would be shorter than a packet"
             )
     return None
-
-
-def overridden(profile: Mapping[str, Scalar], own: Mapping[str, Scalar]) -> dict[str, Scalar]:
-    """The settings of a profile with others in their place: those that say the same in other words go, and so do those
-    that then have nothing to belong to."""
-    gone = {other for key in own for other in _rivals(key)}
-    merged = {key: value for key, value in profile.items() if key not in gone} | dict(own)
-    return {key: value for key, value in merged.items() if key in own or not _is_idle(key, merged)}
-
-
-def _rivals(key: str) -> set[str]:
-    """What cannot stand beside a key."""
-    found = set(_EXCLUSIVE.get(key, ())) | {one for one, others in _EXCLUSIVE.items() if key in others}
-    return found | ({"in-order"} if key in _DISORDERLY else set())
-
-
-def _is_idle(key: str, value: Mapping[str, Scalar]) -> bool:
-    """Whether a setting has none of those that it belongs to."""
-    return key in value and key in _NEEDS and not any(value.get(one) for one in _NEEDS[key])
-
-
-_DISORDERLY = ("reorder", "late-packets")
-_EXCLUSIVE = {
-    "delay-file": ("delay", "jitter", "jitter-distribution"),
-    "gilbert-elliott": ("loss", "loss-burst", "lost-packets"),
-    "lost-packets": ("loss", "loss-burst"),
-    "duplicated-packets": ("duplicate",),
-}
-_NEEDS = {
-    "jitter-distribution": ("jitter",),
-    "jitter-correlation": ("jitter", "delay-file"),
-    "loss-burst": ("loss",),
-    "reorder": ("delay", "delay-file"),
-    "late-by": ("late-packets",),
-}
 
 
 def read_delays(file: Path) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from ..model.emulation import EMULATORS
 from ..model.topology import ETHERNET_MIN_MTU_V6, MAX_MTU, MIN_MTU_V4
 from ..model.wording import shown
 from ..model.workload import Scalar
+from .direction_rules import check_together
 from .emulation_settings import EMULATION_SETTINGS, check_impairments, flag, impairments, one_of
 from .link_setting import LinkSetting
 from .rate_settings import RATE_SETTINGS, check_rate, queue
@@ -32,7 +33,7 @@ def direction(value: Mapping[str, Scalar], delays_ns: tuple[int, ...] = ()) -> D
 
 def check_direction(value: Mapping[str, Scalar], mtu_bytes: int) -> tuple[str, str] | None:
     """What is wrong with settings of one direction that are right one by one: the key, and the sentence."""
-    return check_rate(value, mtu_bytes) or check_impairments(value)
+    return check_together(value) or check_rate(value, mtu_bytes) or check_impairments(value)
 
 
 def check_mtu(mtu_bytes: int, wants_ipv6: bool) -> str | None:

@@ -10,7 +10,7 @@ from ..model.direction import Direction
 from ..model.emulation import WAYS
 from ..model.topology import Interface, Link
 from ..model.workload import Scalar
-from .emulation_settings import overridden
+from .direction_rules import overridden
 from .factors import Assignment, Setting, Varying, resolve
 from .link_settings import DEFAULT_MTU_BYTES, DIRECTION_SETTINGS, check_direction, check_mtu, direction
 from .profile_file import Profile

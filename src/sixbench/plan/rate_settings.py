@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ..model import units
-from ..model.direction import Queue
+from ..model.direction import DISCIPLINES, Queue
 from ..model.wording import shown
 from ..model.workload import Scalar
-from .emulation_settings import MAX_DELAY_NS
+from .emulation_settings import MAX_DELAY_NS, flag, one_of
 from .link_setting import LinkSetting
 
 MIN_RATE_BPS = 8_000
@@ -16,15 +18,36 @@ MAX_RATE_BPS = 10**12
 MAX_QUEUE_BYTES = 2**30
 """tc keeps the limit of a queue in 32 bits."""
 
+MAX_QUEUE_PACKETS = 1_000_000
+MAX_CODEL_NS = 10 * 10**9
+
+CODEL_TIMES_NS = {"queue-target": 5_000_000, "queue-interval": 100_000_000}
+"""Linux's own (include/net/codel.h), which are those of RFC 8289 section 4.2."""
+
+_PACKETS = re.compile(r"([0-9]{1,9})\s*packets?")
+
 FRAME_OVERHEAD_BYTES = 38
 """Of a frame beyond the IP packet, as the rate limiter counts it: Ethernet 14, preamble, gap and FCS 24."""
 
 
 def queue(value: Mapping[str, Scalar]) -> Queue:
     """The queue of one direction, from its settings."""
-    limit = value.get("queue")
+    limit = _limit(value.get("queue"))
+    return replace(
+        limit,
+        discipline=next((one for one in DISCIPLINES if one == value.get("queue-discipline")), DISCIPLINES[0]),
+        target_ns=int(value["queue-target"]) if "queue-target" in value else None,
+        interval_ns=int(value["queue-interval"]) if "queue-interval" in value else None,
+        ecn=value["queue-ecn"] is True if "queue-ecn" in value else None,
+    )
+
+
+def _limit(limit: Scalar | None) -> Queue:
     if not isinstance(limit, str):
         return Queue()
+    packets = _PACKETS.fullmatch(limit)
+    if packets is not None:
+        return Queue(limit_packets=int(packets[1]))
     if limit.endswith("B"):
         return Queue(limit_bytes=units.parse_size(limit))
     return Queue(limit_ns=units.parse_duration(limit))
@@ -32,9 +55,11 @@ def queue(value: Mapping[str, Scalar]) -> Queue:
 
 def check_rate(value: Mapping[str, Scalar], mtu_bytes: int) -> tuple[str, str] | None:
     """What is wrong with settings of one direction that are right one by one: the key, and the sentence."""
-    for key in ("queue", "burst"):
-        if key in value and "rate" not in value:
-            return key, f"a {key} belongs to a rate: add rate, or leave {key} out"
+    target_ns, interval_ns = (int(value.get(key, own)) for key, own in CODEL_TIMES_NS.items())
+    if target_ns >= interval_ns:
+        key = next(key for key in CODEL_TIMES_NS if key in value)
+        target, interval = units.format_duration(target_ns), units.format_duration(interval_ns)
+        return key, f"a target of {target} is no shorter than the interval of {interval}, over which CoDel looks at it"
     frame_bytes = mtu_bytes + FRAME_OVERHEAD_BYTES
     if "burst" in value and int(value["burst"]) < frame_bytes:
         return "burst", (
@@ -46,6 +71,8 @@ def check_rate(value: Mapping[str, Scalar], mtu_bytes: int) -> tuple[str, str] |
 
 def _check_queue(value: Mapping[str, Scalar], frame_bytes: int) -> tuple[str, str] | None:
     rate_bps, limit = int(value["rate"]), queue(value)
+    if limit.limit_packets is not None:
+        return None
     held = f"{value['queue']} at {units.format_rate(rate_bps)}" if limit.limit_ns is not None else f"{value['queue']}"
     held_bytes = limit.limit_bytes if limit.limit_ns is None else limit.limit_ns * rate_bps // (8 * 10**9)
     if held_bytes is None:
@@ -72,7 +99,10 @@ def _rate(value: object) -> Scalar:
 
 
 def _queue(value: object) -> Scalar:
-    """A time or a size, as text with its unit: which of them it is decides what it means."""
+    """A time, a size or a number of packets, as text with its unit: which of them it is decides what it means."""
+    packets = _PACKETS.fullmatch(value.strip()) if isinstance(value, str) else None
+    if packets is not None and 0 < int(packets[1]) <= MAX_QUEUE_PACKETS:
+        return f"{int(packets[1])} packets"
     for parse, write, most in (
         (units.parse_duration, units.format_duration, MAX_DELAY_NS),
         (units.parse_size, units.format_size, MAX_QUEUE_BYTES),
@@ -85,9 +115,17 @@ def _queue(value: object) -> Scalar:
             break
         return write(amount)
     raise ValueError(
-        f"{shown(value)} is not a queue: a time such as 50ms or a size such as 100KiB, "
-        f"over 0 and at most {units.format_duration(MAX_DELAY_NS)} or {units.format_size(MAX_QUEUE_BYTES)}"
+        f"{shown(value)} is not a queue: a time such as 50ms, a size such as 100KiB or a number such as 100 packets, "
+        f"over 0 and at most {units.format_duration(MAX_DELAY_NS)}, {units.format_size(MAX_QUEUE_BYTES)} or "
+        f"{MAX_QUEUE_PACKETS} packets"
     )
+
+
+def _codel_time(value: object) -> Scalar:
+    time_ns = units.parse_duration(value)
+    if not 1000 <= time_ns <= MAX_CODEL_NS:
+        raise ValueError(f"{shown(value)} is out of range: from 1us to {units.format_duration(MAX_CODEL_NS)}")
+    return time_ns
 
 
 def _burst(value: object) -> Scalar:
@@ -109,8 +147,37 @@ RATE_SETTINGS: dict[str, LinkSetting] = {
         parse=_queue,
         suffix="",
         kind="queue",
-        doc="limit of the queue before the rate, as a time at that rate or as a size; at least one packet",
-        default="50ms, at least 128KiB",
+        doc="limit of the queue before the rate, as a time at that rate, a size or a number of packets; at least one",
+        default="50ms, at least 128KiB; with codel 1000 packets, with fq_codel 10240",
+    ),
+    "queue-discipline": LinkSetting(
+        parse=one_of("queue discipline", DISCIPLINES),
+        suffix="",
+        kind="discipline",
+        doc="tail-drop drops what comes when the queue is full; codel (RFC 8289) and fq_codel (RFC 8290) drop earlier, "
+        "and count the limit in packets of the MTU",
+        default="tail-drop",
+    ),
+    "queue-target": LinkSetting(
+        parse=_codel_time,
+        suffix="_ns",
+        kind="duration",
+        doc="of CoDel: how long packets may wait",
+        default="5ms",
+    ),
+    "queue-interval": LinkSetting(
+        parse=_codel_time,
+        suffix="_ns",
+        kind="duration",
+        doc="of CoDel: for how long they may wait longer, about the longest round trip",
+        default="100ms",
+    ),
+    "queue-ecn": LinkSetting(
+        parse=flag,
+        suffix="",
+        kind="flag",
+        doc="of CoDel: mark packets whose senders know ECN (RFC 3168) instead of dropping them",
+        default="false with codel, true with fq_codel",
     ),
     "burst": LinkSetting(
         parse=_burst,

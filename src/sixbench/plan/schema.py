@@ -12,6 +12,7 @@ from typing import Any
 
 from ..mechanisms import Mechanism
 from ..model import units
+from ..model.direction import DISCIPLINES
 from ..model.emulation import DISTRIBUTIONS, EMULATORS, WAYS
 from ..model.topology import MAX_MTU, MIN_MTU_V4
 from ..model.workload import MAX_FILE_NAME, Parameter, ParameterKind, WorkloadKind
@@ -134,7 +135,10 @@ def _definitions() -> dict[str, Schema]:
         "level": {"type": ["string", "number", "boolean"]},
         **quantities,
         "mtu": {**_integer(MIN_MTU_V4, MAX_MTU), "description": "whole bytes, without a unit"},
-        "queue": {"anyOf": [_ref("duration"), _ref("size")]},
+        "queue": {
+            "anyOf": [_ref("duration"), _ref("size"), {"type": "string", "pattern": r"^\s*[0-9]+\s*packets?\s*$"}]
+        },
+        "discipline": {"enum": list(DISCIPLINES)},
         "flag": {"type": "boolean"},
         "distribution": {"enum": list(DISTRIBUTIONS)},
         "emulator": {"enum": list(EMULATORS)},

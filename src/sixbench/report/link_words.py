@@ -21,10 +21,22 @@ def direction_words(direction: Direction) -> str:
 
 
 def queue_words(queue: Queue) -> str:
-    """Such as `queue 100 ms`; empty for the default."""
+    """Such as `queue 100ms`, `codel queue 1000 packets, target 5ms`; empty for the default."""
+    parts = []
     if queue.limit_bytes is not None:
-        return f"queue {words.level('queue_bytes', queue.limit_bytes)}"
-    return f"queue {format_duration(queue.limit_ns)}" if queue.limit_ns is not None else ""
+        parts.append(words.level("queue_bytes", queue.limit_bytes))
+    if queue.limit_ns is not None:
+        parts.append(format_duration(queue.limit_ns))
+    if queue.limit_packets is not None:
+        parts.append(words.count(queue.limit_packets, "packet"))
+    if queue.target_ns is not None:
+        parts.append(f"target {format_duration(queue.target_ns)}")
+    if queue.interval_ns is not None:
+        parts.append(f"interval {format_duration(queue.interval_ns)}")
+    if queue.ecn is not None:
+        parts.append("ECN" if queue.ecn else "no ECN")
+    name = "queue" if queue.discipline == "tail-drop" else f"{queue.discipline} queue"
+    return f"{name} {', '.join(parts)}" if parts else name.removesuffix("queue") and name
 
 
 def impairments_words(way: Impairments) -> str:

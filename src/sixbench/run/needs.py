@@ -63,6 +63,12 @@ def check_links(probe: Agent, topologies: Iterable[Topology]) -> None:
                 raise CapabilityError(
                     f"the link {link.name} has a rate, which needs the kernel's tbf (sch_tbf); this kernel has none"
                 )
+            for name in sorted({direction.queue.discipline for direction in link.directions} - {"tail-drop"}):
+                if not _works(probe, name):
+                    raise CapabilityError(
+                        f"the link {link.name} has a queue-discipline of {name}, which needs the kernel's {name} "
+                        f"(sch_{name}); this kernel has none; leave it out for tail drop"
+                    )
 
 
 def read_sysctls(probe: Agent, names: Iterable[str] = RECORDED_SYSCTLS) -> dict[str, str]:

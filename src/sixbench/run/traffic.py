@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..agent import Agent
-from ..lab.render import queue_bytes
+from ..lab.queues import queue_bytes
 from ..model.direction import Direction
 from ..model.errors import AgentError
 from ..model.experiment import LinkChange
 from ..model.network import Ends, Network
-from ..model.topology import Family, Topology
+from ..model.topology import Family, Link, Topology
 from ..model.trace import Trace
 from ..model.workload import Part, Scalar, WorkloadKind
 from . import emulation
@@ -177,7 +177,7 @@ def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Se
 def first_silence_ns(network: Network) -> int:
     """How long after a flow's end its first datagram may still come, where none has: each link's delay and the time on
     the wire of the longest packet that there is, and what a busy machine takes."""
-    return BUSY_NS + _crossing_ns(network.topology, lambda direction: LONGEST_PACKET_BYTES)
+    return BUSY_NS + _crossing_ns(network.topology, lambda link, direction: LONGEST_PACKET_BYTES)
 
 
 def residual_ns(topology: Topology) -> int:
@@ -186,14 +186,16 @@ def residual_ns(topology: Topology) -> int:
     return min(_crossing_ns(topology, queue_bytes), MAX_RESIDUAL_NS)
 
 
-def _crossing_ns(topology: Topology, sent_bytes: Callable[[Direction], int]) -> int:
+def _crossing_ns(topology: Topology, sent_bytes: Callable[[Link, Direction], int]) -> int:
     """The longest delay of every link, and the time that so many bytes take at its rate, where it has one; of its two
     directions the slower."""
-    return sum(max(_passing_ns(direction, sent_bytes) for direction in link.directions) for link in topology.wires)
+    return sum(
+        max(_passing_ns(link, direction, sent_bytes) for direction in link.directions) for link in topology.wires
+    )
 
 
-def _passing_ns(direction: Direction, sent_bytes: Callable[[Direction], int]) -> int:
-    sending_ns = 8 * sent_bytes(direction) * 10**9 // direction.rate_bps if direction.rate_bps is not None else 0
+def _passing_ns(link: Link, direction: Direction, sent_bytes: Callable[[Link, Direction], int]) -> int:
+    sending_ns = 8 * sent_bytes(link, direction) * 10**9 // direction.rate_bps if direction.rate_bps is not None else 0
     return direction.impairments.longest_delay_ns + sending_ns
 
 

@@ -23,7 +23,7 @@ TOOLS = ("dash", "ip", "tc", "ping", "tracepath", "iperf3")
 """What is taken along beside busybox. Its own shell would take its own `ip` and `ping` before these: so dash."""
 MODULES = (
     *("ipv6", "sit", "ip6_tunnel", "ipip", "ip_gre", "ip6_gre", "vxlan"),
-    *("sch_netem", "sch_fq", "sch_tbf", "dummy", "veth"),
+    *("sch_netem", "sch_fq", "sch_tbf", "sch_codel", "sch_fq_codel", "dummy", "veth"),
 )
 TABLES = tuple(Path("/usr/lib").glob("*/tc/*.dist"))
 """The distributions that tc gives to netem."""

@@ -58,6 +58,8 @@ class _Shape:
             _marked("loss", _values([way.loss_ratio or None for way in ways], "_ratio")),
             _marked("queue", _values([queue.limit_bytes for queue in queues], "_bytes")),
             _marked("queue", _values([queue.limit_ns for queue in queues], "_ns")),
+            _marked("queue", _values([queue.limit_packets for queue in queues], "_packets")),
+            " / ".join(sorted({queue.discipline for queue in queues} - {"tail-drop"})),
         ]
         return "\n".join(part for part in parts if part)
 

@@ -1,0 +1,106 @@
+"""Rates of links and the queues before them, as lines for `tc -batch`."""
+
+from __future__ import annotations
+
+from ..model.direction import Direction
+from ..model.headers import ETHERNET
+from ..model.topology import Interface, Link
+from .netem import netem
+
+WIRE_OVERHEAD_BYTES = 24
+"""What a frame takes on the wire beyond what tc counts (from the Ethernet header on): preamble and SFD 8, FCS 4,
+inter-frame gap 12 (IEEE 802.3)."""
+MIN_WIRE_BYTES = 84
+"""The shortest frame, 64 bytes, with preamble and gap."""
+
+DEFAULT_BURST_NS = 2_000_000
+"""Bucket of the rate limiter, in time. tbf sends whatever its timer missed while the bucket was not full, so the
+bucket must outlast a late wake-up (60..100 us at the 99th percentile, some milliseconds under load, measured) or the
+link is slower than its rate."""
+MIN_BURST_FRAMES = 2
+
+DEFAULT_QUEUE_NS = 50_000_000
+MIN_QUEUE_BYTES = 128 * 1024
+"""So that the largest UDP datagram, in fragments, fits into the queue of the slowest link."""
+
+DEFAULT_LIMIT_PACKETS = {"codel": 1000, "fq_codel": 10240}
+"""The kernel's own (sch_codel.c, sch_fq_codel.c): CoDel is to drop long before."""
+
+NETEM, RATE, QUEUE = "10:", "1:", "2:"
+"""Handles, from the device on."""
+
+
+def queue_lines(link: Link, end: Interface) -> list[str]:
+    """What is given to an end of a link: netem where that delays, then the rate, then its queue."""
+    lines = []
+    parent = "root"
+    direction = link.direction_from(end.node)
+    if link.emulator == "netem" and direction.impairments.any:
+        # Below the rate it would hold what waits, without the rate's limit of the queue.
+        lines.append(f"qdisc add dev {end.name} root handle {NETEM} {netem(direction.impairments)}")
+        parent = f"parent {NETEM}1"
+    if direction.rate_bps is not None:
+        lines.append(f"qdisc add dev {end.name} {parent} handle {RATE} {_rate(link, direction)}")
+        queue = _queue(link, direction)
+        lines += [f"qdisc add dev {end.name} parent {RATE}1 handle {QUEUE} {queue}"] if queue else []
+    return lines
+
+
+def burst_bytes(link: Link, direction: Direction) -> int:
+    """Bucket of the rate limiter of a direction of a link, which must have one."""
+    if direction.burst_bytes is not None:
+        return direction.burst_bytes
+    assert direction.rate_bps is not None, "only a direction with a rate has a bucket"
+    frame = link.mtu_bytes + ETHERNET.size_bytes + WIRE_OVERHEAD_BYTES
+    return max(MIN_BURST_FRAMES * frame, direction.rate_bps * DEFAULT_BURST_NS // 8 // 10**9)
+
+
+def queue_bytes(link: Link, direction: Direction) -> int:
+    """The most that the queue before the rate of a direction of a link, which must have one, can hold."""
+    packets = _limit_packets(link, direction)
+    return _limit_bytes(direction) if packets is None else packets * (link.mtu_bytes + ETHERNET.size_bytes)
+
+
+def _rate(link: Link, direction: Direction) -> str:
+    burst = burst_bytes(link, direction)
+    return (
+        f"tbf rate {direction.rate_bps}bit burst {burst} limit {queue_bytes(link, direction) + burst} "
+        f"overhead {WIRE_OVERHEAD_BYTES} mpu {MIN_WIRE_BYTES}"
+    )
+
+
+def _queue(link: Link, direction: Direction) -> str | None:
+    """The queue where it is not tbf's own, which counts bytes."""
+    queue, packets = direction.queue, _limit_packets(link, direction)
+    if packets is None:
+        return None
+    if queue.discipline == "tail-drop":
+        return f"pfifo limit {packets}"
+    words = [queue.discipline, "limit", str(packets)]
+    for name, time_ns in (("target", queue.target_ns), ("interval", queue.interval_ns)):
+        words += [name, f"{max(1, round(time_ns / 1000))}us"] if time_ns is not None else []
+    if queue.ecn is not None:
+        words.append("ecn" if queue.ecn else "noecn")
+    return " ".join(words)
+
+
+def _limit_packets(link: Link, direction: Direction) -> int | None:
+    """The limit where it counts packets. CoDel counts nothing else: bytes become packets of the MTU."""
+    queue = direction.queue
+    if queue.limit_packets is not None:
+        return queue.limit_packets
+    if queue.discipline == "tail-drop":
+        return None
+    if queue.limit_bytes is None and queue.limit_ns is None:
+        return DEFAULT_LIMIT_PACKETS[queue.discipline]
+    return max(1, _limit_bytes(direction) // (link.mtu_bytes + ETHERNET.size_bytes))
+
+
+def _limit_bytes(direction: Direction) -> int:
+    queue = direction.queue
+    if queue.limit_bytes is not None:
+        return queue.limit_bytes
+    assert direction.rate_bps is not None, "only a direction with a rate has a queue"
+    if queue.limit_ns is not None:
+        return direction.rate_bps * queue.limit_ns // 8 // 10**9
+    return max(direction.rate_bps * DEFAULT_QUEUE_NS // 8 // 10**9, MIN_QUEUE_BYTES)
