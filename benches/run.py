@@ -15,6 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from links import bench_links
 from measure import ROUNDS, show, show_figures, timed, topology_of
 from scale import bench_scale
 from tunnels import bench_tunnels
@@ -60,6 +61,7 @@ def main() -> None:
         bench_scale(hub)
         bench_overhead()
         bench_tunnels(hub)
+        bench_links(hub)
 
 
 def bench_help() -> None:

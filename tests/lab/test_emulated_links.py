@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sixbench.agent import AgentHub
+from sixbench.lab.emulation import change, emulated_links, requests
+from sixbench.model.network import Blueprint
+from sixbench.plan.experiment_file import read_topology_only
+from sixbench.plan.yaml_source import parse_yaml
+from sixbench.run.laboratory import Laboratory
+
 from .experiments import PACED
+
+BATCH = 32
+"""Packets that the emulator takes at once."""
+VIRTUAL_HEADER_BYTES = 10
+"""Before each packet in its memory: `struct virtio_net_hdr`."""
 
 NETWORK = """
 topology:
@@ -156,3 +169,34 @@ def test_a_shown_network_delays_as_its_file_says(sixbench: Any, tmp_path: Path) 
         assert min(times_ms) >= 60
     finally:
         assert sixbench("lab", "down").returncode == 0
+
+
+def test_a_link_holds_no_more_packets_than_it_has_memory_for(hub: AgentHub) -> None:
+    """Bandwidth times delay is what `held_bytes` is computed from; beyond it packets are dropped, and counted."""
+    frame_bytes, buffers, asked = 1514, 100, 1000
+    topology = read_topology_only(
+        parse_yaml(
+            "nodes: {h1: host, h2: host}\nlinks: [{endpoints: [h1, h2], name: link, delay: 1min}]\n", "held.yaml"
+        )
+    )
+    ((index, link),) = emulated_links(topology)
+    (request,) = requests([(index, link)])
+    laboratory = Laboratory(hub, Blueprint(topology=topology))
+    emulator = laboratory.emulator
+    assert emulator is not None
+    emulator.call("emulate-remove", link="link")
+    held_bytes = 2 * buffers * (frame_bytes + VIRTUAL_HEADER_BYTES)
+    emulator.call("emulate-add", **{**request.fields, "held_bytes": held_bytes})
+    emulator.call("emulate-change", **change(link, (1, 1)))
+    sender = (
+        "import socket; out = socket.socket(socket.AF_PACKET, socket.SOCK_RAW); out.bind(('eth0', 0))\n"
+        f"for number in range({asked}): out.send(bytes(12) + b'\\x08\\x00' + bytes(200))"
+    )
+    sent = laboratory.agents["h1"].call("exec", argv=[sys.executable, "-c", sender])
+    assert sent["exit"] == 0, sent["stderr"]
+    record = emulator.call("emulate-record", link="link")["forward"]
+    # Each direction has half of it; one batch of buffers waits for what comes next.
+    assert record["packets"] + record["control_packets"] == buffers - BATCH
+    assert record["packets"] + record["no_room"] >= asked
+    assert record["socket_drops"] == 0
+    laboratory.close()

@@ -109,3 +109,31 @@ impl Departures {
         gone.into_iter().map(|Reverse(one)| one).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_never_more_buffers_than_may_be_and_those_given_back_are_used_again() {
+        let mut pool = Pool::new(1514, 3);
+        let taken: Vec<_> = std::iter::from_fn(|| pool.take()).collect();
+        assert_eq!(taken.iter().map(|buffer| buffer.len()).collect::<Vec<_>>(), [1514; 3]);
+        assert!(pool.take().is_none());
+        taken.into_iter().for_each(|buffer| pool.give(buffer));
+        assert_eq!(std::iter::from_fn(|| pool.take()).count(), 3);
+    }
+
+    #[test]
+    fn packets_leave_as_they_are_due_and_those_of_one_moment_as_they_came() {
+        let mut departures = Departures::default();
+        for (due_ns, length) in [(30, 0), (10, 1), (20, 2), (10, 3)] {
+            departures.add(due_ns, 0, None, length, Box::default());
+        }
+        assert_eq!(departures.next_due_ns(), Some(10));
+        assert!(departures.take_due(9).is_none());
+        let order: Vec<_> = std::iter::from_fn(|| departures.take_due(25)).map(|one| one.length).collect();
+        assert_eq!(order, [1, 3, 2]);
+        assert_eq!(departures.next_due_ns(), Some(30));
+    }
+}
