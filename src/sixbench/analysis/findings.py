@@ -131,8 +131,13 @@ def _adjust(candidates: list[_Candidate], comparisons: list[Comparison]) -> list
     return adjusted
 
 
-def _verdict(comparison: Comparison, p_value: float | None, metric: Metric, error: float) -> Verdict:
-    """See `findings`."""
+def verdict(comparison: Comparison, p_value: float | None, metric: Metric, error: float) -> Verdict:
+    """What a comparison says; see `findings`.
+
+    Args:
+        p_value: adjusted for how many comparisons there are.
+        error: 1 - confidence.
+    """
     direction = comparison.direction
     if comparison.equivalent and (metric.scale == "ratio" or direction is None):
         return "equivalent"
@@ -158,7 +163,7 @@ def _finding(
         path=candidate.path.name,
         baseline=candidate.baseline,
         n=comparison.n,
-        verdict=_verdict(comparison, p_value, metric, error),
+        verdict=verdict(comparison, p_value, metric, error),
         estimate=values.get((combination.name, candidate.path.name, metric.name)),
         baseline_estimate=values.get((combination.name, candidate.baseline, metric.name)),
         ratio=comparison.ratio,

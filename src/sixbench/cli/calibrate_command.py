@@ -38,10 +38,33 @@ def calibrate(
         metavar="DIR",
         help="The run directory; default: runs/calibrate-DATE-TIME. One that was interrupted is finished.",
     ),
+    null: bool = typer.Option(
+        False,
+        "--null",
+        help="Instead: compare paths that are the same, and paths of which one has a slower link, over and over.",
+    ),
+    comparisons: int | None = typer.Option(
+        None,
+        "--comparisons",
+        metavar="N",
+        min=1,
+        max=100_000,
+        help="With --null: so many; default 200, with --quick 32; and a quarter as many with a slower link.",
+    ),
     json: bool = typer.Option(False, "--json", help="Print the results as JSON."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
 ) -> int:
     """Measure links whose truth is known: how far may this machine's numbers be trusted?"""
+    from ..model.errors import UsageError
+
+    if null:
+        from .null_calibration import calibrate_null
+
+        if only or blocks is not None or seed != SEED:
+            raise UsageError("--only, --blocks and --seed say nothing to --null; leave them out")
+        return calibrate_null(out, quick=quick, comparisons=comparisons, as_json=json, quiet=quiet)
+    if comparisons is not None:
+        raise UsageError("--comparisons says how many there are with --null; give both, or neither")
     from ..calibration.design import NAME, design
     from ..calibration.metrics import chosen
     from ..lab.privileges import enter_namespace_if_needed

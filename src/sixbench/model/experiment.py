@@ -69,6 +69,7 @@ class Combination:
             and finding.
         topology: index into `Experiment.topologies`.
         events: what changes during its trials, in the order of time.
+        topology_by_path: index of the network of those paths that have another one: a difference that is known.
     """
 
     name: str
@@ -76,6 +77,11 @@ class Combination:
     levels: dict[str, Scalar]
     topology: int
     events: tuple[LinkChange, ...] = ()
+    topology_by_path: dict[str, int] = field(default_factory=dict)
+
+    def topology_of(self, path: str) -> int:
+        """Index of the network that a path of that name has."""
+        return self.topology_by_path.get(path, self.topology)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,7 +32,7 @@ def emulation_table(run: Run, *, brief: bool = False) -> Table | None:
         combination = combinations.get(trial.combination)
         if not isinstance(evidence, Mapping) or combination is None:
             continue
-        for link in experiment.topologies[combination.topology].links:
+        for link in experiment.topologies[combination.topology_of(trial.path)].links:
             record = evidence.get(link.name)
             if not isinstance(record, Mapping):
                 continue

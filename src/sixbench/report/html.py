@@ -18,6 +18,7 @@ from .evidence import LinkEvidence, PathEvidence
 from .figures import Drawing, drawings, svg
 from .figures.style import path_styles
 from .path_facts import path_facts
+from .templating import template
 from .tunnel_counts import total
 
 MOST_FIGURE_BYTES = 3_300_000
@@ -50,18 +51,7 @@ class _Chapter:
 
 def render(run: Run, analysis: Analysis) -> str:
     """The page."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("sixbench.report", "templates"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-    )
-    environment.filters["together"] = words.keep_together
-    environment.filters["heading"] = lambda text: text[:1].upper() + text[1:]
-    return environment.get_template("report.html.j2").render(_page(run, analysis)) + "\n"
+    return template("report.html.j2").render(_page(run, analysis)) + "\n"
 
 
 def _page(run: Run, analysis: Analysis) -> dict[str, Any]:

@@ -87,7 +87,7 @@ def _wanted(experiment: Experiment, combination: Combination, path: Path) -> _Wa
     kind, params = WORKLOADS[combination.workload.kind], combination.workload.params
     if bypassed_column(kind, params) is None:
         return None
-    links = experiment.topologies[combination.topology].route(*experiment.between) or []
+    links = experiment.topologies[combination.topology_of(path.name)].route(*experiment.between) or []
     if not links:
         return None
     return _Wanted(

@@ -188,6 +188,11 @@ class Laboratories:
             self.install_ns.setdefault(path.name, []).append(laboratory.install_ns)
         return laboratory
 
+    def forget_times(self) -> None:
+        """What is built from now on belongs to another run."""
+        self.build_ns = []
+        self.install_ns = {}
+
     def close(self) -> None:
         """Takes all of them down."""
         while self._up:

@@ -50,10 +50,20 @@ def run_experiment(
     hub: AgentHub,
     theory: Theory,
     observer: Observer,
+    kept: Laboratories | None = None,
 ) -> RunEnd:
-    """Runs what is not yet done. Raises `Interrupted` on Ctrl-C or SIGTERM (with all that is done kept), `LabError` or
-    `CapabilityError` where the first network cannot be built, `WriteError` where a trial cannot be kept."""
-    laboratories = Laboratories(hub, experiment)
+    """Runs what is not yet done.
+
+    Args:
+        kept: networks of the same topologies that outlast this run; None: it has its own.
+
+    Raises:
+        Interrupted: on Ctrl-C or SIGTERM, with all that is done kept.
+        LabError, CapabilityError: the first network cannot be built.
+        WriteError: a trial cannot be kept.
+    """
+    laboratories = kept or Laboratories(hub, experiment)
+    laboratories.forget_times()
     loop = _Loop(experiment, writer, done, laboratories, theory, observer)
     try:
         with interruptible():
@@ -69,7 +79,8 @@ def run_experiment(
             ) from None
         raise
     finally:
-        laboratories.close()
+        if kept is None:
+            laboratories.close()
     state: RunState = "complete" if all(record.status != "failed" for record in loop.records) else "partial"
     writer.save_manifest(state=state, ended_realtime_ns=time.time_ns(), **_builds(writer, laboratories))
     return RunEnd(state=state, trials=len(loop.records))
@@ -128,7 +139,9 @@ class _Loop:
         combination = self.combinations[planned.combination]
         self.sequence += 1
         try:
-            laboratory, network = self.laboratories.get(self.experiment.path(planned.path), combination.topology)
+            laboratory, network = self.laboratories.get(
+                self.experiment.path(planned.path), combination.topology_of(planned.path)
+            )
         except (LabError, AgentError, CapabilityError) as error:
             if not self.any_built:
                 raise

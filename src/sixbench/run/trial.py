@@ -99,7 +99,7 @@ def run_trial(
         perform(kind, params, planned.key, setting, observed)
     except (AgentError, LabError) as error:
         failure = _with_the_dead(error, laboratory)
-    topology = experiment.topologies[combination.topology]
+    topology = experiment.topologies[combination.topology_of(planned.path)]
     asked = kind.agent_params(params)
     expected = {} if combination.events else theory(kind.served_by, asked, path, topology, experiment.between)
     measured, judgement, status, reasons = _assess(kind, params, path, setting, observed, failure)

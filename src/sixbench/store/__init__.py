@@ -16,6 +16,7 @@
 May import `model` only. No layer but this one knows file names.
 """
 
+from .atomic import write_file
 from .calibration_file import calibration_to_json, keep_calibration, machine_name, read_calibration
 from .manifest import Clock, Environment, Guest, Manifest, RunState
 from .run_directory import Run, RunWriter, create_run, holds_run, open_run, read_run, write_derived
@@ -37,4 +38,5 @@ __all__ = [
     "read_calibration",
     "read_run",
     "write_derived",
+    "write_file",
 ]

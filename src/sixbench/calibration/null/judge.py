@@ -1,0 +1,273 @@
+"""How many differences were declared between paths of which it is known whether they differ.
+
+*What a comparison counts.* One comparison is one run of one workload over two paths; it counts once, by the primary
+metric of its workload (goodput, or the median round trip). What the other headline metrics say is counted metric by
+metric, and once more as the share of comparisons in which any of them shows a false difference.
+
+*What a difference is.* The verdict of `analysis.findings`, by the same function: higher or lower. As its margin calls
+differences equivalent that are real but too small to matter, the share of false differences may be far under
+1 - confidence. So the test by itself is counted beside it: p under 1 - confidence and an interval that leaves no
+difference out. That share is to be about 1 - confidence, whatever the margin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from ...analysis.findings import findings, verdict
+from ...model.finding import Finding, Verdict
+from ...model.metric import METRICS, Metric
+from ...model.trial import TrialRecord
+from ...stats import Pairs, clopper_pearson, compare_all
+from ...store import Run
+from .design import PlannedComparison
+
+EQUALISED = "goodput"
+"""What theory foretells of both families, and what is compared of them: as a share of what theory allows."""
+
+WANTED_POWER = 0.9
+STEPS = tuple(0.001 * 1.1**step for step in range(80))
+"""Changes that are tried, from 0.1 % to 190 %, for the smallest that would have been found."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """So many of so many."""
+
+    found: int
+    of: int
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % interval of the share (Clopper and Pearson); None of none."""
+        return clopper_pearson(self.found, self.of) if self.of else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """One metric of one comparison.
+
+    Attributes:
+        is_primary: of its workload: what the comparison counts by.
+    """
+
+    planned: PlannedComparison
+    finding: Finding
+    is_primary: bool
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether there were enough valid trials for a test."""
+        return self.finding.p_value is not None
+
+    @property
+    def is_different(self) -> bool:
+        """Whether a difference was declared."""
+        return self.finding.verdict in ("higher", "lower")
+
+    @property
+    def is_different_by_test(self) -> bool:
+        """Whether it would have been but for the margin."""
+        low, high, p_value = self.finding.ci_low, self.finding.ci_high, self.finding.p_value
+        if low is None or high is None or p_value is None:
+            return False
+        none = 0.0 if self.finding.ratio is None else 1.0
+        return not low <= none <= high and p_value < self.error
+
+    @property
+    def is_found(self) -> bool:
+        """Whether the difference was declared that is there."""
+        return self.finding.verdict == "lower"
+
+    @property
+    def error(self) -> float:
+        """What share of tests may err."""
+        return 1 - self.planned.experiment.statistics.confidence
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricShare:
+    """False differences of one metric of one workload.
+
+    Attributes:
+        different: by the verdict.
+        by_test: without the margin.
+        undecided: comparisons with too few valid trials, which are in neither.
+    """
+
+    workload: str
+    metric: str
+    is_primary: bool
+    different: Share
+    by_test: Share
+    undecided: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Detectable:
+    """The smallest change that would have been found.
+
+    Attributes:
+        change: as a share; at least `WANTED_POWER` of the null comparisons declare it where the path's values are
+            multiplied by one more than that. None where not even the largest that was tried is found.
+        comparisons: null comparisons that say so.
+    """
+
+    workload: str
+    metric: str
+    blocks: int
+    change: float | None
+    comparisons: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class NullResult:
+    """What all comparisons say.
+
+    Attributes:
+        judged: the null comparisons, all headline metrics.
+        changed: those with a known difference, the primary metric.
+        trials, invalid: of all comparisons; the invalid and failed ones.
+    """
+
+    judged: list[Judged]
+    changed: list[Judged]
+    detectable: list[Detectable]
+    trials: int
+    invalid: int
+
+    @property
+    def primary(self) -> list[Judged]:
+        """One for each null comparison."""
+        return [one for one in self.judged if one.is_primary]
+
+    @property
+    def in_all(self) -> MetricShare:
+        """Of the null comparisons, each by its primary metric."""
+        return _share("", "", self.primary)
+
+    @property
+    def by_metric(self) -> list[MetricShare]:
+        """In order of the workloads, the primary metric of each first."""
+        groups: dict[tuple[str, str], list[Judged]] = {}
+        for one in sorted(self.judged, key=lambda one: not one.is_primary):
+            groups.setdefault((one.planned.kind.workload, one.finding.metric), []).append(one)
+        workloads = list(dict.fromkeys(workload for workload, _ in groups))
+        ordered = sorted(groups, key=lambda key: workloads.index(key[0]))
+        return [_share(*key, groups[key]) for key in ordered]
+
+    @property
+    def any_metric(self) -> Share:
+        """Null comparisons in which any headline metric has a false difference."""
+        by_comparison: dict[str, bool] = {}
+        for one in self.judged:
+            if one.is_decided:
+                by_comparison[one.planned.name] = by_comparison.get(one.planned.name, False) or one.is_different
+        return Share(found=sum(by_comparison.values()), of=len(by_comparison))
+
+    @property
+    def power(self) -> Share:
+        """Changed comparisons in which the difference was found."""
+        decided = [one for one in self.changed if one.is_decided]
+        return Share(found=sum(one.is_found for one in decided), of=len(decided))
+
+
+def judge(planned: Sequence[PlannedComparison], runs: Sequence[Run]) -> NullResult:
+    """What the runs of planned comparisons say; in the same order."""
+    judged: list[Judged] = []
+    changed: list[Judged] = []
+    pairs: dict[tuple[str, str, int], list[tuple[PlannedComparison, Pairs]]] = {}
+    for one, run in zip(planned, runs, strict=True):
+        own = _judged(one, run)
+        if one.kind.is_changed:
+            changed.extend(item for item in own if item.is_primary)
+            continue
+        judged.extend(own)
+        for item in own:
+            metric = METRICS[item.finding.metric]
+            if metric.scale == "ratio" and item.finding.ratio is not None:
+                key = (one.kind.workload, metric.name, one.blocks)
+                pairs.setdefault(key, []).append((one, _pairs(one, run, metric)))
+    return NullResult(
+        judged=judged,
+        changed=changed,
+        detectable=[
+            Detectable(
+                workload=workload,
+                metric=metric,
+                blocks=blocks,
+                change=_smallest(METRICS[metric], cases),
+                comparisons=len(cases),
+            )
+            for (workload, metric, blocks), cases in sorted(pairs.items())
+        ],
+        trials=sum(len(run.trials) for run in runs),
+        invalid=sum(trial.status != "ok" for run in runs for trial in run.trials),
+    )
+
+
+def _judged(one: PlannedComparison, run: Run) -> list[Judged]:
+    compared = _equalised(one, run)
+    return [
+        Judged(planned=one, finding=finding, is_primary=finding.metric == one.primary)
+        for finding in findings(compared)
+        if finding.headline
+    ]
+
+
+def _equalised(one: PlannedComparison, run: Run) -> Run:
+    """The run as it is compared: of two families only the goodput, the path's at the baseline's cost of headers."""
+    if one.kind.between != "families":
+        return run
+    return replace(run, trials=[_with_goodput_alone(trial, run) for trial in run.trials])
+
+
+def _with_goodput_alone(trial: TrialRecord, run: Run) -> TrialRecord:
+    column = METRICS[EQUALISED].column
+    values = {column: trial.metrics[column]} if column in trial.metrics else {}
+    baseline = run.manifest.experiment.baseline
+    allowed = next((other.theory.get(column) for other in run.trials if other.path == baseline), None)
+    if values and allowed and column in trial.theory:
+        values[column] *= allowed / trial.theory[column]
+    return replace(trial, metrics=values, theory={})
+
+
+def _pairs(one: PlannedComparison, run: Run, metric: Metric) -> Pairs:
+    experiment = one.experiment
+    values: dict[str, dict[int, float]] = {path.name: {} for path in experiment.paths}
+    for trial in _equalised(one, run).trials:
+        if trial.status == "ok" and metric.column in trial.metrics:
+            values[trial.path][trial.block] = trial.metrics[metric.column]
+    baseline = values.pop(experiment.baseline)
+    [path] = values.values()
+    blocks = sorted(path.keys() & baseline.keys())
+    return Pairs(path=[path[block] for block in blocks], baseline=[baseline[block] for block in blocks])
+
+
+def _smallest(metric: Metric, cases: Sequence[tuple[PlannedComparison, Pairs]]) -> float | None:
+    for step in STEPS:
+        if _share_found(metric, cases, 1 + step) >= WANTED_POWER:
+            return step
+    return None
+
+
+def _share_found(metric: Metric, cases: Sequence[tuple[PlannedComparison, Pairs]], factor: float) -> float:
+    statistics = cases[0][0].experiment.statistics
+    changed = [replace(pairs, path=[factor * value for value in pairs.path]) for _, pairs in cases]
+    compared = compare_all(changed, confidence=statistics.confidence, margin=statistics.margin)
+    said: list[Verdict] = [verdict(one, one.p_value, metric, 1 - statistics.confidence) for one in compared]
+    return said.count("higher") / len(said)
+
+
+def _share(workload: str, metric: str, judged: Iterable[Judged]) -> MetricShare:
+    every = list(judged)
+    decided = [one for one in every if one.is_decided]
+    return MetricShare(
+        workload=workload,
+        metric=metric,
+        is_primary=all(one.is_primary for one in every),
+        different=Share(found=sum(one.is_different for one in decided), of=len(decided)),
+        by_test=Share(found=sum(one.is_different_by_test for one in decided), of=len(decided)),
+        undecided=len(every) - len(decided),
+    )

@@ -1,0 +1,114 @@
+"""Runs comparisons, each into a run directory of its own, on networks that outlast them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from ...agent import AgentHub
+from ...model.bypass import Bypass
+from ...model.errors import Interrupted
+from ...model.trial import TrialRecord
+from ...run.interrupt import interruptible
+from ...run.laboratory import Laboratories
+from ...run.scheduler import Observer, run_experiment
+from ...store import Environment, Manifest, Run, RunWriter, create_run, holds_run, open_run, read_run
+from ...theory import expected
+from .design import PlannedComparison
+
+
+def measure(
+    planned: Sequence[PlannedComparison],
+    directory: Path,
+    hub: AgentHub,
+    environment: Environment,
+    observer: Observer,
+    command: Sequence[str],
+) -> list[Run]:
+    """Makes the comparisons that the directory does not hold yet, and gives all of them, in order.
+
+    Args:
+        environment: of this machine, for the manifests.
+        observer: is told of progress over all comparisons.
+        command: the command line, for the manifests.
+
+    Raises:
+        Interrupted: on Ctrl-C or SIGTERM; what is done is kept, and another call goes on.
+        LabError, CapabilityError: a network cannot be built.
+        StoreError, UsageError, WriteError: the directory cannot be used.
+    """
+    overall = _Overall(observer, sum(one.trials for one in planned))
+    # The topologies of a changed comparison begin with the one that all have.
+    widest = max((one.experiment for one in planned), key=lambda experiment: len(experiment.topologies))
+    laboratories = Laboratories(hub, widest)
+    known: dict[str, Bypass] = {}
+    runs = []
+    try:
+        with interruptible():
+            for one in planned:
+                writer, done = _opened(one, directory / one.name, environment, command, tuple(known.values()))
+                if writer.manifest.state not in ("complete", "partial"):
+                    run_experiment(one.experiment, writer, done, hub, expected, overall, laboratories)
+                known |= {repr(bypass): bypass for bypass in writer.manifest.bypass}
+                writer.close()
+                runs.append(read_run(writer.directory))
+                overall.ended(one)
+    except (Interrupted, KeyboardInterrupt):
+        raise Interrupted(
+            f"stopped after {len(runs)} of {len(planned)} comparisons, which are kept in {directory}; "
+            "the same command with this --out goes on"
+        ) from None
+    finally:
+        laboratories.close()
+    return runs
+
+
+def _opened(
+    one: PlannedComparison,
+    directory: Path,
+    environment: Environment,
+    command: Sequence[str],
+    bypass: tuple[Bypass, ...],
+) -> tuple[RunWriter, list[TrialRecord]]:
+    """The run directory of a comparison, and the trials that it holds."""
+    if holds_run(directory):
+        writer, so_far = open_run(directory)
+        return writer, so_far.trials
+    manifest = Manifest(
+        run=one.name,
+        experiment=one.experiment,
+        environment=environment,
+        state="running",
+        started_realtime_ns=time.time_ns(),
+        command=list(command),
+        bypass=bypass,
+    )
+    return create_run(directory, manifest), []
+
+
+class _Overall:
+    """Turns the progress of single runs into that of all."""
+
+    def __init__(self, observer: Observer, trials: int) -> None:
+        self._observer = observer
+        self._trials = trials
+        self._before = 0
+        self._measured = 0
+        self._started_ns = time.monotonic_ns()
+
+    def ended(self, one: PlannedComparison) -> None:
+        """All of its trials are there."""
+        self._before += one.trials
+
+    def progress(self, done: int, expected: int, remaining_ns: int) -> None:
+        """So many trials are done of one comparison."""
+        total = self._before + done
+        measured = max(1, self._measured)
+        each_ns = (time.monotonic_ns() - self._started_ns) / measured
+        self._observer.progress(total, self._trials, int(each_ns * (self._trials - total)))
+
+    def trial_ended(self, record: TrialRecord) -> None:
+        """A trial was recorded."""
+        self._measured += 1
+        self._observer.trial_ended(record)

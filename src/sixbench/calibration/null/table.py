@@ -1,0 +1,165 @@
+"""Sentences and tables of what null and changed comparisons say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ...report import words
+from ...report.tables import Column, Table
+from .design import CHANGE, WORKLOAD_TITLES
+from .judge import Judged, MetricShare, NullResult, Share
+
+NOMINAL = 0.05
+"""Share of tests that err, of 95 % intervals."""
+POWER = 0.9
+
+
+def sentences(result: NullResult) -> list[str]:
+    """What was found, in words."""
+    every = result.in_all
+    said = []
+    if every.different.of:
+        said.append(
+            f"{words.count(every.different.of, 'null comparison')}, each by the primary metric of its workload: "
+            f"{words.count(every.different.found, 'false difference')}, {share_words(every.different)}. "
+            f"The test by itself, without the margin, errs in {every.by_test.found}: {share_words(every.by_test)}."
+        )
+        said.append(
+            f"Any of the headline metrics, each of which is a test of its own, shows a false difference in "
+            f"{result.any_metric.found} of {result.any_metric.of} comparisons: {share_words(result.any_metric)}."
+        )
+    if result.power.of:
+        said.append(
+            f"A link slower by {100 * CHANGE:g} % is found in {result.power.found} of {result.power.of} comparisons: "
+            f"{share_words(result.power)}."
+        )
+    return said
+
+
+def is_alarming(result: NullResult) -> bool:
+    """Whether differences are declared more often, or found less often, than chance explains."""
+    return bool(_alarms(result))
+
+
+def warnings(result: NullResult) -> list[str]:
+    """What a reader must know: shares that chance does not explain, and comparisons that came to nothing."""
+    said = _alarms(result)
+    undecided = sum(not one.is_decided for one in [*result.primary, *result.changed])
+    if undecided:
+        said.append(f"{words.count(undecided, 'comparison')} had too few valid trials to be decided.")
+    if result.invalid:
+        said.append(f"{result.invalid} of {words.count(result.trials, 'trial')} were not valid, and count nowhere.")
+    return said
+
+
+def _alarms(result: NullResult) -> list[str]:
+    said = []
+    every, power = result.in_all, result.power
+    for share, what in ((every.different, "false differences"), (every.by_test, "errors of the test by itself")):
+        if share.interval is not None and share.interval[0] > NOMINAL:
+            said.append(
+                f"More {what} than {100 * NOMINAL:g} %, and more than chance explains: something other than the paths "
+                "makes differences on this machine."
+            )
+    if power.interval is not None and power.interval[1] < POWER:
+        said.append(
+            f"The difference of {100 * CHANGE:g} % is found in less than {100 * POWER:g} %: this machine is too busy, "
+            "or its times are too unsteady, for trials as short as these."
+        )
+    return said
+
+
+def share_words(share: Share) -> str:
+    """Such as `1.5 % (95 % CI 0.3 to 4.3 %)`."""
+    if share.interval is None:
+        return words.MISSING
+    low, high = (100 * end for end in share.interval)
+    return f"{_percent(100 * share.found / share.of)} % (95 % CI {_percent(low)} to {_percent(high)} %)"
+
+
+def false_differences(result: NullResult) -> Table:
+    """A row a metric, and one for all comparisons."""
+    rows = [
+        [
+            WORKLOAD_TITLES[one.workload],
+            words.metric_label(one.metric) + (" *" if one.is_primary else ""),
+            *_share_cells(one),
+        ]
+        for one in result.by_metric
+    ]
+    rows.append(["in all", "primary metrics (*)", *_share_cells(result.in_all)])
+    return Table(
+        title="False differences",
+        columns=_columns(2, "workload", "metric", "of", "false", "%, 95 % CI", "test alone", "%, 95 % CI"),
+        rows=rows,
+    )
+
+
+def found_differences(result: NullResult) -> Table:
+    """A row a workload and family, and one for all."""
+    groups: dict[tuple[str, str], list[Judged]] = {}
+    for one in result.changed:
+        groups.setdefault((WORKLOAD_TITLES[one.planned.kind.workload], one.planned.kind.title), []).append(one)
+    rows = [[*key, *_found_cells(own)] for key, own in groups.items()]
+    rows.append(["in all", "", *_found_cells(result.changed)])
+    return Table(
+        title=f"A link slower by {100 * CHANGE:g} %",
+        columns=_columns(2, "workload", "paths", "of", "found", "%, 95 % CI", "measured change"),
+        rows=rows,
+    )
+
+
+def detectable(result: NullResult) -> Table:
+    """The smallest change that would have been found, by metric and number of blocks."""
+    numbers = sorted({one.blocks for one in result.detectable})
+    by_metric: dict[tuple[str, str], dict[int, str]] = {}
+    for one in result.detectable:
+        change = "not found" if one.change is None else f"{words.number(100 * one.change, 2)} %"
+        by_metric.setdefault((one.workload, one.metric), {})[one.blocks] = f"{change} (n = {one.comparisons})"
+    return Table(
+        title=f"Smallest change that {100 * POWER:g} % of null comparisons would show",
+        columns=_columns(2, "workload", "metric", *(f"{number} blocks" for number in numbers)),
+        rows=[
+            [WORKLOAD_TITLES[workload], words.metric_label(metric), *(cells.get(n, words.MISSING) for n in numbers)]
+            for (workload, metric), cells in by_metric.items()
+        ],
+    )
+
+
+def tables(result: NullResult) -> list[Table]:
+    """Those that have rows."""
+    return [
+        *([false_differences(result)] if result.judged else []),
+        *([found_differences(result)] if result.changed else []),
+        *([detectable(result)] if result.detectable else []),
+    ]
+
+
+def _share_cells(one: MetricShare) -> list[str]:
+    return [
+        str(one.different.of),
+        *(cell for share in (one.different, one.by_test) for cell in (str(share.found), _share_cell(share))),
+    ]
+
+
+def _share_cell(share: Share) -> str:
+    if share.interval is None:
+        return words.MISSING
+    low, high = (100 * end for end in share.interval)
+    return f"{_percent(100 * share.found / share.of)} ({_percent(low)} to {_percent(high)})"
+
+
+def _found_cells(own: Iterable[Judged]) -> list[str]:
+    decided = [one for one in own if one.is_decided]
+    share = Share(found=sum(one.is_found for one in decided), of=len(decided))
+    ratios = sorted(one.finding.ratio for one in decided if one.finding.ratio is not None)
+    low, high = (words.signed(words.as_percent(end), 2) for end in (ratios[0], ratios[-1])) if ratios else ("", "")
+    return [str(share.of), str(share.found), _share_cell(share), f"{low} to {high} %" if ratios else words.MISSING]
+
+
+def _columns(left: int, *names: str) -> list[Column]:
+    return [Column(name=name, align="left" if index < left else "right") for index, name in enumerate(names)]
+
+
+def _percent(percent: float) -> str:
+    return f"{percent:.1f}".removesuffix(".0")

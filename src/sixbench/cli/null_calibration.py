@@ -1,0 +1,60 @@
+"""`sixbench calibrate --null`: comparisons of which it is known whether there is a difference."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from .common import default_directory, note
+from .progress import Progress
+from .running import agent_hub, probe_machine
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..calibration.null.design import PlannedComparison
+    from ..store import Run
+
+RESULT, PAGE = "null.json", "report.html"
+
+
+def calibrate_null(out: Path | None, *, quick: bool, comparisons: int | None, as_json: bool, quiet: bool) -> int:
+    """Makes the comparisons, judges them, writes and prints the result. The exit code: 1 where there are more false
+    differences, or fewer found ones, than chance explains."""
+    from ..calibration.null.design import COMPARISONS, QUICK_COMPARISONS, plan_comparisons
+    from ..calibration.null.measure import measure
+    from ..lab.privileges import enter_namespace_if_needed
+    from ..model.errors import Interrupted, UsageError
+    from ..store import holds_run
+
+    directory = out or default_directory("calibrate-null")
+    if holds_run(directory):
+        raise UsageError(f"{directory} holds a run of its own; give another --out")
+    planned = plan_comparisons(comparisons or (QUICK_COMPARISONS if quick else COMPARISONS))
+    enter_namespace_if_needed(sys.argv[1:])
+    with agent_hub() as hub, Progress(quiet) as progress:
+        _, environment = probe_machine(hub, planned[0].experiment)
+        try:
+            runs = measure(planned, directory, hub, environment, progress, ["sixbench", *sys.argv[1:]])
+        except Interrupted as stop:
+            note(f"sixbench: {stop}")
+            return stop.exit_code
+    return _present(planned, runs, directory, as_json)
+
+
+def _present(planned: Sequence[PlannedComparison], runs: Sequence[Run], directory: Path, as_json: bool) -> int:
+    from ..calibration.null import document, page, table
+    from ..calibration.null.judge import judge
+    from ..store import write_file
+
+    result = judge(planned, runs)
+    text = json.dumps(document.to_json(result), indent=1, allow_nan=False, ensure_ascii=False)
+    write_file(directory / RESULT, text)
+    write_file(directory / PAGE, page.html(result, runs[0]))
+    typer.echo(text if as_json else page.text(result), nl=as_json)
+    note(f"report: {directory / PAGE}")
+    return 1 if table.is_alarming(result) else 0

@@ -1,0 +1,26 @@
+"""The templates of pages: what is put in is escaped, and what is missing is an error."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import words
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+
+def template(name: str) -> Template:
+    """The template of that file's name."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("sixbench.report", "templates"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    environment.filters["together"] = words.keep_together
+    environment.filters["heading"] = lambda text: text[:1].upper() + text[1:]
+    return environment.get_template(name)

@@ -1,0 +1,200 @@
+"""How many differences were declared, of comparisons whose truth is known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sixbench.calibration.null import document, figure, page, table
+from sixbench.calibration.null.design import CHANGED_KINDS, KINDS, PlannedComparison, plan_comparisons
+from sixbench.calibration.null.judge import NullResult, Share, judge
+from sixbench.model.metric import METRICS
+from sixbench.model.trial import TrialRecord
+from sixbench.plan.schedule import all_trials
+from sixbench.report.figures import svg
+from sixbench.run.record import blank_record
+from sixbench.store import Environment, Manifest, Run
+
+Values = Mapping[str, Sequence[float | None]]
+"""By path, one value of the primary metric a block; None where the trial was invalid."""
+
+STEADY = (1.0, 1.0002, 0.9999, 1.0001, 0.9998)
+
+
+def _planned(workload: str, between: str = "ipv4", blocks: int = 5) -> PlannedComparison:
+    every = plan_comparisons(2 * len(KINDS), 2 * len(CHANGED_KINDS))
+    return next(
+        one
+        for one in every
+        if (one.kind.workload, one.kind.between, one.blocks, one.kind.is_changed) == (workload, between, blocks, False)
+    )
+
+
+def _changed(workload: str = "tcp-stream") -> PlannedComparison:
+    every = plan_comparisons(0, 2 * len(CHANGED_KINDS))
+    return next(one for one in every if one.kind.workload == workload and one.blocks == 5)
+
+
+def _run(one: PlannedComparison, values: Values, theory: Mapping[str, float] | None = None) -> Run:
+    column = METRICS[one.primary].column
+    [combination] = one.experiment.combinations
+    trials: list[TrialRecord] = []
+    for planned in all_trials(one.experiment):
+        value = values[planned.path][planned.block - 1]
+        trials.append(
+            replace(
+                blank_record(one.experiment, combination, planned, len(trials) + 1),
+                status="invalid" if value is None else "ok",
+                metrics={} if value is None else {column: value, "cpu_busy_cores": 1.0},
+                theory={column: theory[planned.path]} if theory else {},
+            )
+        )
+    environment = Environment(kernel="", machine="", cpu="", distribution="", cores=1, memory_bytes=1, versions={})
+    manifest = Manifest(
+        run=one.name, experiment=one.experiment, environment=environment, state="complete", started_realtime_ns=0
+    )
+    return Run(directory=Path(), manifest=manifest, trials=trials)
+
+
+def _of_one(one: PlannedComparison, baseline: Sequence[float | None], path: Sequence[float | None]) -> NullResult:
+    names = [path.name for path in one.experiment.paths]
+    return judge([one], [_run(one, dict(zip(names, (baseline, path), strict=True)))])
+
+
+def test_equal_paths_have_no_false_difference() -> None:
+    result = _of_one(_planned("tcp-stream"), STEADY, STEADY[::-1])
+    assert result.in_all.different == result.in_all.by_test == Share(found=0, of=1)
+
+
+def test_a_false_difference_is_counted_once_in_all_and_with_its_metric() -> None:
+    result = _of_one(_planned("tcp-stream"), STEADY, [1.05 * value for value in STEADY])
+    assert result.in_all.different == result.in_all.by_test == result.any_metric == Share(found=1, of=1)
+    shares = {one.metric: (one.different, one.is_primary) for one in result.by_metric}
+    assert shares["goodput"] == (Share(found=1, of=1), True)
+    assert shares["cpu_busy"] == (Share(found=0, of=1), False)
+
+
+def test_what_the_margin_calls_equivalent_is_an_error_of_the_test_alone() -> None:
+    """0.5 % with a noise of 0.01 %."""
+    result = _of_one(_planned("tcp-stream"), STEADY, [1.005 * value for value in STEADY[::-1]])
+    assert (result.in_all.different.found, result.in_all.by_test.found) == (0, 1)
+
+
+def test_two_families_are_compared_by_their_share_of_what_theory_allows_and_by_goodput_alone() -> None:
+    one = _planned("tcp-stream", "families")
+    theory = {"ipv4": 94.1e6, "ipv6": 92.8e6}
+    values = {name: [allowed * value for value in STEADY] for name, allowed in theory.items()}
+    result = judge([one], [_run(one, values, theory)])
+    [judged] = result.judged
+    assert judged.finding.metric == "goodput"
+    assert judged.finding.ratio == pytest.approx(1)
+    assert judged.finding.verdict == "equivalent"
+    unequal = judge([one], [_run(one, {**values, "ipv6": values["ipv4"]}, theory)])
+    assert unequal.in_all.different.found == 1
+
+
+def test_a_comparison_without_enough_valid_trials_counts_in_no_share() -> None:
+    result = _of_one(_planned("tcp-stream"), [1.0, None, None, None, None], STEADY)
+    assert (result.in_all.different.of, result.in_all.undecided, result.invalid) == (0, 1, 4)
+    assert "1 comparison had too few valid trials to be decided." in table.warnings(result)
+
+
+@pytest.mark.parametrize(("factor", "found"), [(0.97, 1), (1.03, 0), (1.0, 0)])
+def test_a_change_is_found_only_in_the_direction_that_it_has(factor: float, found: int) -> None:
+    result = _of_one(_changed(), STEADY, [factor * value for value in STEADY[::-1]])
+    assert result.power == Share(found=found, of=1)
+    assert not result.judged, "a changed comparison is no null comparison"
+
+
+def test_the_smallest_change_found_is_the_margin_where_there_is_no_noise() -> None:
+    result = _of_one(_planned("tcp-stream"), STEADY, STEADY)
+    [goodput] = [one for one in result.detectable if one.metric == "goodput"]
+    assert goodput.change is not None
+    assert 0.01 < goodput.change < 0.0115
+    assert (goodput.blocks, goodput.comparisons) == (5, 1)
+
+
+def test_noise_makes_the_smallest_change_larger_and_no_change_at_all_may_be_found() -> None:
+    noisy = _of_one(_planned("tcp-stream"), STEADY, [1.0, 1.1, 0.9, 1.06, 0.95])
+    wild = _of_one(_planned("tcp-stream"), STEADY, [0.01, 100.0, 0.1, 10.0, 1.0])
+    [some] = [one.change for one in noisy.detectable if one.metric == "goodput"]
+    assert some is not None
+    assert 0.05 < some < 0.2
+    assert [one.change for one in wild.detectable if one.metric == "goodput"] == [None]
+
+
+def _many(comparisons: int, changed: int, deviation: float) -> NullResult:
+    """Of normal noise that all trials have by themselves."""
+    planned = plan_comparisons(comparisons, changed)
+    generator = np.random.default_rng(1)
+    runs = []
+    for one in planned:
+        baseline, path = (path.name for path in one.experiment.paths)
+        factor = 0.97 if one.kind.is_changed else 1.0
+        draw = generator.normal(1.0, deviation, size=(2, one.blocks))
+        runs.append(_run(one, {baseline: draw[0].tolist(), path: (factor * draw[1]).tolist()}))
+    return judge(planned, runs)
+
+
+def test_normal_noise_gives_about_five_false_tests_in_a_hundred_and_the_report_says_how_many() -> None:
+    result = _many(400, 40, deviation=0.005)
+    share = result.in_all.by_test
+    assert share.of == 400
+    assert 8 <= share.found <= 32, "20 in the mean; outside of this once in 200 seeds"
+    assert result.power.found >= 36
+    assert table.warnings(result) == []
+    assert table.sentences(result)[0].startswith("400 null comparisons, each by the primary metric of its workload: ")
+    titles = [made.title for made in table.tables(result)]
+    assert titles == [
+        "False differences",
+        "A link slower by 3 %",
+        "Smallest change that 90 % of null comparisons would show",
+    ]
+    for made in table.tables(result):
+        assert {len(row) for row in made.rows} == {len(made.columns)}
+
+
+def test_a_machine_on_which_paths_differ_by_themselves_is_told_of() -> None:
+    planned = [one for one in plan_comparisons(40, 0) if one.blocks == 5]
+    runs = [
+        _run(
+            one,
+            {
+                path.name: [(1 + 0.05 * index) * value for value in STEADY]
+                for index, path in enumerate(one.experiment.paths)
+            },
+        )
+        for one in planned
+    ]
+    assert "More false differences than 5 %" in table.warnings(judge(planned, runs))[0]
+
+
+def test_the_figure_and_the_document_are_made_of_few_comparisons_and_of_many() -> None:
+    for result in (_many(1, 0, 0.01), _many(0, 1, 0.01), _many(24, 8, 0.01)):
+        drawing = figure.drawing(result)
+        assert drawing is not None
+        picture = svg(drawing)
+        assert picture.count("data-tip") == len(result.primary) + len(result.changed)
+        made = json.loads(json.dumps(document.to_json(result), allow_nan=False))
+        assert len(made["comparisons"]) == len(result.primary) + len(result.changed)
+        assert made["false_differences"]["of"] == len(result.primary)
+
+
+def test_nothing_decided_is_no_figure() -> None:
+    assert figure.drawing(_of_one(_planned("tcp-stream"), [None] * 5, STEADY)) is None
+
+
+def test_the_page_and_the_text_say_what_was_found_and_what_is_to_be_known_of_it() -> None:
+    result = _of_one(_planned("tcp-stream"), [None, *STEADY[1:]], STEADY)
+    run = _run(_planned("tcp-stream"), {"ipv4": STEADY, "ipv4-aa": STEADY})
+    for text in (page.text(result), page.html(result, run)):
+        assert "1 null comparison, each by the primary metric of its workload: 0 false differences" in text.replace(
+            "\u00a0", " "
+        )
+        assert "1 of 10 trials were not valid" in text.replace("\u00a0", " ")
+        assert "Goodput *" in text
