@@ -4,6 +4,7 @@ on the machine."""
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -83,7 +84,8 @@ def _see_that_only_the_changed_path_is_slower(planned: list[PlannedComparison], 
 
 
 def test_the_command_prints_and_keeps_what_was_found(tmp_path: Path, sixbench: SixbenchCommand) -> None:
-    done = sixbench("calibrate", "--null", "--comparisons", "1", "--out", str(tmp_path / "null"), "--json", "-q")
+    own = {"env": os.environ | {"XDG_STATE_HOME": str(tmp_path / "state")}}
+    done = sixbench("calibrate", "--null", "--comparisons", "1", "--out", str(tmp_path / "null"), "--json", "-q", **own)
     assert done.returncode in (0, 1), done.stderr
     printed = json.loads(done.stdout)
     assert printed == json.loads((tmp_path / "null" / "null.json").read_text())
@@ -92,6 +94,8 @@ def test_the_command_prints_and_keeps_what_was_found(tmp_path: Path, sixbench: S
         "changed-0001-tcp-stream-ipv4",
     }
     assert "<svg" in (tmp_path / "null" / "report.html").read_text() or not printed["false_differences"]["of"]
+    [kept] = (tmp_path / "state" / "sixbench").iterdir()
+    assert json.loads(kept.read_text())["false_alarms"]["comparisons"] == printed["false_differences"]["of"]
     other = sixbench("calibrate", "--null", "--out", str(tmp_path / "null" / "null-0001-tcp-stream-ipv4"))
     assert other.returncode == 2
     assert "holds a run of its own" in other.stderr

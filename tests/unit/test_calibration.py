@@ -12,9 +12,9 @@ from sixbench.calibration.design import FACTOR, PATHS, design, is_calibration
 from sixbench.calibration.metric import CalibratedMetric, Count, Deviation, Level, Limit, Match
 from sixbench.calibration.metrics import METRICS
 from sixbench.calibration.readings import Readings
-from sixbench.model.calibration import Calibrated, Calibration
+from sixbench.model.calibration import Calibrated, Calibration, FalseAlarms
 from sixbench.model.errors import StoreError
-from sixbench.store import calibration_to_json, keep_calibration, machine_name, read_calibration
+from sixbench.store import calibration_to_json, keep_calibration, keep_false_alarms, machine_name, read_calibration
 from sixbench.store.calibration_file import calibration_path
 
 METRIC = CalibratedMetric(
@@ -192,6 +192,28 @@ def test_a_file_of_another_machine_is_not_taken(state):
     keep_calibration(calibration_to_json(other, []), CALIBRATION.machine, CALIBRATION.kernel)
     with pytest.raises(StoreError, match="of another machine or kernel"):
         read_calibration(CALIBRATION.machine, CALIBRATION.kernel)
+
+
+def test_false_alarms_are_put_into_the_calibration_that_is_there_unless_they_are_older(state):
+    alarms = FalseAlarms(realtime_ns=20, comparisons=200, false=3, changed=50, found=50, change=-0.03)
+    path = keep_calibration(calibration_to_json(CALIBRATION, ["details"]), CALIBRATION.machine, CALIBRATION.kernel)
+    for found in (alarms, replace(alarms, realtime_ns=10, comparisons=1)):
+        assert keep_false_alarms(found, CALIBRATION.machine, CALIBRATION.kernel) == path
+        assert read_calibration(CALIBRATION.machine, CALIBRATION.kernel) == replace(CALIBRATION, false_alarms=alarms)
+    assert json.loads(path.read_text())["results"] == ["details"]
+
+
+@pytest.mark.parametrize("content", [None, b"garbage"])
+def test_false_alarms_alone_are_a_calibration_without_ranges(state, content):
+    alarms = FalseAlarms(realtime_ns=20, comparisons=200, false=3, changed=50, found=50, change=-0.03)
+    if content is not None:
+        path = calibration_path(CALIBRATION.machine, CALIBRATION.kernel)
+        path.parent.mkdir(parents=True)
+        path.write_bytes(content)
+    keep_false_alarms(alarms, CALIBRATION.machine, CALIBRATION.kernel)
+    kept = read_calibration(CALIBRATION.machine, CALIBRATION.kernel)
+    assert kept is not None
+    assert (kept.ranges, kept.false_alarms) == ((), alarms)
 
 
 def test_without_a_machine_id_the_name_of_the_host_stands_for_it(monkeypatch):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -129,11 +131,15 @@ def present(directory: Path, json: bool, *, is_new: bool) -> None:
     from ..calibration.metrics import METRICS
     from ..calibration.readings import readings
     from ..calibration.text import render
-    from ..store import calibration_to_json, keep_calibration, read_run, write_derived
+    from ..model.errors import StoreError
+    from ..store import calibration_to_json, keep_calibration, read_calibration, read_run, write_derived
 
     run = read_run(directory)
     found = assess(readings(run, METRICS))
     calibration = calibration_of(run.manifest, found)
+    with contextlib.suppress(StoreError):
+        known = read_calibration(calibration.machine, calibration.kernel)
+        calibration = replace(calibration, false_alarms=None if known is None else known.false_alarms)
     document = calibration_to_json(calibration, results_of(found))
     write_derived(run, {"calibration.json": document})
     typer.echo(document if json else render(found), nl=json)

@@ -49,7 +49,7 @@ def calibrate_null(out: Path | None, *, quick: bool, comparisons: int | None, as
 def _present(planned: Sequence[PlannedComparison], runs: Sequence[Run], directory: Path, as_json: bool) -> int:
     from ..calibration.null import document, page, table
     from ..calibration.null.judge import judge
-    from ..store import write_file
+    from ..store import keep_false_alarms, machine_name, write_file
 
     result = judge(planned, runs)
     text = json.dumps(document.to_json(result), indent=1, allow_nan=False, ensure_ascii=False)
@@ -57,4 +57,7 @@ def _present(planned: Sequence[PlannedComparison], runs: Sequence[Run], director
     write_file(directory / PAGE, page.html(result, runs[0]))
     typer.echo(text if as_json else page.text(result), nl=as_json)
     note(f"report: {directory / PAGE}")
+    kernel = runs[0].manifest.environment.kernel
+    kept = keep_false_alarms(document.false_alarms(result, runs), machine_name(), kernel)
+    note(f"kept for later runs: {kept}")
     return 1 if table.is_alarming(result) else 0

@@ -36,6 +36,24 @@ class Calibrated:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FalseAlarms:
+    """How often comparisons erred whose truth was known.
+
+    Attributes:
+        realtime_ns: when they were made.
+        comparisons: of paths that are the same; `false`: of these, so many declared a difference.
+        changed: of paths that differ by `change`, a share; `found`: of these, so many declared it.
+    """
+
+    realtime_ns: int
+    comparisons: int
+    false: int
+    changed: int
+    found: int
+    change: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Calibration:
     """One calibration of a machine.
 
@@ -44,7 +62,8 @@ class Calibration:
         kernel: its release.
         realtime_ns: when it began.
         quick: whether it was a quick one.
-        ranges: what was measured well.
+        ranges: what was measured well; empty where only comparisons were made.
+        false_alarms: what became of comparisons whose truth was known; None: none were made.
     """
 
     machine: str
@@ -52,3 +71,4 @@ class Calibration:
     realtime_ns: int
     quick: bool
     ranges: tuple[Calibrated, ...]
+    false_alarms: FalseAlarms | None = None

@@ -17,7 +17,7 @@ May import `model` only. No layer but this one knows file names.
 """
 
 from .atomic import write_file
-from .calibration_file import calibration_to_json, keep_calibration, machine_name, read_calibration
+from .calibration_file import calibration_to_json, keep_calibration, keep_false_alarms, machine_name, read_calibration
 from .manifest import Clock, Environment, Guest, Manifest, RunState
 from .run_directory import Run, RunWriter, create_run, holds_run, open_run, read_run, write_derived
 
@@ -33,6 +33,7 @@ __all__ = [
     "create_run",
     "holds_run",
     "keep_calibration",
+    "keep_false_alarms",
     "machine_name",
     "open_run",
     "read_calibration",

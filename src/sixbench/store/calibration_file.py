@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
 import re
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from ..model.calibration import Calibration
+from ..model.calibration import Calibration, FalseAlarms
 from ..model.errors import StoreError, WriteError
 from ..model.wording import printable
 from .atomic import write_file
@@ -64,9 +65,30 @@ def keep_calibration(text: str, machine: str, kernel: str) -> Path:
     return path
 
 
+def keep_false_alarms(found: FalseAlarms, machine: str, kernel: str) -> Path:
+    """Puts them into the calibration of that machine and kernel, unless that has later ones, or makes one of nothing
+    else. Raises `WriteError`."""
+    calibration = Calibration(
+        machine=machine, kernel=kernel, realtime_ns=found.realtime_ns, quick=False, ranges=(), false_alarms=found
+    )
+    results: Any = []
+    with contextlib.suppress(StoreError):
+        calibration, results = _read(machine, kernel) or (calibration, results)
+    known = calibration.false_alarms
+    if known is None or known.realtime_ns < found.realtime_ns:
+        calibration = replace(calibration, false_alarms=found)
+    return keep_calibration(calibration_to_json(calibration, results), machine, kernel)
+
+
 def read_calibration(machine: str, kernel: str) -> Calibration | None:
     """The calibration of that machine and kernel; None where there is none. Raises `StoreError` where the file is not
     one, or of others."""
+    known = _read(machine, kernel)
+    return None if known is None else known[0]
+
+
+def _read(machine: str, kernel: str) -> tuple[Calibration, Any] | None:
+    """The calibration, and what was found in detail."""
     path = calibration_path(machine, kernel)
     try:
         with open(path, "rb") as file:
@@ -90,7 +112,7 @@ def read_calibration(machine: str, kernel: str) -> Calibration | None:
         ) from error
     if (found.machine, found.kernel) != (machine, kernel):
         raise StoreError(f"{path} is of another machine or kernel; make a new one with: sixbench calibrate")
-    return found
+    return found, data.get("results", [])
 
 
 @cache

@@ -1,14 +1,30 @@
-"""The result as it is kept: a JSON object."""
+"""The result as it is kept: a JSON object, and in short for later runs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from ...model.calibration import FalseAlarms
+from ...store import Run
 from .design import CHANGE
 from .judge import Judged, MetricShare, NullResult, Share
 
 NULL_SCHEMA = "sixbench.null/1"
+
+
+def false_alarms(result: NullResult, runs: Sequence[Run]) -> FalseAlarms:
+    """What later runs quote."""
+    false, found = result.in_all.different, result.power
+    return FalseAlarms(
+        realtime_ns=max(run.manifest.started_realtime_ns for run in runs),
+        comparisons=false.of,
+        false=false.found,
+        changed=found.of,
+        found=found.found,
+        change=-CHANGE,
+    )
 
 
 def to_json(result: NullResult) -> dict[str, Any]:
