@@ -5,6 +5,7 @@ analysis on any machine. `report` renders what comes out; `run` asks `stopping` 
 blocks. May import `stats`, `store`, `theory`, `plan` and `model`; never `lab` or `agent`.
 
 ================  ===================================================================================
+`clock`           what times are read from, and what is said of them where the clock is virtual
 `estimates`       each path by itself: mean and interval of every metric
 `findings`        each path against its baseline: ratio, interval, verdict
 `noise`           the A/A comparisons beside them
@@ -29,25 +30,31 @@ __all__ = ["analyse"]
 def analyse(run: Run, paper: Any = None) -> Analysis:
     """All that a report is made from, beside the run itself.
 
+    Raises `StoreError` where a run has trials by several clocks.
+
     Args:
         run: as `store.read_run` gives it; it may be unfinished.
         paper: the paper that the experiment reproduces, whose claims are judged and whose numbers are set beside ours.
     """
+    from .clock import clock_of, shown_estimates, shown_findings
     from .estimates import estimates
     from .findings import findings
     from .noise import load_remarks, noise_remarks, tester_remarks
 
+    clock = clock_of(run)
     measured = estimates(run)
     found = findings(run, measured)
     remarks = [*load_remarks(run.trials), *tester_remarks(run.trials), *noise_remarks(found, run.manifest.experiment)]
     if paper is None:
-        return Analysis(estimates=measured, findings=found, remarks=remarks)
+        return Analysis(
+            estimates=shown_estimates(measured, clock), findings=shown_findings(found, clock), remarks=remarks
+        )
     from .claims import in_own_columns, judge
 
     claims, published = judge(paper, run, found, measured)
     return Analysis(
-        estimates=measured,
-        findings=found,
+        estimates=shown_estimates(measured, clock),
+        findings=shown_findings(found, clock),
         claims=claims,
         published=published,
         tables=in_own_columns(paper, run, found, measured),

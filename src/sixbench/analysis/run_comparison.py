@@ -24,8 +24,9 @@ from ..model.run_comparison import Cell, Change, Lacking, RunComparison, Sample
 from ..model.workload import Scalar
 from ..model.workloads import WORKLOADS
 from ..stats import Unpaired, compare_unpaired, half_width, holm
+from .clock import RunClock, clock_of, shown_metric
 from .estimates import PathTrials, group_trials, measured_metrics
-from .run_settings import check_comparable, clock_words, differing_settings
+from .run_settings import check_comparable, differing_settings
 
 if TYPE_CHECKING:
     from ..store import Run
@@ -45,13 +46,14 @@ def compare_runs(old: Run, new: Run, limit: float | None = None, metrics: Collec
         UsageError: the runs cannot be compared, or nothing of them.
     """
     check_comparable(old, new)
+    clock = clock_of(old)
     confidence = old.manifest.experiment.statistics.confidence
     before, after = _places(old), _places(new)
     compared = [
         one
         for place in before
         if place in after
-        for one in _compared(place, before[place], after[place], metrics, confidence)
+        for one in _compared(place, before[place], after[place], metrics, confidence, clock)
     ]
     if not compared:
         raise UsageError(
@@ -62,7 +64,7 @@ def compare_runs(old: Run, new: Run, limit: float | None = None, metrics: Collec
         experiment=old.manifest.experiment.name,
         old=old.manifest.run,
         new=new.manifest.run,
-        clock=clock_words(old.manifest.environment),
+        clock=str(clock),
         confidence=confidence,
         limit=limit,
         settings=differing_settings(old, new),
@@ -93,20 +95,26 @@ def _places(run: Run) -> dict[Place, PathTrials]:
 
 
 def _compared(
-    place: Place, before: PathTrials, after: PathTrials, metrics: Collection[str], confidence: float
+    place: Place,
+    before: PathTrials,
+    after: PathTrials,
+    metrics: Collection[str],
+    confidence: float,
+    clock: RunClock,
 ) -> list[_Compared]:
     workload, levels, _, path = place
     common = [metric for metric in measured_metrics(before) if metric in measured_metrics(after)]
     found = []
     for metric in common:
-        samples = [_values(group, metric) for group in (before, after)]
+        shown, divisor = shown_metric(metric, clock)
+        samples = [[value / divisor for value in _values(group, metric)] for group in (before, after)]
         unpaired = compare_unpaired(samples[0], samples[1], metric.scale)
         interval = unpaired.interval(confidence)
         headline = metric.name in WORKLOADS[workload].headline
         cell = Cell(
             workload=workload,
-            metric=metric.name,
-            unit=metric.unit,
+            metric=shown.name,
+            unit=shown.unit,
             levels=dict(levels),
             path=path,
             old=_sample(samples[0], confidence),
@@ -118,7 +126,8 @@ def _compared(
             ci_high=None if interval is None else interval[1],
             headline=headline,
         )
-        is_gated = (metric.name in metrics if metrics else headline) and metric.better != "neither"
+        is_named = metric.name in metrics or shown.name in metrics
+        is_gated = (is_named if metrics else headline) and metric.better != "neither"
         found.append(_Compared(cell=cell, metric=metric, unpaired=unpaired, is_gated=is_gated))
     return found
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..model.errors import UsageError
 from ..model.run_comparison import Setting
-from ..store.manifest import Environment, manifest_to_json
+from ..store.manifest import manifest_to_json
+from .clock import clock_of
 
 if TYPE_CHECKING:
     from ..store import Run
@@ -24,11 +25,10 @@ def check_comparable(old: Run, new: Run) -> None:
             f"{old.directory} is of the experiment {names[0]} and {new.directory} of {names[1]}: "
             "only runs of one experiment can be compared"
         )
-    clocks = [_clocks(run) for run in (old, new)]
+    clocks = [clock_of(run) for run in (old, new)]
     if clocks[0] != clocks[1]:
-        words = [" and ".join(sorted(clock)) for clock in clocks]
         raise UsageError(
-            f"{old.directory} was measured by {words[0]} and {new.directory} by {words[1]}: "
+            f"{old.directory} was measured by {clocks[0]} and {new.directory} by {clocks[1]}: "
             "their times cannot be compared; run both with the same --clock"
         )
 
@@ -39,19 +39,6 @@ def differing_settings(old: Run, new: Run) -> list[Setting]:
     names = dict.fromkeys([*before, *after])
     settings = (Setting(name=name, old=before.get(name), new=after.get(name)) for name in names)
     return [setting for setting in settings if setting.old != setting.new]
-
-
-def _clocks(run: Run) -> set[str]:
-    manifest = run.manifest
-    return {clock_words(one) for one in (manifest.environment, *manifest.guests.values())}
-
-
-def clock_words(environment: Environment) -> str:
-    """What the times of a run are read from."""
-    guest = environment.guest
-    if environment.clock == "real" or guest is None:
-        return f"a {environment.clock} clock"
-    return f"a virtual clock of {guest.instruction_ns} ns an instruction"
 
 
 def _told(run: Run) -> dict[str, Any]:

@@ -411,6 +411,14 @@ _ALL = [
         reference="perf_event_open(2), PERF_COUNT_HW_INSTRUCTIONS",
     ),
     Metric(
+        name="instructions_per_byte",
+        suffix="per_byte",
+        unit="instructions",
+        better="lower",
+        label="Instructions per byte",
+        reference="an emulated machine's clock, which counts them (QEMU, -icount)",
+    ),
+    Metric(
         name="instructions_per_cycle",
         suffix="per_cycle",
         unit="instructions",

@@ -22,6 +22,10 @@ SIZE_BYTES = {"B": 1, "kB": 10**3, "KiB": 2**10, "MB": 10**6, "MiB": 2**20, "GB"
 RATE_BPS = {"bit": 1, "kbit": 10**3, "Mbit": 10**6, "Gbit": 10**9}
 PACKET_RATE_PPS = {"pps": 1, "kpps": 10**3, "Mpps": 10**6}
 DURATION_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
+TIMED_UNITS = ("ns", "bit/s", "1/s", "1/min", "packets/s")
+"""Those of metrics that have a time in them."""
+VIRTUAL = "virtual "
+"""Before a unit whose time is a virtual clock's."""
 RATIO = {"%": Decimal("0.01")}
 
 
@@ -130,8 +134,9 @@ def plain(value: float) -> str:
 def scale(value: float, unit: str) -> tuple[float, str]:
     """The value with the prefix that reads best: `(94.1, "Mbit/s")` for `(94.1e6, "bit/s")`.
 
-    Knows bit/s, ns, B, 1/s and packets/s; any other unit is returned as it is.
+    Knows bit/s, ns, B, 1/s and packets/s, and those of them that say `virtual`; any other unit is returned as it is.
     """
+    clock = VIRTUAL if unit.startswith(VIRTUAL) else ""
     steps: dict[str, list[tuple[float, str]]] = {
         "bit/s": [(1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1, "bit/s")],
         "ns": [(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns")],
@@ -139,7 +144,7 @@ def scale(value: float, unit: str) -> tuple[float, str]:
         "1/s": [(1e6, "M/s"), (1e3, "k/s"), (1, "1/s")],
         "packets/s": [(1e6, "Mpackets/s"), (1e3, "kpackets/s"), (1, "packets/s")],
     }
-    for factor, name in steps.get(unit, []):
+    for factor, name in steps.get(unit.removeprefix(VIRTUAL), []):
         if abs(value) >= factor:
-            return value / factor, name
+            return value / factor, f"{clock}{name}"
     return value, unit

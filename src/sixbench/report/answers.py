@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..model.finding import Analysis, Finding, Verdict
+from ..model.units import VIRTUAL
 from . import rows, words
 
 _ADJECTIVES = {"ns": ("longer", "shorter")}
@@ -117,7 +118,7 @@ def _subject(finding: Finding) -> str:
 
 
 def _direction(finding: Finding, *, up: bool) -> str:
-    longer, shorter = _ADJECTIVES.get(finding.unit, ("higher", "lower"))
+    longer, shorter = _ADJECTIVES.get(finding.unit.removeprefix(VIRTUAL), ("higher", "lower"))
     return longer if up else shorter
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import shlex
 from datetime import UTC, datetime
 
-from ..store import Run
+from ..analysis.clock import clock_of
+from ..store import Environment, Run
 from . import words
 from .validity import Trials
 
@@ -27,7 +28,7 @@ VERDICTS = {
 def warnings(run: Run, trials: Trials) -> list[str]:
     """What stands before everything else."""
     manifest = run.manifest
-    found = []
+    found = [*_virtual_clock(run)]
     if manifest.state in STATES:
         found.append(STATES[manifest.state])
     if manifest.quick:
@@ -42,6 +43,18 @@ def warnings(run: Run, trials: Trials) -> list[str]:
     elif len({trial.block for trial in run.trials if trial.status == "ok"}) == 1:
         found.append("There is one block only: there are no confidence intervals, and differences prove nothing.")
     return found
+
+
+def _virtual_clock(run: Run) -> list[str]:
+    """That no time of the run is one, where that is so."""
+    clock = clock_of(run)
+    if clock.kind == "real":
+        return []
+    rate = "" if clock.instruction_ns is None else f": an instruction is {clock.instruction_ns:g} virtual ns"
+    return [
+        f"All times of this run are of a virtual clock, which counts instructions of an emulated machine{rate}. They "
+        "are the same on any machine, and are no durations: they compare with those of other virtual runs alone."
+    ]
 
 
 def run_facts(run: Run) -> list[tuple[str, str]]:
@@ -70,7 +83,8 @@ def environment_facts(run: Run) -> list[tuple[str, str]]:
     """The machine in name and value: system, versions, settings."""
     environment = run.manifest.environment
     return [
-        ("Kernel", environment.kernel),
+        ("Clock", str(clock_of(run)).removeprefix("a ").removesuffix(" clock")),
+        *_kernels(run),
         ("Distribution", environment.distribution),
         ("Machine", environment.machine),
         ("CPU", f"{environment.cpu}, {words.count(environment.cores, 'core')}"),
@@ -80,6 +94,25 @@ def environment_facts(run: Run) -> list[tuple[str, str]]:
         *((f"Version of {name}", version) for name, version in environment.versions.items()),
         *((name, " ".join(value.split())) for name, value in environment.sysctls.items()),
     ]
+
+
+def _kernels(run: Run) -> list[tuple[str, str]]:
+    """The machine's kernel, or those of the emulated machines."""
+    manifest = run.manifest
+    guests = manifest.guests or (
+        {} if (guest := manifest.environment.guest) is None else {guest.kernel: manifest.environment}
+    )
+    if not guests:
+        return [("Kernel", manifest.environment.kernel)]
+    return [(f"Kernel {name}", f"{one.kernel}{_emulated(one)}") for name, one in guests.items()]
+
+
+def _emulated(environment: Environment) -> str:
+    guest = environment.guest
+    if guest is None:
+        return ""
+    seed = "" if guest.seed is None else f", seed {guest.seed}"
+    return f" ({guest.emulator}, {guest.accelerator}{seed})"
 
 
 def method(run: Run) -> str:
@@ -110,6 +143,11 @@ def packet_cost(run: Run) -> str | None:
     """By what the cost of a packet is known: hardware counters, or CPU time alone and why; None where the run was not
     asked for either, as one between two machines."""
     environment = run.manifest.environment
+    if clock_of(run).kind == "virtual":
+        return (
+            "What a packet costs is counted in instructions: those that the emulated machine executed while it was not "
+            "idle (/proc/stat), by its clock."
+        )
     if environment.hardware_counters is None:
         return None
     if environment.hardware_counters:

@@ -11,6 +11,8 @@
                     ci_high, theory
     claims          claim, text, source, verdict, reason, evidence
     published       source, what, published, unit, ours, ours_low, ours_high, note
+    clock           `real`, or `virtual`: then units of times say so (`virtual ns`), and CPU time a packet and a byte
+                    are told in instructions
     paper_tables    name, title, note, columns (heading, unit, role, is_compared), rows, ours: tables of the paper in
                     its own columns and units, each row a list of numbers
     paths           one object a path: name, mechanism, family, nodes, options, engines, baseline (whether it is),
@@ -36,6 +38,7 @@ import json
 from dataclasses import asdict, fields
 from typing import Any
 
+from ..analysis.clock import clock_of
 from ..model.finding import FINDINGS_SCHEMA, Analysis, Finding
 from ..store import Run
 from . import validity, words
@@ -67,6 +70,7 @@ def document(run: Run, analysis: Analysis) -> dict[str, Any]:
         "margin": experiment.statistics.margin,
         "seed": experiment.seed,
         "started_realtime_ns": manifest.started_realtime_ns,
+        "clock": clock_of(run).kind,
         "findings": [_plain(asdict(finding)) for finding in analysis.findings],
         "estimates": [_plain(asdict(estimate)) for estimate in analysis.estimates],
         "claims": [_plain(asdict(claim)) for claim in analysis.claims],

@@ -23,7 +23,7 @@ MOST_ROWS = 60
 MOST_ANSWERS = 12
 
 _VERDICT_STYLES = {"better": "green", "worse": "red", "changed": "magenta", "same": "cyan", "open": "dim"}
-_COSTS = {"cpu_per_packet", "cpu_per_byte", "cycles_per_packet", "instructions_per_packet"}
+_COSTS = {"cpu_per_packet", "cpu_per_byte", "cycles_per_packet", "instructions_per_packet", "instructions_per_byte"}
 _INDENT = 2
 _UNITS = {"pp": "percentage points"}
 _CLAIM_STYLES = {"reproduced": "green", "not reproduced": "red", "opposite": "red", "not testable here": "dim"}

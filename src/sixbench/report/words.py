@@ -21,7 +21,7 @@ _SENSELESS = 1e6
 """Percentages above this come from intervals that know nothing, not from networks."""
 
 _NUMBER_AND_UNIT = re.compile(
-    r"(\d) (?=%|pp\b|[kKMG]?i?bit/s|[KMG]i?B\b|B\b|[nµm]?s\b|[kM]?/s|[kM]?packets/s|CI\b)|(?<=%) (?=CI\b)"
+    r"(\d) (?=%|pp\b|virtual\b|[kKMG]?i?bit/s|[KMG]i?B\b|B\b|[nµm]?s\b|[kM]?/s|[kM]?packets/s|CI\b)|(?<=%) (?=CI\b)"
 )
 
 _SUFFIXES = {"_bytes": "B", "_bps": "bit/s", "_ns": "ns", "_pps": "packets/s", "_per_s": "1/s"}

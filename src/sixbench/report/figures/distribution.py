@@ -10,6 +10,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from ...analysis.clock import clock_of
 from ...model.experiment import Combination
 from ...model.trial import TrialRecord
 from ...store import Run
@@ -62,10 +63,11 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
     for combination in context.experiment.combinations:
         by_workload.setdefault(combination.workload.kind, []).append(combination)
     found: list[Drawing] = []
+    clock = "" if clock_of(run).kind == "real" else " in virtual time"
     for workload, combinations in by_workload.items():
         for name, label in NAMES.items():
             panels = _panels(context, combinations, by_place, name)
-            found += _of_histogram(context, workload, name, label, panels)
+            found += _of_histogram(context, workload, name, f"{label}{clock}", panels)
     return found
 
 

@@ -15,6 +15,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from matplotlib.transforms import ScaledTranslation
 
 from ...model.finding import Finding
+from ...model.units import VIRTUAL
 from .. import rows, words
 from . import data, style
 from .data import Context, Measured, Panel
@@ -91,7 +92,7 @@ def _all_levels(item: Measured) -> list[float]:
 
 def _is_logarithmic(item: Measured) -> bool:
     """Times over decades: from zero, all but the longest would lie on the axis."""
-    return item.unit == "ns" and any(
+    return item.unit.removeprefix(VIRTUAL) == "ns" and any(
         style.spans_decades([estimate.value for estimate in panel.estimates]) for panel in item.panels
     )
 

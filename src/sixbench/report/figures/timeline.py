@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from ...analysis.clock import clock_of
 from ...model.experiment import Combination
 from ...store import Run
 from .. import rows, words
@@ -99,7 +100,8 @@ def _draw(run: Run, panels: Sequence[_Panel], title: str, workload: str, columns
         figure = style.figure(0.75 + 1.6 * count)
         grid = figure.add_gridspec(count, columns)
         values = [value for of_panel in found for series in of_panel for value in series.values_bps]
-        divisor, unit = words.common_scale(values, "bit/s")
+        clock = clock_of(run)
+        divisor, unit = words.common_scale(values, clock.unit("bit/s"))
         for index, (panel, of_panel) in enumerate(zip(panels, found, strict=True)):
             row, column = divmod(index, columns)
             axes = figure.add_subplot(grid[row, column])
@@ -110,7 +112,7 @@ def _draw(run: Run, panels: Sequence[_Panel], title: str, workload: str, columns
             if column == 0:
                 axes.set_ylabel(f"Goodput ({unit})")
             if index >= len(panels) - columns:
-                axes.set_xlabel("Time (s)")
+                axes.set_xlabel(f"Time ({clock.unit('s')})")
         style.title(figure, title)
         trial = Line2D([], [], color=style.MUTED, linewidth=0.6, alpha=0.6, label="a trial")
         style.legend(figure, [trial, Line2D([], [], color=style.MUTED, linewidth=1.8, label="median of the trials")])

@@ -1,0 +1,94 @@
+"""What the times of a run are read from, and what becomes of them where that is a virtual clock.
+
+A virtual clock counts the instructions that an emulated machine executes (QEMU, `-icount`). What it calls a nanosecond
+is a fixed number of instructions, a property of the code and no duration: units say so (`virtual ns`), and CPU time a
+packet or a byte is told as what it is, instructions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
+
+from ..model.errors import StoreError
+from ..model.finding import Estimate, Finding
+from ..model.metric import METRICS, Metric
+from ..model.units import TIMED_UNITS, VIRTUAL
+
+if TYPE_CHECKING:
+    from ..store import Run
+    from ..store.manifest import Clock, Environment
+
+_One = TypeVar("_One", Estimate, Finding)
+
+INSTRUCTIONS = {"cpu_per_packet": "instructions_per_packet", "cpu_per_byte": "instructions_per_byte"}
+"""What CPU time is on a virtual clock."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunClock:
+    """A clock.
+
+    Attributes:
+        instruction_ns: how far an instruction moves a virtual one; None where that is not known, and on a real one.
+    """
+
+    kind: Clock
+    instruction_ns: float | None = None
+
+    def unit(self, unit: str) -> str:
+        """A unit with a time in it, as it is told by this clock."""
+        return unit if self.kind == "real" else f"{VIRTUAL}{unit}"
+
+    def __str__(self) -> str:
+        rate = "" if self.instruction_ns is None else f" of {self.instruction_ns:g} ns an instruction"
+        return f"a {self.kind} clock{rate}"
+
+
+def clock_of(run: Run) -> RunClock:
+    """The clock of a run. Raises `StoreError` where its trials are of several, which nothing can be said of at once."""
+    manifest = run.manifest
+    clocks = {_clock(one) for one in manifest.guests.values()} or {_clock(manifest.environment)}
+    if len(clocks) > 1:
+        raise StoreError(
+            f"{run.directory} has trials by {' and '.join(sorted(map(str, clocks)))}: their times cannot stand in one "
+            "report; run each clock into a directory of its own"
+        )
+    return clocks.pop()
+
+
+def _clock(environment: Environment) -> RunClock:
+    guest = environment.guest
+    return RunClock(kind=environment.clock, instruction_ns=None if guest is None else guest.instruction_ns)
+
+
+def shown_metric(metric: Metric, clock: RunClock) -> tuple[Metric, float]:
+    """A metric as it is told by a clock, and what its values are divided by for that."""
+    if clock.kind == "real":
+        return metric, 1.0
+    if metric.name in INSTRUCTIONS and clock.instruction_ns:
+        return METRICS[INSTRUCTIONS[metric.name]], clock.instruction_ns
+    return (replace(metric, unit=clock.unit(metric.unit)), 1.0) if metric.unit in TIMED_UNITS else (metric, 1.0)
+
+
+def shown_estimates(estimates: Sequence[Estimate], clock: RunClock) -> list[Estimate]:
+    """Estimates as they are told by a clock."""
+    if clock.kind == "real":
+        return list(estimates)
+    return [_shown(one, clock, ("value", "ci_low", "ci_high", "theory")) for one in estimates]
+
+
+def shown_findings(findings: Sequence[Finding], clock: RunClock) -> list[Finding]:
+    """Findings as they are told by a clock. Ratios are the same."""
+    if clock.kind == "real":
+        return list(findings)
+    values = ("estimate", "baseline_estimate", "difference", "theory", "theory_baseline")
+    ends = ("ci_low", "ci_high", "noise_low", "noise_high")
+    return [_shown(one, clock, values if one.ratio is not None else (*values, *ends)) for one in findings]
+
+
+def _shown(one: _One, clock: RunClock, values: tuple[str, ...]) -> _One:
+    metric, divisor = shown_metric(METRICS[one.metric], clock)
+    told = {name: value / divisor for name in values if (value := getattr(one, name)) is not None}
+    return replace(one, metric=metric.name, unit=metric.unit, **told)

@@ -1,0 +1,100 @@
+"""Reports of runs by a virtual clock: no value with a time in it stands there as if it were one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+import synthetic
+
+from sixbench.analysis import analyse
+from sixbench.analysis.run_comparison import compare_runs
+from sixbench.model.errors import StoreError
+from sixbench.model.units import scale
+from sixbench.report import FORMATS
+from sixbench.report.facts import environment_facts
+from sixbench.store import Environment, Guest, Run
+
+BANNER = "All times of this run are of a virtual clock"
+TIMED = re.compile(r"[0-9(][ \u00a0]?(?:[kMG]?bit/s|[kM]?packets/s|[nmµ]s)\b(?! an instruction)")
+
+
+def virtual(kernel: str = "debian-6.1", instruction_ns: int = 1) -> Environment:
+    guest = Guest(kernel=kernel, emulator="QEMU 10.0.2", accelerator="tcg", instruction_ns=instruction_ns, seed=7)
+    return replace(synthetic.environment(), clock="virtual", guest=guest)
+
+
+def run_by(environment: Environment) -> Run:
+    return synthetic.replace_run(synthetic.small(), environment=environment).in_memory()
+
+
+def plain(text: str) -> str:
+    """A page without its markup and without what it draws."""
+    for element in ("style", "script", "svg"):
+        text = re.sub(rf"<{element}.*?</{element}>", "", text, flags=re.DOTALL)
+    return re.sub(r"<[^>]+>", " ", text)
+
+
+@pytest.mark.parametrize("form", ["terminal", "md", "latex", "html"])
+def test_every_value_with_a_time_in_it_says_that_it_is_virtual(form: str) -> None:
+    run = run_by(virtual())
+    text = " ".join(plain(FORMATS[form].render(run, analyse(run))).split())
+    assert BANNER in text
+    assert "virtual Mbit/s" in text
+    network = text.find("Network and paths")
+    assert TIMED.findall(text[: network if network > 0 else None]) == []
+
+
+def test_a_real_clock_needs_no_word() -> None:
+    run = run_by(synthetic.environment())
+    text = FORMATS["terminal"].render(run, analyse(run))
+    assert "virtual" not in text
+    assert TIMED.search(text)
+
+
+def test_nanoseconds_of_cpu_time_are_instructions() -> None:
+    real, counted = (analyse(run_by(one)) for one in (synthetic.environment(), virtual(instruction_ns=2)))
+    before = [one for one in real.estimates if one.metric == "cpu_per_byte"]
+    after = [one for one in counted.estimates if one.metric == "instructions_per_byte"]
+    assert before
+    assert [one.value for one in after] == [one.value / 2 for one in before]
+    assert [one.ci_low for one in after] == [None if one.ci_low is None else one.ci_low / 2 for one in before]
+    assert {one.unit for one in after} == {"instructions"}
+    assert not any(one.metric.startswith("cpu_per") for one in counted.estimates)
+    ratios = [[one.ratio for one in found.findings] for found in (real, counted)]
+    assert ratios[0] == ratios[1]
+
+
+def test_comparisons_of_runs_are_told_likewise() -> None:
+    run = run_by(virtual())
+    cells = {cell.metric: cell for cell in compare_runs(run, run, 0.01, ["cpu_per_byte"]).cells}
+    assert (cells["goodput"].unit, cells["rtt_p50"].unit) == ("virtual bit/s", "virtual ns")
+    assert (cells["instructions_per_byte"].unit, cells["instructions_per_byte"].is_over) == ("instructions", False)
+
+
+def test_the_kernels_of_emulated_machines_stand_with_their_emulator() -> None:
+    guests = {name: replace(virtual(name), kernel=f"{name[7:]}.0") for name in ("debian-5.10", "debian-6.12")}
+    run = synthetic.replace_run(synthetic.small(), environment=guests["debian-5.10"], guests=guests).in_memory()
+    facts = dict(environment_facts(run))
+    assert facts["Clock"] == "virtual clock of 1 ns an instruction"
+    assert facts["Kernel debian-6.12"] == "6.12.0 (QEMU 10.0.2, tcg, seed 7)"
+    assert "Kernel" not in facts
+
+
+def test_trials_by_several_clocks_are_in_no_report() -> None:
+    guests = {"a": virtual("a"), "b": virtual("b", instruction_ns=2)}
+    run = synthetic.replace_run(synthetic.small(), guests=guests).in_memory()
+    words = (
+        "has trials by a virtual clock of 1 ns an instruction and a virtual clock of 2 ns an instruction: their times"
+    )
+    with pytest.raises(StoreError, match=words):
+        analyse(run)
+    with pytest.raises(StoreError, match=words):
+        compare_runs(run, run)
+
+
+def test_virtual_units_have_the_prefix_that_reads_best() -> None:
+    assert scale(94.1e6, "virtual bit/s") == (94.1, "virtual Mbit/s")
+    assert scale(52_100, "virtual ns") == (52.1, "virtual µs")
+    assert scale(3, "virtual donkeys") == (3, "virtual donkeys")
