@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from ...report import facts, page
 from ...report.aligned import aligned
 from ...store import Run
@@ -14,6 +16,9 @@ _LEAD = (
     "Paths that are the same were compared over and over, and paths of which one has a slower link: how many "
     "differences are false, and how many are found?"
 )
+
+_TEXT_WIDTH = 100
+"""About that of the tables."""
 
 
 def section(result: NullResult) -> page.Section:
@@ -38,7 +43,8 @@ def html(result: NullResult, run: Run) -> str:
 
 def text(result: NullResult) -> str:
     """Sentences and tables."""
-    parts = [*table.sentences(result), *(f"! {warning}" for warning in table.warnings(result))]
+    said = [*table.sentences(result), *(f"! {warning}" for warning in table.warnings(result))]
+    parts = [textwrap.fill(sentence, _TEXT_WIDTH) for sentence in said]
     for made in table.tables(result):
         heads = [column.name for column in made.columns]
         parts.append(f"\n{made.title}\n{aligned([heads, *made.rows], 2)}")
