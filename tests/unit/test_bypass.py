@@ -39,6 +39,7 @@ workloads: [{tcp-stream: {duration: 1s}}, {udp-stream: {datagram: 100B, rate: 1M
         ("tcp-rr", TIMES, "rtt_p50_ns"),
         ("pmtu", {}, None),
         ("compete", TIMES, None),
+        ("happy-eyeballs", {}, None),
     ],
 )
 def test_the_tester_shows_its_limit_by_what_a_workload_is_for(kind: str, params: dict[str, Any], column: str) -> None:

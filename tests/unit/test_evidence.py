@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from sixbench.mechanisms import install
+from sixbench.mechanisms import ends_of, install
 from sixbench.model.experiment import Experiment
 from sixbench.model.network import Network
+from sixbench.model.topology import Family
 from sixbench.model.workload import Traffic
-from sixbench.run.evidence import Judgement, Viewpoint, judge, link_traffic, middle_of, viewpoints
+from sixbench.run.evidence import Judgement, Viewpoint, judge, link_traffic, middle_of, silent_notes, viewpoints
 
 Read = Callable[[str], Experiment]
 Counters = dict[str, Any]
@@ -360,6 +361,47 @@ def test_what_went_back_is_counted_too(view: Viewpoint) -> None:
 def test_background_of_the_other_family_is_no_contradiction(view: Viewpoint) -> None:
     after = counters(view, 105, 10_500, ip=100, ip6=100)
     assert judged(view, [packet("ipv4", "udp")], after=after).invalid == []
+
+
+SPLIT = """
+topology:
+  nodes: {h1: host, r1: router, r2: router, h2: host}
+  links:
+    - {endpoints: [h1, r1], name: near}
+    - {endpoints: [r1, r2], name: four, ipv6: none}
+    - {endpoints: [r1, r2], name: six, ipv4: none}
+    - {endpoints: [r2, h2], name: far}
+paths: {ipv4: native4}
+workloads: [happy-eyeballs]
+"""
+
+
+@pytest.mark.parametrize(("silent", "missing"), [(frozenset[Family](), ["six", "far"]), (frozenset[Family]({6}), [])])
+def test_packets_of_a_family_that_nothing_answered_need_not_have_come_far(
+    read: Read, silent: frozenset[Family], missing: list[str]
+) -> None:
+    experiment = read(SPLIT)
+    network = install(experiment.paths[0], experiment.topologies[0], experiment.between)
+    views = viewpoints(network, "h1", "h2", [ends_of(network.topology, experiment.between, 6)])
+    assert [(view.link.name, view.all_claimed) for view in views] == [
+        ("near", ("ipv4", "ipv6")),
+        ("four", ("ipv4",)),
+        ("far", ("ipv4", "ipv6")),
+        ("six", ("ipv6",)),
+    ]
+    seen = {"near": ["ipv4", "ipv6"], "four": ["ipv4"], "far": ["ipv4"], "six": []}
+    captures = [{"packets": [packet(kind, "tcp") for kind in seen[view.link.name]]} for view in views]
+    nodes = {view.end.node for view in views}
+    empty: Counters = {
+        "interfaces": {f"eth{number}": counters(views[0], 9, 900)["interfaces"]["lo"] for number in range(3)},
+        "snmp": {},
+    }
+    judgement = judge(views, captures, dict.fromkeys(nodes, empty), dict.fromkeys(nodes, empty), Traffic(silent=silent))
+    assert {words.split(" on ")[1].split(" at ")[0] for words in judgement.invalid} == set(missing)
+    expected = {"ipv6": ["near"]} if silent else {}
+    assert judgement.evidence["silent"] == expected
+    notes = ["no connection over IPv6: its packets were seen on near"] if silent else []
+    assert silent_notes(judgement.evidence) == notes
 
 
 @pytest.mark.parametrize("ip", [0, 5000])

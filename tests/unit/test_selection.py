@@ -9,7 +9,7 @@ import pytest
 from installed import Installed, ends
 
 from sixbench.mechanisms import MechanismError, install
-from sixbench.mechanisms.selection import DEFAULT_POLICY, preferred
+from sixbench.mechanisms.selection import DEFAULT_POLICY, by_preference
 from sixbench.model.experiment import Experiment
 from sixbench.model.network import Address
 from sixbench.model.path import Path
@@ -44,8 +44,8 @@ V4 = pair("198.51.100.1", "198.51.100.2")
 def test_which_destination_a_host_takes(others: tuple[Address, Address], prefers_ipv4: bool, chosen: str) -> None:
     """RFC 6724 section 6."""
     expected = V4 if chosen == "ipv4" else others
-    assert preferred([others, V4], prefers_ipv4) == expected
-    assert preferred([V4, others], prefers_ipv4) == expected
+    assert by_preference([others, V4], prefers_ipv4)[0] == expected
+    assert by_preference([V4, others], prefers_ipv4)[0] == expected
 
 
 @pytest.mark.parametrize(
@@ -62,8 +62,8 @@ def test_which_destination_a_host_takes(others: tuple[Address, Address], prefers
     ],
 )
 def test_the_examples_of_rfc_6724(first: tuple[Address, Address], second: tuple[Address, Address]) -> None:
-    assert preferred([second, first]) == first
-    assert preferred([first, second]) == first
+    assert by_preference([second, first]) == [first, second]
+    assert by_preference([first, second]) == [first, second]
 
 
 def test_the_policy_table_is_that_of_the_rfc() -> None:

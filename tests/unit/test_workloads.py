@@ -437,6 +437,8 @@ def test_a_request_that_is_refused_is_not_lost() -> None:
     assert (measured.metrics["loss_ratio"], measured.metrics["refused_ratio"]) == (0.25, 0.2)
 
 
+OF_FAMILY = {"wins": 5, "begun": 10, "failed": {}, "alone": {"connect": HISTOGRAM, "failed": {}}}
+RACED = {"races": 10, "connect": HISTOGRAM, "failed": {}, "ipv4": OF_FAMILY, "ipv6": OF_FAMILY}
 FLOWS_RECEIVER = STREAM_RECEIVER | {"streams": [{"measured_bytes": 1000, "measured_ns": 10**9}]}
 GOOD: dict[str, tuple[Params, Result, Result]] = {
     "tcp-stream": ({}, {"forward_sender": STREAM_SENDER}, {"forward_receiver": STREAM_RECEIVER}),
@@ -453,6 +455,7 @@ GOOD: dict[str, tuple[Params, Result, Result]] = {
         {"parts": {family: {"forward_sender": STREAM_SENDER} for family in ("ipv4", "ipv6")}},
         {"parts": {family: {"forward_receiver": FLOWS_RECEIVER} for family in ("ipv4", "ipv6")}},
     ),
+    "happy-eyeballs": ({}, RACED, {"accepted_by_family": {"ipv4": 10, "ipv6": 10}}),
     "latency-under-load": (
         {},
         {"parts": {"idle": PING, "loaded": PING, "load": {"reverse_receiver": STREAM_RECEIVER}}},

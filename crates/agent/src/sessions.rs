@@ -18,6 +18,8 @@ use crate::job::Job;
 
 /// Of a node.
 pub const MAX_SESSIONS: usize = 64;
+/// Addresses of a session beyond the first.
+const MAX_FURTHER: usize = 15;
 
 /// A request to serve a workload.
 #[derive(Debug, serde::Deserialize)]
@@ -30,6 +32,9 @@ pub struct Serve {
     pub address: IpAddr,
     /// Absent: whoever has the token.
     pub peer: Option<IpAddr>,
+    /// Further addresses, listened on with the same port.
+    #[serde(default)]
+    pub also: Vec<Pair>,
     token: Secret,
     /// Not yet checked.
     #[serde(default)]
@@ -44,12 +49,22 @@ pub struct Run {
     workload: String,
     address: IpAddr,
     peer: IpAddr,
+    #[serde(default)]
+    also: Vec<Pair>,
     port: u16,
     token: Secret,
     #[serde(default)]
     cookie: bool,
     #[serde(default)]
     params: Map<String, Value>,
+}
+
+/// An address of this side and the only one of the other side that goes with it.
+#[derive(Debug, Clone, Copy, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pair {
+    address: IpAddr,
+    peer: IpAddr,
 }
 
 /// A request for the end and the result of serving.
@@ -124,15 +139,16 @@ impl Sessions {
 
     /// Starts a server; it listens when this returns.
     pub fn serve(&self, request: Serve) -> Outcome {
-        let Serve { session, workload, address, peer, token, params } = request;
+        let Serve { session, workload, address, peer, also, token, params } = request;
         let workload = (self.find)(&workload)?;
         let is_open = peer.is_none();
         if peer.is_some_and(|peer| peer.is_unspecified()) {
             return Err(Failure::bad_request("`peer` is an address, or absent for whoever has the token"));
         }
-        let endpoint = endpoint(address, peer.unwrap_or_else(|| anybody(address)), 0, token)?;
+        let first = endpoint(address, peer.unwrap_or_else(|| anybody(address)), 0, token)?;
+        let endpoints = with_further(first, &also)?;
         let place = self.table.begin(&session)?;
-        let server = workload.serve(&endpoint, &Value::Object(params), &place.cancel)?;
+        let server = workload.serve_at(&endpoints, &Value::Object(params), &place.cancel)?;
         let port = server.port();
         place.keep(server);
         Ok(json!({ "port": port, "cookie": is_open }))
@@ -140,12 +156,12 @@ impl Sessions {
 
     /// Accepts a client's run. The job runs it to its end.
     pub fn run(&self, request: Run) -> Result<Job, Failure> {
-        let Run { session, workload, address, peer, port, token, cookie, params } = request;
+        let Run { session, workload, address, peer, also, port, token, cookie, params } = request;
         let workload = (self.find)(&workload)?;
-        let endpoint = Endpoint { cookie, ..endpoint(address, peer, port, token)? };
+        let endpoints = with_further(Endpoint { cookie, ..endpoint(address, peer, port, token)? }, &also)?;
         let place = self.table.begin(&session)?;
         Ok(Box::new(move || {
-            let result = workload.run(&endpoint, &Value::Object(params), &place.cancel);
+            let result = workload.run_at(&endpoints, &Value::Object(params), &place.cancel);
             settle(result, &place.cancel)
         }))
     }
@@ -189,6 +205,16 @@ fn endpoint(address: IpAddr, peer: IpAddr, port: u16, Secret(token): Secret) -> 
         return Err(Failure::bad_request(format!("address {address} and peer {peer} are of different families")));
     }
     Ok(Endpoint { address, peer, port, token, cookie: false })
+}
+
+/// The endpoints of a session, which share port and token.
+fn with_further(first: Endpoint, also: &[Pair]) -> Result<Vec<Endpoint>, Failure> {
+    if also.len() > MAX_FURTHER {
+        return Err(Failure::bad_request(format!("`also` has at most {MAX_FURTHER} pairs of addresses")));
+    }
+    let Endpoint { port, token, .. } = first;
+    let further = also.iter().map(|pair| endpoint(pair.address, pair.peer, port, Secret(token)));
+    std::iter::once(Ok(first)).chain(further).collect()
 }
 
 /// The peer of a server that serves whoever has the token.

@@ -16,6 +16,7 @@ pub mod df;
 pub mod egress;
 pub mod error;
 pub mod error_queue;
+pub mod family;
 pub mod histogram;
 pub mod ledger;
 pub mod models;

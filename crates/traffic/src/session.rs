@@ -105,6 +105,24 @@ pub trait Workload: Sync {
 
     /// Runs the client's side to its end and returns its result.
     fn run(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Value>;
+
+    /// [`Workload::serve`] at several addresses, with one port for all of them.
+    fn serve_at(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
+        self.serve(only(self.name(), endpoints)?, params, cancel)
+    }
+
+    /// [`Workload::run`] with several addresses of the server, in the order in which the client prefers them.
+    fn run_at(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<Value> {
+        self.run(only(self.name(), endpoints)?, params, cancel)
+    }
+}
+
+/// The one endpoint of a workload that has no use for more.
+fn only<'a>(workload: &'static str, endpoints: &'a [Endpoint]) -> Result<&'a Endpoint> {
+    match endpoints {
+        [endpoint] => Ok(endpoint),
+        _ => Err(Error::BadParams { workload, reason: "it goes between two addresses: leave out `also`".to_owned() }),
+    }
 }
 
 /// A serving side at work in threads of its own. Dropping it ends them.

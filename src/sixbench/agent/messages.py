@@ -156,6 +156,7 @@ class Serve(Request):
     workload: str
     address: str
     peer: str | None = None
+    also: list[Mapping[str, str]] | None = None
     token: str = field(repr=False)
     params: Mapping[str, Any]
 

@@ -245,7 +245,8 @@ def topology_lines(topology: Topology) -> list[str]:
     lines = ["# addresses"]
     for link in topology.links:
         for end in link.ends:
-            lines.append(f"#   {link.name}: {end.node} {end.name}: {end.ipv4} {end.ipv6}")
+            addresses = " ".join(str(address) for address in (end.ipv4, end.ipv6) if address is not None)
+            lines.append(f"#   {link.name}: {end.node} {end.name}: {addresses}")
     lines += ["", "# links", *map(_link_line, topology.links)]
     for name, script in render(topology).items():
         lines += [

@@ -17,11 +17,12 @@ from .dslite import DS_LITE
 from .isatap import ISATAP
 from .kind import Mechanism, MechanismError
 from .native import DUAL_STACK, NATIVE4, NATIVE6
+from .selection import by_preference
 from .sixover4 import SIX_OVER_FOUR
 from .sixrd import SIX_RD
 from .sixtofour import SIX_TO_FOUR
 
-__all__ = ["MECHANISMS", "Mechanism", "MechanismError", "ends_of", "engine_of", "install"]
+__all__ = ["MECHANISMS", "Mechanism", "MechanismError", "by_preference", "ends_of", "engine_of", "install"]
 
 MECHANISMS: Mapping[str, Mechanism] = {
     mechanism.name: mechanism

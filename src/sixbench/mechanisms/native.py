@@ -8,7 +8,7 @@ from ..model.topology import Family, Topology
 from ..model.workload import Parameter
 from .common import ends_of
 from .kind import Install, Mechanism, MechanismError, Options
-from .selection import preferred
+from .selection import by_preference
 
 
 def _native(family: Family) -> Install:
@@ -31,7 +31,7 @@ def _dual_stack(path: Path, topology: Topology, between: tuple[str, str]) -> Net
             pairs.append((ends.client, ends.server))
     if not pairs:
         raise MechanismError(f'no way leads from "{between[0]}" to "{between[1]}" over IPv6 or IPv4')
-    source, destination = preferred(pairs, prefers_ipv4=path.options.get("prefer") == "ipv4")
+    source, destination = by_preference(pairs, prefers_ipv4=path.options.get("prefer") == "ipv4")[0]
     family = 6 if destination.version == 6 else 4
     if family != path.family:
         raise MechanismError(

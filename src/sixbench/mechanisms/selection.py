@@ -36,9 +36,9 @@ IPV4_FIRST: Policy = tuple(
 """RFC 6724 section 10.3: what `precedence ::ffff:0:0/96 100` in gai.conf does."""
 
 
-def preferred(pairs: Sequence[Pair], prefers_ipv4: bool = False) -> Pair:
-    """The pair that comes first. `pairs` is not empty; rules 3, 4 and 7 (deprecated, home and native addresses) have
-    nothing to decide in a lab."""
+def by_preference(pairs: Sequence[Pair], prefers_ipv4: bool = False) -> list[Pair]:
+    """The pairs in the order in which they are to be tried. Rules 3, 4 and 7 (deprecated, home and native addresses)
+    have nothing to decide in a lab."""
     policy = IPV4_FIRST if prefers_ipv4 else DEFAULT_POLICY
 
     def rank(pair: Pair) -> tuple[bool, bool, int, int, int]:
@@ -52,7 +52,7 @@ def preferred(pairs: Sequence[Pair], prefers_ipv4: bool = False) -> Pair:
             -_common_bits(source, destination) if pair[0].version == 6 else 0,  # rule 9
         )
 
-    return min(pairs, key=rank)
+    return sorted(pairs, key=rank)
 
 
 def _entry(policy: Policy, address: IPv6Address) -> tuple[int, int]:

@@ -162,6 +162,48 @@ _ALL = [
     ),
     *_times("transaction", "Transaction time", "RFC 3511 section 5.3", "mean", "p50", "p99"),
     *_times("connect", "Connection time", "RFC 3511 section 5.3", "mean", "p50", "p99"),
+    *(
+        metric
+        for family in (4, 6)
+        for metric in _times(
+            f"connect_ipv{family}", f"Connection time over IPv{family} alone", "RFC 3511 section 5.3", "mean"
+        )
+    ),
+    Metric(
+        name="ipv6_wins",
+        suffix="ratio",
+        unit="1",
+        better="neither",
+        label="Share of connections over IPv6",
+        reference="RFC 8305",
+        scale="difference",
+    ),
+    Metric(
+        name="time_lost",
+        suffix="ns",
+        unit="ns",
+        better="lower",
+        label="Time lost against the faster family alone",
+        reference="RFC 8305; the mean connection time less that of the faster family",
+        scale="difference",
+    ),
+    Metric(
+        name="attempts",
+        suffix="per_connection",
+        unit="1",
+        better="lower",
+        label="Connection attempts for a connection",
+        reference="RFC 8305 section 5",
+    ),
+    Metric(
+        name="failed",
+        suffix="ratio",
+        unit="1",
+        better="lower",
+        label="Share of connections that failed",
+        reference="RFC 8305",
+        scale="difference",
+    ),
     *_times("one_way_delay", "One-way delay", "RFC 7679", "mean", "min", "p50", "p99", "p999"),
     *_times("ipdv", "IPDV (absolute)", "RFC 5481 section 4.1", "mean", "p50", "p99"),
     *_times("pdv", "PDV", "RFC 5481 section 4.2", "p50", "p99", "p999"),

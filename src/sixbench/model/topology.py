@@ -64,8 +64,8 @@ class Interface:
 
     node: str
     name: str
-    ipv4: IPv4Interface | None
-    ipv6: IPv6Interface | None
+    ipv4: IPv4Interface | None = None
+    ipv6: IPv6Interface | None = None
     gateway: IPv6Address | None = None
 
     def address(self, family: Family) -> IPv4Interface | IPv6Interface | None:

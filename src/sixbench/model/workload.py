@@ -190,12 +190,14 @@ class Traffic:
             warm-up included where known).
         forward_datagrams: datagrams that certainly were sent client to server; None where the workload has none.
         by_family: what each family's flows brought, where both are under way; empty: all are of the path's own.
+        silent: families over which nothing was answered, so that their packets need not have come far.
     """
 
     forward_payload_bytes: int = 0
     reverse_payload_bytes: int = 0
     forward_datagrams: int | None = None
     by_family: Mapping[Family, Traffic] = field(default_factory=dict)
+    silent: frozenset[Family] = frozenset()
 
     def of(self, family: Family) -> Traffic:
         """What flows of this family brought."""
@@ -212,6 +214,7 @@ class Part:
         params: its parameters by column.
         step: parts of one step run at the same time, and steps one after the other.
         family: of its addresses; None: the path's own.
+        families: of a part that has the addresses of several, all of them.
     """
 
     name: str
@@ -219,6 +222,7 @@ class Part:
     params: dict[str, Scalar]
     step: int = 0
     family: Family | None = None
+    families: frozenset[Family] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,7 +243,8 @@ class WorkloadKind:
         agent_params: the parameters that the agent is given, of the experiment's.
         is_drawn: whether anything of the traffic is drawn, so that it has a seed.
         parts: the flows that a trial consists of, where it is not one of the agent's workloads; None: it is.
-        families: what the two hosts need besides the path's own family.
+        families: what the two hosts need besides the path's own family. A workload of the agent's has the addresses of
+            all of them.
     """
 
     name: str

@@ -17,6 +17,10 @@ _PREFIX_LENGTHS = {4: (8, 31), 6: (16, 127)}
 """Shorter ones would swallow other links; of longer ones no two addresses fit (RFC 3021, RFC 6164)."""
 
 
+NO_ADDRESSES = "none"
+"""In the place of addresses: the link does not carry that family."""
+
+
 def read_addresses(
     reader: Reader, path: KeyPath, value: Any, kind: Callable[[str], _Address], example: str
 ) -> tuple[_Address, _Address] | None:

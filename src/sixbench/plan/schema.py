@@ -22,6 +22,7 @@ from .emulation_settings import MAX_LISTED
 from .events_file import EVENT_KEYS, MAX_EVENTS
 from .experiment_file import BOTTLENECKS, DEFAULT_SEED, KEYS, MAX_SEED, REQUIRED
 from .factors import FACTOR_NAME, MAX_LEVELS
+from .link_addresses import NO_ADDRESSES
 from .link_settings import DIRECTION_SETTINGS, LINK_SETTINGS
 from .node_settings import NODE_KEYS, NODE_KINDS, NODE_SETTINGS, SYSCTL
 from .overrides import MAX_QUICK
@@ -236,7 +237,8 @@ def _node_settings() -> dict[str, Schema]:
 
 def _link_properties() -> dict[str, Schema]:
     address = {"type": "string", "pattern": r"^\S+/[0-9]+$"}
-    doc = "Addresses of the endpoints with prefix lengths; unless given: automatic"
+    doc = "Addresses of the endpoints with prefix lengths; none: it does not carry the family; unless given: automatic"
+    addresses = {"anyOf": [{"enum": [NO_ADDRESSES]}, _pair(address)], "description": doc}
     properties = {
         "endpoints": {**_pair(_ref("name")), "description": "The two nodes that it joins."},
         "name": {
@@ -250,8 +252,8 @@ def _link_properties() -> dict[str, Schema]:
             | {"description": f"What differs for packets that leave the {end} of the endpoints."}
             for way, end in zip(WAYS, ("first", "second"), strict=True)
         },
-        "ipv4": {**_pair(address), "description": doc},
-        "ipv6": {**_pair(address), "description": doc},
+        "ipv4": addresses,
+        "ipv6": addresses,
     }
     assert set(properties) == set(LINK_KEYS), "every key of a link has its schema"
     return properties

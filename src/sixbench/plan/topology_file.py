@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import IPv4Interface, IPv6Interface
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ..model.emulation import WAYS
 from ..model.topology import Interface, Topology
@@ -15,7 +16,7 @@ from ..model.workload import Scalar
 from .addressing import link_ipv4, link_ipv6
 from .emulation_settings import read_delays
 from .factors import Assignment, Constant, Factors, Setting, Varying
-from .link_addresses import LinkPrefix, check_prefixes, read_addresses
+from .link_addresses import NO_ADDRESSES, LinkPrefix, check_prefixes, read_addresses
 from .link_settings import DIRECTION_SETTINGS, LINK_SETTINGS, is_per_link, mtu_at, parse_profile
 from .link_template import LinkTemplate
 from .node_settings import NodeTemplate, read_node
@@ -28,10 +29,13 @@ from .yaml_source import KeyPath
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 NAME_RULE = "a name is 1 to 40 of A-Z, a-z, 0-9, dot, dash and underscore, and starts with a letter or digit"
 
-LINK_KEYS = ("endpoints", "name", *LINK_SETTINGS, *WAYS, "ipv4", "ipv6")
+FAMILY_KEYS = ("ipv4", "ipv6")
+LINK_KEYS = ("endpoints", "name", *LINK_SETTINGS, *WAYS, *FAMILY_KEYS)
 
 LINK_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
 _LINK_NAME_RULE = NAME_RULE.replace("1 to 40", "1 to 81")
+
+_Address = TypeVar("_Address", IPv4Interface, IPv6Interface)
 
 _MAX_CHECKED = 1000
 """So many combinations of one link's own settings are checked when it is read."""
@@ -143,9 +147,10 @@ def _read_links(
             )
             continue
         links[link.name] = link
-        for key in ("ipv4", "ipv6"):
+        for key in FAMILY_KEYS:
             address = getattr(link.interfaces[0], key)
-            prefixes.append(LinkPrefix(link=link.name, index=index, network=address.network, by_hand=key in data))
+            if address is not None:
+                prefixes.append(LinkPrefix(link=link.name, index=index, network=address.network, by_hand=key in data))
     check_prefixes(reader, prefixes)
     return list(links.values())
 
@@ -264,17 +269,12 @@ def _read_interfaces(
     reader: Reader, index: int, data: dict[str, Any], ends: tuple[str, str], next_interface: dict[str, int]
 ) -> tuple[Interface, Interface] | None:
     path: KeyPath = ("topology", "links", index)
+    if all(data.get(key) == NO_ADDRESSES for key in FAMILY_KEYS):
+        reader.problem(path, "a link with neither IPv4 nor IPv6 carries nothing; give it addresses of one family")
+        return None
     try:
-        ipv4 = (
-            read_addresses(reader, (*path, "ipv4"), data["ipv4"], IPv4Interface, "192.0.2.1/24, 192.0.2.2/24")
-            if "ipv4" in data
-            else link_ipv4(index)
-        )
-        ipv6 = (
-            read_addresses(reader, (*path, "ipv6"), data["ipv6"], IPv6Interface, "2001:db8::1/64, 2001:db8::2/64")
-            if "ipv6" in data
-            else link_ipv6(index)
-        )
+        ipv4 = _read_family(reader, path, data, "ipv4", IPv4Interface, "192.0.2.1/24, 192.0.2.2/24", link_ipv4)
+        ipv6 = _read_family(reader, path, data, "ipv6", IPv6Interface, "2001:db8::1/64, 2001:db8::2/64", link_ipv6)
     except ValueError as error:
         reader.problem(path, str(error))
         return None
@@ -285,6 +285,24 @@ def _read_interfaces(
         both.append(Interface(node=end, name=f"eth{next_interface[end]}", ipv4=address4, ipv6=address6))
         next_interface[end] += 1
     return both[0], both[1]
+
+
+def _read_family(
+    reader: Reader,
+    path: KeyPath,
+    data: dict[str, Any],
+    key: str,
+    kind: Callable[[str], _Address],
+    example: str,
+    automatic: Callable[[int], tuple[_Address, _Address]],
+) -> tuple[_Address | None, _Address | None] | None:
+    """Both ends' addresses of a family, or that there are none. None where what is given is wrong. Raises `ValueError`
+    where there are no more automatic ones."""
+    if key not in data:
+        return automatic(int(path[-1]))
+    if data[key] == NO_ADDRESSES:
+        return None, None
+    return read_addresses(reader, (*path, key), data[key], kind, example)
 
 
 def _check(reader: Reader, factors: Factors, links: list[LinkTemplate], wants_ipv6: bool) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..model.network import Ends, Network, Segment
-from ..model.topology import Interface, Link
+from ..model.topology import Family, Interface, Link
 from ..model.workload import Traffic
 
 SHOWN_PACKETS = 4
@@ -130,7 +130,8 @@ def judge(
     invalid: list[str] = []
     segments = []
     for view, capture in zip(views, captures, strict=True):
-        segments.append(_segment(view, capture, invalid, is_reached=view.link.name not in unreached))
+        due = [one for one in view.all_claimed if view.link.name not in unreached and not _is_of(one, traffic.silent)]
+        segments.append(_segment(view, capture, invalid, due))
         invalid += _count_checks(view, deltas, traffic)
     invalid += _family_checks(views, deltas)
     middle = middle_of(views)
@@ -143,6 +144,7 @@ def judge(
             "segments": segments,
             "middle": middle,
             "families": families,
+            "silent": {f"ipv{family}": _seen_on(segments, family) for family in sorted(traffic.silent)},
             "payload_bytes": {"forward": traffic.forward_payload_bytes, "reverse": traffic.reverse_payload_bytes},
             "counters": {node: _shown(delta) for node, delta in deltas.items()},
         },
@@ -150,8 +152,27 @@ def judge(
     )
 
 
-def _segment(view: Viewpoint, capture: Mapping[str, Any], invalid: list[str], *, is_reached: bool) -> dict[str, Any]:
-    """What was seen on a link; what is wrong with it is added to `invalid`."""
+def silent_notes(evidence: Mapping[str, Any]) -> list[str]:
+    """How far packets of the families came over which nothing was answered, in words."""
+    return [
+        f"no connection over {name.replace('ip', 'IP')}: its packets were seen "
+        + (f"on {' and '.join(links)}" if links else "on no link")
+        for name, links in evidence["silent"].items()
+    ]
+
+
+def _seen_on(segments: Sequence[Mapping[str, Any]], family: Family) -> list[str]:
+    return [one["link"] for one in segments if any(_is_of(stack, {family}) for stack in one["stacks"])]
+
+
+def _is_of(stack: str, families: Collection[Family]) -> bool:
+    """Whether the innermost packet is of one of these families."""
+    return any(f"{stack} in ".startswith(f"ipv{family} in ") for family in families)
+
+
+def _segment(view: Viewpoint, capture: Mapping[str, Any], invalid: list[str], due: Collection[str]) -> dict[str, Any]:
+    """What was seen on a link; what is wrong with it is added to `invalid`. `due`: what of the path's claims must have
+    been seen."""
     packets = capture.get("packets") or []
     stacks: dict[str, int] = {}
     leftovers: dict[str, int] = {}
@@ -186,7 +207,7 @@ def _segment(view: Viewpoint, capture: Mapping[str, Any], invalid: list[str], *,
             outer[pair] = outer.get(pair, 0) + 1
     if sum(leftovers.values()) > LEFTOVER_PACKETS:
         stacks, leftovers = dict(Counter(stacks) + Counter(leftovers)), {}
-    if not stacks and is_reached:
+    if not stacks and due:
         invalid.append(f"no packet of the trial was seen {place}")
     all_claimed = " and ".join(claimed)
     invalid.extend(
@@ -194,8 +215,8 @@ def _segment(view: Viewpoint, capture: Mapping[str, Any], invalid: list[str], *,
         for stack, count in stacks.items()
         if stack not in allowed
     )
-    if stacks and is_reached and len(claimed) > 1:
-        missing = [one for one in claimed if not {one, f"fragment of {one}"} & stacks.keys()]
+    if stacks and len(claimed) > 1:
+        missing = [one for one in due if not {one, f"fragment of {one}"} & stacks.keys()]
         invalid.extend(f"no packet of {one} was seen {place}" for one in missing)
     if largest > view.link.mtu_bytes and not view.link.offload_on:
         invalid.append(f"a packet of {largest} bytes was seen {place}, whose MTU is {view.link.mtu_bytes}")

@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from ..agent import Agent
+from ..mechanisms import by_preference
 from ..model.network import Ends
 from ..model.topology import Family
 from ..model.workload import Part, Scalar, WorkloadKind
@@ -21,6 +22,7 @@ class Hosts:
 
     Attributes:
         own: the family of the path.
+        prefers_ipv4: whether the client's address selection puts IPv4 first (RFC 6724 section 10.3).
         first_silence_ns: how long a server of datagrams waits where none has come; None: as the agent thinks fit.
     """
 
@@ -29,10 +31,15 @@ class Hosts:
     own: Family
     ends: Mapping[Family, Ends]
     first_silence_ns: int | None = None
+    prefers_ipv4: bool = False
 
-    def of(self, part: Part) -> Ends:
-        """The addresses of a part."""
-        return self.ends[part.family or self.own]
+    def of(self, part: Part) -> list[Ends]:
+        """The addresses of a part; of several families in the order of RFC 6724 section 6."""
+        if not part.families:
+            return [self.ends[part.family or self.own]]
+        ends = [self.ends[family] for family in sorted(part.families)]
+        order = by_preference([(one.client, one.server) for one in ends], self.prefers_ipv4)
+        return sorted(ends, key=lambda one: order.index((one.client, one.server)))
 
 
 ALONE = ""
@@ -45,7 +52,8 @@ def parts_of(kind: WorkloadKind, params: Mapping[str, Scalar]) -> tuple[Part, ..
     """The flows of a trial; one, where the workload is an agent's."""
     if kind.parts is not None:
         return kind.parts(params)
-    return (Part(name=ALONE, workload=kind.served_by, params=kind.agent_params(params)),)
+    own = kind.agent_params(params)
+    return (Part(name=ALONE, workload=kind.served_by, params=own, families=kind.families),)
 
 
 def trial_expected_ns(kind: WorkloadKind, params: Mapping[str, Scalar]) -> int | None:
@@ -99,7 +107,7 @@ def _steps(parts: Sequence[Part]) -> list[list[Part]]:
 
 
 def _serve(part: Part, hosts: Hosts, session: str, token: str) -> int:
-    ends = hosts.of(part)
+    ends, *others = hosts.of(part)
     answer = hosts.server.call(
         "serve",
         timeout_s=ANSWER_TIMEOUT_S,
@@ -109,12 +117,13 @@ def _serve(part: Part, hosts: Hosts, session: str, token: str) -> int:
         params=part.params,
         address=str(ends.server),
         peer=str(ends.client_seen),
+        also=[{"address": str(one.server), "peer": str(one.client_seen)} for one in others] or None,
     )
     return int(answer["port"])
 
 
 def _run(part: Part, hosts: Hosts, session: str, token: str, port: int) -> Future[dict[str, Any]]:
-    ends = hosts.of(part)
+    ends, *others = hosts.of(part)
     return hosts.client.submit(
         "run",
         session=session,
@@ -124,4 +133,5 @@ def _run(part: Part, hosts: Hosts, session: str, token: str, port: int) -> Futur
         address=str(ends.client),
         peer=str(ends.server),
         port=port,
+        also=[{"address": str(one.client), "peer": str(one.server)} for one in others] or None,
     )

@@ -77,6 +77,7 @@ class Setting:
         events: what changes in its midst; then there is no prediction to hold it against.
         traces: what is sent of captures, by the name that parameters give.
         others: the addresses of the family that is not the path's own, where the workload needs it too.
+        prefers_ipv4: whether the client's address selection puts IPv4 first.
     """
 
     laboratory: Laboratory
@@ -89,6 +90,7 @@ class Setting:
     events: tuple[LinkChange, ...] = ()
     traces: Mapping[str, Trace] = field(default_factory=dict)
     others: Mapping[Family, Ends] = field(default_factory=dict)
+    prefers_ipv4: bool = False
 
     @property
     def snaplen_bytes(self) -> int:
@@ -119,6 +121,7 @@ class Setting:
             own=own,
             ends={**self.others, own: self.network.ends},
             first_silence_ns=first_silence_ns(self.network),
+            prefers_ipv4=self.prefers_ipv4,
         )
 
     @property

@@ -20,7 +20,7 @@ from ..model.workloads import WORKLOADS
 from ..model.workloads.common import PACED
 from .cpu import agent_cores, busy_ns, clock_step_ns, core_shares, find_span, machine_cores, spun_ns
 from .emulation import assess, lost_places
-from .evidence import Judgement, Viewpoint, judge, link_traffic, middle_of, viewpoints
+from .evidence import Judgement, Viewpoint, judge, link_traffic, middle_of, silent_notes, viewpoints
 from .fragment_evidence import FragmentEvidence, fragment_evidence
 from .hardware_counters import SPUN, hardware_metrics, hardware_notes
 from .laboratory import Laboratory
@@ -93,6 +93,7 @@ def run_trial(
         events=combination.events,
         traces=experiment.traces,
         others=others,
+        prefers_ipv4=params.get("prefer", path.options.get("prefer")) == "ipv4",
     )
     failure: str | None = None
     try:
@@ -210,6 +211,7 @@ def _assess(
             # What changes in its midst may stop it; and what the sender's DF policy refused is nowhere.
             unreached = frozenset(view.link.name for view in setting.views)
         judgement = judge(setting.views, observed.captures, observed.before, observed.after, traffic, unreached)
+        measured.notes.extend(silent_notes(judgement.evidence))
         judgement.evidence["fragments"] = fragments.evidence
         judgement.evidence["filters"] = observed.drops.rules
         emulated = assess(setting.laboratory.topology, observed.emulated)

@@ -203,6 +203,9 @@ impl Client<'_> {
                 "`peer` must be absent here: a client is known by its token, and by a cookie",
             ));
         }
+        if !serve.also.is_empty() {
+            return Err(Failure::bad_request("`also` must be absent here: a client is served at one address"));
+        }
         self.host.limits.check(&serve.workload, &serve.params)?;
         serve.address = self.bind(serve.address)?;
         if serve.workload == "pmtu" {

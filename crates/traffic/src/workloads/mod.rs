@@ -2,6 +2,7 @@
 
 mod cpu_watch;
 mod guard;
+mod happy_eyeballs;
 mod opening;
 mod pacing;
 mod ping;
@@ -28,4 +29,5 @@ pub static ALL: &[&dyn Workload] = &[
     &tcp_transactions::TcpCrr,
     &ping::Ping,
     &pmtu::Pmtu,
+    &happy_eyeballs::HappyEyeballs,
 ];

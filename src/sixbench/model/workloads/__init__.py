@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..workload import WorkloadKind
 from . import (
     compete,
+    happy_eyeballs,
     latency_under_load,
     ping,
     pmtu,
@@ -30,6 +31,7 @@ WORKLOADS: dict[str, WorkloadKind] = {
         pmtu.KIND,
         voip.KIND,
         compete.KIND,
+        happy_eyeballs.KIND,
         latency_under_load.KIND,
     )
 }

@@ -13,7 +13,7 @@ use socket2::{Protocol, SockRef, Type};
 
 use super::preamble::PREAMBLE_BYTES;
 use super::{PATIENCE, Preamble, Stop, TcpOptions, io as tcp_io};
-use crate::{Endpoint, Error, Result, clock, socket};
+use crate::{Endpoint, Error, Result, Token, clock, socket};
 
 /// How long a connection may take to send its preamble: a lost segment or two after a handshake that itself had losses.
 /// Whoever says nothing meanwhile holds up nobody.
@@ -23,6 +23,9 @@ pub const PREAMBLE_TIMEOUT_NS: u64 = 5_000_000_000;
 const MAX_PENDING: usize = 64;
 /// Connections the kernel completes before they are accepted; it caps this at `net.core.somaxconn`.
 pub const BACKLOG: i32 = 4_096;
+
+/// Ports that are tried where all addresses of a session are to have the same.
+const PORTS_TRIED: usize = 16;
 
 /// What is done with connections that proved themselves. Runs in the acceptor's thread: it must not block.
 pub trait Admit: Send + 'static {
@@ -82,9 +85,35 @@ impl<A: Admit> Acceptor<A> {
 
 /// A listening socket of these options that does not block, and its port.
 pub fn listen(endpoint: &Endpoint, options: &TcpOptions) -> Result<(TcpListener, u16)> {
+    listen_at(endpoint, 0, options)
+}
+
+/// A listening socket for each, all with the same port.
+pub fn listen_at_all(endpoints: &[Endpoint], options: &TcpOptions) -> Result<(Vec<TcpListener>, u16)> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let mut port = 0;
+        let mut listeners = Vec::with_capacity(endpoints.len());
+        let all = endpoints.iter().try_for_each(|endpoint| {
+            let (listener, own_port) = listen_at(endpoint, port, options)?;
+            port = own_port;
+            listeners.push(listener);
+            Ok(())
+        });
+        match all {
+            Ok(()) => return Ok((listeners, port)),
+            // The kernel's choice for the first address may be taken at another one.
+            Err(Error::System { source, .. }) if source.kind() == io::ErrorKind::AddrInUse && tries < PORTS_TRIED => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn listen_at(endpoint: &Endpoint, port: u16, options: &TcpOptions) -> Result<(TcpListener, u16)> {
     let socket = socket::open(endpoint.address, Type::STREAM, Some(Protocol::TCP))?;
     options.apply(&socket)?;
-    socket::bind(&socket, endpoint.address, 0)?;
+    socket::bind(&socket, endpoint.address, port)?;
     let doing = || format!("listening on {}", endpoint.address);
     socket.listen(BACKLOG).map_err(|e| Error::system(doing(), "listen", e))?;
     socket.set_nonblocking(true).map_err(|e| Error::system(doing(), "fcntl", e))?;
@@ -175,7 +204,7 @@ impl<A: Admit> Accepting<A> {
     }
 
     fn serve(&mut self, mut pending: Pending) {
-        match pending.preamble.read(&mut pending.stream, &self.endpoint) {
+        match pending.preamble.read(&mut pending.stream, &self.endpoint.token) {
             Proof::Waiting => self.pending.push(pending),
             Proof::Given(preamble) if self.admit.expects(preamble) && block(&pending.stream).is_ok() => {
                 self.admit.admit(preamble, pending.stream);
@@ -221,7 +250,7 @@ impl PreambleReader {
     }
 
     /// Reads what is there.
-    pub fn read(&mut self, stream: &mut TcpStream, endpoint: &Endpoint) -> Proof {
+    pub fn read(&mut self, stream: &mut TcpStream, token: &Token) -> Proof {
         while let Some(space @ [_, ..]) = self.bytes.get_mut(self.have..) {
             match stream.read(space) {
                 Ok(0) => return Proof::Failed,
@@ -233,6 +262,6 @@ impl PreambleReader {
                 Err(_) => return Proof::Failed,
             }
         }
-        Preamble::parse(&self.bytes, &endpoint.token).map_or(Proof::Failed, Proof::Given)
+        Preamble::parse(&self.bytes, token).map_or(Proof::Failed, Proof::Given)
     }
 }

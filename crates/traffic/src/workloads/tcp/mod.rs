@@ -3,6 +3,7 @@
 
 pub mod acceptor;
 pub mod connect;
+pub mod connecting;
 pub mod drive;
 pub mod info;
 pub mod io;

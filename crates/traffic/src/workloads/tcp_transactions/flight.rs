@@ -4,46 +4,34 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use nix::errno::Errno;
 use nix::sys::epoll::EpollFlags;
-use nix::sys::socket::{setsockopt, sockopt};
-use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
+use socket2::SockRef;
 
 use super::{FirstClose, Kind, TransactionParams, request, response};
-use crate::workloads::tcp::options;
-use crate::{Endpoint, Error, Result, clock};
+use crate::workloads::tcp::connecting::{self, Route};
+use crate::{Endpoint, Result, clock};
 
 /// How every connection is made.
 pub struct Plan {
-    domain: Domain,
-    local: SockAddr,
-    peer: SockAddr,
+    route: Route,
     kind: Kind,
     first_close: FirstClose,
     timeout_ns: u64,
     request: u8,
     response: u8,
-    /// Where a new socket has another one.
-    congestion: Option<String>,
 }
 
 impl Plan {
     /// For the transactions of a session.
     pub fn new(endpoint: &Endpoint, params: &TransactionParams) -> Result<Self> {
-        let domain = if endpoint.address.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
-        let new = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))
-            .map_err(|e| Error::system("opening a socket", "socket", e))?;
-        let asked = &params.options.congestion;
+        let peer = SocketAddr::new(endpoint.peer, endpoint.port);
         Ok(Self {
-            domain,
-            local: SocketAddr::new(endpoint.address, 0).into(),
-            peer: SocketAddr::new(endpoint.peer, endpoint.port).into(),
+            route: Route::new(endpoint.address, peer, &params.options.congestion)?,
             kind: params.kind,
             first_close: params.first_close,
             timeout_ns: params.timeout_ns,
             request: request(&endpoint.token),
             response: response(&endpoint.token),
-            congestion: options::congestion_of(&new).is_none_or(|name| name != *asked).then(|| asked.clone()),
         })
     }
 }
@@ -98,16 +86,10 @@ pub enum Failed {
 impl Flight {
     /// Begins to connect.
     pub fn begin(plan: &Plan, from_ns: u64) -> Attempt<(Self, Step)> {
-        let socket = Socket::new(plan.domain, Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
-        // The port is chosen in connect, where only the 4-tuple has to be free.
-        setsockopt(&socket, sockopt::IpBindAddressNoPort, &true).map_err(io::Error::from)?;
-        socket.bind(&plan.local)?;
-        if let Some(name) = &plan.congestion {
-            socket.set_tcp_congestion(name.as_bytes())?;
-        }
+        let stream = plan.route.open()?;
         let connecting_ns = clock::monotonic_ns();
         let mut flight = Self {
-            stream: socket.into(),
+            stream,
             stage: Stage::Connecting,
             from_ns,
             connecting_ns,
@@ -141,13 +123,8 @@ impl Flight {
     }
 
     fn connect(&mut self, plan: &Plan) -> Attempt<Step> {
-        match SockRef::from(&self.stream).connect(&plan.peer) {
-            Ok(()) => {}
-            Err(e) => match e.raw_os_error() {
-                Some(libc::EISCONN) => {}
-                Some(libc::EINPROGRESS | libc::EALREADY | libc::EINTR) => return Ok(Step::Waits),
-                _ => return Err(e.into()),
-            },
+        if !plan.route.connect(&self.stream)? {
+            return Ok(Step::Waits);
         }
         self.connected_ns = clock::monotonic_ns();
         if plan.kind == Kind::Connect {
@@ -217,11 +194,7 @@ impl Failed {
     /// The key in `failed`: an errno's name, or a word of ours.
     pub fn reason(&self) -> String {
         match self {
-            Failed::Io(error) => error.raw_os_error().map_or_else(
-                || error.kind().to_string(),
-                // The variants are named as the numbers are.
-                |number| format!("{:?}", Errno::from_raw(number)),
-            ),
+            Failed::Io(error) => connecting::reason(error),
             Failed::Timeout => "timeout".to_owned(),
             Failed::Closed => "closed".to_owned(),
             Failed::WrongResponse => "wrong-response".to_owned(),

@@ -10,6 +10,8 @@ mod phase;
 mod server;
 mod slots;
 
+use std::slice;
+
 use serde_json::Value;
 
 use super::pacing::Interval;
@@ -29,7 +31,7 @@ impl Workload for TcpConnect {
     }
 
     fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
-        server::serve(endpoint, &TransactionParams::read(self.name(), Kind::Connect, params)?, cancel)
+        server::serve(slice::from_ref(endpoint), &TransactionParams::read(self.name(), Kind::Connect, params)?, cancel)
     }
 
     fn run(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Value> {
@@ -45,7 +47,7 @@ impl Workload for TcpCrr {
 
     fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
         let kind = Kind::RequestResponse;
-        server::serve(endpoint, &TransactionParams::read(self.name(), kind, params)?, cancel)
+        server::serve(slice::from_ref(endpoint), &TransactionParams::read(self.name(), kind, params)?, cancel)
     }
 
     fn run(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Value> {
@@ -79,6 +81,28 @@ const MAX_IN_FLIGHT: u64 = 8_192;
 /// With a rate, what may be in flight unless given.
 const IN_FLIGHT_WITH_RATE: u64 = 1_024;
 const MAX_RATE_PER_S: u64 = 10_000_000;
+
+/// Serves connections without data at all these addresses, which are known for `timeout_ns`: of workloads that connect
+/// in ways of their own.
+pub fn serve_connections(
+    endpoints: &[Endpoint],
+    options: TcpOptions,
+    timeout_ns: u64,
+    cancel: &Cancel,
+) -> Result<Box<dyn Server>> {
+    let params = TransactionParams {
+        kind: Kind::Connect,
+        limit: Limit::Count(1),
+        warmup_ns: 0,
+        timeout_ns,
+        options,
+        interval_ns: SECOND_NS,
+        in_flight: endpoints.len(),
+        rate: None,
+        first_close: FirstClose::Client,
+    };
+    server::serve(endpoints, &params, cancel)
+}
 
 /// `params`, read and checked.
 struct TransactionParams {

@@ -2,7 +2,7 @@
 //! hold it up.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::slots::Slots;
 use super::{FirstClose, Kind, TransactionParams, request, response};
+use crate::family::{FAMILIES, Family};
 use crate::workloads::cpu_watch::{CpuWatch, Edges};
 use crate::workloads::tcp::acceptor::{self, PreambleReader, Proof};
 use crate::workloads::tcp::{PATIENCE, Preamble, Role, Stop, Worker, Workers, io as tcp_io};
@@ -25,9 +26,10 @@ const MAX_LEFT_OPEN: usize = 1_024;
 const MAX_ACCEPTED_IN_TURN: usize = 64;
 /// Connections that one wait tells of at most.
 const EVENTS: usize = 256;
-/// What an epoll set calls the listener and the proof; the others have their numbers.
-const LISTENER: u64 = u64::MAX;
-const PROOF: u64 = u64::MAX - 1;
+/// What an epoll set calls the proof and, from there on down, the listeners; the others have their numbers.
+const PROOF: u64 = u64::MAX;
+const FIRST_LISTENER: u64 = PROOF - 1;
+const LAST_LISTENER: u64 = FIRST_LISTENER - 255;
 /// What is done, in errors.
 const WATCHING: &str = "watching the connections of a session";
 /// How long a connection may stay open beyond the client's own patience.
@@ -37,22 +39,25 @@ const WINDING_UP: Duration = Duration::from_millis(1);
 /// After `finish` was asked for, so long without anything is the end, though the client's proof stays open.
 const QUIET_NS: u64 = 250_000_000;
 
-/// Listens for the connections of a session.
-pub fn serve(endpoint: &Endpoint, params: &TransactionParams, cancel: &Cancel) -> Result<Box<dyn Server>> {
+/// Listens for the connections of a session, of whose addresses there are 1 to 256.
+pub fn serve(endpoints: &[Endpoint], params: &TransactionParams, cancel: &Cancel) -> Result<Box<dyn Server>> {
     let stop = Stop::new(cancel);
+    let Some(&Endpoint { token, .. }) = endpoints.first() else { return Err(Error::Cancelled) };
     let workers = Workers::new(&stop);
-    let (listener, port) = acceptor::listen(endpoint, &params.options)?;
+    let (listeners, port) = acceptor::listen_at_all(endpoints, &params.options)?;
     let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(|e| Error::system(WATCHING, "epoll_create1", e))?;
-    epoll
-        .add(&listener, EpollEvent::new(EpollFlags::EPOLLIN, LISTENER))
-        .map_err(|e| Error::system(WATCHING, "epoll_ctl", e))?;
+    for (listener, name) in listeners.iter().zip((LAST_LISTENER..=FIRST_LISTENER).rev()) {
+        epoll
+            .add(listener, EpollEvent::new(EpollFlags::EPOLLIN, name))
+            .map_err(|e| Error::system(WATCHING, "epoll_ctl", e))?;
+    }
     let (cpu, edges) = CpuWatch::start(params.warmup_ns)
         .map_err(|e| Error::system("starting to watch the CPU of a server", "clone", e))?;
     let finishing = Arc::new(AtomicBool::new(false));
     let serving = Serving {
-        listener,
+        listeners,
         epoll,
-        rules: Rules { kind: params.kind, first_close: params.first_close, endpoint: endpoint.clone() },
+        rules: Rules { kind: params.kind, first_close: params.first_close, endpoints: endpoints.to_vec(), token },
         max_open: MAX_LEFT_OPEN + 2 * params.in_flight,
         accepted_in_turn: 1,
         max_accepted_in_turn: params.in_flight.min(MAX_ACCEPTED_IN_TURN),
@@ -67,8 +72,10 @@ pub fn serve(endpoint: &Endpoint, params: &TransactionParams, cancel: &Cancel) -
         .starter()
         .start("tcp-accept", 1, move |stop| serving.run(stop))
         .map_err(|e| Error::system("starting to accept connections", "clone", e))?;
-    let peer = endpoint.peer.to_string();
-    Ok(Box::new(TransactionServer { port, workers, worker: Some(worker), cpu: Some(cpu), finishing, stop, peer }))
+    let peer = names(endpoints);
+    let has_several = endpoints.len() > 1;
+    let (worker, cpu) = (Some(worker), Some(cpu));
+    Ok(Box::new(TransactionServer { port, workers, worker, cpu, finishing, stop, peer, has_several }))
 }
 
 struct TransactionServer {
@@ -80,6 +87,8 @@ struct TransactionServer {
     finishing: Arc<AtomicBool>,
     stop: Stop,
     peer: String,
+    /// Addresses, so that it counts by family.
+    has_several: bool,
 }
 
 impl Server for TransactionServer {
@@ -93,9 +102,13 @@ impl Server for TransactionServer {
         self.workers.wait(1, Some(deadline_ns), &format!("waiting for the connections of {} to end", self.peer))?;
         let served = self.end().unwrap_or_default();
         let mut result = json!({
-            "accepted": served.accepted, "transactions": served.transactions,
+            "accepted": served.accepted.iter().sum::<u64>(), "transactions": served.transactions,
             "strays": {"connections": served.strays, "datagrams": 0},
         });
+        if self.has_several {
+            let by_family = FAMILIES.map(|family| (family.name().to_owned(), json!(served.accepted[family as usize])));
+            result["accepted_by_family"] = Value::Object(by_family.into_iter().collect());
+        }
         if let Some(span) = self.cpu.take().and_then(CpuWatch::end) {
             result["cpu"] = json!(span);
         }
@@ -121,13 +134,14 @@ impl Drop for TransactionServer {
 #[derive(Default)]
 struct Served {
     /// Of the peer, without the proof and without what turned out to be a stray.
-    accepted: u64,
+    accepted: [u64; FAMILIES.len()],
     transactions: u64,
     strays: u64,
 }
 
 struct Serving {
-    listener: TcpListener,
+    /// One for each address.
+    listeners: Vec<TcpListener>,
     epoll: Epoll,
     rules: Rules,
     /// After the proof.
@@ -154,6 +168,7 @@ enum ProofState {
 /// A connection that is not yet over.
 struct Open {
     stream: TcpStream,
+    family: Family,
     stage: Stage,
     deadline_ns: u64,
 }
@@ -181,6 +196,7 @@ enum Next {
 impl Serving {
     fn run(mut self, stop: &Stop) -> Result<Served> {
         let mut events = vec![EpollEvent::empty(); EVENTS];
+        let mut waiting = Vec::with_capacity(self.listeners.len());
         let mut active_ns = clock::monotonic_ns();
         let mut sweep_ns = active_ns;
         loop {
@@ -193,16 +209,15 @@ impl Serving {
             if ready > 0 {
                 active_ns = now_ns;
             }
-            let mut has_waiting = false;
             for event in &events[..ready] {
                 match event.data() {
-                    LISTENER => has_waiting = true,
                     PROOF => self.read_proof(now_ns),
+                    name @ LAST_LISTENER..=FIRST_LISTENER => waiting.push((FIRST_LISTENER - name) as usize),
                     index => self.advance(index as usize),
                 }
             }
-            if has_waiting {
-                self.accept_some(now_ns);
+            for listener in waiting.drain(..) {
+                self.accept_some(listener, now_ns);
             }
             if now_ns >= sweep_ns {
                 sweep_ns = now_ns.saturating_add(PATIENCE.as_nanos() as u64);
@@ -252,9 +267,9 @@ impl Serving {
     }
 
     /// As many as there lately were: a call in vain costs more than to be told of the next one.
-    fn accept_some(&mut self, now_ns: u64) {
+    fn accept_some(&mut self, listener: usize, now_ns: u64) {
         for _ in 0..self.accepted_in_turn {
-            let Some((stream, from)) = acceptor::accept(&self.listener) else {
+            let Some((stream, from)) = self.listeners.get(listener).and_then(acceptor::accept) else {
                 self.accepted_in_turn = (self.accepted_in_turn / 2).max(1);
                 return;
             };
@@ -264,11 +279,12 @@ impl Serving {
     }
 
     fn accept(&mut self, stream: TcpStream, from: SocketAddr, now_ns: u64) {
+        let family = Family::of(from.ip());
         let (stage, max_open, patience_ns) = match self.proof {
             None => (Stage::Unproved(PreambleReader::new()), MAX_UNPROVED, acceptor::PREAMBLE_TIMEOUT_NS),
             Some(_) => (Stage::Fresh, self.max_open, self.patience_ns),
         };
-        if !self.rules.endpoint.admits(from.ip()) {
+        if !self.rules.admits(from.ip()) {
             self.served.strays += 1;
             return tcp_io::reset(stream);
         }
@@ -277,13 +293,13 @@ impl Serving {
             oldest.into_iter().for_each(|oldest| self.take_out(oldest, &Next::Stray));
         }
         if let Stage::Fresh = stage {
-            if self.served.accepted == 0 {
+            if self.served.accepted == [0; FAMILIES.len()] {
                 let _ = self.edges.send(now_ns);
             }
-            self.served.accepted += 1;
+            self.served.accepted[family as usize] += 1;
         }
         // What it has to say is mostly there already.
-        let mut open = Open { stream, stage, deadline_ns: now_ns.saturating_add(patience_ns) };
+        let mut open = Open { stream, family, stage, deadline_ns: now_ns.saturating_add(patience_ns) };
         match open.advance(&self.rules) {
             Next::Stays => self.watch(open),
             next => self.close(open, &next),
@@ -305,8 +321,10 @@ impl Serving {
             Next::Done => self.served.transactions += 1,
             Next::Proof if self.proof.is_none() => {
                 // The measured connections prove nothing: they must come from where the proof came from.
-                if let Ok(from) = open.stream.peer_addr() {
-                    self.rules.endpoint.peer = from.ip();
+                let opened =
+                    self.rules.endpoints.iter_mut().find(|one| one.is_open() && Family::of(one.address) == open.family);
+                if let (Some(endpoint), Ok(from)) = (opened, open.stream.peer_addr()) {
+                    endpoint.peer = from.ip();
                 }
                 // It may have been watched as one of the others. Where it cannot be watched, `finish` ends the session.
                 let _ = self.epoll.delete(&open.stream);
@@ -319,7 +337,7 @@ impl Serving {
             Next::Proof | Next::Stray => {
                 self.served.strays += 1;
                 if !matches!(open.stage, Stage::Unproved(_)) {
-                    self.served.accepted -= 1;
+                    self.served.accepted[open.family as usize] -= 1;
                 }
                 tcp_io::reset(open.stream);
             }
@@ -338,7 +356,7 @@ impl Serving {
 
     fn end(self) -> Result<Served> {
         if self.proof.is_none() {
-            let doing = format!("serving connections of {}", self.rules.endpoint.peer);
+            let doing = format!("serving connections of {}", names(&self.rules.endpoints));
             return Err(Error::PeerLost { doing, what: "never proved itself".to_owned() });
         }
         Ok(self.served)
@@ -349,10 +367,20 @@ impl Serving {
 struct Rules {
     kind: Kind,
     first_close: FirstClose,
-    endpoint: Endpoint,
+    endpoints: Vec<Endpoint>,
+    token: Token,
+}
+
+/// The peers of a session, for errors.
+fn names(endpoints: &[Endpoint]) -> String {
+    endpoints.iter().map(|endpoint| endpoint.peer.to_string()).collect::<Vec<_>>().join(" and ")
 }
 
 impl Rules {
+    fn admits(&self, from: IpAddr) -> bool {
+        self.endpoints.iter().any(|endpoint| endpoint.admits(from))
+    }
+
     /// Whether a reset at this stage is the end that a transaction should have.
     fn ends_by_reset(&self, stage: &Stage, kind: Kind) -> bool {
         self.first_close == FirstClose::Reset && (kind == Kind::Connect || matches!(stage, Stage::Answered))
@@ -362,9 +390,9 @@ impl Rules {
 impl Open {
     /// Reads what is there, and answers it.
     fn advance(&mut self, rules: &Rules) -> Next {
-        let token = &rules.endpoint.token;
+        let token = &rules.token;
         if let Stage::Unproved(preamble) = &mut self.stage {
-            return match preamble.read(&mut self.stream, &rules.endpoint) {
+            return match preamble.read(&mut self.stream, token) {
                 Proof::Waiting => Next::Stays,
                 Proof::Given(Preamble { role: Role::Proof, index: 0 }) if self.answer(token) => Next::Proof,
                 Proof::Given(_) | Proof::Failed => Next::Stray,

@@ -1,0 +1,140 @@
+//! What became of the connections of a session. Pure.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::family::{FAMILIES, Family};
+use crate::histogram::Times;
+
+/// After so many failures in a row and no success, a family is not tried alone any more.
+const HOPELESS: u64 = 3;
+
+/// Failures by reason: an errno's name, or `timeout`.
+type Failures = BTreeMap<String, u64>;
+
+/// Of all connections.
+#[derive(Default)]
+pub struct Account {
+    order: Vec<Family>,
+    connect: Times,
+    failed: Failures,
+    of: [OfFamily; FAMILIES.len()],
+}
+
+#[derive(Default)]
+struct OfFamily {
+    alone: Times,
+    alone_failed: Failures,
+    wins: u64,
+    begun: u64,
+    refused: Failures,
+}
+
+impl Account {
+    /// Of connections to addresses of these families, in the order in which they are preferred.
+    pub fn new(families: &[Family]) -> Self {
+        let mut order = Vec::new();
+        for family in families {
+            if !order.contains(family) {
+                order.push(*family);
+            }
+        }
+        Self { order, ..Self::default() }
+    }
+
+    /// The families there are, the one to be tried first before the other.
+    pub fn order(&self) -> &[Family] {
+        &self.order
+    }
+
+    /// Whether a family is still to be tried alone.
+    pub fn has_hope(&self, family: Family) -> bool {
+        let of = &self.of[family as usize];
+        of.alone.count() > 0 || of.alone_failed.values().sum::<u64>() < HOPELESS
+    }
+
+    /// A connection over one family alone.
+    pub fn alone(&mut self, family: Family, outcome: Result<u64, String>) {
+        let of = &mut self.of[family as usize];
+        match outcome {
+            Ok(connect_ns) => of.alone.record(connect_ns),
+            Err(reason) => *of.alone_failed.entry(reason).or_default() += 1,
+        }
+    }
+
+    /// An attempt of a race begins.
+    pub fn begun(&mut self, family: Family) {
+        self.of[family as usize].begun += 1;
+    }
+
+    /// An attempt of a race has failed.
+    pub fn refused(&mut self, family: Family, reason: String) {
+        *self.of[family as usize].refused.entry(reason).or_default() += 1;
+    }
+
+    /// A race was won, so long after its beginning.
+    pub fn won(&mut self, family: Family, connect_ns: u64) {
+        self.of[family as usize].wins += 1;
+        self.connect.record(connect_ns);
+    }
+
+    /// A race had no winner.
+    pub fn lost(&mut self, reason: String) {
+        *self.failed.entry(reason).or_default() += 1;
+    }
+
+    /// Adds it to a result.
+    pub fn write_to(&self, result: &mut Map<String, Value>) {
+        let order: Vec<_> = self.order.iter().map(|family| family.name()).collect();
+        result.insert("order".into(), json!(order));
+        result.insert("races".into(), json!(self.connect.count() + self.failed.values().sum::<u64>()));
+        result.insert("connect".into(), self.connect.to_json());
+        result.insert("failed".into(), json!(self.failed));
+        for family in FAMILIES.into_iter().filter(|family| self.order.contains(family)) {
+            let of = &self.of[family as usize];
+            let alone = json!({"connect": of.alone.to_json(), "failed": of.alone_failed});
+            let own = json!({"wins": of.wins, "begun": of.begun, "failed": of.refused, "alone": alone});
+            result.insert(family.name().into(), own);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_family_that_never_answers_is_given_up_alone() {
+        let mut account = Account::new(&FAMILIES);
+        for _ in 0..HOPELESS {
+            assert!(account.has_hope(Family::Ipv6));
+            account.alone(Family::Ipv6, Err("timeout".to_owned()));
+            account.alone(Family::Ipv4, Err("timeout".to_owned()));
+            account.alone(Family::Ipv4, Ok(5));
+        }
+        assert!(!account.has_hope(Family::Ipv6));
+        assert!(account.has_hope(Family::Ipv4));
+    }
+
+    #[test]
+    fn a_result_says_who_won_what_was_begun_and_what_failed() {
+        let mut account = Account::new(&[Family::Ipv6, Family::Ipv6, Family::Ipv4, Family::Ipv6]);
+        account.alone(Family::Ipv4, Ok(1_000));
+        account.begun(Family::Ipv6);
+        account.refused(Family::Ipv6, "ENETUNREACH".to_owned());
+        account.begun(Family::Ipv4);
+        account.won(Family::Ipv4, 2_000);
+        account.begun(Family::Ipv6);
+        account.lost("timeout".to_owned());
+        let mut result = Map::new();
+        account.write_to(&mut result);
+        assert_eq!((&result["order"], &result["races"]), (&json!(["ipv6", "ipv4"]), &json!(2)));
+        assert_eq!((&result["connect"]["count"], &result["failed"]), (&json!(1), &json!({"timeout": 1})));
+        let of = |family: &str, key: &str| result[family][key].clone();
+        assert_eq!((of("ipv6", "wins"), of("ipv6", "begun")), (json!(0), json!(2)));
+        assert_eq!((of("ipv4", "wins"), of("ipv4", "begun")), (json!(1), json!(1)));
+        assert_eq!(of("ipv6", "failed"), json!({"ENETUNREACH": 1}));
+        assert_eq!(of("ipv4", "alone")["connect"]["count"], json!(1));
+    }
+}

@@ -1,0 +1,193 @@
+//! The connecting side: proves itself, then for each round a connection over each family alone, and a race.
+
+use std::io;
+use std::net::{SocketAddr, TcpStream};
+
+use serde_json::{Map, Value, json};
+use socket2::SockRef;
+
+use super::EyeballsParams;
+use super::account::Account;
+use super::attempt::{Attempts, Ended};
+use super::race::{Next, Race};
+use crate::family::Family;
+use crate::workloads::tcp::connecting::{Route, reason};
+use crate::workloads::tcp::{PATIENCE, Preamble, Role, Stop, io as tcp_io};
+use crate::{Endpoint, Error, Result, Token, clock, cpu};
+
+/// Runs a session to its end.
+pub fn run(endpoints: &[Endpoint], params: &EyeballsParams, stop: &Stop) -> Result<Value> {
+    let routes = endpoints
+        .iter()
+        .map(|one| Route::new(one.address, SocketAddr::new(one.peer, one.port), &params.options.congestion))
+        .collect::<Result<Vec<_>>>()?;
+    let _timers = clock::PreciseTimers::new();
+    let session = Session {
+        routes: &routes,
+        families: endpoints.iter().map(|endpoint| Family::of(endpoint.peer)).collect(),
+        names: endpoints.iter().map(|one| one.peer.to_string()).collect::<Vec<_>>().join(" or "),
+        params,
+        stop,
+    };
+    session.run(endpoints[0].token)
+}
+
+struct Session<'a> {
+    routes: &'a [Route],
+    families: Vec<Family>,
+    names: String,
+    params: &'a EyeballsParams,
+    stop: &'a Stop,
+}
+
+impl Session<'_> {
+    fn run(&self, token: Token) -> Result<Value> {
+        let proof = self.prove(token)?;
+        // The first packets to a neighbour wait for its address to be resolved.
+        self.try_alone(0, &mut Account::new(&self.families))?;
+        let mut account = Account::new(&self.families);
+        let (from, started_ns) = (cpu::sample(), clock::monotonic_ns());
+        for round in 0..self.params.count {
+            self.try_alone(round, &mut account)?;
+            self.pause()?;
+            self.race(&mut account)?;
+            self.pause()?;
+        }
+        let ended_ns = clock::monotonic_ns();
+        let mut result = Map::new();
+        account.write_to(&mut result);
+        result.insert("started_ns".into(), json!(started_ns));
+        result.insert("ended_ns".into(), json!(ended_ns));
+        result.insert("measured_ns".into(), json!(ended_ns - started_ns));
+        result.insert("socket".into(), self.params.options.granted(SockRef::from(&proof)));
+        result.insert("cpu".into(), json!(cpu::Span { from, to: cpu::sample() }));
+        Ok(Value::Object(result))
+    }
+
+    /// Connects to all addresses at once: the first connection that succeeds proves the client and stays open.
+    fn prove(&self, token: Token) -> Result<TcpStream> {
+        let deadline_ns = clock::monotonic_ns().saturating_add(self.params.timeout_ns);
+        let mut attempts = Attempts::new(self.routes);
+        let mut ended: Vec<_> = (0..self.routes.len()).filter_map(|index| attempts.begin(index)).collect();
+        let (mut open, mut proof, mut failure) = (self.routes.len(), None, None);
+        loop {
+            open -= ended.len();
+            for Ended { outcome, .. } in ended.drain(..) {
+                match outcome {
+                    Ok(stream) => proof = proof.or(Some(stream)),
+                    Err(error) => failure = Some(error),
+                }
+            }
+            if proof.is_some() || open == 0 || clock::monotonic_ns() >= deadline_ns {
+                break;
+            }
+            self.stop.check()?;
+            ended.extend(attempts.wait(deadline_ns)?);
+        }
+        drop(attempts);
+        let Some(proof) = proof else {
+            let doing = format!("connecting to {}", self.names);
+            return Err(match failure {
+                Some(error) if error.kind() != io::ErrorKind::TimedOut => Error::system(doing, "connect", error),
+                _ => Error::Timeout { doing, after_ns: self.params.timeout_ns },
+            });
+        };
+        self.say(proof, token)
+    }
+
+    fn say(&self, mut proof: TcpStream, token: Token) -> Result<TcpStream> {
+        let doing = || format!("proving ourselves to {}", self.names);
+        proof
+            .set_nonblocking(false)
+            .and_then(|()| proof.set_read_timeout(Some(PATIENCE)))
+            .map_err(|e| Error::system(doing(), "setsockopt(SO_RCVTIMEO)", e))?;
+        let preamble = Preamble { role: Role::Proof, index: 0 }.emit(&token);
+        let timeout_ns = self.params.timeout_ns;
+        tcp_io::send_all(&mut proof, &preamble, timeout_ns, self.stop)
+            .and_then(|()| tcp_io::read_message(&mut proof, &mut [0], 1, timeout_ns, self.stop))
+            .map_err(|failure| failure.explain(&doing(), timeout_ns))?;
+        Ok(proof)
+    }
+
+    /// A connection to the first address of each family, one after the other; who begins, alternates.
+    fn try_alone(&self, round: u64, account: &mut Account) -> Result<()> {
+        let mut order = account.order().to_vec();
+        if round % 2 == 1 {
+            order.reverse();
+        }
+        for family in order {
+            let index = self.families.iter().position(|one| *one == family);
+            let Some(index) = index.filter(|_| account.has_hope(family)) else { continue };
+            let started_ns = clock::monotonic_ns();
+            let deadline_ns = started_ns.saturating_add(self.params.timeout_ns);
+            let mut attempts = Attempts::new(self.routes);
+            let mut ended = attempts.begin(index);
+            while ended.is_none() && clock::monotonic_ns() < deadline_ns {
+                self.stop.check()?;
+                ended = attempts.wait(deadline_ns)?;
+            }
+            let outcome = match ended.map(|ended| ended.outcome) {
+                Some(Ok(_)) => Ok(clock::monotonic_ns() - started_ns),
+                Some(Err(error)) => Err(reason(&error)),
+                None => Err("timeout".to_owned()),
+            };
+            account.alone(family, outcome);
+        }
+        Ok(())
+    }
+
+    /// One connection by the algorithm. The others that are under way when it succeeds are given up (RFC 8305 section 5).
+    fn race(&self, account: &mut Account) -> Result<()> {
+        let started_ns = clock::monotonic_ns();
+        let deadline_ns = started_ns.saturating_add(self.params.timeout_ns);
+        let mut race = Race::new(self.params.rules, &self.families);
+        let mut attempts = Attempts::new(self.routes);
+        let mut last_failure = None;
+        loop {
+            self.stop.check()?;
+            let now_ns = clock::monotonic_ns();
+            if now_ns >= deadline_ns {
+                account.lost("timeout".to_owned());
+                return Ok(());
+            }
+            let ended = match race.next(now_ns - started_ns) {
+                Next::Begin(index) => {
+                    account.begun(self.families[index]);
+                    attempts.begin(index)
+                }
+                Next::WaitUntil(due_ns) => {
+                    let due_ns = due_ns.map_or(u64::MAX, |due_ns| started_ns.saturating_add(due_ns));
+                    attempts.wait(deadline_ns.min(due_ns))?
+                }
+                Next::Lost => {
+                    account.lost(last_failure.unwrap_or_default());
+                    return Ok(());
+                }
+            };
+            match ended {
+                Some(Ended { index, outcome: Ok(_) }) => {
+                    account.won(self.families[index], clock::monotonic_ns() - started_ns);
+                    return Ok(());
+                }
+                Some(Ended { index, outcome: Err(error) }) => {
+                    race.failed(index, clock::monotonic_ns() - started_ns);
+                    account.refused(self.families[index], reason(&error));
+                    last_failure = Some(reason(&error));
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn pause(&self) -> Result<()> {
+        let until_ns = clock::monotonic_ns().saturating_add(self.params.gap_ns);
+        loop {
+            self.stop.check()?;
+            let now_ns = clock::monotonic_ns();
+            if now_ns >= until_ns {
+                return Ok(());
+            }
+            clock::sleep_until(until_ns.min(now_ns.saturating_add(PATIENCE.as_nanos() as u64)));
+        }
+    }
+}

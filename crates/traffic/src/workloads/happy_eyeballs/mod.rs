@@ -1,0 +1,107 @@
+//! `happy-eyeballs`: connections to a server that has addresses of both families, by the algorithm of RFC 8305, and what
+//! a connection takes over each family alone.
+//!
+//! There are no queries: the answers are taken to come after given times.
+
+mod account;
+mod attempt;
+mod client;
+mod race;
+
+use std::slice;
+
+use serde_json::Value;
+
+use self::race::Rules;
+use super::tcp::{Stop, TcpOptions};
+use super::tcp_transactions;
+use crate::params::{Params, SECOND_NS};
+use crate::{Cancel, Endpoint, Result, Server, Workload};
+
+/// The workload `happy-eyeballs`.
+pub struct HappyEyeballs;
+
+impl Workload for HappyEyeballs {
+    fn name(&self) -> &'static str {
+        "happy-eyeballs"
+    }
+
+    fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
+        self.serve_at(slice::from_ref(endpoint), params, cancel)
+    }
+
+    fn run(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Value> {
+        self.run_at(slice::from_ref(endpoint), params, cancel)
+    }
+
+    fn serve_at(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
+        let params = EyeballsParams::read(self.name(), params)?;
+        tcp_transactions::serve_connections(endpoints, params.options, params.timeout_ns, cancel)
+    }
+
+    fn run_at(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<Value> {
+        client::run(endpoints, &EyeballsParams::read(self.name(), params)?, &Stop::new(cancel))
+    }
+}
+
+/// RFC 8305 section 5: the least Connection Attempt Delay there may be, and its recommended value.
+const LEAST_ATTEMPT_DELAY_NS: u64 = 10_000_000;
+const ATTEMPT_DELAY_NS: u64 = 250_000_000;
+/// RFC 8305 section 3: the recommended Resolution Delay.
+const RESOLUTION_DELAY_NS: u64 = 50_000_000;
+const GAP_NS: u64 = 20_000_000;
+
+const MAX_COUNT: u64 = 1_000_000;
+
+/// `params`, read and checked.
+struct EyeballsParams {
+    count: u64,
+    gap_ns: u64,
+    /// For one connection, however many attempts it takes.
+    timeout_ns: u64,
+    rules: Rules,
+    options: TcpOptions,
+}
+
+impl EyeballsParams {
+    fn read(workload: &'static str, params: &Value) -> Result<Self> {
+        let mut params = Params::new(workload, params)?;
+        let read = Self {
+            count: params.integer_or("count", 1..=MAX_COUNT, 10)?,
+            gap_ns: params.time_ns("gap_ns", 0, GAP_NS)?,
+            timeout_ns: params.time_ns("timeout_ns", 1, 2 * SECOND_NS)?,
+            rules: Rules {
+                attempt_delay_ns: params.time_ns("attempt_delay_ns", LEAST_ATTEMPT_DELAY_NS, ATTEMPT_DELAY_NS)?,
+                resolution_delay_ns: params.time_ns("resolution_delay_ns", 0, RESOLUTION_DELAY_NS)?,
+                a_after_ns: params.time_ns("a_after_ns", 0, 0)?,
+                aaaa_after_ns: params.time_ns("aaaa_after_ns", 0, 0)?,
+            },
+            options: TcpOptions::read(&mut params)?,
+        };
+        params.finish()?;
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn params_are_those_of_the_document() {
+        let read = |params: Value| EyeballsParams::read("happy-eyeballs", &params);
+        let params = read(json!({})).unwrap();
+        assert_eq!((params.count, params.gap_ns, params.timeout_ns), (10, 20_000_000, 2_000_000_000));
+        assert_eq!((params.rules.attempt_delay_ns, params.rules.resolution_delay_ns), (250_000_000, 50_000_000));
+        for params in [
+            json!({"count": 0}),
+            json!({"attempt_delay_ns": 9_999_999}),
+            json!({"duration_ns": 1}),
+            json!({"a_after_ns": -1}),
+        ] {
+            assert_eq!(read(params.clone()).err().unwrap().code(), "bad-params", "{params}");
+        }
+    }
+}

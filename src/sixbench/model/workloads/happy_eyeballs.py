@@ -1,0 +1,129 @@
+"""`happy-eyeballs`: connections to a server with addresses of both families, by the algorithm of RFC 8305."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..topology import Family
+from ..workload import Measured, Parameter, Params, Result, Scalar, Traffic, WorkloadKind
+from .common import CONGESTION, COUNT, SECOND_NS, TIMEOUT, histogram
+
+FAMILIES: tuple[Family, ...] = (4, 6)
+DEFAULT_COUNT = 10
+
+
+def _time(name: str, doc: str, default: str, least_ns: int = 0) -> Parameter:
+    return Parameter(
+        name=name,
+        column=f"{name.replace('-', '_')}_ns",
+        kind="duration",
+        doc=doc,
+        minimum=least_ns,
+        maximum=60 * SECOND_NS,
+        default=default,
+    )
+
+
+def _check(params: Params, families: frozenset[Family]) -> str | None:
+    return None
+
+
+def _agent_params(params: Params) -> dict[str, Scalar]:
+    """What decides the order of the addresses is not the agent's."""
+    return {"count": DEFAULT_COUNT} | {name: value for name, value in params.items() if name != "prefer"}
+
+
+def _summarise(params: Params, client: Result, server: Result) -> Measured:
+    measured = Measured()
+    histogram(measured, client, "connect", "connect", "mean", "p50", "p99")
+    races, won = client["races"], client["connect"]["count"]
+    if not won:
+        measured.invalid.append("no connection was made")
+        return measured
+    measured.metrics["failed_ratio"] = sum(client["failed"].values()) / races
+    measured.metrics["ipv6_wins_ratio"] = client["ipv6"]["wins"] / won
+    measured.metrics["attempts_per_connection"] = sum(client[f"ipv{family}"]["begun"] for family in FAMILIES) / races
+    fastest_ns = []
+    for family in FAMILIES:
+        own, name = client[f"ipv{family}"], f"IPv{family}"
+        alone = Measured()
+        histogram(alone, own["alone"], "connect", f"connect_ipv{family}", "mean")
+        measured.histograms.update(alone.histograms)
+        for column, value in alone.metrics.items():
+            measured.metrics[column] = value
+            fastest_ns.append(_answered_ns(params, family) + value)
+        measured.notes.extend(_failures(f"over {name} alone, connections failed", own["alone"]["failed"]))
+        measured.notes.extend(_failures(f"attempts over {name} failed", own["failed"]))
+        if _connections(own) and not server["accepted_by_family"][f"ipv{family}"]:
+            measured.invalid.append(f"{_connections(own)} connections over {name}, of which the server accepted none")
+    if fastest_ns:
+        measured.metrics["time_lost_ns"] = measured.metrics["connect_mean_ns"] - min(fastest_ns)
+    measured.notes.extend(_failures("connections failed", client["failed"]))
+    return measured
+
+
+def _answered_ns(params: Params, family: Family) -> int:
+    """When a client of that family alone would have had the addresses."""
+    return int(params.get("a_after_ns" if family == 4 else "aaaa_after_ns", 0))
+
+
+def _failures(what: str, failed: Mapping[str, int]) -> list[str]:
+    return [f"{what}: " + ", ".join(f"{count} {reason}" for reason, count in failed.items())] if failed else []
+
+
+def _connections(own: Mapping[str, Any]) -> int:
+    """Over one family, alone or as the winner."""
+    return int(own["wins"]) + int(own["alone"]["connect"]["count"])
+
+
+def _traffic(params: Params, client: Result, server: Result) -> Traffic:
+    silent = frozenset(family for family in FAMILIES if not _connections(client[f"ipv{family}"]))
+    return Traffic(silent=silent)
+
+
+KIND = WorkloadKind(
+    name="happy-eyeballs",
+    transport="tcp",
+    doc="Connections to a server with addresses of both families, by the algorithm of RFC 8305: which family wins, and "
+    "what that costs against the faster one alone.",
+    parameters=(
+        replace(COUNT, doc="how many connections, one after the other", maximum=10**6, default=str(DEFAULT_COUNT)),
+        _time("gap", "pause before and after each connection", "20ms"),
+        _time(
+            "attempt-delay",
+            "Connection Attempt Delay: how long an attempt has before the next one begins (RFC 8305 section 5)",
+            "250ms",
+            least_ns=10**7,
+        ),
+        _time(
+            "resolution-delay",
+            "Resolution Delay: how long the A answer waits for the AAAA answer (RFC 8305 section 3)",
+            "50ms",
+        ),
+        _time("a-after", "when the A answer comes, the queries being sent at 0; there are no packets of it", "0"),
+        _time("aaaa-after", "when the AAAA answer comes, likewise", "0"),
+        Parameter(
+            name="prefer",
+            column="prefer",
+            kind="choice",
+            choices=("default", "ipv4"),
+            doc="the client's address selection: the policy table of RFC 6724 section 2.1, or IPv4 first (10.3)",
+            default="that of a dual-stack path, else default",
+        ),
+        replace(TIMEOUT, doc="how long a connection may take, with all its attempts"),
+        CONGESTION,
+    ),
+    primary="connect_mean",
+    headline=("ipv6_wins", "connect_mean", "connect_p99", "time_lost", "attempts", "failed"),
+    metrics=(
+        *("ipv6_wins", "connect_mean", "connect_p50", "connect_p99", "connect_ipv4_mean", "connect_ipv6_mean"),
+        *("time_lost", "attempts", "failed"),
+    ),
+    check=_check,
+    summarise=_summarise,
+    traffic=_traffic,
+    families=frozenset(FAMILIES),
+    agent_params=_agent_params,
+)
