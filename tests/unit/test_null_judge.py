@@ -111,6 +111,10 @@ def test_a_change_is_found_only_in_the_direction_that_it_has(factor: float, foun
     assert not result.judged, "a changed comparison is no null comparison"
 
 
+def test_a_change_that_could_not_be_measured_was_not_found() -> None:
+    assert _of_one(_changed(), [1.0, None, None, None, None], STEADY).power == Share(found=0, of=1)
+
+
 def test_the_smallest_change_found_is_the_margin_where_there_is_no_noise() -> None:
     result = _of_one(_planned("tcp-stream"), STEADY, STEADY)
     [goodput] = [one for one in result.detectable if one.metric == "goodput"]

@@ -168,9 +168,13 @@ class NullResult:
 
     @property
     def power(self) -> Share:
-        """Changed comparisons in which the difference was found."""
-        decided = [one for one in self.changed if one.is_decided]
-        return Share(found=sum(one.is_found for one in decided), of=len(decided))
+        """Changed comparisons in which the difference was found; one without enough valid trials did not find it."""
+        return power_of(self.changed)
+
+
+def power_of(changed: Sequence[Judged]) -> Share:
+    """Of changed comparisons, those in which the difference was found."""
+    return Share(found=sum(one.is_found for one in changed), of=len(changed))
 
 
 def judge(planned: Sequence[PlannedComparison], runs: Sequence[Run]) -> NullResult:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from ...report import words
 from ...report.tables import Column, Table
 from .design import CHANGE, WORKLOAD_TITLES
-from .judge import Judged, MetricShare, NullResult, Share
+from .judge import Judged, MetricShare, NullResult, Share, power_of
 
 NOMINAL = 0.05
 """Share of tests that err, of 95 % intervals."""
@@ -149,10 +149,9 @@ def _share_cell(share: Share) -> str:
     return f"{_percent(100 * share.found / share.of)} ({_percent(low)} to {_percent(high)})"
 
 
-def _found_cells(own: Iterable[Judged]) -> list[str]:
-    decided = [one for one in own if one.is_decided]
-    share = Share(found=sum(one.is_found for one in decided), of=len(decided))
-    ratios = sorted(one.finding.ratio for one in decided if one.finding.ratio is not None)
+def _found_cells(own: Sequence[Judged]) -> list[str]:
+    share = power_of(own)
+    ratios = sorted(one.finding.ratio for one in own if one.finding.ratio is not None)
     low, high = (words.signed(words.as_percent(end), 2) for end in (ratios[0], ratios[-1])) if ratios else ("", "")
     return [str(share.of), str(share.found), _share_cell(share), f"{low} to {high} %" if ratios else words.MISSING]
 
