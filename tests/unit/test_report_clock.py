@@ -10,8 +10,9 @@ import synthetic
 
 from sixbench.analysis import analyse
 from sixbench.analysis.run_comparison import compare_runs
+from sixbench.cli.common import load_paper
 from sixbench.model.errors import StoreError
-from sixbench.model.units import scale
+from sixbench.model.units import TIMED_UNITS, scale
 from sixbench.report import FORMATS
 from sixbench.report.facts import environment_facts
 from sixbench.store import Environment, Guest, Run
@@ -98,3 +99,14 @@ def test_virtual_units_have_the_prefix_that_reads_best() -> None:
     assert scale(94.1e6, "virtual bit/s") == (94.1, "virtual Mbit/s")
     assert scale(52_100, "virtual ns") == (52.1, "virtual µs")
     assert scale(3, "virtual donkeys") == (3, "virtual donkeys")
+
+
+def test_ours_beside_a_papers_numbers_say_that_they_are_virtual() -> None:
+    run = synthetic.replace_run(synthetic.transition(blocks=3), environment=virtual()).in_memory()
+    found = analyse(run, load_paper("raicu-zeadally-transition"))
+    timed = [one for one in found.published if one.unit in TIMED_UNITS]
+    assert timed
+    assert all(one.note.endswith("ours is by a virtual clock") for one in timed)
+    assert found.claims
+    assert all(claim.evidence[-1] == "our times are virtual" for claim in found.claims)
+    assert all(table.note.endswith("Ours are by a virtual clock.") for table in found.tables)

@@ -17,6 +17,7 @@ blocks. May import `stats`, `store`, `theory`, `plan` and `model`; never `lab` o
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..model.finding import Analysis
@@ -36,7 +37,7 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
         run: as `store.read_run` gives it; it may be unfinished.
         paper: the paper that the experiment reproduces, whose claims are judged and whose numbers are set beside ours.
     """
-    from .clock import clock_of, shown_estimates, shown_findings
+    from .clock import beside_paper, clock_of, shown_estimates, shown_findings
     from .estimates import estimates
     from .findings import findings
     from .noise import load_remarks, noise_remarks, tester_remarks
@@ -45,18 +46,13 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
     measured = estimates(run)
     found = findings(run, measured)
     remarks = [*load_remarks(run.trials), *tester_remarks(run.trials), *noise_remarks(found, run.manifest.experiment)]
+    analysis = Analysis(
+        estimates=shown_estimates(measured, clock), findings=shown_findings(found, clock), remarks=remarks
+    )
     if paper is None:
-        return Analysis(
-            estimates=shown_estimates(measured, clock), findings=shown_findings(found, clock), remarks=remarks
-        )
+        return analysis
     from .claims import in_own_columns, judge
 
     claims, published = judge(paper, run, found, measured)
-    return Analysis(
-        estimates=shown_estimates(measured, clock),
-        findings=shown_findings(found, clock),
-        claims=claims,
-        published=published,
-        tables=in_own_columns(paper, run, found, measured),
-        remarks=remarks,
-    )
+    tables = in_own_columns(paper, run, found, measured)
+    return beside_paper(replace(analysis, claims=claims, published=published, tables=tables), clock)

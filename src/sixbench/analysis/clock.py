@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from ..model.errors import StoreError
-from ..model.finding import Estimate, Finding
+from ..model.finding import Analysis, Estimate, Finding
 from ..model.metric import METRICS, Metric
 from ..model.units import TIMED_UNITS, VIRTUAL
 
@@ -86,6 +86,26 @@ def shown_findings(findings: Sequence[Finding], clock: RunClock) -> list[Finding
     values = ("estimate", "baseline_estimate", "difference", "theory", "theory_baseline")
     ends = ("ci_low", "ci_high", "noise_low", "noise_high")
     return [_shown(one, clock, values if one.ratio is not None else (*values, *ends)) for one in findings]
+
+
+def beside_paper(analysis: Analysis, clock: RunClock) -> Analysis:
+    """What stands beside a paper's numbers, which are of a real clock, with a word of ours where it is another."""
+    if clock.kind == "real":
+        return analysis
+    return replace(
+        analysis,
+        claims=[replace(claim, evidence=[*claim.evidence, "our times are virtual"]) for claim in analysis.claims],
+        published=[
+            replace(one, note="; ".join(filter(None, (one.note, "ours is by a virtual clock"))))
+            if one.unit in TIMED_UNITS
+            else one
+            for one in analysis.published
+        ],
+        tables=[
+            replace(table, note=" ".join(filter(None, (table.note, "Ours are by a virtual clock."))))
+            for table in analysis.tables
+        ],
+    )
 
 
 def _shown(one: _One, clock: RunClock, values: tuple[str, ...]) -> _One:
