@@ -34,7 +34,7 @@ help: ## list the targets
 .PHONY: install
 install: $(STAMPS)/sixbench $(STAMPS)/agent ## install everything into .venv: quick when nothing changed
 
-.PHONY: system system-test system-bench system-peers
+.PHONY: system system-test system-bench system-peers system-guest
 system:
 	@tools/system-packages
 system-test:
@@ -43,6 +43,8 @@ system-bench:
 	@tools/system-packages bench
 system-peers:
 	@tools/system-packages peers
+system-guest:
+	@tools/system-packages test guest
 
 # The stamp's name carries the version, so that another version makes another stamp.
 $(UV_STAMP): | system
@@ -73,14 +75,14 @@ demo: install ## build a network, compare IPv4 with IPv6, and write the report (
 
 # --- check --------------------------------------------------------------------------------------------------------
 
-.PHONY: test test-rust test-python test-long test-peers test-endurance
-test: test-rust test-python ## run all tests but those of test-long and test-peers
+.PHONY: test test-rust test-python test-long test-peers test-guest test-endurance
+test: test-rust test-python ## run all tests but those of test-long, test-peers and test-guest
 
 test-rust: | system
 	cargo test --workspace --locked
 
 test-python: install system-test
-	$(strip $(BIN)/pytest --ignore=tests/peers $(LONG_TESTS:%=--ignore=%) $(PYTEST_ARGS))
+	$(strip $(BIN)/pytest --ignore=tests/peers --ignore=tests/guest $(LONG_TESTS:%=--ignore=%) $(PYTEST_ARGS))
 
 test-long: install system-test ## run the longer tests: every mechanism, two machines, emulated links, the bench with peers
 	SIXBENCH_EXPECT_LAB=1 $(strip $(BIN)/pytest $(LONG_TESTS) $(PYTEST_ARGS))
@@ -90,6 +92,9 @@ test-endurance: install system-test ## build and take down a network of forty no
 
 test-peers: install system-peers ## run the tests of tunnels and links against Linux's own, in user-mode Linux (docs/peers.md)
 	SIXBENCH_EXPECT_PEERS=1 $(strip $(BIN)/pytest tests/peers $(PYTEST_ARGS))
+
+test-guest: install system-guest ## run the tests that boot emulated machines with other kernels (docs/kernels.md)
+	SIXBENCH_EXPECT_GUEST=1 $(strip $(BIN)/pytest tests/guest $(PYTEST_ARGS))
 
 .PHONY: lint lint-python lint-rust lint-c
 lint: lint-python lint-rust lint-c ## check style, types and layers; `make -k lint` does not stop at the first finding

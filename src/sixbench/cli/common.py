@@ -22,7 +22,14 @@ def print_json(data: Any) -> None:
     print(json.dumps(data, indent=2, allow_nan=False, ensure_ascii=False))
 
 
-def load_experiment(name: str, assignments: list[str], quick: bool, blocks: int | None, seed: int | None) -> Experiment:
+def load_experiment(
+    name: str,
+    assignments: list[str],
+    quick: bool,
+    blocks: int | None,
+    seed: int | None,
+    kernels: list[str] | None = None,
+) -> Experiment:
     """Finds, reads and checks an experiment with what the command line changes in it."""
     from ..mechanisms import MECHANISMS
     from ..plan.experiment_file import read_experiment
@@ -38,6 +45,8 @@ def load_experiment(name: str, assignments: list[str], quick: bool, blocks: int 
         source = apply(source, "blocks", blocks, "--blocks")
     if seed is not None:
         source = apply(source, "seed", seed, "--seed")
+    if kernels is not None:
+        source = apply(source, "kernels", kernels, "--kernel" if len(kernels) == 1 else "--kernels")
     return read_experiment(source, MECHANISMS)
 
 

@@ -25,11 +25,20 @@ def register(app: typer.Typer) -> None:
     app.command("doctor")(doctor)
 
 
-def doctor(json: bool = typer.Option(False, "--json", help="Print as JSON.")) -> int:
+def doctor(
+    json: bool = typer.Option(False, "--json", help="Print as JSON."),
+    kernel: str | None = typer.Option(
+        None, "--kernel", metavar="NAME", help="Of an emulated machine with this kernel: sixbench kernels list."
+    ),
+) -> int:
     """Tell what this machine can do, and why not; every mechanism is tried with every engine. Exit code 3 if something
     that every run needs is missing."""
     from dataclasses import asdict
 
+    if kernel is not None:
+        from .guest_runs import doctor_in_guest
+
+        return doctor_in_guest(kernel, json)
     capabilities, answers = _examine()
     if json:
         print_json(

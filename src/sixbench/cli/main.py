@@ -14,6 +14,7 @@ from . import (
     calibrate_command,
     compare_command,
     doctor_command,
+    kernels_command,
     lab_command,
     measure_command,
     papers_command,
@@ -63,6 +64,7 @@ serve_command.register(app)
 measure_command.register(app)
 calibrate_command.register(app)
 lab_command.register(app)
+kernels_command.register(app)
 doctor_command.register(app)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from .common import load_paper, note
-from .run_command import terminal_report
+from .presenting import terminal_report
 
 
 def register(app: typer.Typer) -> None:

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from .common import default_directory, load_experiment, load_paper, note, paper_name
+from .common import default_directory, load_experiment, note, paper_name
+from .guest_runs import check_clock, chosen_kernels, resume_in_guests, run_in_guests
+from .presenting import present
 from .progress import Progress
 from .running import agent_hub, probe_machine
 
 if TYPE_CHECKING:
     from ..agent import AgentHub
     from ..model.experiment import Experiment
-    from ..model.finding import Analysis
     from ..model.trial import TrialRecord
-    from ..store import Run, RunWriter
+    from ..store import RunWriter
 
 
 def register(app: typer.Typer) -> None:
@@ -45,12 +46,31 @@ def run(
     ),
     json: bool = typer.Option(False, "--json", help="Print the findings as JSON."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
+    kernel: str | None = typer.Option(
+        None,
+        "--kernel",
+        metavar="NAME",
+        help="Run it in an emulated machine with this kernel; see: sixbench kernels list.",
+    ),
+    kernels: str | None = typer.Option(
+        None, "--kernels", metavar="A,B", help="Run it on each of these kernels, and compare them."
+    ),
+    clock: str | None = typer.Option(
+        None,
+        "--clock",
+        metavar="virtual|real",
+        help="Of an emulated machine: virtual counts instructions, the same on every machine; real is this one's.",
+    ),
 ) -> int:
     """Run an experiment: build its network, measure, and report."""
     from ..lab.privileges import enter_namespace_if_needed
 
-    loaded = load_experiment(experiment, set_, quick, blocks, seed)
+    chosen = chosen_kernels(kernel, kernels)
+    loaded = load_experiment(experiment, set_, quick, blocks, seed, chosen)
     directory = out or default_directory(loaded.name)
+    guest_clock = check_clock(clock, loaded)
+    if loaded.kernels:
+        return run_in_guests(loaded, directory, paper_name(experiment), quick, capture, guest_clock, json, quiet)
     enter_namespace_if_needed(sys.argv[1:])
     with agent_hub() as hub:
         loaded, environment = probe_machine(hub, loaded)
@@ -75,6 +95,7 @@ def resume(
     directory: Path = typer.Argument(help="The directory of an interrupted run."),
     json: bool = typer.Option(False, "--json", help="Print the findings as JSON."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
+    report: bool = typer.Option(True, "--report/--no-report", help="Whether the findings are made and printed."),
 ) -> int:
     """Finish an interrupted run; no trial is run twice."""
     from ..lab.privileges import enter_namespace_if_needed
@@ -87,15 +108,25 @@ def resume(
             f"{directory} is a measurement between two machines, which cannot be resumed; "
             "measure again with another --out"
         )
+    if run_so_far.manifest.experiment.kernels:
+        return resume_in_guests(writer, json, quiet)
     enter_namespace_if_needed(sys.argv[1:])
     with agent_hub() as hub:
-        experiment, _ = probe_machine(hub, run_so_far.manifest.experiment)
-        writer.save_manifest(state="running")
-        return _measure(experiment, writer, run_so_far.trials, hub, json, quiet)
+        experiment, environment = probe_machine(hub, run_so_far.manifest.experiment)
+        # A run without a trial takes place where it is resumed.
+        here = {} if run_so_far.trials else {"experiment": experiment, "environment": environment}
+        writer.save_manifest(state="running", **here)
+        return _measure(experiment, writer, run_so_far.trials, hub, json, quiet, report)
 
 
 def _measure(
-    experiment: Experiment, writer: RunWriter, done: list[TrialRecord], hub: AgentHub, json: bool, quiet: bool
+    experiment: Experiment,
+    writer: RunWriter,
+    done: list[TrialRecord],
+    hub: AgentHub,
+    json: bool,
+    quiet: bool,
+    report: bool = True,
 ) -> int:
     from ..model.errors import Interrupted
     from ..run.scheduler import run_experiment
@@ -106,41 +137,9 @@ def _measure(
             end = run_experiment(experiment, writer, done, hub, expected, progress)
     except Interrupted as stop:
         note(f"sixbench: {stop}")
-        present(writer.directory, json)
+        if report:
+            present(writer.directory, json)
         return stop.exit_code
-    present(writer.directory, json)
+    if report:
+        present(writer.directory, json)
     return 0 if end.state == "complete" else 4
-
-
-def present(directory: Path, json: bool) -> None:
-    """Analyses a run, writes what is derived from it into its directory, and prints the findings."""
-    from ..analysis import analyse
-    from ..report import FORMATS
-    from ..store import read_run, write_derived
-
-    finished = read_run(directory)
-    analysis = analyse(finished, load_paper(finished.manifest.paper))
-    as_json = FORMATS["json"].render(finished, analysis)
-    as_html = FORMATS["html"].render(finished, analysis)
-    written = write_derived(finished, {"report.html": as_html, "findings.json": as_json})
-    if json:
-        typer.echo(as_json, nl=not as_json.endswith("\n"))
-    else:
-        typer.echo(terminal_report(finished, analysis, written["report.html"]), nl=False)
-
-
-def terminal_report(run: Run, analysis: Analysis, report_path: Path | None = None) -> str:
-    """The report for a terminal: as wide as it is and in colour where there is one, else 80 columns of plain text."""
-    import shutil
-
-    from ..report import terminal
-
-    colour = sys.stdout.isatty()
-    width = shutil.get_terminal_size().columns if colour else 80
-    return terminal.render(
-        run,
-        analysis,
-        width=max(60, min(width, 160)),
-        colour=colour,
-        report_path=None if report_path is None else str(report_path),
-    )

@@ -106,6 +106,9 @@ class Experiment:
     notes: tuple[str, ...] = field(default=())
     traces: dict[str, Trace] = field(default_factory=dict)
     """What is sent of the captures that the workloads name, by the name."""
+    kernels: tuple[str, ...] = ()
+    """Run in an emulated machine with each of these; of several, each combination has its kernel as a level. Empty: run
+    on this machine."""
 
     def path(self, name: str) -> Path:
         """The path of that name, which must exist."""

@@ -17,6 +17,7 @@ from .blocks_file import read_blocks, read_statistics
 from .combinations import expand
 from .events_file import read_events
 from .factors import Factors
+from .kernels_file import on_kernels, read_kernels
 from .overrides import apply_quick
 from .paths_file import aa_path, node_place, read_paths
 from .profile_file import Profiles
@@ -46,7 +47,7 @@ KEYS = (
         "baseline",
         "aa",
     ),
-    *("workloads", "events", "blocks", "statistics", "seed", "bottleneck", "quick"),
+    *("workloads", "events", "kernels", "blocks", "statistics", "seed", "bottleneck", "quick"),
 )
 REQUIRED = ("topology", "paths", "workloads")
 BOTTLENECKS = ("any", "path")
@@ -72,6 +73,7 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
         network = read_topology(reader, factors, profiles, data["topology"], 6 in carried)
     workloads = read_workloads(reader, factors, data["workloads"]) if "workloads" in data else []
     events = read_events(reader, factors, data["events"], network, 6 in carried) if "events" in data else []
+    kernels = read_kernels(reader, data)
     baseline = _read_baseline(reader, data, paths)
     is_aa = _read_flag(reader, data, "aa")
     reader.finish()
@@ -85,6 +87,7 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
     if is_aa:
         paths.append(aa_path(next(path for path in paths if path.name == baseline), {path.name for path in paths}))
     topologies, combinations = expand(reader, factors, network, workloads, paths, events)
+    combinations = on_kernels(combinations, kernels)
     traces = read_traces(reader, factors, workloads)
     _check_paths(reader, topologies, paths, between, mechanisms)
     _check_families(reader, combinations, topologies, paths, between, mechanisms)
@@ -105,6 +108,7 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
         blocks=blocks,
         statistics=statistics,
         traces=traces,
+        kernels=kernels,
     )
 
 

@@ -22,6 +22,7 @@ from .emulation_settings import MAX_LISTED
 from .events_file import EVENT_KEYS, MAX_EVENTS
 from .experiment_file import BOTTLENECKS, DEFAULT_SEED, KEYS, MAX_SEED, REQUIRED
 from .factors import FACTOR_NAME, MAX_LEVELS
+from .kernels_file import MAX_KERNELS
 from .link_addresses import NO_ADDRESSES
 from .link_settings import DIRECTION_SETTINGS, LINK_SETTINGS
 from .node_settings import NODE_KEYS, NODE_KINDS, NODE_SETTINGS, SYSCTL
@@ -95,6 +96,10 @@ def experiment_schema(mechanisms: Mapping[str, Mechanism]) -> Schema:
             "minItems": 1,
             "maxItems": MAX_EVENTS,
             "description": "What changes in the midst of every trial, and is undone after it.",
+        },
+        "kernels": {
+            "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "maxItems": MAX_KERNELS}],
+            "description": "Kernels that it is run on, each in an emulated machine, such as debian-6.1; a factor.",
         },
         "blocks": {**_blocks(), "default": DEFAULT_BLOCKS, "description": "How often, and when to stop."},
         "statistics": _statistics(),

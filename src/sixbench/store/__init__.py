@@ -16,6 +16,7 @@
 May import `model` only. No layer but this one knows file names.
 """
 
+from .adoption import adopt_trials
 from .atomic import write_file
 from .calibration_file import calibration_to_json, keep_calibration, keep_false_alarms, machine_name, read_calibration
 from .manifest import Clock, Environment, Guest, Manifest, RunState
@@ -29,6 +30,7 @@ __all__ = [
     "Run",
     "RunState",
     "RunWriter",
+    "adopt_trials",
     "calibration_to_json",
     "create_run",
     "holds_run",

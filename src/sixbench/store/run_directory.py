@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import json
@@ -74,6 +75,15 @@ class RunWriter:
     def set_state(self, state: RunState, ended_realtime_ns: int) -> None:
         """Records how the run ended."""
         self.save_manifest(state=state, ended_realtime_ns=ended_realtime_ns)
+
+    def discard(self) -> None:
+        """Removes the directory of a run that came to nothing: all but trials, of which there must be none."""
+        self.close()
+        for name in ("experiment.yaml", MANIFEST):
+            (self.directory / name).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # what is not empty holds what others put there
+            (self.directory / TRIALS).rmdir()
+            self.directory.rmdir()
 
     def add_trial(
         self,

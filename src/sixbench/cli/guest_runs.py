@@ -1,0 +1,113 @@
+"""`sixbench run` on kernels of emulated machines."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from ..model.errors import SixbenchError, UsageError
+from ..model.wording import listed, printable
+from .common import note
+from .presenting import present
+
+if TYPE_CHECKING:
+    from ..model.experiment import Experiment
+    from ..store import Clock, RunWriter
+
+
+def chosen_kernels(kernel: str | None, kernels: str | None) -> list[str] | None:
+    """The kernels that the command line names; None where it names none. Raises `UsageError`."""
+    if kernel is not None and kernels is not None:
+        raise UsageError("--kernel and --kernels were both given; --kernels a,b is for several")
+    if kernel is not None:
+        return [kernel]
+    if kernels is None:
+        return None
+    names = [name.strip() for name in kernels.split(",")]
+    if not all(names):
+        raise UsageError(f"--kernels {printable(kernels)}: write it as a,b, such as --kernels debian-5.10,debian-6.1")
+    return names
+
+
+def check_clock(clock: str | None, experiment: Experiment) -> Clock:
+    """The clock that `--clock` asks for. Raises `UsageError` where there is none such, or no kernel to have it."""
+    if clock not in (None, "virtual", "real"):
+        raise UsageError(f"--clock {printable(clock)}: it is virtual or real")
+    if clock == "virtual" and not experiment.kernels:
+        raise UsageError(
+            "--clock virtual: only an emulated machine has it; name a kernel too, such as --kernel debian-6.1"
+        )
+    return "real" if clock == "real" else "virtual"
+
+
+def run_in_guests(
+    experiment: Experiment,
+    directory: Path,
+    paper: str | None,
+    quick: bool,
+    capture: bool,
+    clock: Clock,
+    json: bool,
+    quiet: bool,
+) -> int:
+    """Runs an experiment on its kernels. Returns the exit code; raises what a run raises, with no directory left behind
+    where no kernel's trials are in it."""
+    from ..agent import find_agent
+    from ..run.environment import gather
+    from ..store import Manifest, create_run
+
+    manifest = Manifest(
+        run=directory.resolve().name,
+        experiment=experiment,
+        environment=replace(gather(find_agent(), {}, in_user_namespace=False), clock=clock),
+        state="running",
+        started_realtime_ns=time.time_ns(),
+        paper=paper,
+        quick=quick,
+        capture=capture,
+        command=["sixbench", *sys.argv[1:]],
+    )
+    return resume_in_guests(create_run(directory, manifest), json, quiet)
+
+
+def resume_in_guests(writer: RunWriter, json: bool, quiet: bool) -> int:
+    """Runs what is left: the kernels that have no trials yet. Returns the exit code; raises as `run_in_guests`."""
+    from ..agent import find_agent
+    from ..run.guests import run_on_kernels
+
+    def told(kernel: str, line: str) -> None:
+        if not quiet:
+            note(f"{kernel}: {line}")
+
+    manifest = writer.manifest
+    if not quiet:
+        note(f"running {manifest.experiment.name} on {listed(manifest.experiment.kernels)}")
+    try:
+        state = run_on_kernels(manifest.experiment, writer, find_agent(), manifest.environment.clock, told)
+    except (SixbenchError, KeyboardInterrupt):
+        if writer.manifest.guests:
+            writer.set_state("interrupted", time.time_ns())
+            present(writer.directory, json)
+        else:
+            writer.discard()
+        raise
+    writer.set_state(state, time.time_ns())
+    present(writer.directory, json)
+    return 0 if state == "complete" else 4
+
+
+def doctor_in_guest(name: str, json: bool) -> int:
+    """`sixbench doctor` in a guest with that kernel. Returns its exit code; raises what `boot` raises."""
+    from ..agent import find_agent
+    from ..run.guests import examine_kernel
+
+    result = examine_kernel(name, find_agent(), json)
+    typer.echo(result.stdout, nl=False)
+    for line in result.said:
+        note(line)
+    return result.exit

@@ -1,0 +1,52 @@
+"""`sixbench kernels`: the kernels that experiments can be run on, in an emulated machine."""
+
+from __future__ import annotations
+
+import typer
+
+from .common import print_json
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands."""
+    kernels = typer.Typer(
+        help="Kernels for `run --kernel`: fetched from Debian, kept in the cache.", no_args_is_help=True
+    )
+    kernels.command("add")(add)
+    kernels.command("list")(list_)
+    kernels.command("remove")(remove)
+    app.add_typer(kernels, name="kernels")
+
+
+def add(name: str = typer.Argument(help="Such as debian-6.1; see: sixbench kernels list.")) -> None:
+    """Fetch a kernel through apt, from the Debian suite that has it, and keep it."""
+    from ..guest import add_kernel
+
+    kernel = add_kernel(name)
+    typer.echo(f"{kernel.name}  {kernel.release}  {kernel.origin}  SHA-256 {kernel.sha256}")
+
+
+def list_(json: bool = typer.Option(False, "--json", help="Print them as JSON.")) -> None:
+    """List the kernels that are kept, and those that can be fetched."""
+    from dataclasses import asdict
+
+    from ..guest import kept_kernels
+    from ..model.kernels import DEBIAN_KERNELS
+
+    kept = {kernel.name: kernel for kernel in kept_kernels()}
+    missing = {name: suite for name, suite in DEBIAN_KERNELS.items() if name not in kept}
+    if json:
+        found = [asdict(kernel) for kernel in kept.values()]
+        print_json({"schema": "sixbench.kernels/1", "kept": found, "to_fetch": list(missing)})
+        return
+    for kernel in kept.values():
+        typer.echo(f"{kernel.name:<12}  kept      {kernel.release}  {kernel.origin}  SHA-256 {kernel.sha256[:16]}")
+    for name, suite in missing.items():
+        typer.echo(f"{name:<12}  to fetch  from Debian {suite}, with: sixbench kernels add {name}")
+
+
+def remove(name: str = typer.Argument(help="As `sixbench kernels list` names it.")) -> None:
+    """Forget a kernel that is kept."""
+    from ..guest import remove_kernel
+
+    remove_kernel(name)

@@ -1,0 +1,26 @@
+"""An emulated machine (QEMU) with a chosen Linux kernel, in which sixbench itself runs, by a clock of instructions.
+
+`kernels` knows the kernels and keeps them, `debian` fetches them through apt; `image` puts this very sixbench, with its
+Python and the programs that it calls, into a file system; `initramfs` is what the kernel starts first; `memory` lays
+kernel modules, that file system and a place for results into the guest's memory, so that nothing comes from outside
+while it runs; `machine` starts QEMU, watches it and takes the results out; `boot` does all of it. Imports `model` only:
+what a command in a guest means is the business of `run`.
+"""
+
+from .boot import GuestCommand, GuestResult, boot
+from .initramfs import JOB
+from .kernels import Kernel, add_kernel, find_kernel, kept_kernels, remove_kernel
+from .machine import find_qemu
+
+__all__ = [
+    "JOB",
+    "GuestCommand",
+    "GuestResult",
+    "Kernel",
+    "add_kernel",
+    "boot",
+    "find_kernel",
+    "find_qemu",
+    "kept_kernels",
+    "remove_kernel",
+]

@@ -1,0 +1,175 @@
+"""A command of sixbench in a guest, from its files to its results."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tarfile
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import IO, Literal
+
+import sixbench
+
+from ..model.errors import CapabilityError
+from .image import find_image
+from .initramfs import STDOUT, make_initramfs, second_script
+from .kernels import Kernel
+from .machine import (
+    INSTRUCTION_NS,
+    KVM_BOOT_S,
+    Accelerator,
+    End,
+    Silent,
+    Start,
+    find_qemu,
+    last_lines,
+    qemu_version,
+    run_machine,
+)
+from .memory import lay_out, make_memory, open_results, parameters, total_bytes
+
+Clock = Literal["real", "virtual"]
+
+KILLED = 137
+"""What a command ends with that was still running when its time was over."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GuestCommand:
+    """What a guest is to do.
+
+    Attributes:
+        arguments: of sixbench; `JOB` is the directory where its files are.
+        files: those, by name.
+        agent: the agent's program.
+        clock: the guest's.
+        seed: of what the guest takes for random, where the clock is virtual.
+        limit_s: how long the command may take on the guest's clock.
+        silence_s: how long it may be silent on ours.
+    """
+
+    arguments: tuple[str, ...]
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    agent: Path
+    clock: Clock = "virtual"
+    seed: int = 1
+    limit_s: int
+    silence_s: float = 600.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class GuestResult:
+    """What came out: the exit code, standard output, the lines of standard error, and the files of `JOB` by name."""
+
+    exit: int
+    stdout: str
+    said: list[str]
+    files: dict[str, bytes]
+
+
+def boot(
+    kernel: Kernel, command: GuestCommand, told: Callable[[str], None], stop: threading.Event | None = None
+) -> GuestResult:
+    """Runs a command of sixbench in a guest with this kernel.
+
+    Args:
+        kernel: what it boots.
+        command: what it does.
+        told: is given each line of the command's standard error, as it comes.
+        stop: ends the guest early when it is set.
+
+    Raises:
+        CapabilityError: QEMU or a program is missing, the image cannot be made, or the guest panics or hangs.
+    """
+    qemu = find_qemu()
+    version = qemu_version(qemu)
+    disks = lay_out(find_image(command.agent), kernel.modules_image)
+    for accelerator in _accelerators(command.clock):
+        memory = make_memory(disks)
+        initramfs = _anonymous(_initramfs(kernel, command, version, accelerator))
+        start = Start(
+            kernel=kernel.vmlinuz,
+            parameters=parameters(disks),
+            initramfs=initramfs,
+            memory=memory,
+            memory_bytes=total_bytes(disks),
+            accelerator=accelerator,
+            is_virtual=command.clock == "virtual",
+            seed=command.seed,
+        )
+        try:
+            end = run_machine(qemu, start, command.silence_s, told, stop or threading.Event())
+            with open_results(memory, disks) as disk:
+                return _result(kernel, command, end, disk)
+        except Silent as error:
+            if accelerator == "tcg" or error.was_up:
+                doing = f"said nothing for {command.silence_s:.0f} s" if error.was_up else "did not come up"
+                raise CapabilityError(f"the guest with {kernel.name} {doing}; {last_lines(error.console)}") from None
+            told(f"KVM does not answer within {KVM_BOOT_S:.0f} s here: the guest is emulated, on the real clock")
+        finally:
+            os.close(memory)
+            os.close(initramfs)
+    raise AssertionError("the last accelerator returns or raises")
+
+
+def _accelerators(clock: Clock) -> tuple[Accelerator, ...]:
+    """In the order of trying. Whether KVM works is not told by its being there."""
+    if clock == "real" and os.access("/dev/kvm", os.R_OK | os.W_OK):
+        return ("kvm", "tcg")
+    return ("tcg",)
+
+
+def _initramfs(kernel: Kernel, command: GuestCommand, version: str, accelerator: Accelerator) -> bytes:
+    is_virtual = command.clock == "virtual"
+    guest = {
+        "kernel": kernel.name,
+        "emulator": version,
+        "accelerator": accelerator,
+        "instruction_ns": INSTRUCTION_NS if is_virtual else None,
+        "seed": command.seed if is_virtual else None,
+    }
+    executable = Path(sys.executable)
+    variables = {
+        "PATH": f"{executable.parent}:/usr/sbin:/usr/bin",
+        "HOME": "/run",
+        "TMPDIR": "/run/tmp",
+        "LC_ALL": "C.UTF-8",
+        "PYTHONPATH": str(Path(sixbench.__file__).parent.parent),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONHASHSEED": "0",
+        "SIXBENCH_AGENT": str(command.agent.resolve()),
+        "SIXBENCH_GUEST": json.dumps(guest),
+    }
+    argv = [str(executable), "-m", "sixbench", *command.arguments]
+    return make_initramfs(kernel.boot_modules, second_script(argv, variables, command.limit_s), command.files)
+
+
+def _anonymous(content: bytes) -> int:
+    descriptor = os.memfd_create("sixbench-initramfs", os.MFD_CLOEXEC)
+    with os.fdopen(os.dup(descriptor), "wb") as file:
+        file.write(content)
+    return descriptor
+
+
+def _result(kernel: Kernel, command: GuestCommand, end: End, disk: IO[bytes]) -> GuestResult:
+    if end.exit == KILLED:
+        raise CapabilityError(
+            f"the guest with {kernel.name} was still busy after {command.limit_s} s of its clock; "
+            f"{last_lines(end.console)}"
+        )
+    files: dict[str, bytes] = {}
+    try:
+        with tarfile.open(fileobj=disk, mode="r|") as archive:
+            for member in archive:
+                content = archive.extractfile(member) if member.isfile() else None
+                name = PurePosixPath(member.name)
+                if content is not None and not name.is_absolute() and ".." not in name.parts:
+                    files[str(name)] = content.read()
+    except (tarfile.TarError, OSError) as error:
+        raise CapabilityError(f"reading the results of the guest with {kernel.name}: {error}") from error
+    stdout = files.pop(STDOUT, b"").decode(errors="replace")
+    return GuestResult(exit=end.exit, stdout=stdout, said=end.said, files=files)

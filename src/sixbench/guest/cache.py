@@ -1,0 +1,51 @@
+"""The cache directory, and directories in it that appear whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from ..model.errors import CapabilityError
+
+
+def cache_directory() -> Path:
+    """Where kernels and images are kept: `$XDG_CACHE_HOME/sixbench`, or below `~/.cache`."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sixbench"
+
+
+def make_whole(directory: Path, fill: Callable[[Path], None]) -> Path:
+    """Lets `fill` write into a directory beside it and renames that into place; one that is there already is replaced.
+
+    Raises:
+        CapabilityError: it cannot be written; nothing of it is left behind.
+    """
+    try:
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=directory.parent, prefix=".making-") as scratch:
+            made = Path(scratch) / "made"
+            made.mkdir()
+            fill(made)
+            shutil.rmtree(directory, ignore_errors=True)
+            os.rename(made, directory)
+    except OSError as error:
+        raise unwritable(directory, error) from error
+    return directory
+
+
+def unwritable(path: Path, error: OSError) -> CapabilityError:
+    """Says what could not be kept, and what would help."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return no_space(path)
+    return CapabilityError(f"writing {path}: {error.strerror or error}; name a writable place with XDG_CACHE_HOME")
+
+
+def no_space(path: Path) -> CapabilityError:
+    """The file system of the cache is full."""
+    return CapabilityError(
+        f"writing {path}: no space left there; make some, with `sixbench kernels remove` for example, "
+        "or name another place with XDG_CACHE_HOME"
+    )

@@ -1,0 +1,112 @@
+"""Debian's kernels for virtual machines, fetched by apt from the suite that has them.
+
+apt is given a directory of its own with one source in it, so that neither the machine's sources nor its packages are
+touched, and no privilege is needed. Which mirror is asked is what the machine's own sources say; apt checks the
+signatures and the sums.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..model.errors import CapabilityError
+from .programs import find_program, run_program
+
+META_PACKAGE = "linux-image-cloud-amd64"
+"""Depends on the newest kernel of a suite, built for virtual machines."""
+
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fetched:
+    """A package as it came.
+
+    Attributes:
+        tree: its unpacked files.
+        package, version: as Debian calls it.
+        sha256: of the package's file.
+    """
+
+    tree: Path
+    package: str
+    version: str
+    sha256: str
+
+
+def fetch(suite: str, scratch: Path) -> Fetched:
+    """Fetches the kernel of a suite and unpacks it below `scratch`. Raises `CapabilityError`."""
+    apt_get, apt_cache = find_program("apt-get", "apt"), find_program("apt-cache", "apt")
+    if platform.machine() != "x86_64":
+        raise CapabilityError(
+            f"fetching a kernel of {suite}: they are for x86_64, and this machine is {platform.machine()}"
+        )
+    config = _own_apt(scratch, _mirror(apt_get), suite)
+    own = {"APT_CONFIG": str(config)}
+    doing = f"fetching the kernel of Debian {suite}"
+    run_program([apt_get, "update", "-q=2"], doing, variables=own)
+    about = run_program([apt_cache, "show", "--no-all-versions", META_PACKAGE], doing, variables=own)
+    depends = re.search(r"^Depends: (linux-image-\S+)", about, re.MULTILINE)
+    if depends is None:
+        raise CapabilityError(f"{doing}: the suite has no {META_PACKAGE} that names a kernel")
+    run_program([apt_get, "download", "-q=2", depends[1]], doing, cwd=scratch, variables=own)
+    package = next(scratch.glob("*.deb"), None)
+    if package is None:
+        raise CapabilityError(f"{doing}: apt-get download brought no {depends[1]}")
+    tree = scratch / "tree"
+    run_program([find_program("dpkg-deb", "dpkg"), "-x", package, tree], doing)
+    version = re.search(r"_([^_]+)_[a-z0-9]+\.deb$", package.name)
+    digest = hashlib.sha256(package.read_bytes()).hexdigest()
+    return Fetched(tree=tree, package=depends[1], version=version[1] if version else "unknown", sha256=digest)
+
+
+def _mirror(apt_get: Path) -> str:
+    """The archive that this machine's own sources name for the suite that it is of."""
+    template = "$(REPO_URI) $(RELEASE) $(COMPONENT)"
+    targets = run_program([apt_get, "indextargets", "--format", template, "Created-By: Packages"], "asking apt")
+    suites = {"stable", "oldstable", "testing", _own_suite()}
+    for line in targets.splitlines():
+        uri, release, component = (*line.split(), "", "", "")[:3]
+        if release in suites and component == "main":
+            return uri
+    raise CapabilityError(
+        "this machine's apt sources name no archive of Debian to fetch a kernel from; "
+        "give a kernel of your own as FILE:MODULES"
+    )
+
+
+def _own_suite() -> str:
+    try:
+        about = platform.freedesktop_os_release()
+    except OSError:
+        return ""
+    return about.get("VERSION_CODENAME", "") if about.get("ID") == "debian" else ""
+
+
+def _own_apt(scratch: Path, mirror: str, suite: str) -> Path:
+    """Makes apt's directory. Returns its configuration."""
+    root = scratch / "apt"
+    for name in ("lists/partial", "cache/archives/partial"):
+        (root / name).mkdir(parents=True)
+    (root / "sources.list").write_text(f"deb [signed-by={KEYRING}] {mirror} {suite} main\n")
+    config = root / "apt.conf"
+    config.write_text(
+        f"""Dir::Etc::SourceList "{root}/sources.list";
+Dir::Etc::SourceParts "/dev/null";
+Dir::Etc::Preferences "/dev/null";
+Dir::Etc::PreferencesParts "/dev/null";
+Dir::State "{root}";
+Dir::State::Lists "{root}/lists";
+Dir::State::status "/dev/null";
+Dir::Cache "{root}/cache";
+APT::Architecture "amd64";
+APT::Architectures {{ "amd64"; }};
+APT::Sandbox::User "";
+Acquire::Languages "none";
+"""
+    )
+    return config

@@ -1,0 +1,83 @@
+"""The guest's file system, made of `contents` and kept in the cache until one of its files changes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from .cache import cache_directory, make_whole
+from .contents import Contents, bytecode, contents, digest
+from .filesystem import make_filesystem
+
+KEPT = 2
+"""Images in the cache at most: that of an installed sixbench and that of a source tree, say."""
+
+_FOLDERS = (
+    "proc",
+    "sys",
+    "dev",
+    "run",
+    "tmp",
+    "etc",
+    "root",
+    "usr/bin",
+    "usr/sbin",
+    "usr/lib",
+    "usr/lib64",
+    "usr/lib/modules",
+)
+_ETC = {
+    "passwd": "root:x:0:0:root:/root:/bin/sh\n",
+    "group": "root:x:0:\n",
+    "hosts": "127.0.0.1 localhost\n::1 localhost\n",
+}
+
+
+def find_image(agent: Path) -> Path:
+    """The file system with this sixbench and this agent in it, made where the cache has none. Raises
+    `CapabilityError`."""
+    found = contents(agent)
+    directory = cache_directory() / "images" / digest(found)
+    if not (directory / "root.img").exists():
+        make_whole(directory, lambda made: _make(found, made))
+        _forget(directory)
+    return directory / "root.img"
+
+
+def _make(found: Contents, directory: Path) -> None:
+    tree = directory / "tree"
+    for name in _FOLDERS:
+        (tree / name).mkdir(parents=True)
+    for name in ("bin", "sbin", "lib", "lib64"):
+        (tree / name).symlink_to(f"usr/{name}")
+    for place, path in (found | bytecode(found)).items():
+        _put(path, tree / str(place).lstrip("/"))
+    for name, text in _ETC.items():
+        (tree / "etc" / name).write_text(text, encoding="utf-8")
+    # Some files are there to be broken; what cannot be compiled here is not imported there.
+    compile_all = [sys.executable, "-m", "compileall", "-q", "-j0", "-s", str(tree), "-p", "/", str(tree)]
+    subprocess.run(compile_all, capture_output=True, check=False)
+    make_filesystem(tree, directory / "root.img")
+    shutil.rmtree(tree)
+
+
+def _put(path: Path, place: Path) -> None:
+    if os.path.lexists(place):
+        return
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_symlink():
+        place.symlink_to(os.readlink(path))
+        return
+    try:
+        os.link(path, place)
+    except OSError:  # another file system, or another's file
+        shutil.copy2(path, place)
+
+
+def _forget(newest: Path) -> None:
+    images = sorted(newest.parent.glob("[!.]*"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for old in [path for path in images if path != newest][KEPT - 1 :]:
+        shutil.rmtree(old, ignore_errors=True)

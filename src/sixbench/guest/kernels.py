@@ -1,0 +1,199 @@
+"""Kernels by name: fetched, or given as files; kept in the cache directory in the form that a guest boots."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import lzma
+import os
+import platform
+import re
+import shutil
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ..model.errors import CapabilityError, UsageError
+from ..model.kernels import DEBIAN_KERNELS, HOST_KERNEL
+from ..model.wording import listed, printable
+from . import debian
+from .cache import cache_directory, make_whole, unwritable
+from .filesystem import make_filesystem
+from .programs import find_program, run_program
+
+BOOT_MODULES = ("libnvdimm", "nd_btt", "nd_pmem", "nd_e820")
+"""What a guest needs to see its memory as disks, in the order of loading. From Linux 4.0 on."""
+
+_ABOUT = "kernel.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kernel:
+    """A kernel that guests can boot.
+
+    Attributes:
+        name: on the command line.
+        release: such as `6.1.0-50-cloud-amd64`.
+        origin: its package and version, or the file that it is.
+        sha256: of the package's file, or of that file.
+    """
+
+    name: str
+    release: str
+    origin: str
+    sha256: str
+
+    @property
+    def directory(self) -> Path:
+        """Where it is kept."""
+        return _directory(self.name)
+
+    @property
+    def vmlinuz(self) -> Path:
+        """What QEMU loads."""
+        return self.directory / "vmlinuz"
+
+    @property
+    def modules_image(self) -> Path:
+        """A file system with the tree of modules below `RELEASE`."""
+        return self.directory / "modules.img"
+
+    @property
+    def boot_modules(self) -> list[Path]:
+        """Modules that are loaded before anything else can be, but for those that it has built in."""
+        return [path for name in BOOT_MODULES if (path := self.directory / f"{name}.ko").exists()]
+
+
+def add_kernel(name: str) -> Kernel:
+    """Fetches a kernel and keeps it. Raises `UsageError` where it knows none of that name, `CapabilityError` where it
+    cannot be had or kept."""
+    if name not in DEBIAN_KERNELS:
+        raise UsageError(f"there is no kernel {printable(name)} to fetch; there are {listed(DEBIAN_KERNELS)}")
+    try:
+        root = cache_directory()
+        root.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=root, prefix=".fetching-") as scratch:
+            fetched = debian.fetch(DEBIAN_KERNELS[name], Path(scratch))
+            vmlinuz = next(iter(sorted((fetched.tree / "boot").glob("vmlinuz-*"))), None)
+            if vmlinuz is None:
+                raise CapabilityError(f"fetching {name}: {fetched.package} holds no kernel")
+            release = vmlinuz.name.removeprefix("vmlinuz-")
+            places = (fetched.tree / place / release for place in ("lib/modules", "usr/lib/modules"))
+            modules = next((place for place in places if place.is_dir()), None)
+            if modules is None:
+                raise CapabilityError(f"fetching {name}: {fetched.package} holds no modules")
+            kernel = Kernel(
+                name=name, release=release, origin=f"{fetched.package} {fetched.version}", sha256=fetched.sha256
+            )
+            return _keep(kernel, vmlinuz, modules)
+    except OSError as error:
+        raise unwritable(cache_directory(), error) from error
+
+
+def find_kernel(name: str) -> Kernel:
+    """A kernel by its name; one that can be fetched is fetched where it is not there yet.
+
+    Args:
+        name: one of `DEBIAN_KERNELS`, `host`, or `FILE:MODULES`: a bzImage, and the directory `lib/modules/RELEASE` of
+            its modules.
+
+    Raises:
+        UsageError: it is none of these.
+        CapabilityError: it cannot be had, kept or booted.
+    """
+    if name in DEBIAN_KERNELS:
+        return _kept(name) or add_kernel(name)
+    if name == HOST_KERNEL:
+        release = platform.release()
+        return _from_files(HOST_KERNEL, Path(f"/boot/vmlinuz-{release}"), Path(f"/lib/modules/{release}"))
+    file, colon, modules = name.rpartition(":")
+    if colon and file and modules:
+        return _from_files(name, Path(file), Path(modules))
+    raise UsageError(
+        f"there is no kernel {printable(name)}; there are {listed(DEBIAN_KERNELS)}, {HOST_KERNEL}, and FILE:MODULES "
+        "with a kernel's image and the directory of its modules"
+    )
+
+
+def kept_kernels() -> list[Kernel]:
+    """Those in the cache, by name."""
+    found = (_read(path) for path in sorted((cache_directory() / "kernels").glob(f"*/{_ABOUT}")))
+    return sorted((kernel for kernel in found if kernel is not None), key=lambda kernel: kernel.name)
+
+
+def remove_kernel(name: str) -> None:
+    """Forgets a kernel. Raises `UsageError` where none of that name is kept."""
+    if _kept(name) is None:
+        kept = listed(kernel.name for kernel in kept_kernels())
+        raise UsageError(f"no kernel {printable(name)} is kept here; kept: {kept}")
+    shutil.rmtree(_directory(name), ignore_errors=True)
+
+
+def _directory(name: str) -> Path:
+    own = name if name in DEBIAN_KERNELS else hashlib.sha256(name.encode()).hexdigest()[:16]
+    return cache_directory() / "kernels" / own
+
+
+def _kept(name: str) -> Kernel | None:
+    return _read(_directory(name) / _ABOUT)
+
+
+def _read(path: Path) -> Kernel | None:
+    try:
+        return Kernel(**json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _from_files(name: str, vmlinuz: Path, modules: Path) -> Kernel:
+    for what, there in ((vmlinuz, vmlinuz.is_file()), (modules, modules.is_dir())):
+        if not there:
+            raise CapabilityError(f"the kernel {printable(name)}: there is no {what}")
+    try:
+        digest = hashlib.sha256(vmlinuz.read_bytes()).hexdigest()
+        kept = _kept(name)
+        if kept is not None and kept.sha256 == digest:
+            return kept
+        kernel = Kernel(name=name, release=modules.resolve().name, origin=str(vmlinuz), sha256=digest)
+        return _keep(kernel, vmlinuz, modules)
+    except OSError as error:
+        raise CapabilityError(f"reading the kernel {printable(name)}: {error.strerror or error}") from error
+
+
+def _keep(kernel: Kernel, vmlinuz: Path, modules: Path) -> Kernel:
+    def fill(directory: Path) -> None:
+        shutil.copyfile(vmlinuz, directory / "vmlinuz")
+        root = directory / "root"
+        tree = root / "lib/modules" / kernel.release
+        shutil.copytree(modules, tree, symlinks=True, ignore=shutil.ignore_patterns("build", "source"))
+        _decompress(tree)
+        _take_boot_modules(kernel.name, tree, directory)
+        run_program([find_program("depmod", "kmod"), "-b", root, kernel.release], f"keeping the kernel {kernel.name}")
+        make_filesystem(tree.parent, directory / "modules.img")
+        shutil.rmtree(root)
+        (directory / _ABOUT).write_text(json.dumps(asdict(kernel), indent=1), encoding="utf-8")
+
+    make_whole(kernel.directory, fill)
+    return kernel
+
+
+def _decompress(tree: Path) -> None:
+    """Modules are unpacked once here, rather than in every guest."""
+    for packed in tree.rglob("*.ko.xz"):
+        packed.with_suffix("").write_bytes(lzma.decompress(packed.read_bytes()))
+        packed.unlink()
+
+
+def _take_boot_modules(name: str, tree: Path, directory: Path) -> None:
+    builtin = tree / "modules.builtin"
+    built_in = set(re.findall(r"([^/\n]+)\.ko$", builtin.read_text() if builtin.exists() else "", re.MULTILINE))
+    found = {path.stem: path for path in tree.rglob("*.ko") if path.stem in BOOT_MODULES}
+    missing = [module for module in BOOT_MODULES if module not in found and module not in built_in]
+    if missing:
+        raise CapabilityError(
+            f"the kernel {printable(name)} cannot see memory as disks: it has no module {listed(missing)} "
+            "(CONFIG_X86_PMEM_LEGACY, CONFIG_BLK_DEV_PMEM)"
+        )
+    for module, path in found.items():
+        shutil.copyfile(path, directory / f"{module}.ko")
+        os.chmod(directory / f"{module}.ko", 0o644)

@@ -1,0 +1,230 @@
+"""QEMU: its command line, its console, its end.
+
+It is started below `setpriv --pdeathsig`, so that it dies with this process however that ends, and killed by its own
+number. Its console is an anonymous file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from ..model.errors import CapabilityError
+from .initramfs import EXIT, UP
+from .programs import find_program
+
+INSTRUCTION_NS = 1
+"""QEMU's `-icount shift=0`: every instruction takes a nanosecond, which is a machine of a billion a second."""
+
+CPU = "max,la57=off,erms=off,fsrm=off"
+"""All that QEMU can emulate, but: page tables of four levels, as most machines have; and no fast string instructions.
+With them Linux copies by `rep movsb`, of which QEMU counts every byte as an instruction, and the clock would show
+little but copies (TCP at 2.3 Gbit/s rather than 8.8). Without, a copy is 8 bytes an instruction."""
+
+PARAMETERS = (
+    "console=ttyS0 quiet loglevel=3 panic=-1 reboot=t nokaslr norandmaps random.trust_cpu=on tsc=reliable "
+    "mitigations=off softlockup_panic=1 hung_task_panic=1"
+)
+"""Of the kernel. Nothing random in the places of code and data; a guest that hangs panics and one that panics ends."""
+
+BOOT_S = 120.0
+"""Until the guest is up: some 5 s here."""
+KVM_BOOT_S = 10.0
+"""With KVM it is a second or never: a KVM inside another that does not work hangs."""
+
+SHOWN_LINES = 8
+_POLL_S = 0.1
+_KERNEL_LINE = re.compile(r"\s*\[ *\d+\.\d+\] ")
+_QEMU, _PACKAGE = "qemu-system-x86_64", "qemu-system-x86"
+
+Accelerator = Literal["tcg", "kvm"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """What a guest starts with.
+
+    Attributes:
+        kernel: the image.
+        parameters: of the kernel, beside `PARAMETERS`.
+        initramfs, memory: descriptors of anonymous files.
+        memory_bytes: the size of the latter.
+        is_virtual: whether its clock counts instructions.
+        seed: of what it takes for random.
+    """
+
+    kernel: Path
+    parameters: str
+    initramfs: int
+    memory: int
+    memory_bytes: int
+    accelerator: Accelerator
+    is_virtual: bool
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class End:
+    """How it ended.
+
+    Attributes:
+        exit: the number that its command ended with.
+        said: the lines that the command wrote to its standard error.
+        console: all that was on its console.
+    """
+
+    exit: int
+    said: list[str]
+    console: list[str]
+
+
+class Silent(Exception):
+    """A guest said nothing for so long that it must be taken for dead. `was_up`: it had started its programs."""
+
+    def __init__(self, was_up: bool, console: list[str]) -> None:
+        super().__init__("silent")
+        self.was_up = was_up
+        self.console = console
+
+
+def find_qemu() -> Path:
+    """QEMU's program. Raises `CapabilityError` where there is none."""
+    return find_program(_QEMU, _PACKAGE)
+
+
+def qemu_version(program: Path) -> str:
+    """Such as `qemu 7.2.22`. Raises `CapabilityError` where it does not run."""
+    try:
+        done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise CapabilityError(f"running {program} --version: {error}") from error
+    found = re.search(r"version (\S+)", done.stdout)
+    return f"qemu {found[1] if found else 'unknown'}"
+
+
+def command_line(qemu: Path, start: Start, console: int) -> list[str]:
+    """QEMU's. Files are given by their descriptors, which it inherits."""
+    size = f"{start.memory_bytes // 2**20}M"
+    argv = [str(qemu), "-M", "microvm,pcie=on,rtc=on,memory-backend=ram"]
+    argv += ["-accel", "kvm" if start.accelerator == "kvm" else "tcg,tb-size=512", "-cpu", CPU, "-smp", "1", "-m", size]
+    argv += ["-object", f"memory-backend-file,id=ram,size={size},mem-path=/proc/self/fd/{start.memory},share=on"]
+    if start.is_virtual:
+        argv += ["-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01,clock=vm", "-seed", str(start.seed)]
+    argv += ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-monitor", "none"]
+    argv += ["-serial", f"file:/proc/self/fd/{console}"]
+    argv += ["-kernel", str(start.kernel), "-initrd", f"/proc/self/fd/{start.initramfs}"]
+    return [*argv, "-append", f"{PARAMETERS} {start.parameters}"]
+
+
+def run_machine(qemu: Path, start: Start, silence_s: float, told: Callable[[str], None], stop: threading.Event) -> End:
+    """Starts a guest and waits for its end; whatever happens, it is gone then.
+
+    Args:
+        qemu: the program.
+        start: what it starts with.
+        silence_s: how long it may say nothing, by this machine's clock.
+        told: is given each line that the command in the guest writes to its standard error.
+        stop: ends it early when it is set.
+
+    Raises:
+        CapabilityError: it could not be started, was stopped, or ended without its command having ended.
+        Silent: it hangs.
+    """
+    console = os.memfd_create("sixbench-console", 0)
+    argv = [str(find_program("setpriv", "util-linux")), "--pdeathsig", "KILL", *command_line(qemu, start, console)]
+    inherited = (start.initramfs, start.memory, console)
+    try:
+        process = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, pass_fds=inherited
+        )
+    except OSError as error:
+        os.close(console)
+        raise CapabilityError(f"starting {qemu}: {error.strerror or error}") from error
+    try:
+        boot_s = KVM_BOOT_S if start.accelerator == "kvm" else BOOT_S
+        lines, said = _watch(process, console, (boot_s, silence_s), told, stop)
+        complaint = process.stderr.read(2000).decode(errors="replace") if process.stderr else ""
+        return _end(lines, said, complaint)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        process.wait()
+        if process.stderr:
+            process.stderr.close()
+        os.close(console)
+
+
+def last_lines(console: list[str]) -> str:
+    """The end of a console, for a message."""
+    shown = [" ".join(line.split()) for line in console if line.strip()][-SHOWN_LINES:]
+    return "its console's last lines: " + " | ".join(shown) if shown else "it wrote nothing to its console"
+
+
+class _Console:
+    """The lines that have come, as they come."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.lines: list[str] = []
+        self._descriptor = descriptor
+        self._position = 0
+        self._rest = b""
+
+    def read(self) -> list[str]:
+        """What is new."""
+        fresh: list[str] = []
+        while chunk := os.pread(self._descriptor, 65536, self._position):
+            self._position += len(chunk)
+            *whole, self._rest = (self._rest + chunk).split(b"\n")
+            fresh += [line.decode(errors="replace").rstrip("\r") for line in whole]
+        self.lines += fresh
+        return fresh
+
+
+def _watch(
+    process: subprocess.Popen[bytes],
+    descriptor: int,
+    patience_s: tuple[float, float],
+    told: Callable[[str], None],
+    stop: threading.Event,
+) -> tuple[list[str], list[str]]:
+    """All lines, and those of the command. `patience_s`: with silence, before the guest is up and from then on."""
+    console = _Console(descriptor)
+    said: list[str] = []
+    is_up = False
+    heard_s = time.monotonic()
+    while True:
+        has_ended = process.poll() is not None
+        for line in console.read():
+            heard_s = time.monotonic()
+            if is_up and not line.startswith(EXIT) and not _KERNEL_LINE.match(line):
+                said.append(line)
+                told(line)
+            is_up = is_up or line.startswith(UP)
+        if has_ended:
+            return console.lines, said
+        if time.monotonic() - heard_s > patience_s[is_up]:
+            raise Silent(is_up, console.lines)
+        if stop.wait(_POLL_S):
+            raise CapabilityError("the guest was stopped")
+
+
+def _end(lines: list[str], said: list[str], complaint: str) -> End:
+    code = next((line.removeprefix(EXIT).strip() for line in reversed(lines) if line.startswith(EXIT)), None)
+    if code is not None and code.isdigit():
+        return End(exit=int(code), said=said, console=lines)
+    if code is not None:
+        raise CapabilityError(
+            "the guest could not write its results: they are larger than it has room for; run fewer trials"
+        )
+    if not lines and complaint:
+        raise CapabilityError(f"QEMU could not start the guest: {' '.join(complaint.split())[-400:]}")
+    happened = "panicked" if any("Kernel panic" in line for line in lines) else "ended before its command did"
+    raise CapabilityError(f"the guest {happened}; {last_lines(lines)}")

@@ -1,0 +1,58 @@
+"""Programs of this machine: found, or named with the Debian package that has them; and what they load."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from ..model.errors import CapabilityError
+
+PATH = f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin"
+"""Where ip, tc and mke2fs are, also for users who do not have it in their PATH."""
+
+_LIBRARY = re.compile(r"(?:=> |^\s+)(/\S+) \(0x", re.MULTILINE)
+
+
+def find_program(name: str, package: str) -> Path:
+    """Where a program is. Raises `CapabilityError` that names its package."""
+    found = shutil.which(name, path=PATH)
+    if found is None:
+        raise CapabilityError(f"there is no {name} here; install it with: apt-get install {package}")
+    return Path(found)
+
+
+def run_program(
+    argv: list[str | Path], doing: str, cwd: Path | None = None, variables: Mapping[str, str] | None = None
+) -> str:
+    """Its standard output. Raises `CapabilityError` with the last of what it said where it fails.
+
+    Args:
+        argv: the program and its arguments.
+        doing: for the message, such as `making a file system`.
+        cwd: where it runs.
+        variables: set in its environment.
+    """
+    environment = os.environ | {"PATH": PATH, "LC_ALL": "C"} | dict(variables or {})
+    try:
+        done = subprocess.run(
+            argv, capture_output=True, text=True, errors="replace", env=environment, cwd=cwd, check=False
+        )
+    except OSError as error:
+        raise CapabilityError(f"{doing}: {argv[0]}: {error.strerror or error}") from error
+    if done.returncode != 0:
+        words = " ".join((done.stderr or done.stdout).split())[-400:]
+        raise CapabilityError(f"{doing}: {Path(argv[0]).name} ended with {done.returncode}: {words}")
+    return done.stdout
+
+
+def libraries(files: Iterable[Path]) -> set[Path]:
+    """The shared libraries that programs and libraries load, the dynamic linker among them."""
+    names = [str(file) for file in files]
+    if not names:
+        return set()
+    done = subprocess.run(["ldd", *names], capture_output=True, text=True, check=False)
+    return {Path(found) for found in _LIBRARY.findall(done.stdout)}

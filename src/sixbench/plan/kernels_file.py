@@ -1,0 +1,44 @@
+"""The `kernels` part of an experiment: emulated machines with chosen kernels, in which all of it is run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from ..model.experiment import Combination
+from ..model.kernels import COLUMN, DEBIAN_KERNELS, HOST_KERNEL, is_kernel_name
+from ..model.wording import listed, shown
+from .reader import Reader
+from .yaml_source import KeyPath
+
+MAX_KERNELS = 20
+
+
+def read_kernels(reader: Reader, data: dict[str, Any]) -> tuple[str, ...]:
+    """Reads their names, in order."""
+    place: KeyPath = ("kernels",)
+    value = data.get("kernels", [])
+    names = reader.sequence(place, [value] if isinstance(value, str) else value, "kernels")
+    if len(names) > MAX_KERNELS:
+        reader.problem(place, f"{len(names)} kernels are more than {MAX_KERNELS}; name fewer")
+        return ()
+    for index, name in enumerate(names):
+        at = (*place, index) if isinstance(value, list) else place
+        if not isinstance(name, str) or not is_kernel_name(name):
+            known = listed([*DEBIAN_KERNELS, HOST_KERNEL])
+            reader.problem(at, f"{shown(name)} is no kernel; there are {known}, and FILE:MODULES")
+        elif name in names[:index]:
+            reader.problem(at, f"the kernel {shown(name)} stands twice; keep one")
+    return tuple(map(str, names))
+
+
+def on_kernels(combinations: Iterable[Combination], kernels: tuple[str, ...]) -> tuple[Combination, ...]:
+    """Every combination on each of several kernels, as one more level; those that there are where it is one or none."""
+    if len(kernels) < 2:
+        return tuple(combinations)
+    pairs = ((combination, kernel) for combination in combinations for kernel in kernels)
+    return tuple(
+        replace(combination, name=f"c{number:04d}", levels=combination.levels | {COLUMN: kernel})
+        for number, (combination, kernel) in enumerate(pairs, 1)
+    )

@@ -1,0 +1,197 @@
+"""An experiment in emulated machines: for each kernel a guest in which sixbench itself runs it, the same as here.
+
+The run directory is made as for any run and goes into the guest with no trial in it yet; the guest resumes it. What
+comes out is a run directory with its trials, which are taken over into one.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from collections.abc import Callable
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import replace
+from pathlib import Path
+
+from ..guest import JOB, GuestCommand, GuestResult, Kernel, boot, find_kernel
+from ..model.errors import CapabilityError
+from ..model.experiment import Experiment
+from ..model.kernels import COLUMN
+from ..model.path import Path as NetworkPath
+from ..model.workloads import WORKLOADS
+from ..store import Clock, Environment, Manifest, Run, RunState, RunWriter, adopt_trials, create_run, read_run
+from .interrupt import interruptible
+from .parts import trial_expected_ns
+from .session import GRACE_NS, UNTIMED_LIMIT_NS
+
+START_S = 120
+"""What a guest has on its own clock for all but trials: a start takes some 5 s, a network 1 s."""
+
+DOCTOR_S = 600
+"""What examining a kernel may take on its guest's clock; it is some 20 s."""
+
+BETWEEN_NS = 2 * 10**9
+"""What a trial may take on the guest's clock beyond its measuring; it is 0.5 s."""
+
+REAL_PER_VIRTUAL = 40
+"""A virtual second costs 3 real ones here, and many times that on a machine that others use."""
+
+QUIET_S = 15
+"""A guest tells how far it is this often on its clock, if it is between two trials."""
+
+Told = Callable[[str, str], None]
+"""Is given a kernel, and a line that the run on it has to say."""
+
+
+def run_on_kernels(experiment: Experiment, writer: RunWriter, agent: Path, clock: Clock, told: Told) -> RunState:
+    """Runs an experiment on each of its kernels and keeps the trials; kernels whose trials are there are passed over.
+
+    On the virtual clock the guests run side by side, one a core: it makes no difference to what they measure.
+
+    Raises:
+        CapabilityError: a guest cannot be had, or a run in it is refused, for the reason told. Others are stopped.
+        KeyboardInterrupt: likewise.
+    """
+    todo = [name for name in experiment.kernels if name not in writer.manifest.guests]
+    kernels = [find_kernel(name) for name in todo]
+    stop = threading.Event()
+    lock = threading.Lock()
+
+    def one(kernel: Kernel) -> RunState:
+        command = _command(writer.manifest, kernel.name, agent, clock)
+        result = boot(kernel, command, lambda line: told(kernel.name, line), stop)
+        with lock:
+            return _take_over(writer, kernel.name, result)
+
+    at_once = min(len(kernels), os.cpu_count() or 1) if clock == "virtual" else 1
+    with interruptible(), ThreadPoolExecutor(max(1, at_once)) as pool:
+        try:
+            ends = [pool.submit(one, kernel) for kernel in kernels]
+            done, _ = wait(ends, return_when=FIRST_EXCEPTION)
+            states = [end.result() for end in done]
+        except BaseException:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+    return "complete" if all(state == "complete" for state in states) else "partial"
+
+
+def examine_kernel(name: str, agent: Path, json: bool) -> GuestResult:
+    """What `sixbench doctor` finds in a guest with that kernel. Raises `UsageError` or `CapabilityError`."""
+    arguments = ("doctor", "--json") if json else ("doctor",)
+    command = GuestCommand(arguments=arguments, agent=agent, limit_s=DOCTOR_S)
+    return boot(find_kernel(name), command, lambda line: None)
+
+
+def on_kernel(experiment: Experiment, kernel: str) -> Experiment:
+    """What of an experiment runs on one of its kernels."""
+    own = tuple(c for c in experiment.combinations if c.levels.get(COLUMN, kernel) == kernel)
+    return replace(experiment, combinations=own, kernels=())
+
+
+def limit_s(experiment: Experiment) -> int:
+    """How long an experiment may take in a guest on its clock."""
+    trials = len(experiment.paths) * experiment.blocks.maximum
+    return START_S + sum(_longest_ns(experiment)) * trials // 10**9
+
+
+def silence_s(experiment: Experiment) -> float:
+    """For how long a guest may say nothing by this machine's clock."""
+    return REAL_PER_VIRTUAL * (QUIET_S + max(_longest_ns(experiment), default=0) / 1e9)
+
+
+def _longest_ns(experiment: Experiment) -> list[int]:
+    """Of a trial of each combination."""
+    times = [trial_expected_ns(WORKLOADS[c.workload.kind], c.workload.params) for c in experiment.combinations]
+    return [BETWEEN_NS + (UNTIMED_LIMIT_NS if time_ns is None else time_ns + GRACE_NS) for time_ns in times]
+
+
+def _command(manifest: Manifest, kernel: str, agent: Path, clock: Clock) -> GuestCommand:
+    own = on_kernel(manifest.experiment, kernel)
+    with tempfile.TemporaryDirectory(prefix="sixbench-") as scratch:
+        job = Path(scratch) / "job"
+        create_run(job, _the_same_everywhere(replace(manifest, experiment=own))).close()
+        files = {path.name: path.read_bytes() for path in job.iterdir() if path.is_file()}
+    return GuestCommand(
+        arguments=("resume", JOB, "--no-report"),
+        files=files,
+        agent=agent,
+        clock=clock,
+        seed=own.seed,
+        limit_s=limit_s(own),
+        silence_s=silence_s(own),
+    )
+
+
+def _the_same_everywhere(manifest: Manifest) -> Manifest:
+    """The manifest without what differs between two runs of an experiment, which the guest would read; it fills
+    in where it is itself."""
+    nowhere = Environment(
+        kernel="",
+        machine="",
+        cpu="",
+        distribution="",
+        cores=1,
+        memory_bytes=0,
+        versions={},
+        clock=manifest.environment.clock,
+    )
+    experiment = replace(manifest.experiment, file=Path(manifest.experiment.file).name)
+    return Manifest(
+        run="guest",
+        experiment=experiment,
+        environment=nowhere,
+        state="running",
+        started_realtime_ns=0,
+        quick=manifest.quick,
+        capture=manifest.capture,
+    )
+
+
+def _take_over(writer: RunWriter, kernel: str, result: GuestResult) -> RunState:
+    with tempfile.TemporaryDirectory(prefix="sixbench-") as scratch:
+        for name, content in result.files.items():
+            path = Path(scratch) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        run = read_run(Path(scratch)) if result.files else None
+        if run is None or not run.trials or result.exit not in (0, 4):
+            raise CapabilityError(f"on {kernel}: {_last_words(result)}")
+        adopt_trials(writer, run, _sequence_before(writer.manifest.experiment, kernel))
+        _note(writer, kernel, run)
+    return run.manifest.state
+
+
+def _last_words(result: GuestResult) -> str:
+    said = [line for line in result.said if line.strip()]
+    return said[-1].removeprefix("sixbench: ") if said else f"the run in the guest ended with {result.exit}"
+
+
+def _sequence_before(experiment: Experiment, kernel: str) -> int:
+    """Room for all trials of the kernels that stand before it, so that the order of ends makes no difference."""
+    own = on_kernel(experiment, kernel)
+    return experiment.kernels.index(kernel) * len(own.combinations) * len(own.paths) * own.blocks.maximum
+
+
+def _note(writer: RunWriter, kernel: str, run: Run) -> None:
+    before, there = writer.manifest, run.manifest
+    guests = before.guests | {kernel: there.environment}
+    first = next(name for name in before.experiment.kernels if name in guests)
+    writer.save_manifest(
+        environment=guests[first],
+        guests={name: guests[name] for name in before.experiment.kernels if name in guests},
+        experiment=replace(before.experiment, paths=_engines(before, there)),
+        bypass=before.bypass + there.bypass,
+        lab_build_ns=[*before.lab_build_ns, *there.lab_build_ns],
+        install_ns=before.install_ns
+        | {path: [*before.install_ns.get(path, []), *times] for path, times in there.install_ns.items()},
+    )
+
+
+def _engines(before: Manifest, there: Manifest) -> tuple[NetworkPath, ...]:
+    """The paths with the engines that the guest chose; with none where another kernel had another."""
+    if not before.guests:
+        return there.experiment.paths
+    pairs = zip(before.experiment.paths, there.experiment.paths, strict=True)
+    return tuple(old if old.engine == new.engine else replace(old, engine=None) for old, new in pairs)

@@ -1,0 +1,109 @@
+"""Kernels of guests: named, given as files, kept, refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sixbench.guest import add_kernel, find_kernel, kept_kernels, remove_kernel
+from sixbench.guest.cache import cache_directory, make_whole, unwritable
+from sixbench.guest.debian import _own_apt
+from sixbench.guest.kernels import BOOT_MODULES
+from sixbench.model.errors import CapabilityError, UsageError
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return cache_directory()
+
+
+def files_of(tmp_path: Path, modules: tuple[str, ...]) -> str:
+    """A kernel's image and the tree of its modules, as `FILE:MODULES`."""
+    tree = tmp_path / "6.9.9-test"
+    (tree / "kernel").mkdir(parents=True)
+    for name in modules:
+        (tree / f"kernel/{name}.ko").write_bytes(name.encode())
+    (tree / "modules.builtin").write_text("kernel/drivers/nvdimm/libnvdimm.ko\n")
+    (tmp_path / "vmlinuz").write_bytes(b"kernel")
+    return f"{tmp_path}/vmlinuz:{tree}"
+
+
+def kept_by_hand(cache: Path, name: str) -> None:
+    directory = cache / "kernels" / name
+    directory.mkdir(parents=True)
+    about = {"name": name, "release": "6.1.0-1", "origin": "linux-image 6.1.1", "sha256": "ab"}
+    (directory / "kernel.json").write_text(json.dumps(about))
+
+
+@pytest.mark.parametrize("name", ["debian-7", "", "vmlinuz", ":modules", "vmlinuz:"])
+def test_a_name_that_is_none_is_refused_with_those_that_there_are(name: str) -> None:
+    with pytest.raises(UsageError, match=r"there is no kernel .*debian-5.10, debian-6.1, debian-6.12, host, and FILE"):
+        find_kernel(name)
+
+
+def test_only_debian_kernels_are_fetched() -> None:
+    with pytest.raises(UsageError, match="there is no kernel host to fetch"):
+        add_kernel("host")
+
+
+def test_files_that_are_not_there_are_named(tmp_path: Path) -> None:
+    with pytest.raises(CapabilityError, match="there is no /nowhere/vmlinuz"):
+        find_kernel("/nowhere/vmlinuz:/nowhere/modules")
+    (tmp_path / "vmlinuz").touch()
+    with pytest.raises(CapabilityError, match="there is no /nowhere/modules"):
+        find_kernel(f"{tmp_path}/vmlinuz:/nowhere/modules")
+
+
+def test_a_kernel_that_cannot_see_memory_as_disks_is_refused_and_leaves_nothing(tmp_path: Path, cache: Path) -> None:
+    with pytest.raises(CapabilityError, match="has no module nd_pmem "):
+        find_kernel(files_of(tmp_path, ("nd_btt", "nd_e820")))
+    assert list((cache / "kernels").iterdir()) == []
+
+
+def test_a_kernel_of_files_is_kept_with_its_modules_until_it_changes(tmp_path: Path) -> None:
+    name = files_of(tmp_path, BOOT_MODULES[1:])
+    kernel = find_kernel(name)
+    assert kernel.release == "6.9.9-test"
+    assert kernel.vmlinuz.read_bytes() == b"kernel"
+    assert [path.stem for path in kernel.boot_modules] == ["nd_btt", "nd_pmem", "nd_e820"]
+    assert kernel.modules_image.stat().st_size > 0
+    assert kept_kernels() == [kernel]
+    made_ns = kernel.modules_image.stat().st_mtime_ns
+    assert find_kernel(name).modules_image.stat().st_mtime_ns == made_ns
+    (tmp_path / "vmlinuz").write_bytes(b"another")
+    assert find_kernel(name).sha256 != kernel.sha256
+
+
+def test_kernels_are_listed_and_removed(cache: Path) -> None:
+    kept_by_hand(cache, "debian-6.1")
+    assert [kernel.release for kernel in kept_kernels()] == ["6.1.0-1"]
+    assert find_kernel("debian-6.1").origin == "linux-image 6.1.1"
+    remove_kernel("debian-6.1")
+    assert kept_kernels() == []
+    with pytest.raises(UsageError, match=r"no kernel debian-6\.1 is kept here; kept: none"):
+        remove_kernel("debian-6.1")
+
+
+def test_a_directory_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+    def half(directory: Path) -> None:
+        (directory / "begun").touch()
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(CapabilityError, match=r"no space left there; make some"):
+        make_whole(tmp_path / "kept/it", half)
+    assert list((tmp_path / "kept").iterdir()) == []
+    assert "name a writable place with XDG_CACHE_HOME" in str(
+        unwritable(tmp_path, PermissionError(13, "Permission denied"))
+    )
+
+
+def test_apt_has_its_own_directories_and_one_signed_source(tmp_path: Path) -> None:
+    config = _own_apt(tmp_path, "http://mirror.example/debian/", "trixie").read_text()
+    assert f'Dir::State "{tmp_path}/apt"' in config
+    assert 'Dir::Etc::SourceParts "/dev/null"' in config
+    source = (tmp_path / "apt/sources.list").read_text()
+    assert source.startswith("deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://mirror.example/")
+    assert source.endswith(" trixie main\n")

@@ -1,0 +1,169 @@
+"""A guest's memory, its first programs, and how its end is told; QEMU is a script here."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from pathlib import Path
+
+import pytest
+
+from sixbench.guest.initramfs import first_script, make_initramfs, second_script
+from sixbench.guest.machine import Silent, Start, command_line, run_machine
+from sixbench.guest.memory import (
+    ALIGNMENT_BYTES,
+    MAX_BYTES,
+    lay_out,
+    make_memory,
+    open_results,
+    parameters,
+    total_bytes,
+)
+from sixbench.model.errors import CapabilityError
+
+MIB = 2**20
+
+
+@pytest.fixture
+def start() -> Start:
+    return Start(
+        kernel=Path("/boot/vmlinuz"),
+        parameters="memmap=1!2",
+        initramfs=os.memfd_create("initramfs"),
+        memory=os.memfd_create("memory"),
+        memory_bytes=2048 * MIB,
+        accelerator="tcg",
+        is_virtual=True,
+        seed=7,
+    )
+
+
+def script(tmp_path: Path, lines: str) -> Path:
+    """A program that writes to the console it is given, as QEMU would."""
+    program = tmp_path / "qemu"
+    console = 'for word; do case $word in file:*) exec >"${word#file:}";; esac; done'
+    program.write_text(f"#!/bin/sh\n{console}\n{lines}\n")
+    program.chmod(0o755)
+    return program
+
+
+def test_disks_stand_one_after_another_in_memory(tmp_path: Path) -> None:
+    root, modules = tmp_path / "root.img", tmp_path / "modules.img"
+    root.write_bytes(b"root" * 1000)
+    modules.write_bytes(b"modules")
+    disks = lay_out(root, modules)
+    assert all(disk.start % ALIGNMENT_BYTES == 0 for disk in disks)
+    assert [disk.start for disk in disks[1:]] == [disk.start + disk.size_bytes for disk in disks[:-1]]
+    assert parameters(disks).count("memmap=") == 3
+    memory = make_memory(disks)
+    assert os.fstat(memory).st_size == total_bytes(disks) <= MAX_BYTES
+    assert os.pread(memory, 8, disks[0].start) == b"rootroot"
+    assert os.pread(memory, 7, disks[1].start) == b"modules"
+    os.pwrite(memory, b"results", disks[2].start)
+    with open_results(memory, disks) as results:
+        assert results.read(7) == b"results"
+    os.close(memory)
+
+
+def test_an_image_that_the_memory_cannot_hold_is_refused(tmp_path: Path) -> None:
+    root, modules = tmp_path / "root.img", tmp_path / "modules.img"
+    modules.touch()
+    with open(root, "wb") as file:
+        file.truncate(2000 * MIB)
+    with pytest.raises(CapabilityError, match=r"3072 MiB is too small for its file systems of 2000 MiB and 0 MiB"):
+        lay_out(root, modules)
+
+
+def entries(archive: bytes) -> dict[str, bytes]:
+    """The files of a `newc` archive, read by its definition."""
+    found, at = {}, 0
+    while True:
+        assert archive[at : at + 6] == b"070701"
+        fields = [int(archive[at + 6 + 8 * i : at + 14 + 8 * i], 16) for i in range(13)]
+        size, name_size = fields[6], fields[11]
+        name = archive[at + 110 : at + 110 + name_size - 1].decode()
+        at = -(-(at + 110 + name_size) // 4) * 4
+        if name == "TRAILER!!!":
+            return found
+        found[name] = archive[at : at + size]
+        at = -(-(at + size) // 4) * 4
+
+
+def test_the_first_archive_carries_the_command_its_files_and_what_runs_them(tmp_path: Path) -> None:
+    module = tmp_path / "nd_pmem.ko"
+    module.write_bytes(b"module")
+    second = second_script(["python", "-m", "sixbench", "run", "a b"], {"HOME": "/run"}, 90)
+    found = entries(make_initramfs([module], second, {"manifest.json": b"{}"}))
+    assert found["job/manifest.json"] == b"{}"
+    assert found["modules/nd_pmem.ko"] == b"module"
+    assert found["init"].decode() == first_script(["nd_pmem"])
+    assert "insmod /modules/nd_pmem.ko" in first_script(["nd_pmem"])
+    assert found["bin/sh"].startswith(b"\x7fELF")
+    assert any(name.startswith("lib") and "libc.so" in name for name in found)
+    assert "timeout -s KILL 90 python -m sixbench run 'a b' " in found["second"].decode()
+    assert "export HOME=/run\n" in found["second"].decode()
+
+
+def test_the_virtual_clock_counts_instructions_and_takes_nothing_from_outside(start: Start) -> None:
+    line = " ".join(command_line(Path("/usr/bin/qemu"), start, 9))
+    assert "-accel tcg,tb-size=512" in line
+    assert "-icount shift=0,sleep=off -rtc base=2026-01-01,clock=vm -seed 7" in line
+    assert "-smp 1" in line
+    assert not re.search(r"-(drive|device|netdev|nic)\b", line)
+    assert line.endswith("memmap=1!2")
+
+
+def test_the_commands_end_and_what_it_said_are_read_from_the_console(tmp_path: Path, start: Start) -> None:
+    lines = "\n".join(
+        f"echo '{line}'"
+        for line in (
+            "early",
+            "sixbench-guest: up",
+            "[    1.5] kernel words",
+            "1 of 4 trials",
+            "sixbench-guest: exit 4",
+        )
+    )
+    told: list[str] = []
+    end = run_machine(script(tmp_path, lines), start, 60, told.append, threading.Event())
+    assert end.exit == 4
+    assert told == end.said == ["1 of 4 trials"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (
+            "echo 'sixbench-guest: up'; echo '[ 2.0] Kernel panic - not syncing: dead'",
+            "the guest panicked; .*not syncing",
+        ),
+        ("echo 'mount: no such disk'", "the guest ended before its command did; .*last lines: mount: no such disk"),
+        ("echo 'sixbench-guest: exit results'", "the guest could not write its results"),
+        ("echo 'no such machine' >&2; exit 1", "QEMU could not start the guest: no such machine"),
+    ],
+)
+def test_an_end_without_a_result_says_what_happened(tmp_path: Path, start: Start, lines: str, message: str) -> None:
+    with pytest.raises(CapabilityError, match=message):
+        run_machine(script(tmp_path, lines), start, 60, lambda line: None, threading.Event())
+
+
+def test_a_guest_that_hangs_is_killed(tmp_path: Path, start: Start) -> None:
+    hangs = script(tmp_path, f"echo $$ >{tmp_path}/pid; echo 'sixbench-guest: up'; exec sleep 1000")
+    with pytest.raises(Silent) as silent:
+        run_machine(hangs, start, 0.5, lambda line: None, threading.Event())
+    assert silent.value.was_up
+    assert silent.value.console == ["sixbench-guest: up"]
+    assert not Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}").exists()
+
+
+def test_a_guest_can_be_stopped(tmp_path: Path, start: Start) -> None:
+    stop = threading.Event()
+    with pytest.raises(CapabilityError, match="the guest was stopped"):
+        run_machine(
+            script(tmp_path, "echo 'sixbench-guest: up'; echo words; exec sleep 1000"),
+            start,
+            600,
+            lambda line: stop.set(),
+            stop,
+        )
