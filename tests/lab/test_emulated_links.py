@@ -15,6 +15,7 @@ from sixbench.model.network import Blueprint
 from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.yaml_source import parse_yaml
 from sixbench.run.laboratory import Laboratory
+from sixbench.store.series import read_series
 
 from .experiments import PACED
 
@@ -200,3 +201,47 @@ def test_a_link_holds_no_more_packets_than_it_has_memory_for(hub: AgentHub) -> N
     assert record["packets"] + record["no_room"] >= asked
     assert record["socket_drops"] == 0
     laboratory.close()
+
+
+EVENTS = """
+events:
+  - {at: 1s, link: near, rate: 5Mbit}
+  - {at: 1500ms, link: far, forward: {delay: 30ms, lost-packets: 0-9}}
+"""
+
+
+def test_links_change_in_the_midst_of_a_trial_and_are_as_before_in_the_next(sixbench: Any, tmp_path: Path) -> None:
+    """Events name what they change; what they leave goes on: packets are numbered through."""
+    workload = "{udp-stream: {datagram: 1000B, rate: 10Mbit, duration: 2s, warmup: 0s, interval: 100ms}}"
+    far = "rate: 1Gbit, delay: 1ms, emulator: user"
+    records = run(sixbench, tmp_path, workload, near="rate: 20Mbit, queue: 20ms", far=far, more=EVENTS)
+    for record in records:
+        first, second = record["evidence"]["events"]
+        assert (first["link"], second["link"]) == ("near", "far")
+        assert (first["forward"], first["reverse"]) == ({"rate_bps": 5_000_000}, {"rate_bps": 5_000_000})
+        assert second["forward"]["impairments"]["delay_ns"] == 30_000_000
+        assert "reverse" not in second
+        for event in (first, second):
+            assert event["done_ns"] >= event["due_ns"]
+            assert "failed" not in event
+        delay = record["evidence"]["emulation"]["far"]["forward"]["delay"]
+        assert delay["min"] < 20_000_000 < 29_000_000 < delay["max"]
+        # Numbers 0 to 9 had passed long before they were listed.
+        assert record["evidence"]["emulation"]["far"]["forward"]["lost"] == 0
+        assert record["server"]["lost_middle"] + record["server"]["lost_tail"] > 100
+    assert [record["metrics"]["goodput_bps"] < 9e6 for record in records] == [True, True]
+
+
+def test_interval_goodputs_show_that_the_rate_fell(sixbench: Any, tmp_path: Path) -> None:
+    events = "events: [{at: 1s, link: near, rate: 5Mbit}]\n"
+    workload = "{tcp-stream: {duration: 3s, warmup: 0s, interval: 100ms}}"
+    settings = "rate: 20Mbit, queue: 30ms"
+    for record in run(sixbench, tmp_path, workload, near=settings, far="rate: 1Gbit", more=events):
+        assert record["theory"]["goodput_bps"] == pytest.approx((20e6 + 2 * 5e6) / 3 * 1448 / 1538, rel=0.02)
+        series = read_series(tmp_path / "run" / "trials" / record["key"] / "series.parquet")
+        columns = series["forward_receiver"]
+        found = list(zip(columns["bytes:t_ns"], columns["bytes"], strict=True))
+        before = sum(received for end_ns, received in found if end_ns <= 0.9e9)
+        after = sum(received for end_ns, received in found if end_ns > 1.5e9)
+        assert before / 0.9 > 2 * after / 1.5
+        assert after / 1.5 < 5e6 / 8

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from sixbench.agent import AgentHub
+from sixbench.model.direction import UNLIMITED
 from sixbench.model.experiment import LinkChange
 from sixbench.model.network import Blueprint
 from sixbench.plan.experiment_file import read_topology_only
@@ -172,9 +173,13 @@ def test_path_mtu_discovery_works_through_routers_that_masquerade(
         assert "mtu 1440" in execute(lab, "h1", "ip", "route", "get", server)[1]
 
 
+def mtu_change(at_ns: int) -> LinkChange:
+    return LinkChange(at_ns=at_ns, link="r1-r2", mtu_bytes=1300, directions=(UNLIMITED, UNLIMITED))
+
+
 def test_an_event_lowers_an_mtu_and_undoing_it_leaves_no_trace(build: Callable[[str], Laboratory]) -> None:
     lab = build("chain: 4")
-    events = Events(lab, [LinkChange(at_ns=1_000_000, link="r1-r2", mtu_bytes=1300)])
+    events = Events(lab, [mtu_change(1_000_000)])
     with events:
         events.start()
         events.wait()
@@ -189,7 +194,7 @@ def test_an_event_lowers_an_mtu_and_undoing_it_leaves_no_trace(build: Callable[[
 
 def test_an_event_that_is_not_due_yet_does_not_happen(build: Callable[[str], Laboratory]) -> None:
     lab = build("chain: 4")
-    with Events(lab, [LinkChange(at_ns=3600 * 10**9, link="r1-r2", mtu_bytes=1300)]) as events:
+    with Events(lab, [mtu_change(3600 * 10**9)]) as events:
         events.start()
     assert events.done == []
     assert ping(lab, 4, *TOO_BIG)[0] == 0

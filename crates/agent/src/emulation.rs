@@ -16,6 +16,8 @@ pub struct Change {
     link: String,
     forward: Impairments,
     reverse: Impairments,
+    #[serde(default)]
+    continues: bool,
 }
 
 /// The request `emulate-record`.
@@ -57,7 +59,7 @@ impl Emulation {
 
     /// Changes what happens to packets.
     pub fn change(&self, change: Change) -> Outcome {
-        self.emulator(&change.link)?.change(&change.link, [change.forward, change.reverse])?;
+        self.emulator(&change.link)?.change(&change.link, [change.forward, change.reverse], change.continues)?;
         Ok(json!({}))
     }
 

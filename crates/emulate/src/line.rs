@@ -41,9 +41,13 @@ impl Line {
         Self { socket, record: Record::default(), fates: Fates::new(impairments), held: Vec::new(), last_due_ns: 0 }
     }
 
-    /// Changes what happens to the packets from the next one on, and counts them from 0.
-    pub fn change(&mut self, impairments: Impairments) {
-        self.fates = Fates::new(impairments);
+    /// Changes what happens to the packets from the next one on, and counts them from 0 unless it `continues`.
+    pub fn change(&mut self, impairments: Impairments, continues: bool) {
+        if continues {
+            self.fates.change(impairments);
+        } else {
+            self.fates = Fates::new(impairments);
+        }
     }
 
     /// Decides on a packet that has come and is in `buffer`.

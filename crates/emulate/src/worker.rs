@@ -52,7 +52,7 @@ pub struct Restart {
 /// What the thread is asked to do, and where it answers.
 enum Order {
     Add(Box<Spec>, Sender<Result<()>>),
-    Change(String, Box<[Impairments; 2]>, Sender<Result<()>>),
+    Change(String, Box<[Impairments; 2]>, bool, Sender<Result<()>>),
     Record(String, Option<Restart>, Sender<Result<Value>>),
     Remove(String, Sender<Result<Value>>),
 }
@@ -79,12 +79,13 @@ impl Emulator {
         self.ask(|answer| Order::Add(Box::new(spec), answer))
     }
 
-    /// Changes what happens to packets from the next one on; they are counted from 0.
-    pub fn change(&self, link: &str, directions: [Impairments; 2]) -> Result<()> {
+    /// Changes what happens to packets from the next one on. They are counted from 0, and what is drawn begins anew, unless
+    /// it `continues`: then the seed is the one that it was.
+    pub fn change(&self, link: &str, directions: [Impairments; 2], continues: bool) -> Result<()> {
         if let Some(reason) = directions.iter().find_map(Impairments::flaw) {
             return Err(Error::BadSpec { link: link.to_owned(), reason });
         }
-        self.ask(|answer| Order::Change(link.to_owned(), Box::new(directions), answer))
+        self.ask(|answer| Order::Change(link.to_owned(), Box::new(directions), continues, answer))
     }
 
     /// What was done to the packets of a link: `forward` and `reverse`; with `restart` this begins anew.
@@ -217,7 +218,9 @@ impl Worker {
             // Who asked may have gone.
             match self.orders.try_recv() {
                 Ok(Order::Add(spec, answer)) => drop(answer.send(work.add(*spec, &self.epoll))),
-                Ok(Order::Change(link, directions, answer)) => drop(answer.send(work.change(&link, *directions))),
+                Ok(Order::Change(link, directions, continues, answer)) => {
+                    drop(answer.send(work.change(&link, *directions, continues)));
+                }
                 Ok(Order::Record(link, restart, answer)) => drop(answer.send(work.record(&link, restart))),
                 Ok(Order::Remove(link, answer)) => drop(answer.send(work.remove(&link, &self.epoll))),
                 Err(TryRecvError::Empty) => return true,
@@ -263,11 +266,11 @@ impl Work {
         Ok(())
     }
 
-    fn change(&mut self, link: &str, directions: [Impairments; 2]) -> Result<()> {
+    fn change(&mut self, link: &str, directions: [Impairments; 2], continues: bool) -> Result<()> {
         let lines = self.lines_of(link)?;
         for (line, impairments) in lines.into_iter().zip(directions) {
             if let Some(side) = &mut self.lines[line] {
-                side.line.change(impairments);
+                side.line.change(impairments, continues);
             }
         }
         Ok(())

@@ -112,6 +112,25 @@ fn a_seed_means_these_packets() {
     assert_ne!(lost(1), lost(2));
 }
 
+#[test]
+fn a_change_that_continues_leaves_what_it_does_not_change_as_it_was() {
+    let before = Impairments { loss: Some(Loss::Ratio(0.05)), seed: 1, ..Impairments::default() };
+    let after = Impairments { delay_ns: 5, seed: 2, ..before.clone() };
+    let mut changed = Fates::new(before);
+    let found: Vec<Fate> = (0..100)
+        .map(|number| {
+            if number == 50 {
+                changed.change(after.clone());
+            }
+            changed.decide()
+        })
+        .collect();
+    let lost: Vec<usize> = (0..100).filter(|number| found[*number].is_lost).collect();
+    assert_eq!(lost, SEED_1);
+    assert!(found[..50].iter().all(|fate| fate.delay_ns == 0));
+    assert!(found[50..].iter().all(|fate| fate.is_lost || fate.delay_ns == 5));
+}
+
 /// Written down once: another list would be another network for everybody who repeats an experiment.
 const SEED_1: [usize; 4] = [46, 80, 83, 97];
 

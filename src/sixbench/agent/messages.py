@@ -330,6 +330,7 @@ class EmulateChange(Request):
     link: str
     forward: Mapping[str, Any]
     reverse: Mapping[str, Any]
+    continues: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

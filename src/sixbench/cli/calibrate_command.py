@@ -98,7 +98,7 @@ def _finish(hub: AgentHub, writer: RunWriter, so_far: Run | None, json: bool, qu
     from ..calibration.design import is_calibration
     from ..model.errors import Interrupted, UsageError
     from ..run.scheduler import run_experiment
-    from ..theory import expected
+    from ..theory import expected_amid_changes
 
     if so_far is not None and not is_calibration(so_far.manifest.experiment):
         raise UsageError(f"{writer.directory} holds a run that is no calibration; give another --out")
@@ -112,7 +112,7 @@ def _finish(hub: AgentHub, writer: RunWriter, so_far: Run | None, json: bool, qu
     try:
         with Progress(quiet) as progress:
             done = [] if so_far is None else so_far.trials
-            end = run_experiment(experiment, writer, done, hub, expected, progress)
+            end = run_experiment(experiment, writer, done, hub, expected_amid_changes, progress)
     except Interrupted as stop:
         note(f"sixbench: stopped; continue with: sixbench calibrate --out {writer.directory}")
         return stop.exit_code

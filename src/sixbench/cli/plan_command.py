@@ -107,10 +107,10 @@ def _as_json(experiment: Experiment) -> dict[str, Any]:
 
 
 def _as_text(experiment: Experiment, list_trials: bool) -> str:
-    from ..model.units import format_duration
     from ..model.workloads import WORKLOADS
     from ..plan.schedule import all_trials, trial_counts
     from ..plan.workload_file import describe_params
+    from ..report.link_words import event_words
 
     least, most = trial_counts(experiment)
     trials = f"{least} trials" if least == most else f"{least} to {most} trials"
@@ -134,7 +134,7 @@ def _as_text(experiment: Experiment, list_trials: bool) -> str:
         *(
             f"#   {c.name}: {c.workload.kind}: {describe_params(WORKLOADS[c.workload.kind], c.workload.params)}"
             + (f" (network {c.topology + 1})" if len(experiment.topologies) > 1 else "")
-            + "".join(f"; after {format_duration(e.at_ns)} {e.link} with MTU {e.mtu_bytes}" for e in c.events)
+            + "".join(f"; {text}" for text in event_words(experiment.topologies[c.topology], c.events))
             for c in experiment.combinations
         ),
     ]

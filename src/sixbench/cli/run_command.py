@@ -130,11 +130,11 @@ def _measure(
 ) -> int:
     from ..model.errors import Interrupted
     from ..run.scheduler import run_experiment
-    from ..theory import expected
+    from ..theory import expected_amid_changes
 
     try:
         with Progress(quiet) as progress:
-            end = run_experiment(experiment, writer, done, hub, expected, progress)
+            end = run_experiment(experiment, writer, done, hub, expected_amid_changes, progress)
     except Interrupted as stop:
         note(f"sixbench: {stop}")
         if report:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..model.direction import Direction
+from ..model.direction import Direction, Directions
 from ..model.emulation import Chosen, GilbertElliott, Impairments
 from ..model.headers import ETHERNET
 from ..model.network import Request
@@ -52,6 +52,12 @@ def change(link: Link, seeds: tuple[int, int]) -> dict[str, Any]:
     return {"link": link.name, "forward": forward, "reverse": reverse}
 
 
+def change_on(name: str, directions: Directions) -> dict[str, Any]:
+    """The fields of `emulate-change` in the midst of a trial, whose packets go on being numbered."""
+    forward, reverse = (_fields(direction.impairments, 0) for direction in directions)
+    return {"link": name, "forward": forward, "reverse": reverse, "continues": True}
+
+
 def _fields(way: Impairments, seed: int) -> dict[str, Any]:
     """One direction as the agent is told (docs/protocol.md)."""
     fields: dict[str, Any] = {"delay_ns": way.delay_ns, "seed": seed}
@@ -87,8 +93,10 @@ def _request(index: int, link: Link) -> Request:
 
 
 def held_bytes(link: Link, frame_bytes: int) -> int:
-    """Memory for all that can be under way: bandwidth times delay in the least packets, and half as much more."""
-    return min(MAX_HELD_BYTES, sum(_held_bytes(direction, frame_bytes) for direction in link.directions))
+    """Memory for all that can be under way: bandwidth times delay in the least packets, and half as much more. Each
+    direction gets half of it."""
+    most = max(_held_bytes(direction, frame_bytes) for state in link.states for direction in state)
+    return min(MAX_HELD_BYTES, 2 * most)
 
 
 def _held_bytes(direction: Direction, frame_bytes: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..model.direction import Direction
+from ..model.direction import Direction, Directions
 from ..model.emulation import Chosen, GilbertElliott, Impairments
 from ..model.topology import Link
 
@@ -16,7 +16,14 @@ MAX_JITTER_NS = 2**31 - 1
 
 def unfit(link: Link) -> str | None:
     """What of a link netem cannot do as it is meant here, in words; None: nothing. docs/experiments.md says why."""
+    if any(not _are_alike(link.directions, state) for state in link.changes):
+        return "a change in the midst of a trial"
     return next(filter(None, map(_unfit, link.directions)), None)
+
+
+def _are_alike(one: Directions, other: Directions) -> bool:
+    """Whether the same happens to packets."""
+    return [direction.impairments for direction in one] == [direction.impairments for direction in other]
 
 
 def _unfit(direction: Direction) -> str | None:

@@ -32,18 +32,32 @@ NETEM, RATE, QUEUE = "10:", "1:", "2:"
 
 def queue_lines(link: Link, end: Interface) -> list[str]:
     """What is given to an end of a link: netem where that delays, then the rate, then its queue."""
-    lines = []
-    parent = "root"
     direction = link.direction_from(end.node)
-    if link.emulator == "netem" and direction.impairments.any:
-        # Below the rate it would hold what waits, without the rate's limit of the queue.
-        lines.append(f"qdisc add dev {end.name} root handle {NETEM} {netem(direction.impairments)}")
-        parent = f"parent {NETEM}1"
-    if direction.rate_bps is not None:
-        lines.append(f"qdisc add dev {end.name} {parent} handle {RATE} {_rate(link, direction)}")
-        queue = _queue(link, direction)
-        lines += [f"qdisc add dev {end.name} parent {RATE}1 handle {QUEUE} {queue}"] if queue else []
-    return lines
+    if not _has_netem(link, direction):
+        return _rate_lines(link, end, "add")
+    # Below the rate it would hold what waits, without the rate's limit of the queue.
+    delay = f"qdisc add dev {end.name} root handle {NETEM} {netem(direction.impairments)}"
+    return [delay, *_rate_lines(link, end, "add")]
+
+
+def rate_change_lines(link: Link, end: Interface) -> list[str]:
+    """What gives an end of a link that has a rate another one, or another queue of the same kind. What waits stays."""
+    return _rate_lines(link, end, "change")
+
+
+def _rate_lines(link: Link, end: Interface, action: str) -> list[str]:
+    direction = link.direction_from(end.node)
+    if direction.rate_bps is None:
+        return []
+    parent = f"parent {NETEM}1" if _has_netem(link, direction) else "root"
+    lines = [f"qdisc {action} dev {end.name} {parent} handle {RATE} {_rate(link, direction)}"]
+    # After the rate, which gives a queue of packets its own limit in bytes (sch_fifo.c, `fifo_set_limit`).
+    queue = _queue(link, direction)
+    return lines + ([f"qdisc {action} dev {end.name} parent {RATE}1 handle {QUEUE} {queue}"] if queue else [])
+
+
+def _has_netem(link: Link, direction: Direction) -> bool:
+    return link.emulator == "netem" and direction.impairments.any
 
 
 def burst_bytes(link: Link, direction: Direction) -> int:

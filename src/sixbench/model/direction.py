@@ -55,3 +55,6 @@ class Direction:
 
 
 UNLIMITED = Direction()
+
+Directions = tuple[Direction, Direction]
+"""Of a link: of what leaves its first end, and of what leaves its second."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from .direction import Directions
 from .path import Path
 from .topology import Topology
 from .trace import Trace
@@ -47,16 +48,18 @@ class Statistics:
 
 @dataclass(frozen=True, kw_only=True)
 class LinkChange:
-    """What happens to a link in the midst of every trial, and is undone after it.
+    """What becomes of a link in the midst of every trial, and is undone after it.
 
     Attributes:
         at_ns: after the traffic begins, the warm-up included.
         mtu_bytes: of both its ends from then on.
+        directions: what packets meet from then on that leave its first end, and its second.
     """
 
     at_ns: int
     link: str
     mtu_bytes: int
+    directions: Directions
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from functools import cached_property
 from ipaddress import IPv4Interface, IPv6Address, IPv6Interface
 from typing import Literal
 
-from .direction import UNLIMITED, Direction
+from .direction import UNLIMITED, Direction, Directions
 from .emulation import EmulatorName, Impairments
 
 NodeKind = Literal["host", "router"]
@@ -80,6 +80,7 @@ class Link:
     Attributes:
         mtu_bytes: the IP MTU.
         directions: what packets meet that leave the first end, and those that leave the second.
+        changes: what else events make of these in the midst of trials.
         profile: the access profile that it was made of, by name, for people; None: none.
         emulator: who delays and drops; None: the first that can, as ours always can.
         offload: whether segmentation offload is on; None: off on links with a rate or impairments, on without.
@@ -92,7 +93,8 @@ class Link:
     name: str
     ends: tuple[Interface, Interface]
     mtu_bytes: int
-    directions: tuple[Direction, Direction] = (UNLIMITED, UNLIMITED)
+    directions: Directions = (UNLIMITED, UNLIMITED)
+    changes: tuple[Directions, ...] = ()
     profile: str | None = None
     emulator: EmulatorName | None = None
     offload: bool | None = None
@@ -117,6 +119,11 @@ class Link:
         return all(end.address(family) is not None for end in self.ends)
 
     @property
+    def states(self) -> tuple[Directions, ...]:
+        """What packets meet at first, and after events."""
+        return self.directions, *self.changes
+
+    @property
     def impairments(self) -> tuple[Impairments, Impairments]:
         """What happens to packets that leave the first end, and to those that leave the second."""
         first, second = self.directions
@@ -124,8 +131,8 @@ class Link:
 
     @property
     def is_emulated(self) -> bool:
-        """Whether anything happens to packets on it."""
-        return any(way.any for way in self.impairments)
+        """Whether anything happens to packets on it, at any time."""
+        return any(direction.impairments.any for state in self.states for direction in state)
 
     @property
     def has_rate(self) -> bool:

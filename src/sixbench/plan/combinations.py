@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import fields
+from collections.abc import Hashable, Iterator
+from dataclasses import fields, replace
 from math import prod
 
+from ..model.direction import Directions
 from ..model.experiment import Combination
 from ..model.metric import COLUMNS
 from ..model.path import Path
@@ -31,9 +32,14 @@ def expand(
     workloads: list[WorkloadTemplate],
     paths: list[Path],
     events: list[EventTemplate],
+    wants_ipv6: bool,
 ) -> tuple[tuple[Topology, ...], tuple[Combination, ...]]:
     """Every workload at every combination of the levels that it, its network and what happens there depend on; and
-    those networks."""
+    those networks.
+
+    Args:
+        wants_ipv6: whether any path uses IPv6, for the checks that depend on it.
+    """
     families: frozenset[Family] = frozenset(path.family for path in paths)
     network_factors = network.factors()
     topologies: dict[tuple[Scalar, ...], int] = {}
@@ -51,20 +57,31 @@ def expand(
                 concrete.append(network.concrete(assignment))
             params = template.params(assignment)
             check_workload(reader, template, params, families)
-            check_events(reader, events, assignment, params)
+            check_events(reader, events, assignment, params, wants_ipv6)
             combinations.append(
                 Combination(
                     name=f"c{len(combinations) + 1:04d}",
                     workload=Workload(kind=template.kind.name, params=params),
                     levels={factors.by_key[key].column: assignment[key] for key in keys} | constants,
                     topology=topologies[place],
-                    events=changes(events, assignment),
+                    events=() if reader.problems else changes(events, assignment),
                 )
             )
     reader.finish()
     _check_distinct(reader, workloads, combinations)
     reader.finish()
-    return tuple(concrete), tuple(combinations)
+    return tuple(_with_changes(concrete, combinations)), tuple(combinations)
+
+
+def _with_changes(topologies: list[Topology], combinations: list[Combination]) -> Iterator[Topology]:
+    """The networks with all that events make of their links."""
+    states: dict[tuple[int, str], dict[Directions, None]] = {}
+    for combination in combinations:
+        for event in combination.events:
+            states.setdefault((combination.topology, event.link), {})[event.directions] = None
+    for index, topology in enumerate(topologies):
+        links = (replace(link, changes=tuple(states.get((index, link.name), ()))) for link in topology.links)
+        yield replace(topology, links=tuple(links)) if states else topology
 
 
 def _check_number(

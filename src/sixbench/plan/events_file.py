@@ -2,68 +2,116 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ..model import units
+from ..model.emulation import WAYS
 from ..model.experiment import LinkChange
-from ..model.topology import ETHERNET_MIN_MTU_V6
 from ..model.wording import shown
 from ..model.workload import Params, Scalar
+from .direction_rules import overridden
 from .factors import Assignment, Factors, Setting, Varying, resolve
-from .link_settings import LINK_SETTINGS
+from .link_settings import DIRECTION_SETTINGS
+from .link_template import LinkState, LinkTemplate
+from .profile_file import Profiles
 from .reader import Reader, as_name, suggest
+from .setting_reader import NamedFiles, read_setting
 from .topology_file import TopologyTemplate
 from .yaml_source import KeyPath
 
-EVENT_KEYS = ("at", "link", "mtu")
+CHANGEABLE = tuple(key for key in DIRECTION_SETTINGS if key != "queue-discipline")
+"""Of each direction. A queue cannot become another one while packets wait in it."""
+
+EVENT_KEYS = ("at", "link", "mtu", *CHANGEABLE, *WAYS)
 MAX_EVENTS = 100
 MAX_AT_NS = 24 * 3600 * 10**9
+
+_EXAMPLE = "an event is such as {at: 1s, link: r1-r2, rate: 5Mbit}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class EventTemplate:
-    """An event whose time and MTU may still vary."""
+    """An event whose time and settings may still vary.
+
+    Attributes:
+        settings: what the link is given, by key; those of one direction only by keys such as `forward.rate`.
+        delays_ns: what the files with delays say, by the names that settings give them.
+    """
 
     path: KeyPath
-    link: str
+    link: LinkTemplate
     at: Setting
-    mtu: Setting
+    settings: dict[str, Setting]
+    delays_ns: dict[str, tuple[int, ...]]
 
     def factors(self) -> list[Any]:
         """Keys of the factors that it depends on."""
-        return [setting.factor for setting in (self.at, self.mtu) if isinstance(setting, Varying)]
+        return [one.factor for one in (self.at, *self.settings.values()) if isinstance(one, Varying)]
+
+    def after(self, before: LinkState, assignment: Assignment) -> LinkState:
+        """What it makes of the link at one combination of levels."""
+        value = {key: resolve(setting, assignment) for key, setting in self.settings.items()}
+        both = {key: one for key, one in value.items() if key in CHANGEABLE}
+        forward, reverse = (
+            overridden(
+                settings,
+                both | {key.removeprefix(f"{way}."): one for key, one in value.items() if key.startswith(f"{way}.")},
+            )
+            for way, settings in zip(WAYS, before.ways, strict=True)
+        )
+        return LinkState(mtu_bytes=int(value.get("mtu", before.mtu_bytes)), ways=(forward, reverse))
+
+    def place_of(self, way: str | None, key: str) -> KeyPath:
+        """Where what it says of a key stands."""
+        if way is not None and f"{way}.{key}" in self.settings:
+            return (*self.path, way, key)
+        return (*self.path, key) if key in self.settings else self.path
 
 
 def read_events(
-    reader: Reader, factors: Factors, value: Any, network: TopologyTemplate, wants_ipv6: bool
+    reader: Reader, factors: Factors, profiles: Profiles, value: Any, network: TopologyTemplate
 ) -> list[EventTemplate]:
-    """Reads the list: each entry a time, a link and its MTU from then on."""
+    """Reads the list: each entry a time, a link and what it is given from then on."""
     items = reader.sequence(("events",), value, "events")
     if not items and isinstance(value, list):
-        reader.problem(("events",), "no event is given, such as {at: 1s, link: r1-r2, mtu: 1400}; leave events out")
+        reader.problem(("events",), f"no event is given; {_EXAMPLE}; leave events out")
     if len(items) > MAX_EVENTS:
         reader.problem(("events",), f"{len(items)} events are more than {MAX_EVENTS}; leave some out")
         return []
     found = []
     for index, item in enumerate(items):
-        event = _read_event(reader, factors, ("events", index), item, network, wants_ipv6)
+        event = _read_event(reader, factors, profiles, ("events", index), item, network)
         if event is not None:
             found.append(event)
     return found
 
 
 def changes(events: list[EventTemplate], assignment: Assignment) -> tuple[LinkChange, ...]:
-    """The events at one combination of levels, in the order of time."""
-    found = [
-        LinkChange(at_ns=resolve(event.at, assignment), link=event.link, mtu_bytes=resolve(event.mtu, assignment))
-        for event in events
-    ]
-    return tuple(sorted(found, key=lambda change: change.at_ns))
+    """The events at one combination of levels, in the order of time, each with what it makes of its link."""
+    return tuple(
+        LinkChange(
+            at_ns=resolve(event.at, assignment),
+            link=event.link.name,
+            mtu_bytes=after.mtu_bytes,
+            directions=after.directions(event.link.delays_ns | event.delays_ns),
+        )
+        for event, _, after in _in_order(events, assignment)
+    )
 
 
-def check_events(reader: Reader, events: list[EventTemplate], assignment: Assignment, params: Params) -> None:
-    """Notes events that come when a trial of these parameters is over."""
+def check_events(
+    reader: Reader, events: list[EventTemplate], assignment: Assignment, params: Params, wants_ipv6: bool
+) -> None:
+    """Notes what is wrong with events at a combination of levels: what they make of a link that cannot be, and events
+    that come when a trial of these parameters is over."""
+    for event, before, after in _in_order(events, assignment):
+        wrong = after.flaw(wants_ipv6)
+        if wrong is not None:
+            way, key, words = wrong
+            reader.problem(event.place_of(way, key), words)
+        _check_rates(reader, event, before, after)
     if "duration_ns" not in params:
         return
     ends_ns = int(params["duration_ns"]) + int(params.get("warmup_ns", 0))
@@ -77,38 +125,63 @@ def check_events(reader: Reader, events: list[EventTemplate], assignment: Assign
             )
 
 
+def _check_rates(reader: Reader, event: EventTemplate, before: LinkState, after: LinkState) -> None:
+    """What a kernel cannot change while packets wait."""
+    for way, old, new in zip(WAYS, before.ways, after.ways, strict=True):
+        if "rate" in new and "rate" not in old:
+            words = f"{event.link.name} has no rate that could change; give the link one, such as rate: 1Gbit"
+            reader.problem(event.place_of(way, "rate"), words)
+        elif _counts_packets(old) != _counts_packets(new):
+            words = "a queue that counts packets cannot become one that counts bytes, nor the other way round"
+            reader.problem(event.place_of(way, "queue"), f"{words}; give both in the same unit")
+
+
+def _counts_packets(value: Mapping[str, Scalar]) -> bool:
+    return "packet" in str(value.get("queue", "")) or value.get("queue-discipline", "tail-drop") != "tail-drop"
+
+
+def _in_order(
+    events: list[EventTemplate], assignment: Assignment
+) -> Iterator[tuple[EventTemplate, LinkState, LinkState]]:
+    """Each event in the order of time, with its link before it and after it."""
+    states: dict[str, LinkState] = {}
+    for event in sorted(events, key=lambda event: int(resolve(event.at, assignment))):
+        before = states.get(event.link.name) or event.link.state(assignment)
+        states[event.link.name] = event.after(before, assignment)
+        yield event, before, states[event.link.name]
+
+
 def _read_event(
-    reader: Reader, factors: Factors, path: KeyPath, item: Any, network: TopologyTemplate, wants_ipv6: bool
+    reader: Reader, factors: Factors, profiles: Profiles, path: KeyPath, item: Any, network: TopologyTemplate
 ) -> EventTemplate | None:
     data = reader.mapping(path, item, "an event", EVENT_KEYS)
-    missing = [key for key in EVENT_KEYS if key not in data]
-    if missing:
+    missing = [key for key in ("at", "link") if key not in data]
+    if missing or len(data) == 2:
         if isinstance(item, dict):
-            words = "an event is such as {at: 1s, link: r1-r2, mtu: 1400}"
-            reader.problem(path, f"{missing[0]} is missing; {words}")
+            words = f"{missing[0]} is missing" if missing else "it changes nothing"
+            reader.problem(path, f"{words}; {_EXAMPLE}")
         return None
-    names = [link.name for link in network.links]
-    link = as_name(data["link"])
-    if not isinstance(link, str) or link not in names:
-        if names:
-            words = suggest(link if isinstance(link, str) else "", names)
-            reader.problem((*path, "link"), f"there is no link {shown(link)}; {words}")
+    links = {link.name: link for link in network.links}
+    name = as_name(data["link"])
+    if not isinstance(name, str) or name not in links:
+        if links:
+            words = suggest(name if isinstance(name, str) else "", links)
+            reader.problem((*path, "link"), f"there is no link {shown(name)}; {words}")
         return None
-
-    def mtu_bytes(value: object) -> Scalar:
-        read = LINK_SETTINGS["mtu"].parse(value)
-        if wants_ipv6 and int(read) < ETHERNET_MIN_MTU_V6:
-            raise ValueError(
-                f"an MTU of {read} is too small for IPv6, which a path of this experiment uses: "
-                f"at least {ETHERNET_MIN_MTU_V6} (RFC 8200 section 5)"
-            )
-        return read
-
+    given = {key: ((*path, key), data[key]) for key in data if key in ("mtu", *CHANGEABLE)}
+    for way in (way for way in WAYS if way in data):
+        own = reader.mapping((*path, way), data[way], f"what changes {way}", CHANGEABLE)
+        given |= {f"{way}.{key}": ((*path, way, key), own[key]) for key in own if key in CHANGEABLE}
+    files = NamedFiles(reader=reader, profiles=profiles)
     at = factors.setting((*path, "at"), data["at"], _time_ns, "_ns", (("event", "at"), "event_at_ns"))
-    mtu = factors.setting((*path, "mtu"), data["mtu"], mtu_bytes, "_bytes", (("event", "mtu"), "event_mtu_bytes"))
-    if at is None or mtu is None:
+    settings = {}
+    for key, (place, value) in given.items():
+        read = read_setting(factors, place, value, files)
+        if read is not None:
+            settings[key] = read
+    if at is None or len(settings) < len(given):
         return None
-    return EventTemplate(path=path, link=link, at=at, mtu=mtu)
+    return EventTemplate(path=path, link=links[name], at=at, settings=settings, delays_ns=files.delays_ns)
 
 
 def _time_ns(value: object) -> Scalar:

@@ -72,7 +72,7 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
     if "topology" in data:
         network = read_topology(reader, factors, profiles, data["topology"], 6 in carried)
     workloads = read_workloads(reader, factors, data["workloads"]) if "workloads" in data else []
-    events = read_events(reader, factors, data["events"], network, 6 in carried) if "events" in data else []
+    events = read_events(reader, factors, profiles, data["events"], network) if "events" in data else []
     kernels = read_kernels(reader, data)
     baseline = _read_baseline(reader, data, paths)
     is_aa = _read_flag(reader, data, "aa")
@@ -86,7 +86,7 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
     reader.finish()
     if is_aa:
         paths.append(aa_path(next(path for path in paths if path.name == baseline), {path.name for path in paths}))
-    topologies, combinations = expand(reader, factors, network, workloads, paths, events)
+    topologies, combinations = expand(reader, factors, network, workloads, paths, events, 6 in carried)
     combinations = on_kernels(combinations, kernels)
     traces = read_traces(reader, factors, workloads)
     _check_paths(reader, topologies, paths, between, mechanisms)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..model.direction import Direction
+from ..model.direction import Directions
 from ..model.emulation import WAYS
 from ..model.topology import Interface, Link
 from ..model.workload import Scalar
@@ -15,6 +15,31 @@ from .factors import Assignment, Setting, Varying, resolve
 from .link_settings import DEFAULT_MTU_BYTES, DIRECTION_SETTINGS, check_direction, check_mtu, direction
 from .profile_file import Profile
 from .yaml_source import KeyPath
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkState:
+    """What a link is set to at one moment: its MTU, and the settings of each direction by key."""
+
+    mtu_bytes: int
+    ways: tuple[dict[str, Scalar], dict[str, Scalar]]
+
+    def directions(self, delays_ns: Mapping[str, tuple[int, ...]]) -> Directions:
+        """What packets meet, with what the files with delays say, by their names."""
+        forward, reverse = (direction(value, delays_ns.get(str(value.get("delay-file")), ())) for value in self.ways)
+        return forward, reverse
+
+    def flaw(self, wants_ipv6: bool) -> tuple[str | None, str, str] | None:
+        """What is wrong with settings that are right one by one: the direction where it is one's, the key, and the
+        sentence."""
+        wrong = check_mtu(self.mtu_bytes, wants_ipv6)
+        if wrong is not None:
+            return None, "mtu", wrong
+        for name, settings in zip(WAYS, self.ways, strict=True):
+            found = check_direction(settings, self.mtu_bytes)
+            if found is not None:
+                return name, *found
+        return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,42 +67,39 @@ class LinkTemplate:
 
     def concrete(self, assignment: Assignment) -> Link:
         """The link at one combination of levels."""
-        value = self._values(assignment)
-        forward, reverse = (self._direction(self._one_way(way, value)) for way in WAYS)
+        value, state = self._values(assignment), self.state(assignment)
         return Link(
             name=self.name,
             ends=self.interfaces,
-            mtu_bytes=self._mtu_bytes(value),
-            directions=(forward, reverse),
+            mtu_bytes=state.mtu_bytes,
+            directions=state.directions(self.delays_ns),
             profile=value.get("profile"),
             emulator=value.get("emulator"),
             offload=value.get("offload"),
         )
 
+    def state(self, assignment: Assignment) -> LinkState:
+        """Its settings at one combination of levels."""
+        value = self._values(assignment)
+        forward, reverse = (self._one_way(way, value) for way in WAYS)
+        return LinkState(mtu_bytes=self._mtu_bytes(value), ways=(forward, reverse))
+
     def flaw(self, assignment: Assignment, wants_ipv6: bool) -> tuple[str, str] | None:
         """What is wrong with it at one combination of levels, whose settings are right one by one: the key, and the
         sentence."""
+        found = self.state(assignment).flaw(wants_ipv6)
+        if found is None:
+            return None
+        way, key, words = found
         value = self._values(assignment)
-        mtu_bytes = self._mtu_bytes(value)
-        wrong = check_mtu(mtu_bytes, wants_ipv6)
-        if wrong is not None:
-            return self._place_of("mtu", value), wrong
-        for way in WAYS:
-            found = check_direction(self._one_way(way, value), mtu_bytes)
-            if found is not None:
-                key = f"{way}.{found[0]}" if f"{way}.{found[0]}" in value else found[0]
-                return self._place_of(key, value), found[1]
-        return None
+        key = f"{way}.{key}" if f"{way}.{key}" in value else key
+        return (key if key in value or "profile" not in value else "profile"), words
 
     def _values(self, assignment: Assignment) -> dict[str, Any]:
         return {key: resolve(setting, assignment) for key, setting in self.settings.items()}
 
     def _profile(self, value: Mapping[str, Any]) -> Profile | None:
         return self.profiles.get(value.get("profile", ""))
-
-    def _place_of(self, key: str, value: Mapping[str, Any]) -> str:
-        """The key, or the profile where that says it."""
-        return key if key in value or "profile" not in value else "profile"
 
     def _mtu_bytes(self, value: Mapping[str, Any]) -> int:
         profile = self._profile(value)
@@ -90,6 +112,3 @@ class LinkTemplate:
         own = {key.removeprefix(f"{way}."): one for key, one in value.items() if key.startswith(f"{way}.")}
         profile = self._profile(value)
         return both | own if profile is None else overridden(profile.way(way), both | own)
-
-    def _direction(self, value: Mapping[str, Any]) -> Direction:
-        return direction(value, self.delays_ns[value["delay-file"]] if "delay-file" in value else ())

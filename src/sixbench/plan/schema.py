@@ -19,7 +19,7 @@ from ..model.workload import MAX_FILE_NAME, Parameter, ParameterKind, WorkloadKi
 from ..model.workloads import WORKLOADS
 from .blocks_file import BLOCKS_KEYS, DEFAULT_BLOCKS, MAX_BLOCKS, MAX_TRIM, STATISTICS_KEYS
 from .emulation_settings import MAX_LISTED
-from .events_file import EVENT_KEYS, MAX_EVENTS
+from .events_file import CHANGEABLE, EVENT_KEYS, MAX_EVENTS
 from .experiment_file import BOTTLENECKS, DEFAULT_SEED, KEYS, MAX_SEED, REQUIRED
 from .factors import FACTOR_NAME, MAX_LEVELS
 from .kernels_file import MAX_KERNELS
@@ -385,9 +385,15 @@ def _event() -> Schema:
         "at": {**_swept(_ref("duration")), "description": "after the traffic begins, the warm-up included"},
         "link": _ref("name") | {"pattern": _whole(LINK_NAME.pattern), "description": "the name of a link"},
         "mtu": {**_swept(_ref("mtu")), "description": "of both its ends from then on"},
+        **{key: _ref(f"link-{key}") for key in CHANGEABLE},
+        **{
+            way: _object({key: _ref(f"link-{key}") for key in CHANGEABLE})
+            | {"description": f"What changes for packets that leave the {end} of the link's endpoints."}
+            for way, end in zip(WAYS, ("first", "second"), strict=True)
+        },
     }
     assert tuple(properties) == EVENT_KEYS, "every key of an event has its schema"
-    return _object(properties, required=EVENT_KEYS)
+    return _object(properties, required=("at", "link")) | {"minProperties": 3}
 
 
 def _blocks() -> Schema:

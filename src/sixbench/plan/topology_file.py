@@ -6,22 +6,20 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import IPv4Interface, IPv6Interface
-from pathlib import Path
 from typing import Any, TypeVar
 
 from ..model.emulation import WAYS
 from ..model.topology import Interface, Topology
 from ..model.wording import shown
-from ..model.workload import Scalar
 from .addressing import link_ipv4, link_ipv6
-from .emulation_settings import read_delays
-from .factors import Assignment, Constant, Factors, Setting, Varying
+from .factors import Assignment, Factors, Setting
 from .link_addresses import NO_ADDRESSES, LinkPrefix, check_prefixes, read_addresses
-from .link_settings import DIRECTION_SETTINGS, LINK_SETTINGS, is_per_link, mtu_at, parse_profile
+from .link_settings import DIRECTION_SETTINGS, LINK_SETTINGS
 from .link_template import LinkTemplate
 from .node_settings import NodeTemplate, read_node
-from .profile_file import Profile, Profiles
+from .profile_file import Profiles
 from .reader import Reader, as_name, suggest
+from .setting_reader import NamedFiles, read_setting
 from .shape_file import SETTINGS, write_out
 from .shapes import MAX_LINKS, MAX_NODES, SHAPES
 from .yaml_source import KeyPath
@@ -202,9 +200,9 @@ def _read_link(
         own = reader.mapping((*path, way), data[way], f"what differs {way}", DIRECTION_SETTINGS)
         given |= {f"{way}.{key}": ((*path, way, key), own[key]) for key in own if key in DIRECTION_SETTINGS}
     settings: dict[str, Setting] = {}
-    files = _Files(reader=reader, profiles=profiles)
+    files = NamedFiles(reader=reader, profiles=profiles)
     for key, (place, value) in given.items():
-        read = _read_setting(factors, place, value, numbers.get(index), files)
+        read = read_setting(factors, place, value, files, numbers.get(index))
         if read is not None:
             settings[key] = read
     interfaces = _read_interfaces(reader, index, data, ends, next_interface)
@@ -220,49 +218,6 @@ def _read_link(
         profiles=files.chosen,
         place=row,
     )
-
-
-class _Files:
-    """What the settings of a link name: files with delays, and profiles."""
-
-    def __init__(self, *, reader: Reader, profiles: Profiles) -> None:
-        self.reader = reader
-        self.profiles = profiles
-        self.delays_ns: dict[str, tuple[int, ...]] = {}
-        self.chosen: dict[str, Profile] = {}
-
-    def read(self, kind: str, name: str) -> None:
-        """Reads what a setting of that kind names. Raises `ValueError`."""
-        if kind == "file" and name not in self.delays_ns:
-            self.delays_ns[name] = read_delays(Path(self.reader.source.file).parent / name)
-        if kind == "profile":
-            profile = self.profiles.find(name)
-            if profile is not None:
-                self.chosen[name] = profile
-
-
-def _read_setting(factors: Factors, path: KeyPath, value: Any, number: int | None, files: _Files) -> Setting | None:
-    """One key of a link; `number` is its own in a row of links, None outside of one."""
-    key = str(path[-1])
-    if key == "mtu" and any(is_per_link(level) for level in factors.levels_of(value)):
-        if number is None:
-            words = "an MTU per link belongs to a chain, whose links follow one another; give whole bytes"
-            files.reader.problem(path, words)
-            return None
-        read = factors.setting(path, value, parse_profile, "", (("link", "mtu_profile"), "mtu_profile"))
-        if isinstance(read, Constant):
-            return Constant(value=mtu_at(read.value, number))
-        return None if read is None else Varying(factor=read.factor, derive=lambda level: mtu_at(level, number))
-    setting = LINK_SETTINGS[key]
-    words = "_".join(("link", *map(str, path[3:]))).replace("-", "_")
-
-    def parse(level: object) -> Scalar:
-        parsed = setting.parse(level)
-        files.read(setting.kind, str(parsed))
-        return parsed
-
-    own = (("link", *path[3:]), f"{words}{setting.suffix}")
-    return factors.setting(path, value, parse, setting.suffix, own)
 
 
 def _read_interfaces(

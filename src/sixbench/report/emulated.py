@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from statistics import median
 from typing import Any
 
 from ..model.emulation import WAYS
+from ..model.experiment import LinkChange
+from ..model.topology import Link
+from ..model.units import format_duration
 from ..store import Run
 from . import words
 from .link_words import impairments_words
@@ -36,9 +39,10 @@ def emulation_table(run: Run, *, brief: bool = False) -> Table | None:
             record = evidence.get(link.name)
             if not isinstance(record, Mapping):
                 continue
-            for way, impairments, end in zip(WAYS, link.impairments, link.ends, strict=True):
-                if impairments.any:
-                    place = (link.name, end.node, str(record.get("emulator")), impairments_words(impairments))
+            for number, (way, end) in enumerate(zip(WAYS, link.ends, strict=True)):
+                configured = _configured(link, number, combination.events)
+                if configured:
+                    place = (link.name, end.node, str(record.get("emulator")), configured)
                     found.setdefault(place, []).append(_mapping(record.get(way)))
     if not found:
         return None
@@ -53,6 +57,18 @@ def emulation_table(run: Run, *, brief: bool = False) -> Table | None:
     kept = [index for index, column in enumerate(columns) if not (brief and column.name in NOT_BRIEF)]
     rows = [[row[index] for index in kept] for row in made]
     return without_empty(Table(title=TITLE, columns=[columns[index] for index in kept], rows=rows))
+
+
+def _configured(link: Link, number: int, events: Iterable[LinkChange]) -> str:
+    """What a direction was to do to packets, and what it was from each event on; empty where that was nothing."""
+    now = impairments_words(link.impairments[number])
+    found = [now]
+    for event in events:
+        told = impairments_words(event.directions[number].impairments)
+        if event.link == link.name and told != now:
+            found.append(f"after {format_duration(event.at_ns)} {told or 'nothing'}")
+            now = told
+    return "; ".join(filter(None, [found[0] or ("nothing" if found[1:] else ""), *found[1:]]))
 
 
 def _did(records: list[Mapping[str, Any]]) -> list[str]:

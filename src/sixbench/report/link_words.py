@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 from ..model.direction import Direction, Queue
 from ..model.emulation import Chosen, GilbertElliott, Impairments
+from ..model.experiment import LinkChange
+from ..model.topology import Link, Topology
 from ..model.units import format_duration, plain
 from . import words
 
@@ -17,6 +22,42 @@ def direction_words(direction: Direction) -> str:
     if direction.burst_bytes is not None:
         parts.append(f"burst {words.level('burst_bytes', direction.burst_bytes)}")
     parts.append(impairments_words(direction.impairments))
+    return ", ".join(filter(None, parts))
+
+
+def event_words(topology: Topology, events: Iterable[LinkChange]) -> list[str]:
+    """What happens to links in the midst of a trial, in order: `after 1s h1-r1 has 5 Mbit/s`."""
+    links = {link.name: link for link in topology.links}
+    found = []
+    for event in events:
+        before = links[event.link]
+        after = replace(before, mtu_bytes=event.mtu_bytes, directions=event.directions)
+        links[event.link] = after
+        found.append(f"after {format_duration(event.at_ns)} {event.link} has {_changed(before, after)}")
+    return found
+
+
+def _changed(before: Link, after: Link) -> str:
+    parts = [f"MTU {after.mtu_bytes}"] if after.mtu_bytes != before.mtu_bytes else []
+    told = [_new(old, new) for old, new in zip(before.directions, after.directions, strict=True)]
+    if told[0] == told[1]:
+        parts += [told[0]]
+    else:
+        parts += [f"from {end.node} {words}" for end, words in zip(after.ends, told, strict=True) if words]
+    return " and ".join(filter(None, parts)) or "what it had"
+
+
+def _new(before: Direction, after: Direction) -> str:
+    """What is new in a direction."""
+    parts = []
+    if after.rate_bps != before.rate_bps and after.rate_bps is not None:
+        parts.append(words.level("rate_bps", after.rate_bps))
+    if after.queue != before.queue:
+        parts.append(queue_words(after.queue))
+    if after.burst_bytes != before.burst_bytes and after.burst_bytes is not None:
+        parts.append(f"burst {words.level('burst_bytes', after.burst_bytes)}")
+    if after.impairments != before.impairments:
+        parts.append(impairments_words(after.impairments) or "no delay and no loss")
     return ", ".join(filter(None, parts))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from ..agent import Agent
 from ..lab.emulation import change, emulated_links
 from ..lab.netem import netem, unfit
-from ..model.emulation import WAYS, EmulatorName, Impairments
+from ..model.emulation import WAYS, EmulatorName
 from ..model.errors import AgentError, CapabilityError
 from ..model.topology import Link, Topology
 from ..model.workloads.common import PACED
@@ -124,8 +124,9 @@ def assess(topology: Topology, records: Mapping[str, Any]) -> Emulated:
             invalid.append(f"the emulator of {link.name} said nothing of what it did")
             continue
         evidence[link.name] = {"emulator": "user"} | {way: _kept(record[way]) for way in WAYS}
-        for way, one in zip(WAYS, link.impairments, strict=True):
-            reason = _behind(one, record[way])
+        for number, way in enumerate(WAYS):
+            delays_ns = [state[number].impairments.mean_delay_ns for state in link.states]
+            reason = _behind(min(filter(None, delays_ns), default=0), record[way])
             if reason is not None:
                 invalid.append(f"{PACED}the emulator of {link.name} ({way}) {reason}")
     return Emulated(evidence=evidence, invalid=invalid)
@@ -158,8 +159,12 @@ def _kept(record: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _behind(way: Impairments, record: Mapping[str, Any]) -> str | None:
-    """How the emulator was not up to its task, in words."""
+def _behind(delay_ns: int, record: Mapping[str, Any]) -> str | None:
+    """How the emulator was not up to its task, in words.
+
+    Args:
+        delay_ns: the least that was configured, 0 where none was.
+    """
     for key, words in (
         ("socket_drops", "lost packets that it could not take in time"),
         ("no_room", "dropped packets for want of memory"),
@@ -168,9 +173,9 @@ def _behind(way: Impairments, record: Mapping[str, Any]) -> str | None:
         if record[key]:
             return f"{words}: {record[key]}"
     lateness = record["lateness"]
-    if not lateness["count"] or not way.mean_delay_ns:
+    if not lateness["count"] or not delay_ns:
         return None
-    limit_ns = max(MAX_LATENESS_P99_NS, MAX_LATENESS_SHARE * way.mean_delay_ns)
+    limit_ns = max(MAX_LATENESS_P99_NS, MAX_LATENESS_SHARE * delay_ns)
     if lateness["count"] >= 100 and lateness["p99"] > limit_ns:
         return f"fell behind: 1 % of the packets were late by {lateness['p99'] / 1e6:.3g} ms or more"
     return None

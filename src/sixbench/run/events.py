@@ -5,13 +5,15 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable, Sequence
-from concurrent.futures import Future
+from dataclasses import asdict, replace
 from typing import Any
 
-from ..model.errors import AgentError, LabError
+from ..model.emulation import WAYS
+from ..model.errors import LabError
 from ..model.experiment import LinkChange
 from ..model.topology import Link
 from .laboratory import Laboratory
+from .link_change import change_link
 
 TIMEOUT_S = 10.0
 
@@ -25,14 +27,15 @@ class Events:
     def __init__(self, laboratory: Laboratory, changes: Sequence[LinkChange]) -> None:
         """Does nothing yet."""
         self._laboratory = laboratory
-        self._links = {link.name: link for link in laboratory.topology.wires}
+        self._first = {link.name: link for link in laboratory.topology.wires}
+        self._now = dict(self._first)
         self._changes = changes
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
         self._started_ns = 0
         self.done: list[dict[str, Any]] = []
-        """What has happened, for the evidence: link, MTU, when it was due, when it was done (ns after the start), and
-        what went wrong where it could not be."""
+        """What has happened, for the evidence: link, what was changed (`mtu_bytes`, and what differs `forward` and
+        `reverse`), when it was due and when it was done (ns after the start), and what went wrong if it did."""
 
     def __enter__(self) -> Events:
         return self
@@ -53,20 +56,19 @@ class Events:
             self._thread.join()
 
     def undo(self) -> None:
-        """Ends the thread, gives every link its MTU back, and has the nodes forget the path MTU that they learned.
+        """Ends the thread, makes every link what it was, and has the nodes forget the path MTU that they learned.
 
-        Raises `LabError` where a link could not be given its MTU back: then the network is not what it was.
+        Raises `LabError` where that could not be: then the network is not what it was.
         """
         self._over.set()
         self.wait()
         self._thread = None
-        changed = dict.fromkeys(done["link"] for done in self.done)
-        for name in changed:
-            link = self._links[name]
-            wrong = _set_mtu(self._laboratory, link, link.mtu_bytes)
+        for name in dict.fromkeys(done["link"] for done in self.done):
+            wrong = change_link(self._laboratory, self._now[name], self._first[name])
             if wrong is not None:
-                raise LabError(f"giving {name} its MTU of {link.mtu_bytes} back: {wrong}")
-        if changed:
+                raise LabError(f"making {name} what it was before the event: {wrong}")
+            self._now[name] = self._first[name]
+        if any("mtu_bytes" in done for done in self.done):
             forget_path_mtu(self._laboratory, self._laboratory.agents)
 
     def _carry_out(self) -> None:
@@ -74,14 +76,29 @@ class Events:
             wait_ns = self._started_ns + change.at_ns - time.monotonic_ns()
             if self._over.wait(max(0, wait_ns) / 1e9):
                 return
-            wrong = _set_mtu(self._laboratory, self._links[change.link], change.mtu_bytes)
+            before = self._now[change.link]
+            after = replace(before, mtu_bytes=change.mtu_bytes, directions=change.directions)
+            # Before it is tried: what was done in part is undone too.
+            self._now[change.link] = after
+            wrong = change_link(self._laboratory, before, after)
             done = {
                 "link": change.link,
-                "mtu_bytes": change.mtu_bytes,
+                **_differences(before, after),
                 "due_ns": change.at_ns,
                 "done_ns": time.monotonic_ns() - self._started_ns,
             }
             self.done.append(done if wrong is None else done | {"failed": wrong})
+
+
+def _differences(before: Link, after: Link) -> dict[str, Any]:
+    """What another state of a link differs by, as the evidence has it."""
+    found: dict[str, Any] = {"mtu_bytes": after.mtu_bytes} if after.mtu_bytes != before.mtu_bytes else {}
+    for way, old, new in zip(WAYS, before.directions, after.directions, strict=True):
+        one, other = asdict(old), asdict(new)
+        changed = {key: other[key] for key in other if other[key] != one[key]}
+        if changed:
+            found[way] = changed
+    return found
 
 
 def forget_path_mtu(laboratory: Laboratory, nodes: Iterable[str]) -> None:
@@ -97,21 +114,3 @@ def forget_path_mtu(laboratory: Laboratory, nodes: Iterable[str]) -> None:
         if done["exit"] != 0:
             words = " ".join(done["stderr"].split())
             raise LabError(f"having {node} forget path MTUs (ip {family} route flush cache): {words}")
-
-
-def _set_mtu(laboratory: Laboratory, link: Link, mtu_bytes: int) -> str | None:
-    """Sets the MTU of both ends at once; what went wrong, as words."""
-    futures: list[tuple[str, Future[dict[str, Any]]]] = []
-    wrong: list[str] = []
-    for end in link.ends:
-        argv = ["ip", "link", "set", "dev", end.name, "mtu", str(mtu_bytes)]
-        futures.append((end.node, laboratory.agents[end.node].submit("exec", argv=argv)))
-    for node, future in futures:
-        try:
-            done = laboratory.agents[node].wait(future, "exec", TIMEOUT_S)
-        except AgentError as error:
-            wrong.append(str(error))
-            continue
-        if done["exit"] != 0:
-            wrong.append(f"{node}: {' '.join(done['stderr'].split())}")
-    return "; ".join(wrong) or None

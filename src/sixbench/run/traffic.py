@@ -190,10 +190,11 @@ def residual_ns(topology: Topology) -> int:
 
 
 def _crossing_ns(topology: Topology, sent_bytes: Callable[[Link, Direction], int]) -> int:
-    """The longest delay of every link, and the time that so many bytes take at its rate, where it has one; of its two
-    directions the slower."""
+    """The longest delay of every link, and the time that so many bytes take at its rate, where it has one; of its
+    directions, and of what events make of them, the slowest."""
     return sum(
-        max(_passing_ns(link, direction, sent_bytes) for direction in link.directions) for link in topology.wires
+        max(_passing_ns(link, direction, sent_bytes) for state in link.states for direction in state)
+        for link in topology.wires
     )
 
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..mechanisms import ends_of
 from ..model.bypass import Bypass, bypassed_column, is_tester_limited
 from ..model.errors import AgentError, LabError
-from ..model.experiment import Combination, Experiment, PlannedTrial
+from ..model.experiment import Combination, Experiment, LinkChange, PlannedTrial
 from ..model.network import Network
 from ..model.path import Path
 from ..model.topology import Topology
 from ..model.trial import Status, TrialRecord
+from ..model.units import format_duration
 from ..model.workload import Measured, Scalar, WorkloadKind
 from ..model.workloads import WORKLOADS
 from ..model.workloads.common import PACED
@@ -49,7 +50,7 @@ class Outcome:
     files: dict[str, bytes] = field(default_factory=dict)
 
 
-Theory = Callable[[str, Mapping[str, Scalar], Path, Topology, tuple[str, str]], dict[str, float]]
+Theory = Callable[[str, Mapping[str, Scalar], Path, Topology, tuple[str, str], Sequence[LinkChange]], dict[str, float]]
 """What a path should give: workload, parameters, path, network, hosts to values by column."""
 
 
@@ -102,7 +103,7 @@ def run_trial(
         failure = _with_the_dead(error, laboratory)
     topology = experiment.topologies[combination.topology_of(planned.path)]
     asked = kind.agent_params(params)
-    expected = {} if combination.events else theory(kind.served_by, asked, path, topology, experiment.between)
+    expected = theory(kind.served_by, asked, path, topology, experiment.between, combination.events)
     measured, judgement, status, reasons = _assess(kind, params, path, setting, observed, failure)
     column = bypassed_column(kind, params)
     tester = {column: bypass.metrics[column]} if bypass and column and column in bypass.metrics else {}
@@ -222,6 +223,10 @@ def _assess(
             judgement.evidence["events"] = observed.events
             measured.invalid.extend(
                 f"the event of {done['link']} failed: {done['failed']}" for done in observed.events if "failed" in done
+            )
+            measured.invalid.extend(
+                f"the event of {event.link} after {format_duration(event.at_ns)} did not happen: the trial was over"
+                for event in setting.events[len(observed.events) :]
             )
         if fragments.is_loss_foretold:
             foretold = [reason for reason in measured.invalid if not reason.startswith(PACED)]

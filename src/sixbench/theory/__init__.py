@@ -14,12 +14,14 @@
     limits    the most that links can carry of it
     waiting   the least time that a request and its response take through links in a row
     expected  theory for the metrics of a trial, as `TrialRecord.theory` keeps it
+    expected_amid_changes  the same, where a link changes in the midst of the trial
     table     rows for `sixbench theory`; Table 1 of raicu-stack-rtt
 
 Imports `model` only. Whatever is not exact is not given: see docs/theory.md for what each number leaves out.
 """
 
 from ..model.headers import frame_bytes, wire_bytes
+from .changing import expected_amid_changes
 from .expected import expected, path_mtu
 from .fragmentation import NotPredicted, predict, settle
 from .limits import datagrams_limit_pps, tcp_goodput_limit_bps, udp_goodput_limit_bps
@@ -46,6 +48,7 @@ __all__ = [
     "Work",
     "datagrams_limit_pps",
     "expected",
+    "expected_amid_changes",
     "frame_bytes",
     "full_packet",
     "hops_of",

@@ -14,7 +14,7 @@ from ...run.interrupt import interruptible
 from ...run.laboratory import Laboratories
 from ...run.scheduler import Observer, run_experiment
 from ...store import Environment, Manifest, Run, RunWriter, create_run, holds_run, open_run, read_run
-from ...theory import expected
+from ...theory import expected_amid_changes
 from .design import PlannedComparison
 
 
@@ -49,7 +49,7 @@ def measure(
             for one in planned:
                 writer, done = _opened(one, directory / one.name, environment, command, tuple(known.values()))
                 if writer.manifest.state not in ("complete", "partial"):
-                    run_experiment(one.experiment, writer, done, hub, expected, overall, laboratories)
+                    run_experiment(one.experiment, writer, done, hub, expected_amid_changes, overall, laboratories)
                 known |= {repr(bypass): bypass for bypass in writer.manifest.bypass}
                 writer.close()
                 runs.append(read_run(writer.directory))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
@@ -24,6 +24,8 @@ MOST_LABELS = 10
 """Links that are all labelled; of more, only those that are unlike most."""
 MOST_DRAWINGS = 4
 """Networks that differ in their nodes or links; what they share in shape is one drawing."""
+MOST_PROFILES = 3
+"""That a label names; of more it has the number."""
 
 At = Callable[[Cell], tuple[float, float]]
 """From a cell to a place on the page, in inches."""
@@ -50,7 +52,7 @@ class _Shape:
         ways = [direction.impairments for direction in directions]
         queues = [direction.queue for direction in directions]
         parts = [
-            _marked("profile", " / ".join(dict.fromkeys(link.profile for link in links if link.profile is not None))),
+            _profiles(link.profile for link in links),
             _values([direction.rate_bps for direction in directions], "_bps") or "no rate limit",
             f"MTU {_values([link.mtu_bytes for link in links], '')}",
             _marked("delay", _values([way.mean_delay_ns or None for way in ways], "_ns")),
@@ -313,6 +315,11 @@ def _values(values: Sequence[float | None], column: str) -> str:
     if len(known) < len(set(values)) and known:
         texts.append("none")
     return " / ".join(texts) if len(texts) <= 3 else f"{texts[0]} to {texts[-1]} ({len(texts)})"
+
+
+def _profiles(names: Iterable[str | None]) -> str:
+    known = list(dict.fromkeys(name for name in names if name is not None))
+    return f"{len(known)} profiles" if len(known) > MOST_PROFILES else _marked("profile", " / ".join(known))
 
 
 def _marked(name: str, text: str) -> str:

@@ -6,6 +6,7 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
@@ -14,6 +15,7 @@ from ...analysis.clock import clock_of
 from ...model.experiment import Combination
 from ...store import Run
 from .. import rows, words
+from ..link_words import event_words
 from . import style
 from .data import AsItem, Context, describe
 from .drawing import Drawing, Picture
@@ -22,8 +24,11 @@ from .style import PathStyle
 MOST_ROWS = 6
 """Combinations of levels that are drawn: what is beyond looks much the same, and is in the run directory."""
 MOST_COLUMNS = 5
+MOST_CHANGES = 3
 MOST_TRIALS = 20
 """Lines of a panel: the first blocks."""
+
+_EVENT: dict[str, Any] = {"linestyle": "dashed", "linewidth": 0.8}
 
 SOURCES = {"tcp-stream": ("forward_receiver", "reverse_receiver")}
 """Workloads with a series of bytes received, and the series' names, the first that is there being drawn."""
@@ -34,6 +39,8 @@ class _Panel:
     path: PathStyle
     title: str
     keys: list[str]
+    events_s: list[float]
+    """When links change, since the measured window opened."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +66,7 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
             Drawing(
                 name=f"{workload}-time",
                 title=title,
-                caption=_caption(len(panels) - len(page)),
+                caption=_caption(run, combinations, len(panels) - len(page)),
                 section="workload",
                 workload=workload,
                 draw=lambda page=page, title=title, workload=workload, columns=columns: _draw(  # type: ignore[misc]
@@ -70,8 +77,12 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
     return found
 
 
-def _caption(left_out: int) -> str:
+def _caption(run: Run, combinations: Sequence[Combination], left_out: int) -> str:
     text = "Thin: valid trials, the first of each path; thick: their median. Time is since the measured window opened."
+    topologies = run.manifest.experiment.topologies
+    changes = dict.fromkeys("; ".join(event_words(topologies[c.topology], c.events)) for c in combinations if c.events)
+    if changes:
+        text += f" Dashed: links change, {'; or '.join([*changes][:MOST_CHANGES])}, counted with the warm-up."
     return f"{text} {words.count(left_out, 'more panel')} not shown." if left_out > 0 else text
 
 
@@ -86,6 +97,10 @@ def _panels(context: Context, run: Run, combinations: Sequence[Combination]) -> 
             path=path,
             title=describe(columns, [combination.levels.get(column) for column in columns]),
             keys=keys[combination.name, path.name][:MOST_TRIALS],
+            events_s=[
+                (event.at_ns - int(combination.workload.params.get("warmup_ns", 0))) / 1e9
+                for event in combination.events
+            ],
         )
         for combination in combinations
         for path in context.styles.values()
@@ -115,7 +130,10 @@ def _draw(run: Run, panels: Sequence[_Panel], title: str, workload: str, columns
                 axes.set_xlabel(f"Time ({clock.unit('s')})")
         style.title(figure, title)
         trial = Line2D([], [], color=style.MUTED, linewidth=0.6, alpha=0.6, label="a trial")
-        style.legend(figure, [trial, Line2D([], [], color=style.MUTED, linewidth=1.8, label="median of the trials")])
+        legend = [trial, Line2D([], [], color=style.MUTED, linewidth=1.8, label="median of the trials")]
+        if any(panel.events_s for panel in panels):
+            legend.append(Line2D([], [], color=style.MUTED, **_EVENT, label="a link changes"))
+        style.legend(figure, legend)
         return Picture(figure=figure)
 
 
@@ -130,6 +148,8 @@ def _panel(axes: Axes, panel: _Panel, of_panel: Sequence[_Series], divisor: floa
             by_time.setdefault(time_s, []).append(value_bps / divisor)
     common = sorted(time_s for time_s, values in by_time.items() if len(values) * 2 > len(of_panel))
     axes.plot(common, [statistics.median(by_time[time_s]) for time_s in common], color=panel.path.colour, linewidth=1.7)
+    for at_s in panel.events_s:
+        axes.axvline(at_s, color=style.MUTED, zorder=0, **_EVENT)
     if by_time:
         axes.set_xlim(0, max(by_time))
 

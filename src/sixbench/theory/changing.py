@@ -1,0 +1,68 @@
+"""Theory for trials in whose midst a link changes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from ..model.experiment import LinkChange
+from ..model.path import Path
+from ..model.topology import Topology
+from ..model.workload import Params
+from .expected import expected
+
+MAX_ROUND_TRIP_SHARE = 0.01
+"""Of the measured time. What the receiver sees is what a link did half a round trip before."""
+
+
+def expected_amid_changes(
+    kind: str,
+    params: Params,
+    path: Path,
+    topology: Topology,
+    between: tuple[str, str],
+    changes: Sequence[LinkChange],
+) -> dict[str, float]:
+    """What `expected` gives, where links change in the midst of the trial: the mean over the measured time of what each
+    state allows.
+
+    Nothing is given where that would be no bound: where an MTU changes, or the rates of several links; where the trial
+    does not last for a time of its own; and where a round trip is longer than a hundredth of the measured time.
+
+    Args:
+        changes: in the order of time, each with all that the link is from then on.
+    """
+    if not changes:
+        return expected(kind, params, path, topology, between)
+    links = {link.name: link for link in topology.links}
+    if len({change.link for change in changes}) > 1 or "duration_ns" not in params:
+        return {}
+    if any(change.mtu_bytes != links[change.link].mtu_bytes for change in changes):
+        return {}
+    starts_ns = int(params.get("warmup_ns", 0))
+    ends_ns = starts_ns + int(params["duration_ns"])
+    round_trip_ns = sum(
+        max(way.impairments.mean_delay_ns for state in link.states for way in state) * 2 for link in topology.wires
+    )
+    if round_trip_ns > MAX_ROUND_TRIP_SHARE * (ends_ns - starts_ns):
+        return {}
+    states = [topology, *(_after(topology, change) for change in changes)]
+    times_ns = [0, *(change.at_ns for change in changes), ends_ns]
+    found = [expected(kind, params, path, state, between) for state in states]
+    shares = [
+        max(0, min(end_ns, ends_ns) - max(start_ns, starts_ns)) / (ends_ns - starts_ns)
+        for start_ns, end_ns in pairwise(times_ns)
+    ]
+    return {
+        column: sum(share * one[column] for share, one in zip(shares, found, strict=True))
+        for column in found[0]
+        if all(column in one for one in found)
+    }
+
+
+def _after(topology: Topology, change: LinkChange) -> Topology:
+    links = (
+        replace(link, directions=change.directions) if link.name == change.link else link for link in topology.links
+    )
+    return replace(topology, links=tuple(links))
