@@ -130,7 +130,7 @@ def test_delays_come_from_a_file_beside_the_experiment(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "words"), [("10ms\nsoon\n", "lte.txt:2: "), ("10ms\n", "has 1 delays"), ("\x00\xff" * 50, "lte.txt:1: ")]
+    ("text", "words"), [("10ms\nsoon\n", "lte.txt:2: "), ("10ms\n", "delays but 1"), ("\x00\xff" * 50, "lte.txt:1: ")]
 )
 def test_garbage_in_a_file_of_delays_is_told_by_its_line(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "lte.txt").write_text(text)

@@ -284,7 +284,9 @@ def read_delays(file: Path) -> tuple[int, ...]:
         except ValueError as error:
             raise ValueError(f"{file}:{number}: {error}") from error
     if not 2 <= len(delays) <= MAX_DELAYS:
-        raise ValueError(f"{file} has {len(delays)} delays: from 2 to {MAX_DELAYS}, one a line, such as 12.5ms")
+        raise ValueError(
+            f"{file} does not have from 2 to {MAX_DELAYS} delays but {len(delays)}: one a line, such as 12.5ms"
+        )
     return tuple(sorted(delays))
 
 

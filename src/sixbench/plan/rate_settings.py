@@ -81,10 +81,11 @@ def _check_queue(value: Mapping[str, Scalar], frame_bytes: int) -> tuple[str, st
         most = units.format_size(MAX_QUEUE_BYTES)
         return "queue", f"a queue of {held} holds {held_bytes} bytes, which is too large: at most {most}"
     if held_bytes < frame_bytes:
-        least_ns = -(-frame_bytes * 8 * 10**9 // rate_bps)
+        least_us = -(-frame_bytes * 8 * 10**6 // rate_bps)
+        at_least = "that" if limit.limit_ns is None else units.format_duration(least_us * 1000)
         return "queue", (
             f"a queue of {held} holds {held_bytes} bytes, less than one packet of the MTU and its frame, "
-            f"{frame_bytes}B: at least that, or {units.format_duration(least_ns)}"
+            f"{frame_bytes}B: at least {at_least}"
         )
     return None
 
