@@ -108,6 +108,10 @@ def test_only_routers_forward(read: Read) -> None:
             ["netem delay 5000us 1000us distribution normal limit"],
         ),
         (
+            "delay: 5ms, jitter: 1ms, jitter-distribution: pareto, emulator: netem",
+            ["netem delay 5000us 6000us distribution pareto limit"],
+        ),
+        (
             "loss: 2%, loss-burst: 4, corrupt: 0.5%, emulator: netem",
             ["netem loss gemodel 0.510204082% 25% 100% 0% corrupt 0.5% limit"],
         ),

@@ -13,6 +13,7 @@ from ..model.errors import AgentError, LabError
 from ..model.network import Answer, Blueprint, Stage
 from ..model.topology import Topology
 from .engines import TunnelScript
+from .netem import tc_command
 from .render import NodeScript, fill_pids, render, render_path
 
 
@@ -140,7 +141,8 @@ def _batches(
     for name, lines in parts.items():
         if lines:
             text = fill_pids("\n".join(lines) + "\n", pids)
-            running.append((name, text, nodes[name].execute([program, "-batch", "-"], text)))
+            command = tc_command(text) if program == "tc" else (program,)
+            running.append((name, text, nodes[name].execute([*command, "-batch", "-"], text)))
     for name, text, future in running:
         done = _result(name, f"running {program} -batch", future)
         if done.exit != 0:

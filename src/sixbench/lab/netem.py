@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from ..model.direction import Direction, Directions
-from ..model.emulation import Chosen, GilbertElliott, Impairments
+from ..model.emulation import Chosen, Distribution, GilbertElliott, Impairments, standard_quantile
 from ..model.topology import Link
 
 LIMIT_PACKETS = 100_000
@@ -12,6 +14,28 @@ MAX_DELAY_NS = 274 * 10**9
 """tc tells it in 2^32 ticks of 64 ns."""
 MAX_JITTER_NS = 2**31 - 1
 """Its kernel side computes with 32 bits (`tabledist` of sch_netem.c)."""
+
+REACH: dict[Distribution, int] = {"normal": 1, "pareto": 6}
+"""A table's numbers end at four times the jitter that tc is told: for a long tail that is so many times ours."""
+TABLES = Path(__file__).with_name("distributions")
+"""Of our own: iproute2's Pareto distribution is cut off at four times the jitter, which takes a sixth from its standard
+deviation, and Debian has its tables where another `tc` does not look."""
+TABLE_SIZE = 4096
+_UNIT = 8192
+"""What stands for a jitter in a table (NETEM_DIST_SCALE)."""
+
+
+def table(distribution: Distribution) -> str:
+    """The file that tc reads: what is added to the delay, of equally likely values in order."""
+    shares = ((index + 0.5) / TABLE_SIZE for index in range(TABLE_SIZE))
+    values = [round(_UNIT * standard_quantile(distribution, share) / REACH[distribution]) for share in shares]
+    lines = (values[start : start + 16] for start in range(0, TABLE_SIZE, 16))
+    return "\n".join([f"# {distribution}, as netem takes it", *(" ".join(map(str, line)) for line in lines), ""])
+
+
+def tc_command(lines: str) -> tuple[str, ...]:
+    """The command for lines of tc, which finds our tables where they need them."""
+    return ("env", f"TC_LIB_DIR={TABLES}", "tc") if " distribution " in lines else ("tc",)
 
 
 def unfit(link: Link) -> str | None:
@@ -28,15 +52,15 @@ def _are_alike(one: Directions, other: Directions) -> bool:
 
 def _unfit(direction: Direction) -> str | None:
     way, has_rate = direction.impairments, direction.rate_bps is not None
+    reach = REACH.get(way.distribution, 1)
     chance = (way.loss, way.corrupt, way.overtaking)
     cannot = {
         "packets chosen by their number": way.lists_packets,
         "delays from a file": way.delays_ns,
         "correlated jitter": way.jitter_correlation,
-        "Pareto jitter beyond four standard deviations": way.jitter_ns and way.distribution == "pareto",
         "jitter that keeps the order of packets": way.in_order and way.jitter_ns,
         "a delay of more than 274 s": way.delay_ns > MAX_DELAY_NS,
-        "a jitter of more than 2.1 s": way.jitter_ns > MAX_JITTER_NS,
+        f"a jitter of more than {MAX_JITTER_NS / 1e9 / reach:.2g} s": reach * way.jitter_ns > MAX_JITTER_NS,
         "duplicates beside jitter, loss, corruption or reordering": way.duplicate and (way.jitter_ns or any(chance)),
         "anything but a delay behind a rate": has_rate and (way.jitter_ns or way.duplicate or any(chance)),
     }
@@ -49,8 +73,8 @@ def netem(way: Impairments) -> str:
     if way.delay_ns or way.jitter_ns:
         words += ["delay", _microseconds(way.delay_ns)]
     if way.jitter_ns:
-        words += [_microseconds(way.jitter_ns)]
-        words += ["distribution", way.distribution] if way.distribution != "uniform" else []
+        words += [_microseconds(REACH.get(way.distribution, 1) * way.jitter_ns)]
+        words += ["distribution", way.distribution] if way.distribution in REACH else []
     if isinstance(way.loss, GilbertElliott):
         states = (way.loss.to_bad, way.loss.to_good, way.loss.loss_in_bad, way.loss.loss_in_good)
         words += ["loss", "gemodel", *map(_percent, states)]

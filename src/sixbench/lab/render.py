@@ -19,6 +19,7 @@ from ..model.topology import ETHERNET_MIN_MTU_V6, Interface, Link, Node, Topolog
 from .emulation import EMULATOR, SYSCTL, device_lines, emulated_links, ends_of, requests
 from .engines import ENGINES, TunnelScript
 from .filters import ruleset
+from .netem import tc_command
 from .queues import queue_lines
 
 ONE_SEGMENT = 1
@@ -174,7 +175,7 @@ def script_text(script: NodeScript, pids: Mapping[str, str] | None = None) -> st
     lines += [f"ip {line}" for line in script.devices]
     lines += [f"ip {line}" for line in script.routes]
     lines += ["ethtool " + " ".join(arguments) for arguments in script.ethtool]
-    lines += [f"tc {line}" for line in script.queues]
+    lines += [f"{shlex.join(tc_command(line))} {line}" for line in script.queues]
     lines += [_request_text(request) for request in script.emulation]
     lines += _nft_lines(script.nft)
     for tunnel in script.tunnels:

@@ -124,7 +124,11 @@ class Impairments:
     def _quantile_ns(self, index: int) -> int:
         if self.delays_ns:
             return _between(self.delays_ns, (len(self.delays_ns) - 1) * index / (QUANTILES - 1))
-        return round(self.jitter_ns * _standard(self.distribution, index))
+        share, outermost = index / (QUANTILES - 1), 0.25 / (QUANTILES - 1)
+        if self.distribution != "uniform":
+            # The distributions have no end: the outermost quantiles stand in the middle of their share.
+            share = min(max(share, outermost), 1 - outermost)
+        return round(self.jitter_ns * standard_quantile(self.distribution, share))
 
 
 NO_IMPAIRMENTS = Impairments()
@@ -136,13 +140,14 @@ def _between(values: tuple[int, ...], place: float) -> int:
     return round(values[below] + (values[above] - values[below]) * (place - below))
 
 
-def _standard(distribution: Distribution, index: int) -> float:
-    """A quantile of mean 0: of `uniform` from -1 to 1, of the others with a standard deviation of 1. The outermost ones
-    stand in the middle of their share, for the distributions have no end."""
-    share = index / (QUANTILES - 1)
+def standard_quantile(distribution: Distribution, share: float) -> float:
+    """A quantile of mean 0: of `uniform` from -1 to 1, of the others with a standard deviation of 1.
+
+    Args:
+        share: of values that are less; beyond 0 and under 1 where the distribution has no end.
+    """
     if distribution == "uniform":
         return 2 * share - 1
-    share = min(max(share, 0.25 / (QUANTILES - 1)), 1 - 0.25 / (QUANTILES - 1))
     if distribution == "normal":
         return NormalDist().inv_cdf(share)
     mean = PARETO_SHAPE / (PARETO_SHAPE - 1)

@@ -15,6 +15,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from sixbench.lab import netem
+
 from .process import PeerError
 
 LINUX = "linux.uml"
@@ -25,7 +27,7 @@ MODULES = (
     *("ipv6", "sit", "ip6_tunnel", "ipip", "ip_gre", "ip6_gre", "vxlan"),
     *("sch_netem", "sch_fq", "sch_tbf", "sch_codel", "sch_fq_codel", "dummy", "veth"),
 )
-TABLES = tuple(Path("/usr/lib").glob("*/tc/*.dist"))
+TABLES = tuple(sorted(netem.TABLES.glob("*.dist")))
 """The distributions that tc gives to netem."""
 INIT = Path(__file__).with_name("init.sh")
 
@@ -128,7 +130,7 @@ def _files(modules: set[Path]) -> dict[str, Path]:
         program = _program(name)
         files[f"bin/{name}"] = program
         files |= {str(library).lstrip("/"): library for library in _dynamic(program)}
-    files |= {str(table).lstrip("/"): table for table in TABLES}
+    files |= {f"distributions/{table.name}": table for table in TABLES}
     return files | {f"modules/{path.name}": path for path in modules}
 
 
