@@ -11,6 +11,8 @@ from sixbench.calibration.assessment import assess
 from sixbench.calibration.design import FACTOR, PATHS, design, is_calibration
 from sixbench.calibration.metric import CalibratedMetric, Count, Deviation, Level, Limit, Match
 from sixbench.calibration.metrics import METRICS
+from sixbench.calibration.metrics.fragments import fragments_of
+from sixbench.calibration.metrics.lists import COUNT, LATE_BY, LISTS, lists
 from sixbench.calibration.readings import Readings
 from sixbench.model.calibration import Calibrated, Calibration, FalseAlarms
 from sixbench.model.errors import StoreError
@@ -223,3 +225,31 @@ def test_without_a_machine_id_the_name_of_the_host_stands_for_it(monkeypatch):
     monkeypatch.setattr("platform.node", lambda: "two")
     assert one != machine_name()
     assert json.dumps(one) == f'"{one}"'
+
+
+def test_lists_are_the_same_every_time_and_do_not_meet():
+    for number in range(1, LISTS + 1):
+        own = lists(number)
+        assert own == lists(number)
+        listed = [*own.dropped, *own.duplicated, *own.reordered]
+        assert len(listed) == len(set(listed))
+        assert {0, COUNT - 1} <= set(own.dropped), "losses at the ends are the hard ones"
+        for late in own.reordered:
+            assert not set(range(late + 1, late + 1 + LATE_BY)) & set(listed)
+
+
+@pytest.mark.parametrize(
+    ("mtu", "family", "fragments"),
+    [
+        (9200, 4, 1),
+        (9200, 6, 1),
+        (9000, 4, 1),  # 8972 + 8 + 20
+        (9000, 6, 2),
+        (1500, 4, 7),  # 8980 / 1480
+        (1500, 6, 7),  # 8980 / 1448
+        (1300, 4, 8),  # 1280 of each 1300
+        (1280, 6, 8),  # 1232
+    ],
+)
+def test_a_datagram_is_in_so_many_fragments(mtu, family, fragments):
+    assert fragments_of(mtu, family) == fragments

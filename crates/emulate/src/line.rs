@@ -3,7 +3,7 @@
 use sixbench_wire::{checksum, ethernet, protocol};
 
 use crate::fate::{Fate, Fates};
-use crate::packets::{Departures, Pool};
+use crate::packets::{Arrived, Departures, Pool};
 use crate::record::Record;
 use crate::spec::Impairments;
 use crate::sys::{Arrival, PacketSocket, VIRTUAL_HEADER_BYTES};
@@ -86,13 +86,17 @@ impl Line {
                     Some(mut copy) => {
                         copy[..length].copy_from_slice(&buffer[..length]);
                         self.record.duplicated += 1;
-                        departures.add(due_ns, index, Some(arrived_ns), length, copy);
+                        let arrived = Arrived { at_ns: arrived_ns, number: None };
+                        departures.add(due_ns, index, Some(arrived), length, copy);
                     }
                     None => self.record.no_room += 1,
                 }
             }
             match late_by {
-                None => departures.add(due_ns, index, Some(arrived_ns), length, buffer),
+                None => {
+                    let arrived = Arrived { at_ns: arrived_ns, number: Some(number) };
+                    departures.add(due_ns, index, Some(arrived), length, buffer);
+                }
                 Some(by) => {
                     self.record.late += 1;
                     let gives_up_ns = due_ns + GIVE_UP_NS;

@@ -34,6 +34,15 @@ impl Pool {
     }
 }
 
+/// How a packet came.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrived {
+    /// When the kernel saw it, on the monotonic clock.
+    pub at_ns: u64,
+    /// Among the numbered packets of its direction; `None` for a copy.
+    pub number: Option<u64>,
+}
+
 /// A packet that is to leave.
 #[derive(Debug)]
 pub struct Departure {
@@ -43,8 +52,8 @@ pub struct Departure {
     pub order: u64,
     /// Which link, and which of its directions.
     pub line: usize,
-    /// When the kernel saw it come, on the monotonic clock; `None` for one that was held back, whose delay was not configured.
-    pub arrived_ns: Option<u64>,
+    /// `None` for one that was held back, whose delay was not configured.
+    pub arrived: Option<Arrived>,
     /// Of the packet in the buffer.
     pub length: usize,
     /// The packet.
@@ -80,9 +89,9 @@ pub struct Departures {
 
 impl Departures {
     /// Adds a packet.
-    pub fn add(&mut self, due_ns: u64, line: usize, arrived_ns: Option<u64>, length: usize, buffer: Box<[u8]>) {
+    pub fn add(&mut self, due_ns: u64, line: usize, arrived: Option<Arrived>, length: usize, buffer: Box<[u8]>) {
         self.count += 1;
-        self.heap.push(Reverse(Departure { due_ns, order: self.count, line, arrived_ns, length, buffer }));
+        self.heap.push(Reverse(Departure { due_ns, order: self.count, line, arrived, length, buffer }));
     }
 
     /// When the next one is due.

@@ -1,8 +1,11 @@
 //! What a link really did to its packets.
 
 use serde_json::{Value, json};
+use sixbench_traffic::delay::Ipdv;
 use sixbench_traffic::histogram::Times;
 use sixbench_traffic::ranges::Ranges;
+
+use crate::packets::Departure;
 
 /// How a datagram of a trial begins: the first bytes of the token.
 pub type Mark = [u8; 8];
@@ -38,6 +41,8 @@ pub struct Record {
     pub user_timestamps: u64,
     /// From arrival to having been sent.
     pub delay: Times,
+    /// How much that differed from one packet to the next.
+    pub ipdv: Ipdv,
     /// Having been sent after the moment that was due.
     pub lateness: Times,
 }
@@ -58,6 +63,17 @@ impl Record {
     /// An empty one, which looks for a mark.
     pub fn looking_for(mark: Option<Mark>) -> Self {
         Self { marked: mark.map(|mark| Marked { mark, lost: Ranges::default() }), ..Self::default() }
+    }
+
+    /// Notes that a packet has been sent.
+    pub fn left(&mut self, departure: &Departure, now_ns: u64) {
+        let Some(arrived) = departure.arrived else { return };
+        let delay_ns = now_ns.saturating_sub(arrived.at_ns);
+        self.delay.record(delay_ns);
+        self.lateness.record(now_ns.saturating_sub(departure.due_ns));
+        if let Some(number) = arrived.number {
+            self.ipdv.record(number, i64::try_from(delay_ns).unwrap_or(i64::MAX));
+        }
     }
 
     /// Notes that a packet was chosen to vanish.
@@ -88,6 +104,7 @@ impl Record {
             "socket_drops": self.socket_drops,
             "user_timestamps": self.user_timestamps,
             "delay": self.delay.to_json(),
+            "ipdv": self.ipdv.absolute().to_json(),
             "lateness": self.lateness.to_json(),
         });
         if let Some(Marked { lost, .. }) = &self.marked {

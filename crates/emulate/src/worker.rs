@@ -375,10 +375,7 @@ impl Side {
                 Ok(sent) => {
                     let now_ns = monotonic_ns();
                     for departure in &departures[done..done + sent] {
-                        if let Some(arrived_ns) = departure.arrived_ns {
-                            self.line.record.delay.record(now_ns.saturating_sub(arrived_ns));
-                            self.line.record.lateness.record(now_ns.saturating_sub(departure.due_ns));
-                        }
+                        self.line.record.left(departure, now_ns);
                     }
                     done += sent;
                 }

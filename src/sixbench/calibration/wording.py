@@ -19,7 +19,7 @@ def deviation(metric: CalibratedMetric, value: float | None, *, sign: bool = Tru
 
 def unit_of(column: str) -> str:
     """Of a level's column."""
-    for suffix, unit in (("_bps", "bit/s"), ("_ns", "s"), ("_bytes", "bytes"), ("_ratio", "1")):
+    for suffix, unit in (("_bps", "bit/s"), ("_ns", "ns"), ("_bytes", "bytes"), ("_ratio", "1")):
         if column.endswith(suffix):
             return unit
     return ""

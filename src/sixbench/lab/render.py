@@ -50,6 +50,12 @@ does not start with what the one before it learned; ports are reused so that con
 minutes. Multicast groups are reported within milliseconds: by default a node says them twice in its first two seconds
 (RFC 3810 section 9.11), which on a link of 1 Mbit/s is a thousandth of what its first trial carries."""
 
+REACHABLE_MS = 86_400_000
+"""For so long, about, a neighbour that has answered stays reachable. By default Linux forgets those of a network that
+was idle for a minute, where all networks of the machine together have over 128 (neigh/default/gc_thresh1): a trial
+then begins with a round trip of neighbour discovery, for which its first datagrams wait. Nor do probes of neighbours
+(RFC 4861 section 7.3.3) fall into a trial."""
+
 FIRST_INTERFACE = 10
 """Number of the first interface; lower ones are the namespace's own."""
 
@@ -238,6 +244,11 @@ def _devices(topology: Topology, node: str) -> list[str]:
             lines.append(f"address add {end.ipv6} dev {end.name} nodad")
         segments = "" if link.offload_on else f" gso_max_segs {ONE_SEGMENT}"
         lines.append(f"link set {end.name} mtu {link.mtu_bytes}{segments} up")
+        lines += [
+            f"ntable change name {table} dev {end.name} base_reachable {REACHABLE_MS}"
+            for table in (["arp_cache"] if end.ipv4 is not None else [])
+            + (["ndisc_cache"] if carries_ipv6(link) and end.ipv6 is not None else [])
+        ]
     return lines
 
 

@@ -188,7 +188,8 @@ class Traffic:
     Attributes:
         forward_payload_bytes, reverse_payload_bytes: payload that certainly arrived, each way (over all of the trial,
             warm-up included where known).
-        forward_datagrams: datagrams that certainly were sent client to server; None where the workload has none.
+        forward_datagrams: datagrams that certainly were sent client to server, without copies that a link made; None
+            where the workload has none.
         by_family: what each family's flows brought, where both are under way; empty: all are of the path's own.
         silent: families over which nothing was answered, so that their packets need not have come far.
     """

@@ -1,4 +1,4 @@
-"""The registry: one file for each quantity that is calibrated."""
+"""The registry of quantities that are calibrated."""
 
 from __future__ import annotations
 
@@ -6,9 +6,28 @@ from collections.abc import Sequence
 
 from ...model.errors import UsageError
 from ..metric import CalibratedMetric
+from .counted import DUPLICATES, LOSS
+from .delay import ONE_WAY_DELAY, ROUND_TRIP_TIME
+from .fragments import FRAGMENTS
+from .jitter import IPDV
+from .lists import LISTED
+from .path_mtu import PATH_MTU
 from .rate import TCP_GOODPUT, UDP_GOODPUT
+from .reordering import REORDERING
 
-METRICS: tuple[CalibratedMetric, ...] = (TCP_GOODPUT, UDP_GOODPUT)
+METRICS: tuple[CalibratedMetric, ...] = (
+    TCP_GOODPUT,
+    UDP_GOODPUT,
+    ONE_WAY_DELAY,
+    ROUND_TRIP_TIME,
+    IPDV,
+    LOSS,
+    DUPLICATES,
+    REORDERING,
+    LISTED,
+    PATH_MTU,
+    FRAGMENTS,
+)
 
 BY_NAME = {metric.name: metric for metric in METRICS}
 

@@ -15,15 +15,15 @@ OFFERED_SHARE = 1.1
 """Datagrams are offered at that share of the link's rate, so that there is always one waiting."""
 
 DURATIONS = {
-    10**6: "1s",
-    3 * 10**6: "600ms",
+    10**6: "800ms",
+    3 * 10**6: "500ms",
     10**7: "400ms",
     3 * 10**7: "300ms",
     10**8: "300ms",
     3 * 10**8: "300ms",
     10**9: "300ms",
 }
-"""By rate: at 1 Mbit/s a packet takes 12 ms, so that a second has 80."""
+"""By rate: at 1 Mbit/s a packet takes 12 ms, so that there are 65."""
 
 QUEUE_NS = 50_000_000
 MIN_QUEUE_BYTES = 32 * 1024

@@ -166,7 +166,7 @@ def _traffic(params: Params, client: Result, server: Result) -> Traffic:
     return Traffic(
         forward_payload_bytes=receivers["forward"]["unique_bytes"] if "forward" in receivers else 0,
         reverse_payload_bytes=receivers["reverse"]["unique_bytes"] if "reverse" in receivers else 0,
-        forward_datagrams=receivers["forward"]["received"] if "forward" in receivers else None,
+        forward_datagrams=receivers["forward"]["unique"] if "forward" in receivers else None,
     )
 
 

@@ -1,0 +1,93 @@
+"""One-way delay and round trips over links of a known delay: what the emulator says that it gave is the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...model.trial import TrialRecord
+from ..metric import CalibratedMetric, Deviation, Level, Limit, Trial
+
+DELAYS_NS = (200_000, 1_000_000, 5_000_000, 20_000_000, 50_000_000, 200_000_000)
+QUICK = (200_000, 5_000_000, 200_000_000)
+
+REFERENCE_NS = 100_000
+"""What a path costs beside the delay of its link is learned with a delay that the emulator spins from the packet's
+arrival on, as it does the last of longer ones: the CPU is as awake then. (Without any delay the round trip cost 12 us
+more: the emulator was woken from sleep by each packet.)"""
+
+ONE_WAY = {"udp-stream": {"datagram": "100B", "packet-rate": "500pps", "duration": "300ms", "warmup": "0ms"}}
+ROUND_TRIP = {"ping": {"interval": "4ms", "count": 75}}
+"""Round trips follow each other without waiting for answers, so that 200 ms of delay take no longer."""
+
+LIMIT = Limit(absolute=50_000, relative=0.02)
+"""50 us, which is what a busy machine's scheduler takes for itself; and 2 % of longer delays."""
+
+
+def emulated(record: TrialRecord, way: str, histogram: str) -> Mapping[str, Any] | None:
+    """A histogram of what the emulator of the only emulated link did one way; None where it says nothing."""
+    links = record.evidence.get("emulation")
+    if not isinstance(links, Mapping) or len(links) != 1:
+        return None
+    found = next(iter(links.values())).get(way, {}).get(histogram)
+    return found if isinstance(found, Mapping) and found.get("count") else None
+
+
+def _given_ns(record: TrialRecord, ways: tuple[str, ...]) -> float | None:
+    """The mean delay that the emulator gave."""
+    means = [found["mean"] for way in ways if (found := emulated(record, way, "delay")) is not None]
+    return float(sum(means)) if len(means) == len(ways) else None
+
+
+def read(trial: Trial, column: str, ways: tuple[str, ...]) -> Deviation | None:
+    """What was measured; and what the emulator gave, with what the path cost in the reference trial beside that."""
+    reference = trial.reference
+    measured, given_ns = trial.record.metrics.get(column), _given_ns(trial.record, ways)
+    if reference is None or measured is None or given_ns is None:
+        return None
+    idle_ns, idle_given_ns = reference.metrics.get(column), _given_ns(reference, ways)
+    if idle_ns is None or idle_given_ns is None:
+        return None
+    return Deviation(measured=measured, truth=given_ns + idle_ns - idle_given_ns)
+
+
+def _levels(workload: Mapping[str, Mapping[str, Any]]) -> tuple[Level, ...]:
+    return tuple(
+        Level(
+            truth=float(delay_ns),
+            link={"delay": f"{delay_ns}ns", "emulator": "user"},
+            workload=workload,
+            is_quick=delay_ns in (REFERENCE_NS, *QUICK),
+            is_reference=delay_ns == REFERENCE_NS,
+        )
+        for delay_ns in (REFERENCE_NS, *DELAYS_NS)
+    )
+
+
+ONE_WAY_DELAY = CalibratedMetric(
+    name="one-way-delay",
+    label="One-way delay",
+    column="link_delay_ns",
+    workload="udp-stream",
+    metrics=tuple(f"one_way_delay_{statistic}" for statistic in ("mean", "min", "p50", "p99")),
+    levels=_levels(ONE_WAY),
+    scale="absolute",
+    limit=LIMIT,
+    read=lambda trial: read(trial, "one_way_delay_mean_ns", ("forward",)),
+    note="the error is against what the emulator gave, plus what the path cost beside it in the same block",
+    causes="nodes take a few microseconds more or less where packets come in another rhythm",
+)
+
+ROUND_TRIP_TIME = CalibratedMetric(
+    name="round-trip",
+    label="Round-trip time",
+    column="link_delay_ns",
+    workload="ping",
+    metrics=tuple(f"rtt_{statistic}" for statistic in ("mean", "min", "p50", "p90", "p99")),
+    levels=_levels(ROUND_TRIP),
+    scale="absolute",
+    limit=LIMIT,
+    read=lambda trial: read(trial, "rtt_mean_ns", ("forward", "reverse")),
+    note="likewise, there and back",
+    causes="nodes take a few microseconds more or less where packets come in another rhythm",
+)

@@ -1,0 +1,53 @@
+"""IPDV over links of a known jitter: what the emulator says that it gave is the truth."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from ..metric import CalibratedMetric, Deviation, Level, Limit, Trial
+from .delay import REFERENCE_NS, emulated
+
+JITTERS_NS = (100_000, 300_000, 1_000_000, 3_000_000, 10_000_000, 30_000_000)
+QUICK = (300_000, 3_000_000, 30_000_000)
+
+STREAM = {"udp-stream": {"datagram": "100B", "packet-rate": "1000pps", "duration": "300ms", "warmup": "0ms"}}
+
+
+def _read(trial: Trial) -> Deviation | None:
+    """The path's own variation, from the reference trial, adds to the link's as independent noise does."""
+    reference = trial.reference
+    given = emulated(trial.record, "forward", "ipdv")
+    if reference is None or given is None:
+        return None
+    idle_given = emulated(reference, "forward", "ipdv")
+    measured, idle_ns = (record.metrics.get("ipdv_mean_ns") for record in (trial.record, reference))
+    if idle_given is None or measured is None or idle_ns is None:
+        return None
+    own_squared = max(0.0, idle_ns**2 - float(idle_given["mean"]) ** 2)
+    return Deviation(measured=measured, truth=sqrt(float(given["mean"]) ** 2 + own_squared))
+
+
+def _level(jitter_ns: int) -> Level:
+    is_reference = jitter_ns == 0
+    link = {"delay": f"{2 * jitter_ns or REFERENCE_NS}ns", "emulator": "user"}
+    return Level(
+        truth=float(jitter_ns),
+        link=link if is_reference else link | {"jitter": f"{jitter_ns}ns"},
+        workload=STREAM,
+        is_quick=is_reference or jitter_ns in QUICK,
+        is_reference=is_reference,
+    )
+
+
+IPDV = CalibratedMetric(
+    name="jitter",
+    label="IPDV",
+    column="link_jitter_ns",
+    workload="udp-stream",
+    metrics=("ipdv_mean", "ipdv_p50", "ipdv_p99"),
+    levels=tuple(_level(jitter_ns) for jitter_ns in (0, *JITTERS_NS)),
+    scale="absolute",
+    limit=Limit(absolute=20_000, relative=0.05),
+    read=_read,
+    note="the error is against the differences that the emulator gave from one packet to the next",
+)

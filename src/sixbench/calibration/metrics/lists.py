@@ -1,0 +1,101 @@
+"""Lists of packets that a link drops, sends twice or holds back: the ledger must give them back exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from ..metric import CalibratedMetric, Level, Match, Trial
+
+COUNT = 2000
+RATE_PPS = 10_000
+EACH = 12
+LATE_BY = 3
+SPACING = 8
+"""Listed packets are so far apart at least: what is held back waits for packets that are not listed themselves."""
+
+LISTS = 6
+QUICK = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lists:
+    """The numbers of packets, in order."""
+
+    dropped: tuple[int, ...]
+    duplicated: tuple[int, ...]
+    reordered: tuple[int, ...]
+
+
+def lists(number: int) -> Lists:
+    """The lists of that number: always the same. The first and the last packet and a row of packets are among what is
+    dropped, for losses at the ends of a flow are the hard ones."""
+    random = Random(number)
+    places = list(range(SPACING, COUNT - 2 * SPACING, SPACING))
+    random.shuffle(places)
+    kinds = [sorted(places[kind * EACH : (kind + 1) * EACH]) for kind in range(3)]
+    row = range(kinds[0][0], kinds[0][0] + SPACING // 2)
+    return Lists(
+        dropped=tuple(sorted({0, COUNT - 1, *row, *kinds[0]})),
+        duplicated=tuple(kinds[1]),
+        reordered=tuple(kinds[2]),
+    )
+
+
+def _link(own: Lists) -> dict[str, Any]:
+    return {
+        "lost-packets": _written(own.dropped),
+        "duplicated-packets": _written(own.duplicated),
+        "late-packets": _written(own.reordered),
+        "late-by": LATE_BY,
+        "emulator": "user",
+    }
+
+
+def _written(numbers: Iterable[int]) -> str:
+    return " ".join(str(number) for number in numbers)
+
+
+def _read(trial: Trial) -> Match | None:
+    found = trial.record.server.get("sequences")
+    if not isinstance(found, Mapping):
+        return None
+    own = lists(int(trial.level.truth))
+    differences = []
+    for key, words, numbers in (
+        ("lost", "dropped", own.dropped),
+        ("duplicate", "duplicated", own.duplicated),
+        ("reordered", "reordered", own.reordered),
+    ):
+        told = _numbers(found[key]["ranges"])
+        if told != set(numbers):
+            missing, extra = len(set(numbers) - told), len(told - set(numbers))
+            differences.append(f"{words}: {missing} not found, {extra} that are not listed")
+    return Match(difference="; ".join(differences) or None)
+
+
+def _numbers(ranges: Sequence[Sequence[int]]) -> set[int]:
+    return {number for first, last in ranges for number in range(first, last + 1)}
+
+
+LISTED = CalibratedMetric(
+    name="lists",
+    label="Exact lists",
+    column="list_number",
+    workload="udp-stream",
+    metrics=("loss_ratio", "duplicates_ratio", "reordered_ratio"),
+    levels=tuple(
+        Level(
+            truth=float(number),
+            link=_link(lists(number)),
+            workload={"udp-stream": {"datagram": "64B", "packet-rate": f"{RATE_PPS}pps", "count": COUNT}},
+            is_quick=number <= QUICK,
+        )
+        for number in range(1, LISTS + 1)
+    ),
+    scale="absolute",
+    read=_read,
+    note="exact where the ledger names just the packets that were dropped, duplicated and held back",
+)

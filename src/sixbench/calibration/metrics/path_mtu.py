@@ -1,0 +1,57 @@
+"""Path MTUs: each way of finding one must give exactly that of the narrow link."""
+
+from __future__ import annotations
+
+from ..metric import CalibratedMetric, Level, Match, Trial
+
+MTUS = (1300, 1400, 1480, 1500, 4000, 9000)
+"""From the least that leaves IPv6's 1280 bytes (RFC 8200 section 5) to a tunnel with an IPv4 header, and through."""
+
+QUICK = (1300, 1500, 9000)
+
+FIRST_LINK_MTU = 9200
+
+FOUND = ("pmtu_forward_bytes", "pmtu_reverse_bytes", "pmtu_kernel_bytes", "pmtu_probed_bytes", "pmtu_tcp_bytes")
+
+TUNNEL_HEADER_BYTES = 20
+
+PROBE_TIMEOUT = "30ms"
+"""On links without delay no answer takes so long, and most of a search are probes without one."""
+
+
+def inner_mtu(trial: Trial) -> int:
+    """What the narrow link leaves to the hosts' packets."""
+    outer = int(trial.level.truth)
+    return outer - TUNNEL_HEADER_BYTES if trial.record.mechanism == "6in4" else outer
+
+
+def _read(trial: Trial) -> Match | None:
+    found = {name: trial.record.metrics.get(name) for name in FOUND}
+    if found["pmtu_forward_bytes"] is None:
+        return None
+    truth = inner_mtu(trial)
+    wrong = [f"{name} {value}" for name, value in found.items() if value != truth]
+    measured = found["pmtu_forward_bytes"] + trial.level.truth - truth
+    return Match(measured=measured, difference=", ".join(wrong) or None)
+
+
+PATH_MTU = CalibratedMetric(
+    name="path-mtu",
+    label="Path MTU",
+    column="link_mtu_bytes",
+    workload="pmtu",
+    metrics=tuple(name.removesuffix("_bytes") for name in FOUND),
+    levels=tuple(
+        Level(
+            truth=float(mtu),
+            link={"mtu": mtu},
+            first_link={"mtu": FIRST_LINK_MTU},
+            workload={"pmtu": {"probe-timeout": PROBE_TIMEOUT}},
+            is_quick=mtu in QUICK,
+        )
+        for mtu in MTUS
+    ),
+    scale="absolute",
+    read=_read,
+    note="exact where the kernel, probing and TCP all find it, both ways",
+)
