@@ -74,7 +74,7 @@ def test_quantities_have_the_unit_that_reads_best(value: float | None, unit: str
         ("streams", 4, "streams 4"),
         ("nodelay", True, "nodelay yes"),
         ("congestion", "bbr", "congestion bbr"),
-        ("bytes", 1000, "bytes 1000"),
+        ("bytes", 1000, "bytes 1 kB"),
     ],
 )
 def test_levels_are_named_by_their_column(column: str, value: Any, text: str) -> None:

@@ -190,7 +190,7 @@ _ALL = [
     Metric(
         name="attempts",
         suffix="per_connection",
-        unit="1",
+        unit="attempts",
         better="lower",
         label="Connection attempts for a connection",
         reference="RFC 8305 section 5",

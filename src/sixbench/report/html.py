@@ -13,7 +13,7 @@ from typing import Any
 from ..model.finding import Analysis, Finding
 from ..model.workloads import WORKLOADS
 from ..store import Run
-from . import answers, emulated, facts, path_tables, rows, tables, validity, words
+from . import answers, emulated, facts, matrices, path_tables, rows, tables, validity, words
 from .evidence import LinkEvidence, PathEvidence
 from .figures import Drawing, drawings, svg
 from .figures.style import path_styles
@@ -79,6 +79,7 @@ def _page(run: Run, analysis: Analysis) -> dict[str, Any]:
         "header_figures": [figure for figure in shown if figure.drawing.section == "evidence"],
         "left_out": left_out,
         "findings": [_row(finding) for finding in findings],
+        "matrices": matrices.matrices(analysis, statistics.confidence),
         "findings_left_out": len(analysis.findings) - len(findings),
         "filters": _filters(findings),
         "confidence": f"{100 * statistics.confidence:g} %",

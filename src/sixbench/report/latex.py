@@ -11,7 +11,7 @@ import unicodedata
 
 from ..model.finding import Analysis
 from ..store import Run
-from . import emulated, facts, path_tables, tables, validity
+from . import emulated, facts, matrices, path_tables, tables, validity
 from .path_facts import path_facts
 
 LONG = 40
@@ -78,6 +78,7 @@ def render(run: Run, analysis: Analysis) -> str:
     ]
     paths = path_facts(run)
     made = [
+        *matrices.matrices(analysis, experiment.statistics.confidence),
         *tables.all_tables(analysis, trials, experiment.statistics.confidence),
         path_tables.paths_table(paths, addresses=False),
         path_tables.tunnels_table(paths),

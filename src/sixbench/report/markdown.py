@@ -6,7 +6,7 @@ import re
 
 from ..model.finding import Analysis
 from ..store import Run
-from . import answers, emulated, facts, path_tables, tables, validity, words
+from . import answers, emulated, facts, matrices, path_tables, tables, validity, words
 from .path_facts import path_facts
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
@@ -33,7 +33,10 @@ def render(run: Run, analysis: Analysis) -> str:
         emulated.emulation_table(run),
         path_tables.programs_table(analysis),
     ]
-    made = tables.all_tables(analysis, trials, statistics.confidence)
+    made = [
+        *matrices.matrices(analysis, statistics.confidence),
+        *tables.all_tables(analysis, trials, statistics.confidence),
+    ]
     for table in [*made, *(table for table in about if table is not None)]:
         parts += [f"## {escape(table.title)}", _table(table)]
     if analysis.remarks:

@@ -59,6 +59,8 @@ _TITLES = {
     "ping": "ICMP echo",
     "pmtu": "Path MTU",
     "voip": "Voice over IP",
+    "latency-under-load": "Latency under load",
+    "happy-eyeballs": "Happy Eyeballs",
 }
 
 
@@ -129,7 +131,7 @@ def level(column: str, value: Scalar | None) -> str:
         return value
     if column.endswith("_ratio"):
         return f"{100 * value:g} %"
-    suffix = next((suffix for suffix in _SUFFIXES if column.endswith(suffix)), None)
+    suffix = next((suffix for suffix in _SUFFIXES if f"_{column}".endswith(suffix)), None)
     if suffix == "_bytes":
         if any(word in _PACKET_SIZES for word in column.split("_")):
             return f"{value:g} B"

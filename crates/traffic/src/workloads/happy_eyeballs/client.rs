@@ -40,6 +40,14 @@ struct Session<'a> {
     stop: &'a Stop,
 }
 
+/// How a race ended.
+enum Raced {
+    /// The connection.
+    Won(TcpStream),
+    /// The last failure; absent where the time was over.
+    Lost(Option<io::Error>),
+}
+
 impl Session<'_> {
     fn run(&self, token: Token) -> Result<Value> {
         let proof = self.prove(token)?;
@@ -64,35 +72,17 @@ impl Session<'_> {
         Ok(Value::Object(result))
     }
 
-    /// Connects to all addresses at once: the first connection that succeeds proves the client and stays open.
+    /// A first connection, by the algorithm: it proves the client and stays open.
     fn prove(&self, token: Token) -> Result<TcpStream> {
-        let deadline_ns = clock::monotonic_ns().saturating_add(self.params.timeout_ns);
-        let mut attempts = Attempts::new(self.routes);
-        let mut ended: Vec<_> = (0..self.routes.len()).filter_map(|index| attempts.begin(index)).collect();
-        let (mut open, mut proof, mut failure) = (self.routes.len(), None, None);
-        loop {
-            open -= ended.len();
-            for Ended { outcome, .. } in ended.drain(..) {
-                match outcome {
-                    Ok(stream) => proof = proof.or(Some(stream)),
-                    Err(error) => failure = Some(error),
-                }
-            }
-            if proof.is_some() || open == 0 || clock::monotonic_ns() >= deadline_ns {
-                break;
-            }
-            self.stop.check()?;
-            ended.extend(attempts.wait(deadline_ns)?);
-        }
-        drop(attempts);
-        let Some(proof) = proof else {
-            let doing = format!("connecting to {}", self.names);
-            return Err(match failure {
-                Some(error) if error.kind() != io::ErrorKind::TimedOut => Error::system(doing, "connect", error),
-                _ => Error::Timeout { doing, after_ns: self.params.timeout_ns },
-            });
+        let error = match self.race(&mut Account::new(&self.families))? {
+            Raced::Won(proof) => return self.say(proof, token),
+            Raced::Lost(error) => error,
         };
-        self.say(proof, token)
+        let doing = format!("connecting to {}", self.names);
+        Err(match error {
+            Some(error) if error.kind() != io::ErrorKind::TimedOut => Error::system(doing, "connect", error),
+            _ => Error::Timeout { doing, after_ns: self.params.timeout_ns },
+        })
     }
 
     fn say(&self, mut proof: TcpStream, token: Token) -> Result<TcpStream> {
@@ -137,7 +127,7 @@ impl Session<'_> {
     }
 
     /// One connection by the algorithm. The others that are under way when it succeeds are given up (RFC 8305 section 5).
-    fn race(&self, account: &mut Account) -> Result<()> {
+    fn race(&self, account: &mut Account) -> Result<Raced> {
         let started_ns = clock::monotonic_ns();
         let deadline_ns = started_ns.saturating_add(self.params.timeout_ns);
         let mut race = Race::new(self.params.rules, &self.families);
@@ -146,33 +136,34 @@ impl Session<'_> {
         loop {
             self.stop.check()?;
             let now_ns = clock::monotonic_ns();
-            if now_ns >= deadline_ns {
-                account.lost("timeout".to_owned());
-                return Ok(());
-            }
-            let ended = match race.next(now_ns - started_ns) {
-                Next::Begin(index) => {
+            let next = if now_ns >= deadline_ns { None } else { Some(race.next(now_ns - started_ns)) };
+            let ended = match next {
+                Some(Next::Begin(index)) => {
                     account.begun(self.families[index]);
                     attempts.begin(index)
                 }
-                Next::WaitUntil(due_ns) => {
+                Some(Next::WaitUntil(due_ns)) => {
                     let due_ns = due_ns.map_or(u64::MAX, |due_ns| started_ns.saturating_add(due_ns));
                     attempts.wait(deadline_ns.min(due_ns))?
                 }
-                Next::Lost => {
-                    account.lost(last_failure.unwrap_or_default());
-                    return Ok(());
+                Some(Next::Lost) => {
+                    account.lost(last_failure.as_ref().map(reason).unwrap_or_default());
+                    return Ok(Raced::Lost(last_failure));
+                }
+                None => {
+                    account.lost("timeout".to_owned());
+                    return Ok(Raced::Lost(None));
                 }
             };
             match ended {
-                Some(Ended { index, outcome: Ok(_) }) => {
+                Some(Ended { index, outcome: Ok(stream) }) => {
                     account.won(self.families[index], clock::monotonic_ns() - started_ns);
-                    return Ok(());
+                    return Ok(Raced::Won(stream));
                 }
                 Some(Ended { index, outcome: Err(error) }) => {
                     race.failed(index, clock::monotonic_ns() - started_ns);
                     account.refused(self.families[index], reason(&error));
-                    last_failure = Some(reason(&error));
+                    last_failure = Some(error);
                 }
                 None => {}
             }

@@ -1,0 +1,98 @@
+"""Where a factor's levels are names, such as access networks: a table for each headline metric, with a column a path;
+where there is one path, a column a level of another such factor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ..model.finding import Analysis, Estimate
+from ..model.workloads import WORKLOADS
+from . import rows, words
+from .tables import Column, Table
+
+PATH = None
+"""What stands across where it is no factor."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Axes:
+    """The factor whose levels are the rows, and what stands across: another factor or the paths."""
+
+    down: str
+    across: str | None
+
+    def column(self, estimate: Estimate) -> str:
+        if self.across is PATH:
+            return estimate.path
+        return words.level(self.across, estimate.levels.get(self.across))
+
+    def others(self, estimate: Estimate) -> str:
+        """The levels that are in neither axis."""
+        chosen = [name for name in estimate.levels if name not in (self.down, self.across)]
+        return words.levels(estimate.levels, chosen)
+
+
+def matrices(analysis: Analysis, confidence: float) -> list[Table]:
+    """Empty where no factor has names for levels, or where there is nothing to stand across."""
+    found = []
+    for workload, of_workload in rows.by_workload(analysis.estimates).items():
+        axes = _axes(of_workload)
+        headline = WORKLOADS[workload].headline if workload in WORKLOADS else ()
+        if axes is None:
+            continue
+        for metric, of_metric in rows.by_metric(of_workload).items():
+            if metric in headline:
+                found += [_matrix(own, axes, confidence) for own in _by_others(of_metric, axes)]
+    return found
+
+
+def _axes(estimates: Sequence[Estimate]) -> _Axes | None:
+    named: dict[str, set[str]] = {}
+    for estimate in estimates:
+        for column, value in estimate.levels.items():
+            if isinstance(value, str):
+                named.setdefault(column, set()).add(value)
+    swept = sorted((column for column in named if len(named[column]) > 1), key=lambda column: -len(named[column]))
+    if not swept:
+        return None
+    if len({estimate.path for estimate in estimates}) > 1:
+        return _Axes(down=swept[0], across=PATH)
+    return _Axes(down=swept[0], across=swept[1]) if len(swept) > 1 else None
+
+
+def _by_others(estimates: Iterable[Estimate], axes: _Axes) -> list[list[Estimate]]:
+    groups: dict[str, list[Estimate]] = {}
+    for estimate in estimates:
+        groups.setdefault(axes.others(estimate), []).append(estimate)
+    return list(groups.values())
+
+
+def _matrix(estimates: Sequence[Estimate], axes: _Axes, confidence: float) -> Table:
+    first = estimates[0]
+    across = list(dict.fromkeys(axes.column(estimate) for estimate in estimates))
+    down = list(dict.fromkeys(words.level(axes.down, estimate.levels.get(axes.down)) for estimate in estimates))
+    cells = {
+        (words.level(axes.down, estimate.levels.get(axes.down)), axes.column(estimate)): _cell(estimate)
+        for estimate in estimates
+    }
+    by = words.factor(axes.down) + (f" and {words.factor(axes.across)}" if axes.across is not PATH else "")
+    others = axes.others(first)
+    has_intervals = any(estimate.ci_low is not None for estimate in estimates)
+    return Table(
+        title=f"{words.workload_title(first.workload)}: {words.metric_label(first.metric)} by {by}"
+        + (f", {others}" if others else "")
+        + (f" (± {100 * confidence:g} % confidence)" if has_intervals else ""),
+        columns=[Column(name=words.factor(axes.down)), *(Column(name=name, align="right") for name in across)],
+        rows=[[level, *(cells.get((level, name), words.MISSING) for name in across)] for level in down],
+    )
+
+
+def _cell(estimate: Estimate) -> str:
+    """The value, and half of its interval."""
+    text = words.quantity(estimate.value, estimate.unit)
+    low, high = words.finite(estimate.ci_low), words.finite(estimate.ci_high)
+    if low is None or high is None:
+        return text
+    divisor, name = words.common_scale([estimate.value], estimate.unit)
+    return f"{text.removesuffix(f' {name}')} ± {words.number((high - low) / 2 / divisor, 2)} {name}"

@@ -1,0 +1,56 @@
+"""Tables of named levels by paths, or by another factor's names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sixbench.model.finding import Analysis, Estimate
+from sixbench.report.matrices import matrices
+
+
+def estimate(path: str, levels: dict[str, Any], value: float, half: float | None = None, **more: Any) -> Estimate:
+    known = {"workload": "tcp-connect", "metric": "connect_p50", "unit": "ns", "combination": "c1", "n": 3} | more
+    low, high = (None, None) if half is None else (value - half, value + half)
+    return Estimate(path=path, levels=levels, value=value, ci_low=low, ci_high=high, **known)
+
+
+def analysis(*estimates: Estimate) -> Analysis:
+    return Analysis(findings=[], estimates=list(estimates), claims=[], published=[], tables=[], remarks=[])
+
+
+def test_a_row_a_level_and_a_column_a_path_with_half_of_each_interval() -> None:
+    found = matrices(
+        analysis(
+            estimate("ipv4", {"link_profile": "dsl"}, 20e6, 0.5e6),
+            estimate("ipv6", {"link_profile": "dsl"}, 21e6, 0.5e6),
+            estimate("ipv4", {"link_profile": "geo"}, 630e6),
+        ),
+        0.95,
+    )
+    [table] = found
+    assert table.title == "TCP connection: Connection time, median by link profile (± 95 % confidence)"
+    assert [column.name for column in table.columns] == ["link profile", "ipv4", "ipv6"]
+    assert table.rows == [["dsl", "20.00 ± 0.50 ms", "21.00 ± 0.50 ms"], ["geo", "630.0 ms", "–"]]
+
+
+def test_with_one_path_another_factor_of_names_stands_across_and_the_rest_is_in_the_title() -> None:
+    levels = [
+        {"access": access, "ipv6_is": ipv6, "attempt_delay_ns": delay_ns}
+        for access in ("dsl", "lte", "geo")
+        for ipv6 in ("near", "far")
+        for delay_ns in (10**8, 25 * 10**7)
+    ]
+    found = matrices(analysis(*(estimate("ipv4", one, 1e6) for one in levels)), 0.95)
+    assert [table.title.partition(" by ")[2] for table in found] == [
+        "access and ipv6 is, attempt delay 100 ms",
+        "access and ipv6 is, attempt delay 250 ms",
+    ]
+    assert [column.name for column in found[0].columns] == ["access", "near", "far"]
+
+
+def test_without_names_or_anything_across_there_is_none() -> None:
+    sizes = [estimate(path, {"message_bytes": size}, 1e6) for path in ("ipv4", "ipv6") for size in (64, 128)]
+    assert matrices(analysis(*sizes), 0.95) == []
+    assert matrices(analysis(*(estimate("ipv4", {"link_profile": name}, 1e6) for name in ("dsl", "geo"))), 0.95) == []
+    other = [estimate("ipv4", {"link_profile": name}, 1e6, metric="cpu_irq", unit="cores") for name in ("dsl", "geo")]
+    assert matrices(analysis(*other, estimate("ipv6", {"link_profile": "dsl"}, 1, metric="cpu_irq")), 0.95) == []
