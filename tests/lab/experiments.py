@@ -21,7 +21,7 @@ from sixbench.run.environment import gather
 from sixbench.run.laboratory import Laboratories, Laboratory
 from sixbench.run.scheduler import run_experiment
 from sixbench.store import Manifest, create_run
-from sixbench.theory import expected
+from sixbench.theory import expected_amid_changes
 
 PACED = "tester-limited"
 """How a reason begins that only says that a busy machine kept a sender from its rate."""
@@ -90,7 +90,7 @@ def run(hub: AgentHub, text: str, directory: Path, *, whole_checksums: bool = Fa
     with pytest.MonkeyPatch.context() as patch:
         if whole_checksums:
             patch.setattr("sixbench.run.scheduler.Laboratories", WithWholeChecksums)
-        run_experiment(manifest.experiment, create_run(directory, manifest), [], hub, expected, Keeping())
+        run_experiment(manifest.experiment, create_run(directory, manifest), [], hub, expected_amid_changes, Keeping())
     return Finished(directory=directory, trials=trials)
 
 

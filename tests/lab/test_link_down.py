@@ -14,7 +14,7 @@ from sixbench.plan.schedule import block_order
 from sixbench.run.events import Events
 from sixbench.run.laboratory import Laboratories
 from sixbench.run.trial import run_trial
-from sixbench.theory import expected
+from sixbench.theory import expected_amid_changes
 
 EXPERIMENT = """
 experiment: down
@@ -52,7 +52,7 @@ def trial(
         monkeypatch.setattr(Events, "start", lambda self: timer.start())
         try:
             combination = experiment.combinations[0]
-            return run_trial(experiment, combination, planned, laboratory, network, 1, expected).record
+            return run_trial(experiment, combination, planned, laboratory, network, 1, expected_amid_changes).record
         finally:
             timer.join()
             assert failures == []

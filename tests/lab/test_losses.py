@@ -13,7 +13,7 @@ from sixbench.model.trial import TrialRecord
 from sixbench.plan.schedule import block_order
 from sixbench.run.laboratory import Laboratories
 from sixbench.run.trial import run_trial
-from sixbench.theory import expected
+from sixbench.theory import expected_amid_changes
 
 COUNT = 2000
 DROPPED = 100
@@ -64,7 +64,7 @@ def trials(hub: AgentHub, text: str, prepare: Prepare = lambda agents: None) -> 
             if number == 0 or network.tunnels:
                 prepare(laboratory.agents)
             combination = experiment.combinations[0]
-            outcome = run_trial(experiment, combination, planned, laboratory, network, number, expected)
+            outcome = run_trial(experiment, combination, planned, laboratory, network, number, expected_amid_changes)
             found.append(outcome.record)
     finally:
         laboratories.close()

@@ -18,7 +18,7 @@ from sixbench.plan.schedule import block_order
 from sixbench.run.laboratory import Laboratories, Laboratory
 from sixbench.run.mechanism_doctor import refusals
 from sixbench.run.trial import run_trial
-from sixbench.theory import expected
+from sixbench.theory import expected_amid_changes
 
 TOPOLOGY = """
 topology:
@@ -109,7 +109,7 @@ def one_trial(hub: AgentHub, engine: str, workload: str, *changes: Any) -> list[
         if change is not None:
             change(laboratory)
         outcome = run_trial(
-            experiment, experiment.combinations[0], planned, laboratory, network, sequence, expected, False
+            experiment, experiment.combinations[0], planned, laboratory, network, sequence, expected_amid_changes, False
         )
         records.append(outcome.record)
     laboratories.close()

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, getsockopt, setsockopt, socket, sockopt};
+use nix::sys::socket::{getsockopt, setsockopt, sockopt};
 
 /// Lets this process live through Ctrl-C.
 pub fn ignore_interrupts() -> io::Result<()> {
@@ -100,8 +100,7 @@ struct Control([u8; 64]);
 impl PacketSocket {
     /// Opens a socket that sees nothing yet.
     pub fn open() -> io::Result<Self> {
-        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-        let fd = socket(AddressFamily::Packet, SockType::Raw, flags, None)?;
+        let fd = sixbench_packet::open()?;
         setsockopt(&fd, sockopt::ReceiveTimestampns, &true)?;
         Ok(Self(fd))
     }
@@ -114,15 +113,7 @@ impl PacketSocket {
 
     /// Begins to see the packets of the device with that index. A device that is down is an error.
     pub fn bind(&self, interface_index: u32) -> io::Result<()> {
-        // SAFETY: all zeros is a valid `sockaddr_ll`.
-        let mut address: libc::sockaddr_ll = unsafe { mem::zeroed() };
-        address.sll_family = libc::AF_PACKET as u16;
-        address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
-        address.sll_ifindex = interface_index as i32;
-        // SAFETY: the pointer and the length are those of `address`, which lives through the call.
-        check(unsafe {
-            libc::bind(self.0.as_raw_fd(), (&raw const address).cast(), mem::size_of_val(&address) as u32)
-        })?;
+        sixbench_packet::bind(&self.0, interface_index, sixbench_packet::ALL_PROTOCOLS)?;
         // The kernel binds to a device that is down too, and would tell with the first packet that is asked for.
         match getsockopt(&self.0, sockopt::SocketError)? {
             0 => Ok(()),

@@ -2,18 +2,10 @@
 
 use std::io;
 use std::mem;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 
-/// `struct virtio_net_hdr`, which comes before every packet of a [`PacketSocket`]: what offloads were left to the device.
-pub const VIRTUAL_HEADER_BYTES: usize = 10;
-
-/// `linux/if_packet.h`.
-const PACKET_VNET_HDR: libc::c_int = 15;
-/// Linux 3.14: what is sent passes no queue, which a link's end has none of.
-const PACKET_QDISC_BYPASS: libc::c_int = 20;
-/// Linux 4.20.
-const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
+pub use sixbench_packet::VIRTUAL_HEADER_BYTES;
 
 /// Room for a time of arrival.
 const CONTROL_BYTES: usize = 64;
@@ -27,32 +19,19 @@ pub struct PacketSocket(OwnedFd);
 impl PacketSocket {
     /// Opens one.
     pub fn open(ifindex: u32) -> io::Result<Self> {
-        let flags = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        // SAFETY: the call takes numbers; what it returns is a descriptor that nobody else owns.
-        let socket = unsafe {
-            match libc::socket(libc::AF_PACKET, flags, 0) {
-                -1 => return Err(io::Error::last_os_error()),
-                fd => Self(OwnedFd::from_raw_fd(fd)),
-            }
-        };
-        socket.set(libc::SOL_PACKET, PACKET_VNET_HDR, 1)?;
-        socket.set(libc::SOL_PACKET, PACKET_QDISC_BYPASS, 1)?;
-        socket.set(libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)?;
+        let socket = Self(sixbench_packet::open()?);
+        for option in [sixbench_packet::VIRTUAL_HEADER, sixbench_packet::QUEUE_BYPASS, sixbench_packet::IGNORE_OUTGOING]
+        {
+            sixbench_packet::enable(&socket, option)?;
+        }
         socket.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
         for (name, plain) in [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)] {
             socket
                 .set(libc::SOL_SOCKET, name, SOCKET_BUFFER_BYTES)
                 .or_else(|_| socket.set(libc::SOL_SOCKET, plain, SOCKET_BUFFER_BYTES))?;
         }
-        // SAFETY: all zeros is a valid `sockaddr_ll`.
-        let mut address: libc::sockaddr_ll = unsafe { mem::zeroed() };
-        address.sll_family = libc::AF_PACKET as u16;
-        address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
-        address.sll_ifindex = ifindex as i32;
-        let length = mem::size_of_val(&address) as libc::socklen_t;
-        // SAFETY: the pointer and the length are those of `address`, which lives through the call.
-        let result = unsafe { libc::bind(socket.0.as_raw_fd(), (&raw const address).cast(), length) };
-        check(result as isize).map(|_| socket)
+        sixbench_packet::bind(&socket, ifindex, sixbench_packet::ALL_PROTOCOLS)?;
+        Ok(socket)
     }
 
     /// Packets that the kernel had no room for since the last call.

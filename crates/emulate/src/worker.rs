@@ -130,6 +130,8 @@ struct Work {
     /// Both directions of each link, by number; those of links that were removed are `None`.
     lines: Vec<Option<Side>>,
     links: BTreeMap<String, [usize; 2]>,
+    /// The directions that hold packets back, each once: of a thousand links those that are to be asked again and again.
+    holding: Vec<usize>,
     departures: Departures,
     batch: Batch,
     sending: Vec<Departure>,
@@ -163,6 +165,7 @@ impl Worker {
         let mut work = Work {
             lines: Vec::new(),
             links: BTreeMap::new(),
+            holding: Vec::new(),
             departures: Departures::default(),
             batch: Batch::new(BATCH),
             sending: Vec::new(),
@@ -311,7 +314,8 @@ impl Work {
 
     /// When something is to be done next.
     fn next_ns(&self) -> Option<u64> {
-        let given_up = self.lines.iter().flatten().filter_map(|side| side.line.gives_up_ns()).min();
+        let holding = self.holding.iter().filter_map(|line| self.lines[*line].as_ref());
+        let given_up = holding.filter_map(|side| side.line.gives_up_ns()).min();
         [self.departures.next_due_ns(), given_up].into_iter().flatten().min()
     }
 
@@ -333,16 +337,19 @@ impl Work {
                 None => side.line.record.no_room += 1,
             }
         }
+        if side.line.gives_up_ns().is_some() && !self.holding.contains(&line) {
+            self.holding.push(line);
+        }
     }
 
     /// Sends what is due.
     fn send_due(&mut self) {
         let mut now_ns = monotonic_ns();
-        for (index, side) in self.lines.iter_mut().enumerate() {
-            if let Some(side) = side {
-                side.line.give_up(index, now_ns, &mut self.departures);
-            }
-        }
+        self.holding.retain(|&index| {
+            let Some(side) = &mut self.lines[index] else { return false };
+            side.line.give_up(index, now_ns, &mut self.departures);
+            side.line.gives_up_ns().is_some()
+        });
         while let Some(first) = self.departures.take_due(now_ns) {
             let line = first.line;
             self.sending.push(first);

@@ -1,0 +1,24 @@
+//! Packet sockets (`packet(7)`): the frames of one interface as they are, for those who carry, tunnel and capture them.
+//!
+//! What lives here is how such a socket is opened, set and bound; what is read from it and sent by it is the business of
+//! `emulate`, `plane` and `agent`. `unsafe` only in [`sys`].
+
+mod sys;
+
+pub use sys::{bind, enable, open};
+
+/// `struct virtio_net_hdr`, which comes before every packet of a socket with [`VIRTUAL_HEADER`]: what offloads were left to
+/// the device.
+pub const VIRTUAL_HEADER_BYTES: usize = 10;
+
+/// Every packet has a virtual header before it, so that super-packets pass whole. (`linux/if_packet.h`.)
+pub const VIRTUAL_HEADER: libc::c_int = 15;
+/// What is sent passes no queue of the interface. Linux 3.14.
+pub const QUEUE_BYPASS: libc::c_int = 20;
+/// What others send by the interface is not seen. Linux 4.20.
+pub const IGNORE_OUTGOING: libc::c_int = 23;
+
+/// Every protocol.
+pub const ALL_PROTOCOLS: u16 = libc::ETH_P_ALL as u16;
+/// No protocol: a socket that only sends.
+pub const NO_PROTOCOL: u16 = 0;
