@@ -127,6 +127,8 @@ def test_every_setting_of_a_link_is_told(key: str) -> None:
 def test_every_setting_of_a_router_is_told(key: str) -> None:
     setting = NODE_SETTINGS[key]
     values = ", ".join(f"`{choice}`" for choice in setting.choices) or "`true` or `false`"
+    if setting.most is not None:
+        values = f"whole number, 0 to {setting.most}"
     assert rows("Routers that filter")[key] == [values, setting.default, setting.doc]
 
 

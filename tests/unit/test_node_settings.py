@@ -56,7 +56,10 @@ def test_two_lists_of_nodes_that_differ(problems: Problems) -> None:
     ]
 
 
-@pytest.mark.parametrize("setting", ["masquerade: true", "mss-clamp: [false, true]", "icmp: none", "drop: fragments"])
+@pytest.mark.parametrize(
+    "setting",
+    ["masquerade: true", "mss-clamp: [false, true]", "icmp: none", "drop: fragments", "filter-rules: 5"],
+)
 def test_only_routers_filter(problems: Problems, setting: str) -> None:
     key = setting.partition(":")[0]
     text = f"topology:\n  nodes:\n    h1: {{kind: host, {setting}}}\n    h2: host\n  links: [{{endpoints: [h1, h2]}}]"
@@ -121,3 +124,22 @@ def test_inside_a_tunnel_packets_are_masqueraded_to_its_device(read: Read) -> No
     experiment = read(text)
     ends = install(experiment.paths[0], experiment.topologies[0], experiment.between).ends
     assert (str(ends.client), str(ends.client_seen)) == ("2001:2::1", "2001:db8::1")
+
+
+def test_rules_that_no_packet_matches(read: Read) -> None:
+    experiment = read("topology: {chain: 3, filter-rules: [0, 200]}" + REST)
+    assert [combination.levels for combination in experiment.combinations] == [
+        {"node_filter_rules": 0},
+        {"node_filter_rules": 200},
+    ]
+    without, many = (ruleset(topology.nodes["r1"]) for topology in experiment.topologies)
+    assert without == ""
+    assert many.count("meta l4proto 253 drop\n") == 200
+    assert many.count("hook forward") == 1
+
+
+@pytest.mark.parametrize("count", ["-1", "10001", "true", "many", "1.5"])
+def test_a_number_of_rules_that_cannot_be(problems: Problems, count: str) -> None:
+    (said,) = problems(f"topology: {{chain: 3, nodes: {{r1: {{filter-rules: {count}}}}}}}{REST}")
+    assert said.startswith("test.yaml:1: topology.nodes.r1.filter-rules: ")
+    assert said.endswith(" is no number of rules: a whole number from 0 to 10000")

@@ -36,9 +36,12 @@ FRAGMENTS = {
 }
 """RFC 791 section 3.1: more fragments is 0x2000, the offset 0x1fff; RFC 8200 section 4.5."""
 
+UNMATCHED = "meta l4proto 253 drop"
+"""RFC 3692 section 2.1 keeps protocol 253 for experiments; no workload is one."""
+
 
 def ruleset(node: Node) -> str:
-    """For `nft -f`; empty where the node changes and drops nothing."""
+    """For `nft -f`; empty where the node has no rules."""
     if not node.filters:
         return ""
     counters: list[str] = []
@@ -54,6 +57,8 @@ def ruleset(node: Node) -> str:
         chains += _chain("errors", "", rules)
         chains += _chain("forwarded", "type filter hook forward priority filter", ["jump errors"])
         chains += _chain("sent", "type filter hook output priority filter", ["jump errors"])
+    if node.filter_rules:
+        chains += _chain("rules", "type filter hook forward priority filter", [UNMATCHED] * node.filter_rules)
     if node.mss_clamp:
         counters.append("clamped")
         rule = "tcp flags syn counter name clamped tcp option maxseg size set rt mtu"

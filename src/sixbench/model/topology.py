@@ -36,6 +36,7 @@ class Node:
         icmp: the ICMP errors that it sends and forwards: `all`; `no-too-big`: neither Packet Too Big (RFC 4443 section
             3.2) nor Fragmentation Needed (RFC 1191 section 4); `none`: no error at all.
         drop: the fragments that it drops. Atomic fragments (RFC 6946) are `fragments` only.
+        filter_rules: how many rules every packet is held against before it is forwarded; none of them matches.
     """
 
     name: str
@@ -45,11 +46,13 @@ class Node:
     mss_clamp: bool = False
     icmp: IcmpPolicy = "all"
     drop: FragmentPolicy = "none"
+    filter_rules: int = 0
 
     @property
     def filters(self) -> bool:
-        """Whether it changes or drops what it forwards."""
-        return self.masquerade or self.mss_clamp or self.icmp != "all" or self.drop != "none"
+        """Whether it has rules for what it forwards."""
+        is_open = self.icmp == "all" and self.drop == "none" and not self.filter_rules
+        return self.masquerade or self.mss_clamp or not is_open
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,16 +27,18 @@ class NodeSetting:
 
     Attributes:
         parse: raises `ValueError` saying what would be right.
-        choices: the words that it takes; empty: true or false.
+        choices: the words that it takes; empty: others.
+        most: the largest whole number that it takes, from 0; None: where there are no choices either, true or false.
         field: of `model.topology.Node`.
         default: as an experiment would write it.
     """
 
     parse: Callable[[object], Scalar]
-    choices: tuple[str, ...]
     field: str
     doc: str
     default: str
+    choices: tuple[str, ...] = ()
+    most: int | None = None
 
 
 def _flag(value: object) -> Scalar:
@@ -54,20 +56,27 @@ def _choice(choices: tuple[str, ...]) -> Callable[[object], Scalar]:
     return parse
 
 
+MAX_FILTER_RULES = 10_000
+
+
+def _filter_rules(value: object) -> Scalar:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_FILTER_RULES:
+        raise ValueError(f"{shown(value)} is no number of rules: a whole number from 0 to {MAX_FILTER_RULES}")
+    return value
+
+
 _ICMP = get_args(IcmpPolicy)
 _FRAGMENTS = get_args(FragmentPolicy)
 
 NODE_SETTINGS: dict[str, NodeSetting] = {
     "masquerade": NodeSetting(
         parse=_flag,
-        choices=(),
         field="masquerade",
         doc="packets that it forwards leave with its own address as their source (NAT), in both families",
         default="false",
     ),
     "mss-clamp": NodeSetting(
         parse=_flag,
-        choices=(),
         field="mss_clamp",
         doc="the MSS of TCP connections that it forwards is cut to what its links carry, in both families",
         default="false",
@@ -87,6 +96,14 @@ NODE_SETTINGS: dict[str, NodeSetting] = {
         doc="the fragments that it drops: none; first-fragments: those at offset 0; later-fragments: those behind; "
         "fragments: all, IPv6 packets with a fragment header that are whole (RFC 6946) among them",
         default="none",
+    ),
+    "filter-rules": NodeSetting(
+        parse=_filter_rules,
+        most=MAX_FILTER_RULES,
+        field="filter_rules",
+        doc="rules that every packet is held against before it is forwarded, one after the other, and that none "
+        "matches: what a firewall of that length costs",
+        default="0",
     ),
 }
 

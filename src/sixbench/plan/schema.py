@@ -25,7 +25,7 @@ from .factors import FACTOR_NAME, MAX_LEVELS
 from .kernels_file import MAX_KERNELS
 from .link_addresses import NO_ADDRESSES
 from .link_settings import DIRECTION_SETTINGS, LINK_SETTINGS
-from .node_settings import NODE_KEYS, NODE_KINDS, NODE_SETTINGS, SYSCTL
+from .node_settings import NODE_KEYS, NODE_KINDS, NODE_SETTINGS, SYSCTL, NodeSetting
 from .overrides import MAX_QUICK
 from .profile_file import MAX_PROFILES, PROFILE_KEYS, SIDE_KEYS, SIDES, shipped_profiles
 from .shape_file import SETTINGS
@@ -200,7 +200,7 @@ def _network_definitions() -> dict[str, Schema]:
     }
     nodes: dict[str, Schema] = {
         f"node-{key}": {
-            **_swept({"enum": list(setting.choices)} if setting.choices else _ref("flag")),
+            **_swept(_node_setting(setting)),
             "description": f"{setting.doc}; unless given: {setting.default}",
         }
         for key, setting in NODE_SETTINGS.items()
@@ -234,6 +234,12 @@ def _node_properties() -> dict[str, Schema]:
     properties: dict[str, Schema] = {"kind": {"enum": list(NODE_KINDS)}, "sysctl": _ref("sysctl"), **_node_settings()}
     assert tuple(properties) == NODE_KEYS, "every key of a node has its schema"
     return properties
+
+
+def _node_setting(setting: NodeSetting) -> Schema:
+    if setting.most is not None:
+        return {"type": "integer", "minimum": 0, "maximum": setting.most}
+    return {"enum": list(setting.choices)} if setting.choices else _ref("flag")
 
 
 def _node_settings() -> dict[str, Schema]:
