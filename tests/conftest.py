@@ -42,6 +42,12 @@ class Done:
     stderr: str
 
 
+@pytest.fixture(autouse=True)
+def own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is kept of this machine, such as a calibration, neither enters a test nor comes out of one."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / "state"))
+
+
 @pytest.fixture(scope="session")
 def small() -> str:
     """The text of an experiment with two hosts, a router and one workload."""

@@ -75,6 +75,7 @@ def _of_deviations(own: Readings, readings: Sequence[Deviation], simultaneous: f
         covered=sum(inside),
         judged=len(inside),
         is_trusted=is_near and _is_usable(own),
+        expected=float(np.mean([one.truth for one in readings])),
         measured=tuple(one.measured for one in readings),
     )
 
@@ -99,12 +100,14 @@ def _of_counts(own: Readings, readings: Sequence[Count], simultaneous: float) ->
         covered=covered,
         judged=len(readings),
         is_trusted=bias.has_zero and _is_usable(own),
+        expected=truth,
         measured=tuple(shares),
     )
 
 
 def _of_matches(own: Readings, readings: Sequence[Match]) -> AtTruth:
     exact = sum(one.difference is None for one in readings)
+    truths = [one.truth for one in readings if one.truth is not None]
     return AtTruth(
         truth=own.level.truth,
         trials=len(readings),
@@ -112,6 +115,7 @@ def _of_matches(own: Readings, readings: Sequence[Match]) -> AtTruth:
         covered=exact,
         judged=len(readings),
         is_trusted=bool(readings) and exact == len(readings) and _is_usable(own),
+        expected=float(np.mean(truths)) if truths else None,
         measured=tuple(one.measured for one in readings if one.measured is not None),
     )
 
@@ -125,6 +129,10 @@ def error_of(metric: CalibratedMetric, reading: Deviation) -> float:
 def _is_usable(own: Readings) -> bool:
     valid = len(own.by_block)
     return valid >= VALID_SHARE * (valid + sum(own.unusable.values()))
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return float(np.mean(values)) if values else None
 
 
 def _pooled_bias(levels: Sequence[Readings]) -> Interval | None:
@@ -168,6 +176,8 @@ def _summary(metric: CalibratedMetric, path: str, at: Sequence[AtTruth]) -> Cali
         column=metric.column,
         low=best[0].truth,
         high=best[-1].truth,
+        least=_mean(best[0].measured),
+        greatest=_mean(best[-1].measured),
         uncertainty=max(uncertain, default=None),
         scale=metric.scale,
     )

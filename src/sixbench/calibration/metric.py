@@ -79,10 +79,12 @@ class Match:
 
     Attributes:
         measured: what was found, in the unit of the metric; None where that is no number.
+        truth: what it should be, where that is a number.
         difference: what is not as it should be, in words; None: all is.
     """
 
     measured: float | None = None
+    truth: float | None = None
     difference: str | None = None
 
 
@@ -121,6 +123,7 @@ class CalibratedMetric:
         limit: see there; None for what is counted or exact, which is judged by its intervals.
         read: a valid trial to its reading; None where the trial does not say.
         causes: what is known to cause the bias that remains, in a sentence; empty: nothing is known to.
+        is_number: whether what is measured is a mere number, rather than in the unit of `column`.
         note: how the interval of one trial arises, in a sentence.
     """
 
@@ -135,6 +138,7 @@ class CalibratedMetric:
     read: Callable[[Trial], Reading | None]
     note: str
     causes: str = ""
+    is_number: bool = False
 
     def levels_of(self, quick: bool) -> tuple[Level, ...]:
         """The levels of a full calibration or of a quick one."""

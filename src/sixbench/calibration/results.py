@@ -34,6 +34,8 @@ class AtTruth:
         uncertainty: half the width of the 95 % interval of one trial.
         covered, judged: of so many intervals of trials, so many hold the truth; or so many are exactly the truth.
         is_trusted: whether it is measured well.
+        expected: the mean of what the trials should have measured, which may be another quantity than `truth`.
+        measured: what they did.
     """
 
     truth: float
@@ -45,6 +47,7 @@ class AtTruth:
     covered: int = 0
     judged: int = 0
     is_trusted: bool = False
+    expected: float | None = None
     measured: tuple[float, ...] = ()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -82,9 +83,20 @@ def remarks(found: Iterable[OverPath]) -> list[str]:
                     f"{metric.label} over {over.path} is biased at {where}: "
                     f"{wording.bias(metric, worst.bias)} at {words.level(metric.column, worst.truth)}{cause}"
                 )
-            reasons: Counter[str] = Counter()
-            for one in over.at:
-                reasons.update(one.unusable)
-            for reason, count in reasons.most_common(2):
-                said.append(f"{metric.label} over {over.path}: {words.count(count, 'trial')} not valid: {reason}")
+            said += [
+                f"{metric.label} over {over.path}: {words.count(count, 'trial')} not valid, as: {reason}"
+                for reason, count in _reasons(over)
+            ]
     return said
+
+
+def _reasons(over: OverPath) -> list[tuple[str, int]]:
+    """Why trials are not valid, the most frequent reasons first: one of each that differ in their numbers only."""
+    counts: Counter[str] = Counter()
+    examples: dict[str, str] = {}
+    for one in over.at:
+        for reason, count in one.unusable.items():
+            kind = re.sub(r"[0-9]+(\.[0-9]+)?", "N", reason)
+            counts[kind] += count
+            examples.setdefault(kind, reason)
+    return [(examples[kind], count) for kind, count in counts.most_common()]

@@ -17,5 +17,5 @@ def render(found: Sequence[OverPath]) -> str:
         table = summary_table(name, paths)
         rows = [[column.name for column in table.columns], *table.rows]
         parts.append(f"{table.title} ({BY_NAME[name].workload})\n{aligned(rows, 1)}")
-    parts += [f"! {remark}\n" for remark in remarks(found)]
-    return "\n".join(parts)
+    parts += ["".join(f"! {remark}\n" for remark in remarks(found))]
+    return "\n".join(part for part in parts if part)

@@ -12,17 +12,12 @@ def deviation(metric: CalibratedMetric, value: float | None, *, sign: bool = Tru
     if value is None:
         return ""
     mark = ("+" if value > 0 else "−" if value < 0 else "") if sign else ""
-    unit = "1" if metric.scale == "relative" else unit_of(metric.column)
-    size = float(f"{abs(value):.2g}")
-    return mark + (f"{100 * size:.2g} %" if unit == "1" and size < 1e-4 else words.quantity(size, unit))
+    return mark + words.level("_ratio" if metric.scale == "relative" else metric.column, float(f"{abs(value):.2g}"))
 
 
-def unit_of(column: str) -> str:
-    """Of a level's column."""
-    for suffix, unit in (("_bps", "bit/s"), ("_ns", "ns"), ("_bytes", "bytes"), ("_ratio", "1")):
-        if column.endswith(suffix):
-            return unit
-    return ""
+def value(metric: CalibratedMetric, measured: float) -> str:
+    """What was measured, such as `10 Mbit/s`."""
+    return f"{measured:g}" if metric.is_number else words.level(metric.column, float(f"{measured:.3g}"))
 
 
 def bias(metric: CalibratedMetric, found: Interval | None) -> str:

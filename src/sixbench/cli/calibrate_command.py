@@ -129,6 +129,7 @@ def present(directory: Path, json: bool, *, is_new: bool) -> None:
     from ..calibration.assessment import assess
     from ..calibration.document import calibration_of, results_of
     from ..calibration.metrics import METRICS
+    from ..calibration.page import html
     from ..calibration.readings import readings
     from ..calibration.text import render
     from ..model.errors import StoreError
@@ -141,8 +142,9 @@ def present(directory: Path, json: bool, *, is_new: bool) -> None:
         known = read_calibration(calibration.machine, calibration.kernel)
         calibration = replace(calibration, false_alarms=None if known is None else known.false_alarms)
     document = calibration_to_json(calibration, results_of(found))
-    write_derived(run, {"calibration.json": document})
+    written = write_derived(run, {"calibration.json": document, "report.html": html(found, run)})
     typer.echo(document if json else render(found), nl=json)
+    note(f"report: {written['report.html']}")
     if is_new:
         kept = keep_calibration(document, calibration.machine, calibration.kernel)
         note(f"kept for later runs: {kept}")

@@ -13,7 +13,7 @@ from .common import default_directory, load_experiment, note, paper_name
 from .guest_runs import check_clock, chosen_kernels, resume_in_guests, run_in_guests
 from .presenting import present
 from .progress import Progress
-from .running import agent_hub, probe_machine
+from .running import agent_hub, known_calibration, probe_machine
 
 if TYPE_CHECKING:
     from ..agent import AgentHub
@@ -85,6 +85,7 @@ def run(
             paper=paper_name(experiment),
             quick=quick,
             capture=capture,
+            calibration=known_calibration(environment.kernel),
             command=["sixbench", *sys.argv[1:]],
         )
         writer = create_run(directory, manifest)

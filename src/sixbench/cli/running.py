@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from .common import note
+
 if TYPE_CHECKING:
     from ..agent import AgentHub
+    from ..model.calibration import Calibration
     from ..model.experiment import Experiment
     from ..store import Environment
 
@@ -16,6 +19,18 @@ def agent_hub() -> AgentHub:
     from ..agent import AgentHub, find_agent
 
     return AgentHub(find_agent())
+
+
+def known_calibration(kernel: str) -> Calibration | None:
+    """That of this machine with that kernel. Where its file is none, that is said and there is none."""
+    from ..model.errors import StoreError
+    from ..store import machine_name, read_calibration
+
+    try:
+        return read_calibration(machine_name(), kernel)
+    except StoreError as error:
+        note(f"sixbench: {error}")
+        return None
 
 
 def probe_machine(hub: AgentHub, experiment: Experiment) -> tuple[Experiment, Environment]:

@@ -18,6 +18,8 @@ class Calibrated:
         vouches: the names of that workload's metrics that it holds for.
         column: what `low` and `high` are of, its unit last, such as `link_rate_bps`.
         low, high: the least and the greatest truth, all between them being measured well too.
+        least, greatest: what was measured there, in the mean and in the unit of the first of `vouches`; None where that
+            is no number.
         uncertainty: half the width of the 95 % interval of one trial, the largest in that range; None where it depends
             on how much was counted, or where the result is exactly the truth.
         scale: whether that is a share of the truth or in its unit.
@@ -31,6 +33,8 @@ class Calibrated:
     column: str
     low: float
     high: float
+    least: float | None = None
+    greatest: float | None = None
     uncertainty: float | None
     scale: Literal["relative", "absolute"]
 

@@ -13,7 +13,7 @@ from typing import Any
 from ..model.finding import Analysis, Finding
 from ..model.workloads import WORKLOADS
 from ..store import Run
-from . import answers, emulated, facts, matrices, path_tables, rows, tables, validity, words
+from . import answers, calibrated, emulated, facts, matrices, path_tables, rows, tables, validity, words
 from .evidence import LinkEvidence, PathEvidence
 from .figures import Drawing, drawings, svg
 from .figures.style import path_styles
@@ -67,7 +67,7 @@ def _page(run: Run, analysis: Analysis) -> dict[str, Any]:
         "experiment": experiment,
         "run": run.manifest,
         "facts": facts.run_facts(run),
-        "warnings": facts.warnings(run, trials),
+        "warnings": [*facts.warnings(run, trials), *calibrated.warnings(run, analysis)],
         "notes": [*experiment.notes, *run.manifest.notes],
         "answers": said[:_ANSWERS_SHOWN],
         "more_answers": said[_ANSWERS_SHOWN:],
@@ -107,7 +107,7 @@ def _page(run: Run, analysis: Analysis) -> dict[str, Any]:
         "emulation": emulated.emulation_table(run),
         "about_emulation": emulated.ABOUT,
         "programs": path_tables.programs_table(analysis),
-        "environment": facts.environment_facts(run),
+        "environment": [*facts.environment_facts(run), *_calibration(run, analysis)],
         "method": facts.method(run),
         "command": facts.command(run),
         "remarks": analysis.remarks,
@@ -150,6 +150,11 @@ def _chapters(shown: list[_Shown]) -> list[_Chapter]:
         )
         for workload, figures in by_workload.items()
     ]
+
+
+def _calibration(run: Run, analysis: Analysis) -> list[tuple[str, str]]:
+    said = calibrated.sentence(run, analysis)
+    return [("Calibration", said)] if said is not None else []
 
 
 def _findings(analysis: Analysis) -> list[Finding]:

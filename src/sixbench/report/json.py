@@ -25,6 +25,9 @@
                     each as packets and bytes), losses (places: where, what, datagrams, other_packets, trials; not_told)
     trials          planned, total, ok, invalid, failed, reasons (status, reason, count, paths, workloads, keys)
     remarks         sentences
+    calibration     of the machine, when the run began: realtime_ns, quick, ranges (metric, label, path, workload,
+                    vouches, column, low, high, least, greatest, uncertainty, scale), false_alarms, outside (sentences
+                    about results that lie outside); null: none
 
 Every key is always there. What is not known is null, never 0 and never absent: a `ratio` of null means that path and
 baseline are compared by `difference`, and then `ci_low` and `ci_high` are of the difference; both null where nothing
@@ -41,7 +44,7 @@ from typing import Any
 from ..analysis.clock import clock_of
 from ..model.finding import FINDINGS_SCHEMA, Analysis, Finding
 from ..store import Run
-from . import validity, words
+from . import calibrated, validity, words
 from .evidence import PathEvidence
 from .path_facts import PathFacts, path_facts
 
@@ -80,7 +83,17 @@ def document(run: Run, analysis: Analysis) -> dict[str, Any]:
         "evidence": [_evidence(facts.evidence) for facts in paths],
         "trials": _trials(validity.trials(run)),
         "remarks": list(analysis.remarks),
+        "calibration": _calibration(run, analysis),
     }
+
+
+def _calibration(run: Run, analysis: Analysis) -> dict[str, Any] | None:
+    known = run.manifest.calibration
+    if known is None:
+        return None
+    data = asdict(known)
+    del data["machine"], data["kernel"]
+    return {**data, "outside": calibrated.warnings(run, analysis)}
 
 
 def _trials(trials: validity.Trials) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from rich.text import Text
 from ..model.experiment import Statistics
 from ..model.finding import Analysis, ClaimResult, ComparedTable, Finding, PublishedComparison
 from ..store import Run
-from . import answers, emulated, facts, path_tables, rows, tables, validity, words
+from . import answers, calibrated, emulated, facts, path_tables, rows, tables, validity, words
 from .path_facts import path_facts
 
 MOST_ROWS = 60
@@ -115,6 +115,11 @@ def _write(console: Console, run: Run, analysis: Analysis, *, everything: bool) 
         _paragraph(console, f"Note: {cost}", "")
     for remark in analysis.remarks:
         _paragraph(console, f"Note: {remark}", "")
+    for warning in calibrated.warnings(run, analysis):
+        _paragraph(console, f"! {warning}", "yellow")
+    trusted = calibrated.sentence(run, analysis)
+    if trusted is not None:
+        _paragraph(console, f"Note: {trusted}", "dim")
     _tunnels(console, run, analysis)
     _plain_table(console, path_tables.losses_table(path_facts(run)), "all valid trials")
     _plain_table(console, emulated.emulation_table(run, brief=True), "all trials")

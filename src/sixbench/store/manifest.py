@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import TypeAdapter
 
 from ..model.bypass import Bypass
+from ..model.calibration import Calibration
 from ..model.errors import StoreError
 from ..model.experiment import Experiment
 
@@ -87,6 +88,7 @@ class Manifest:
         install_ns: how long each installation of a path's mechanism took, by path.
         bypass: what the tester could do with no path between.
         guests: of a run on several kernels, where it took place on each; `environment` is then the first.
+        calibration: what was known of how far the machine may be trusted, when the run began.
         overhead_ns: time between trials that was spent outside them.
     """
 
@@ -104,6 +106,7 @@ class Manifest:
     install_ns: dict[str, list[int]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     bypass: tuple[Bypass, ...] = ()
+    calibration: Calibration | None = None
     guests: dict[str, Environment] = field(default_factory=dict)
 
 

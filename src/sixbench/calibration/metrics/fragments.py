@@ -36,7 +36,8 @@ def _read(trial: Trial) -> Match | None:
     collected = evidence["nodes"].get("h2", {}).get(f"ipv{family}", {}).get("collected", 0)
     exact = collected == (each * delivered if each > 1 else 0)
     words = f"{collected} fragments of {delivered} datagrams, {each} each expected"
-    return Match(difference=None if exact else words)
+    found = max(1.0, collected / delivered)
+    return Match(measured=found, truth=float(each), difference=None if exact else words)
 
 
 FRAGMENTS = CalibratedMetric(
@@ -56,6 +57,7 @@ FRAGMENTS = CalibratedMetric(
         for mtu in MTUS
     ),
     scale="absolute",
+    is_number=True,
     read=_read,
     note="exact where the server counts the fragments that each datagram is cut into",
 )

@@ -31,8 +31,7 @@ def _read(trial: Trial) -> Match | None:
         return None
     truth = inner_mtu(trial)
     wrong = [f"{name} {value}" for name, value in found.items() if value != truth]
-    measured = found["pmtu_forward_bytes"] + trial.level.truth - truth
-    return Match(measured=measured, difference=", ".join(wrong) or None)
+    return Match(measured=found["pmtu_forward_bytes"], truth=float(truth), difference=", ".join(wrong) or None)
 
 
 PATH_MTU = CalibratedMetric(

@@ -115,6 +115,14 @@ class PathStyle:
         return "white" if self.hollow else self.colour
 
 
+def styles_of(names: Sequence[str]) -> dict[str, PathStyle]:
+    """Styles by name, in this order, of up to seven paths of which no experiment is at hand."""
+    return {
+        name: PathStyle(name=name, colour=colour, marker=marker, line="-", hollow=False)
+        for name, colour, marker in zip(names, _COLOURS, _MARKERS, strict=False)
+    }
+
+
 def path_styles(experiment: Experiment) -> dict[str, PathStyle]:
     """Styles by path, in the order of the experiment. From the eighth path on colours come again with other lines and
     markers."""

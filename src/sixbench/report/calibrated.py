@@ -1,0 +1,110 @@
+"""What the machine's calibration says of a run's results: where they may be trusted, and which lie outside of that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from ..model.calibration import Calibrated
+from ..model.finding import Analysis, Estimate
+from ..model.metric import METRICS
+from ..model.workloads import WORKLOADS
+from ..store import Run
+from . import words
+
+NONE = "This machine was not calibrated; how far its numbers may be trusted says: sixbench calibrate."
+
+TUNNEL = "6in4"
+"""The calibrated path that stands for every tunnel."""
+
+NEAR = 0.1
+"""Results so little outside of a range, as a share, are within: theory and truth are about the same quantity."""
+
+
+def sentence(run: Run, analysis: Analysis) -> str | None:
+    """Where the results may be trusted; None of runs that no calibration is about: between machines, and emulated."""
+    manifest = run.manifest
+    if not manifest.experiment.topologies or manifest.environment.guest is not None:
+        return None
+    calibration = manifest.calibration
+    if calibration is None or not calibration.ranges:
+        return NONE
+    workloads = {estimate.workload for estimate in analysis.estimates}
+    used = [one for one in calibration.ranges if one.workload in workloads and _is_headline(one)]
+    day = datetime.fromtimestamp(calibration.realtime_ns // 10**9, UTC).strftime("%Y-%m-%d")
+    when = f"{day}{' (--quick)' if calibration.quick else ''}"
+    if not used:
+        return f"Calibrated on {when}, for none of these workloads."
+    said = [_range(list(group)) for group in _by_metric(used)]
+    return f"Calibrated on {when}: {'; '.join(said)}."
+
+
+def warnings(run: Run, analysis: Analysis) -> list[str]:
+    """A sentence for each quantity of which results lie outside the range in which it may be trusted."""
+    calibration = run.manifest.calibration
+    if calibration is None:
+        return []
+    paths = {path.name: _path_of(path.mechanism) for path in run.manifest.experiment.paths}
+    found = []
+    for group in _by_metric(calibration.ranges):
+        ranges = {one.path: one for one in group}
+        mine = [one for one in analysis.estimates if _is_about(one, group[0])]
+        known = [(one, ranges[path]) for one in mine if (path := paths.get(one.path)) in ranges]
+        outside = [one for one, own in known if not _is_inside(one.value, own)]
+        if outside:
+            low, high = (words.level(METRICS[outside[0].metric].column, _short(end)) for end in _common(group))
+            found.append(
+                f"{group[0].label}: {len(outside)} of {words.count(len(known), 'result')} of {group[0].workload} "
+                f"lie outside of {low} to {high}, where this machine was calibrated."
+            )
+    return found
+
+
+def _is_headline(one: Calibrated) -> bool:
+    kind = WORKLOADS.get(one.workload)
+    return kind is not None and one.least is not None and any(name in kind.headline for name in one.vouches)
+
+
+def _by_metric(ranges: Iterable[Calibrated]) -> list[list[Calibrated]]:
+    groups: dict[str, list[Calibrated]] = {}
+    for one in ranges:
+        groups.setdefault(one.metric, []).append(one)
+    return list(groups.values())
+
+
+def _range(group: list[Calibrated]) -> str:
+    """What holds over all paths: `goodput, TCP, trusted from 1 Mbit/s to 1 Gbit/s, ± 0.02 %`."""
+    first = group[0]
+    low, high = max(one.low for one in group), min(one.high for one in group)
+    text = f"{first.label} trusted from {words.level(first.column, low)} to {words.level(first.column, high)}"
+    uncertain = [one.uncertainty for one in group if one.uncertainty is not None]
+    if not uncertain:
+        return text
+    column = "_ratio" if first.scale == "relative" else first.column
+    return f"{text}, ± {words.level(column, float(f'{max(uncertain):.2g}'))}"
+
+
+def _path_of(mechanism: str) -> str:
+    return {"native4": "ipv4", "native6": "ipv6", "dual-stack": "ipv6"}.get(mechanism, TUNNEL)
+
+
+def _is_about(estimate: Estimate, own: Calibrated) -> bool:
+    return estimate.workload == own.workload and estimate.metric in own.vouches[:1]
+
+
+def _is_inside(value: float, own: Calibrated) -> bool:
+    if own.least is None or own.greatest is None:
+        return True
+    # Nothing happening to any packet is what counting is sure of.
+    is_above = own.uncertainty is None or value >= own.least * (1 - NEAR)
+    return is_above and value <= own.greatest * (1 + NEAR)
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.3g}")
+
+
+def _common(group: list[Calibrated]) -> tuple[float | None, float | None]:
+    """What is in the ranges of all paths."""
+    least = max((one.least for one in group if one.least is not None), default=None)
+    return least, min((one.greatest for one in group if one.greatest is not None), default=None)

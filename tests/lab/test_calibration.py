@@ -1,0 +1,61 @@
+"""A small calibration on real networks: exact lists and fragments, which no busy machine can spoil."""
+
+import json
+import os
+
+from sixbench.store import machine_name, read_calibration
+
+RUN = """\
+experiment: after
+topology:
+  nodes: {h1: host, h2: host}
+  links: [{endpoints: [h1, h2]}]
+paths: {ipv4: native4}
+workloads: [{udp-stream: {datagram: 100B, packet-rate: 1000pps, count: 50}}]
+blocks: 1
+"""
+
+
+def test_lists_come_back_exactly_and_later_runs_quote_the_calibration(sixbench, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    out = tmp_path / "calibration"
+    arguments = ("calibrate", "--only", "lists", "--only", "fragments", "--quick", "--blocks", 1, "--out", out)
+    made = sixbench(*arguments, "--json", "-q")
+    assert made.returncode == 0, made.stderr
+    results = json.loads(made.stdout)["results"]
+    assert {(one["metric"], one["path"]) for one in results} == {
+        (metric, path) for metric in ("lists", "fragments") for path in ("ipv4", "ipv6", "6in4")
+    }
+    for over in results:
+        for one in over["at"]:
+            assert not [reason for reason in one["unusable"] if not reason.startswith("tester-limited")]
+            assert one["covered"] == one["judged"], f"{over['metric']} over {over['path']} at {one['truth']}"
+    assert (out / "report.html").exists()
+    kept = read_calibration(machine_name(), os.uname().release)
+    assert kept is not None
+    assert {one.metric for one in kept.ranges} <= {"lists", "fragments"}
+
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
+    again = sixbench(*arguments, "-q")
+    assert again.returncode == 0, again.stderr
+    assert "Exact lists" in again.stdout
+    assert not (tmp_path / "elsewhere").exists(), "what is only shown again is not kept anew"
+
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    experiment = tmp_path / "after.yaml"
+    experiment.write_text(RUN)
+    later = sixbench("run", experiment, "--out", tmp_path / "later", "--json", "-q")
+    assert later.returncode == 0, later.stderr
+    assert json.loads(later.stdout)["calibration"]["realtime_ns"] == kept.realtime_ns
+
+
+def test_a_directory_of_another_run_and_an_unknown_quantity_are_refused(sixbench, tmp_path):
+    experiment = tmp_path / "after.yaml"
+    experiment.write_text(RUN)
+    assert sixbench("run", experiment, "--out", tmp_path / "run", "-q").returncode == 0
+    refused = sixbench("calibrate", "--out", tmp_path / "run", "-q")
+    assert refused.returncode == 2
+    assert "holds a run that is no calibration; give another --out" in refused.stderr
+    unknown = sixbench("calibrate", "--only", "weight")
+    assert unknown.returncode == 2
+    assert "no quantity 'weight' is calibrated; there are tcp-goodput, udp-goodput," in unknown.stderr
