@@ -8,6 +8,7 @@ import synthetic
 from sixbench.analysis import analyse
 from sixbench.model.calibration import Calibrated, Calibration
 from sixbench.report import calibrated, json, terminal
+from sixbench.store.manifest import manifest_from_json, manifest_to_json
 
 GOODPUT = Calibrated(
     metric="tcp-goodput",
@@ -89,3 +90,8 @@ def test_runs_that_no_calibration_is_about_say_nothing(small):
     experiment = replace(small.manifest.experiment, topologies=())
     run = replace(small, manifest=replace(small.manifest, experiment=experiment))
     assert calibrated.sentence(run, analyse(small)) is None
+
+
+def test_a_manifest_that_has_it_is_read_back(small):
+    manifest = replace(small.manifest, calibration=CALIBRATION)
+    assert manifest_from_json(manifest_to_json(manifest), "manifest.json").calibration == CALIBRATION

@@ -35,7 +35,7 @@ class Calibrated:
     high: float
     least: float | None = None
     greatest: float | None = None
-    uncertainty: float | None
+    uncertainty: float | None = None
     scale: Literal["relative", "absolute"]
 
 
