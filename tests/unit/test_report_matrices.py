@@ -35,15 +35,15 @@ def test_a_row_a_level_and_a_column_a_path_with_half_of_each_interval() -> None:
 
 def test_with_one_path_another_factor_of_names_stands_across_and_the_rest_is_in_the_title() -> None:
     levels = [
-        {"access": access, "ipv6_is": ipv6, "attempt_delay_ns": delay_ns}
+        {"access": access, "ipv6_state": ipv6, "attempt_delay_ns": delay_ns}
         for access in ("dsl", "lte", "geo")
         for ipv6 in ("near", "far")
         for delay_ns in (10**8, 25 * 10**7)
     ]
     found = matrices(analysis(*(estimate("ipv4", one, 1e6) for one in levels)), 0.95)
     assert [table.title.partition(" by ")[2] for table in found] == [
-        "access and ipv6 is, attempt delay 100 ms",
-        "access and ipv6 is, attempt delay 250 ms",
+        "access and IPv6 state, attempt delay 100 ms",
+        "access and IPv6 state, attempt delay 250 ms",
     ]
     assert [column.name for column in found[0].columns] == ["access", "near", "far"]
 

@@ -146,7 +146,7 @@ def factor(column: str) -> str:
     """A column without its unit, for people: `message` for `message_bytes`, `link MTU` for `link_mtu_bytes`."""
     suffix = next((suffix for suffix in (*_SUFFIXES, "_ratio") if column.endswith(suffix) and column != suffix), "")
     words = column.removesuffix(suffix).replace("_", " ").split()
-    return " ".join(word.upper() if word in _ABBREVIATIONS else word for word in words)
+    return " ".join(_PROTOCOLS.get(word) or (word.upper() if word in _ABBREVIATIONS else word) for word in words)
 
 
 def levels(values: Mapping[str, Scalar], columns: Iterable[str] | None = None) -> str:
