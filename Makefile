@@ -3,7 +3,7 @@
 export PYTHON ?= python3
 UV_VERSION := 0.13.8
 PYTEST_ARGS ?=
-LONG_TESTS := $(addprefix tests/lab/test_,mechanisms.py measure.py emulated_links.py peer_bench.py)
+LONG_TESTS := $(addprefix tests/lab/test_,calibration.py mechanisms.py measure.py emulated_links.py peer_bench.py)
 PEERS_ARGS ?=
 NOW := $(shell date -u +%Y%m%dT%H%M%SZ)
 
