@@ -14,7 +14,7 @@ QUICK = (0.001, 0.01, 0.1)
 EXPECTED = 12
 """So many are expected in a trial, within the bounds below: with far fewer, intervals of counts cover in steps."""
 
-LEAST, MOST = 2000, 24_000
+LEAST, MOST = 2000, 20_000
 RATE_PPS = 20_000
 
 

@@ -16,8 +16,8 @@ REFERENCE_NS = 100_000
 arrival on, as it does the last of longer ones: the CPU is as awake then. (Without any delay the round trip cost 12 us
 more: the emulator was woken from sleep by each packet.)"""
 
-ONE_WAY = {"udp-stream": {"datagram": "100B", "packet-rate": "500pps", "duration": "300ms", "warmup": "0ms"}}
-ROUND_TRIP = {"ping": {"interval": "4ms", "count": 75}}
+ONE_WAY = {"udp-stream": {"datagram": "100B", "packet-rate": "500pps", "duration": "250ms", "warmup": "0ms"}}
+ROUND_TRIP = {"ping": {"interval": "4ms", "count": 60}}
 """Round trips follow each other without waiting for answers, so that 200 ms of delay take no longer."""
 
 LIMIT = Limit(absolute=50_000, relative=0.02)

@@ -10,7 +10,7 @@ from .delay import REFERENCE_NS, emulated
 JITTERS_NS = (100_000, 300_000, 1_000_000, 3_000_000, 10_000_000, 30_000_000)
 QUICK = (300_000, 3_000_000, 30_000_000)
 
-STREAM = {"udp-stream": {"datagram": "100B", "packet-rate": "1000pps", "duration": "300ms", "warmup": "0ms"}}
+STREAM = {"udp-stream": {"datagram": "100B", "packet-rate": "1000pps", "duration": "250ms", "warmup": "0ms"}}
 
 
 def _read(trial: Trial) -> Deviation | None:

@@ -8,7 +8,7 @@ from .counted import percent
 RATIOS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.2)
 QUICK = (0.003, 0.03, 0.2)
 
-COUNT = 1200
+COUNT = 1000
 GAP_NS, DELAY_NS = 400_000, 600_000
 """A packet that skips the delay overtakes just the one that left a gap before it: the one before that has been
 delivered for 200 us by then, which is what the machine may be late."""
