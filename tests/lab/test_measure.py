@@ -107,6 +107,26 @@ def pair(hub: AgentHub, tmp_path: Path, sixbench: Callable[..., Any]) -> Callabl
     return make
 
 
+@pytest.mark.parametrize("direction", [(), ("-R",), ("-u", "-b", "5M")])
+def test_on_a_terminal_what_arrives_is_told_while_it_does(
+    pair: Callable[..., Pair], direction: tuple[str, ...]
+) -> None:
+    machines = pair()
+    terminal, its_other_end = os.openpty()
+    with machines.serving(), os.fdopen(terminal, "rb", buffering=0) as shown:
+        words = machines.words(
+            "h1", "measure", machines.server[6], "--key", machines.key, "-t", "2", "-i", "0.2", *direction
+        )
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=its_other_end, text=True) as process:
+            os.close(its_other_end)
+            said, lines = b"", re.compile(rb"\[ipv6\](?: back)? [\d.]+ to [\d.]+ s  [\d.]+ [kMG]?bit/s")
+            while not lines.search(said):
+                said += shown.read(4096)
+            assert process.poll() is None, "it came before the end"
+            assert process.stdout is not None
+            assert "Interval" in process.stdout.read()
+
+
 def test_both_families_in_turn_and_the_comparison(pair: Callable[..., Pair], tmp_path: Path, sixbench: Any) -> None:
     machines = pair()
     with machines.serving():

@@ -133,6 +133,7 @@ impl Conversation {
             Request::Serve(request) => node.sessions.serve(request)?,
             Request::Run(request) => return node.sessions.run(request).map(Reply::Later),
             Request::Finish(request) => return node.sessions.finish(&request).map(Reply::Later),
+            Request::Progress { session } => node.sessions.progress(&session)?,
             Request::Cancel { session } => match node.sessions.cancel(&session)? {
                 Some(job) => return Ok(Reply::Later(job)),
                 None => json!({}),

@@ -42,6 +42,9 @@ pub enum Request {
     Serve(sessions::Serve),
     Run(sessions::Run),
     Finish(sessions::Finish),
+    Progress {
+        session: String,
+    },
     Cancel {
         session: String,
     },
@@ -90,6 +93,7 @@ impl Request {
             Request::Serve(_) => "serve",
             Request::Run(_) => "run",
             Request::Finish(_) => "finish",
+            Request::Progress { .. } => "progress",
             Request::Cancel { .. } => "cancel",
             Request::TunnelAdd(_) => "tunnel-add",
             Request::TunnelRemove { .. } => "tunnel-remove",

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::{Map, Value, json};
 use sixbench_traffic as traffic;
-use sixbench_traffic::{Cancel, Endpoint, Server, Token, Workload};
+use sixbench_traffic::{Cancel, Endpoint, Progress, Server, Token, Workload, clock};
 
 use crate::failure::{Failure, Outcome};
 use crate::job::Job;
@@ -98,6 +98,7 @@ struct Table {
 struct Session {
     began: Instant,
     cancel: Cancel,
+    progress: Progress,
     stage: Stage,
 }
 
@@ -147,7 +148,7 @@ impl Sessions {
         }
         let first = endpoint(address, peer.unwrap_or_else(|| anybody(address)), 0, token)?;
         let endpoints = with_further(first, &also)?;
-        let place = self.table.begin(&session)?;
+        let place = self.table.begin(&session, &endpoints)?;
         let server = workload.serve_at(&endpoints, &Value::Object(params), &place.cancel)?;
         let port = server.port();
         place.keep(server);
@@ -159,7 +160,7 @@ impl Sessions {
         let Run { session, workload, address, peer, also, port, token, cookie, params } = request;
         let workload = (self.find)(&workload)?;
         let endpoints = with_further(Endpoint { cookie, ..endpoint(address, peer, port, token)? }, &also)?;
-        let place = self.table.begin(&session)?;
+        let place = self.table.begin(&session, &endpoints)?;
         Ok(Box::new(move || {
             let result = workload.run_at(&endpoints, &Value::Object(params), &place.cancel);
             settle(result, &place.cancel)
@@ -178,6 +179,17 @@ impl Sessions {
             first_silence_ns: request.first_silence_ns,
         };
         Ok(Box::new(move || settle(server.finish(&finish), &place.cancel)))
+    }
+
+    /// What has arrived at a session so far, and the time of this on the same clock.
+    pub fn progress(&self, session: &str) -> Outcome {
+        let arrived = find_in(&mut self.table.lock(), session)?.progress.arrived();
+        let mut answer = json!({ "now_ns": clock::monotonic_ns() });
+        if let Some(arrived) = arrived {
+            answer["first_ns"] = json!(arrived.first_ns);
+            answer["received_bytes"] = json!(arrived.bytes);
+        }
+        Ok(answer)
     }
 
     /// Cancels a session. Where a `run` or `finish` is at work on it, that is answered and ends it, and there is nothing more to do here;
@@ -204,7 +216,7 @@ fn endpoint(address: IpAddr, peer: IpAddr, port: u16, Secret(token): Secret) -> 
     if address.is_ipv4() != peer.is_ipv4() {
         return Err(Failure::bad_request(format!("address {address} and peer {peer} are of different families")));
     }
-    Ok(Endpoint { address, peer, port, token, cookie: false })
+    Ok(Endpoint { address, peer, port, token, cookie: false, progress: Progress::default() })
 }
 
 /// The endpoints of a session, which share port and token.
@@ -237,7 +249,7 @@ struct Place {
 type Served = (Place, Box<dyn Server>);
 
 impl Table {
-    fn begin(self: &Arc<Self>, session: &str) -> Result<Place, Failure> {
+    fn begin(self: &Arc<Self>, session: &str, endpoints: &[Endpoint]) -> Result<Place, Failure> {
         let mut sessions = self.lock();
         let count = sessions.len();
         let Entry::Vacant(entry) = sessions.entry(session.to_owned()) else {
@@ -247,7 +259,8 @@ impl Table {
             return Err(Failure::new("busy", format!("there are {} sessions already", self.most)));
         }
         let cancel = Cancel::default();
-        entry.insert(Session { began: Instant::now(), cancel: cancel.clone(), stage: Stage::Busy });
+        let progress = endpoints.first().map(|endpoint| endpoint.progress.clone()).unwrap_or_default();
+        entry.insert(Session { began: Instant::now(), cancel: cancel.clone(), progress, stage: Stage::Busy });
         Ok(Place { table: Arc::clone(self), session: session.to_owned(), cancel, is_kept: false })
     }
 
@@ -347,6 +360,18 @@ mod tests {
             wait(&self.0, self.1);
             Ok(json!({"sent": finish.sent}))
         }
+    }
+
+    #[test]
+    fn what_has_arrived_is_told_while_a_session_is_at_work() {
+        let sessions = sessions();
+        assert_eq!(code(sessions.progress("a")), "no-session");
+        serve(&sessions, "a", json!({})).expect("it serves");
+        let quiet = sessions.progress("a").expect("it is there");
+        assert!(quiet["now_ns"].is_u64() && quiet.get("received_bytes").is_none());
+        sessions.table.lock()["a"].progress.add(7, 100);
+        let busy = sessions.progress("a").expect("it is there");
+        assert_eq!((&busy["first_ns"], &busy["received_bytes"]), (&json!(7), &json!(100)));
     }
 
     fn wait(cancel: &Cancel, until_cancelled: bool) {

@@ -24,6 +24,7 @@ pub mod packet_log;
 pub mod params;
 pub mod path_mtu;
 pub mod perf;
+pub mod progress;
 pub mod random;
 pub mod ranges;
 pub mod series;
@@ -33,6 +34,7 @@ pub mod sys;
 mod workloads;
 
 pub use error::{Error, Result};
+pub use progress::Progress;
 pub use session::{Cancel, Endpoint, Finish, Server, Token, Workload};
 
 /// Every workload this agent knows, in the order of the protocol document.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 
-use crate::{Error, Result};
+use crate::{Error, Progress, Result};
 
 /// The secret that proves a connection or datagram to be of this trial.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -48,6 +48,8 @@ pub struct Endpoint {
     pub token: Token,
     /// Of a client: whether the server was told no peer, so that datagrams begin with the echo of a cookie.
     pub cookie: bool,
+    /// Where what arrives is counted meanwhile.
+    pub progress: Progress,
 }
 
 impl Endpoint {

@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use std::thread;
 
 use serde_json::{Value, json};
+use sixbench_traffic::Cancel;
 use tcp_support::*;
 
 const NAME: &str = "tcp-stream";
@@ -299,4 +300,15 @@ fn nobody_listens() {
     let error = run(NAME, V4, port, &json!({"bytes": 1})).unwrap_err();
     assert_eq!(error.code(), "system");
     assert!(error.to_string().contains(&format!("connecting to 127.0.0.1:{port}: connect failed")), "{error}");
+}
+
+#[test]
+fn what_arrives_is_counted_for_whoever_asks_meanwhile() {
+    let params = json!({"bytes": 1 << 20, "streams": 3, "threads": 2, "direction": "reverse"});
+    let server = serve("tcp-stream", V6, &params);
+    let client = endpoint(V6, server.port());
+    let result = workload("tcp-stream").run(&client, &params, &Cancel::default()).unwrap();
+    server.finish(&FINISH).unwrap();
+    assert_eq!(client.progress.arrived().unwrap().bytes, 1 << 20);
+    assert_eq!(result["reverse_receiver"]["received_bytes"], 1 << 20);
 }

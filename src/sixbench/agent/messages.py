@@ -183,6 +183,15 @@ class Finish(Request):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Progress(Request):
+    """What has arrived at a session so far."""
+
+    op: ClassVar[str] = "progress"
+    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {"now_ns": int}
+    session: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Cancel(Request):
     """The early end of a session."""
 
@@ -362,6 +371,6 @@ REQUESTS: dict[str, type[Request]] = {
         *(BrokerStart, BrokerStop, BrokerRequest, BrokerRelease),
         *(DropsStart, DropsStop, PerfStart, PerfStop),
         *(EmulateAdd, EmulateChange, EmulateRecord, EmulateRemove),
-        *(Serve, Run, Finish, Cancel),
+        *(Serve, Run, Progress, Finish, Cancel),
     )
 }

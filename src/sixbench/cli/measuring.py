@@ -16,6 +16,7 @@ from ..model.errors import Interrupted
 from ..model.experiment import Experiment
 from ..model.finding import Analysis
 from ..report import measurement, measurement_json
+from ..run.arriving import Arriving
 from ..run.environment import gather
 from ..run.interrupt import interruptible
 from ..run.machines import Machines
@@ -71,7 +72,8 @@ class Measuring:
             note(f"measuring for {timed_ns / 1e9:g} s")
         try:
             with interruptible():
-                for outcome in measure(self.experiment, self.machines):
+                watch = self._arriving if self.shows_intervals and not self.as_json and sys.stderr.isatty() else None
+                for outcome in measure(self.experiment, self.machines, watch):
                     self._ended(outcome)
         except BaseException as error:
             self._conclude("interrupted")
@@ -82,6 +84,9 @@ class Measuring:
         self._conclude("complete" if whole else "partial")
         valid = {outcome.record.path for outcome in self.outcomes if outcome.record.status == "ok"}
         return 0 if whole and len(valid) == len(self.experiment.paths) else EXIT_PARTLY
+
+    def _arriving(self, seen: Arriving) -> None:
+        note(measurement.arriving(seen.path, seen.direction, seen.from_ns, seen.to_ns, seen.rate_bps))
 
     def _ended(self, outcome: Outcome) -> None:
         self.outcomes.append(outcome)

@@ -53,6 +53,12 @@ def intervals(record: TrialRecord, series: Series) -> str:
     return "".join(parts)
 
 
+def arriving(path: str, direction: str, from_ns: int, to_ns: int, rate_bps: float) -> str:
+    """What arrives while a trial goes on, on one line; the trial's own intervals are exact, and have more."""
+    back = " back" if direction == "reverse" else ""
+    return f"[{path}]{back} {from_ns / 1e9:.1f} to {to_ns / 1e9:.1f} s  {words.quantity(rate_bps, 'bit/s')}"
+
+
 def summary(record: TrialRecord) -> str:
     """What a trial measured, metric by metric, and what has to be said of it."""
     kind = WORKLOADS[record.workload]

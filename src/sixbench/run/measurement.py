@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..agent import Agent
 from ..model.errors import AgentError, CapabilityError
 from ..model.experiment import Experiment, PlannedTrial
 from ..model.trial import Status
 from ..model.workload import Measured, Scalar, WorkloadKind
 from ..model.workloads import WORKLOADS
 from ..plan.schedule import all_trials
+from .arriving import Watch, Watching
 from .cpu import agent_cores, core_shares, find_span
 from .machines import Addresses, Machines
 from .record import blank_record, without_series
@@ -27,6 +29,9 @@ from .trial import SATURATED_CORE, Outcome, clock_step, stray_notes
 _OF_ONE_CLOCK = ("one_way_delay", "mouth_to_ear", "r_factor", "mos_cqe")
 """What comes from the time between a datagram's sending and its arrival: of two clocks that nobody has set alike, it
 says more of them than of the path."""
+
+WATCHED_NS = 10**9
+"""The interval of what is told meanwhile, unless the workload has one."""
 
 _REFUSALS = ("over-limit", "busy", "refused", "bad-params", "unknown-workload", "bad-request")
 """What a server answers that will not do what is asked, however often."""
@@ -38,19 +43,24 @@ class _Results:
     server: dict[str, Any] = field(default_factory=dict)
 
 
-def measure(experiment: Experiment, machines: Machines) -> Iterator[Outcome]:
+def measure(experiment: Experiment, machines: Machines, watch: Watch | None = None) -> Iterator[Outcome]:
     """Runs the trials of an experiment of `plan.measurement`, and gives each when it has ended. Ends early, with a
     failed trial, where the other machine is gone.
+
+    Args:
+        watch: is told what arrives meanwhile, interval by interval, by another thread.
 
     Raises `CapabilityError` where the other machine refuses such trials.
     """
     for sequence, planned in enumerate(all_trials(experiment), start=1):
-        yield _trial(experiment, planned, sequence, machines)
+        yield _trial(experiment, planned, sequence, machines, watch)
         if machines.server.ended is not None or machines.client.ended is not None:
             return
 
 
-def _trial(experiment: Experiment, planned: PlannedTrial, sequence: int, machines: Machines) -> Outcome:
+def _trial(
+    experiment: Experiment, planned: PlannedTrial, sequence: int, machines: Machines, watch: Watch | None
+) -> Outcome:
     [combination] = experiment.combinations
     kind = WORKLOADS[combination.workload.kind]
     params = dict(combination.workload.params)
@@ -62,7 +72,7 @@ def _trial(experiment: Experiment, planned: PlannedTrial, sequence: int, machine
     status: Status = "failed"
     reasons: list[str] = []
     try:
-        _perform(kind, params, planned.key, machines, addresses, results)
+        _perform(kind, params, planned, machines, addresses, results, watch)
     except AgentError as error:
         reasons = [_why(error, machines)]
     else:
@@ -86,13 +96,14 @@ def _trial(experiment: Experiment, planned: PlannedTrial, sequence: int, machine
 def _perform(
     kind: WorkloadKind,
     params: dict[str, Scalar],
-    key: str,
+    planned: PlannedTrial,
     machines: Machines,
     addresses: Addresses,
     results: _Results,
+    watch: Watch | None,
 ) -> None:
     """Runs the workload and fills `results`. Raises `AgentError`, or `CapabilityError` where the server refuses."""
-    client, server = machines.client, machines.server
+    client, server, key = machines.client, machines.server, planned.key
     asked = kind.agent_params(params)
     common = {"session": key, "workload": kind.served_by, "token": secrets.token_hex(16), "params": asked}
     try:
@@ -101,14 +112,30 @@ def _perform(
         if error.code in _REFUSALS:
             raise CapabilityError(str(error)) from error
         raise
+    watching = Watching(
+        _receivers(params, machines),
+        key,
+        planned.path,
+        every_ns=int(params.get("interval_ns", WATCHED_NS)),
+        until_ns=int(params["duration_ns"]) if "duration_ns" in params else None,
+        watch=watch,
+    )
     try:
         asking = {"address": addresses.client, "peer": addresses.server, "port": served["port"]}
         running = client.submit("run", cookie=served.get("cookie"), **asking, **common)
-        results.client = wait_for_run(client, running, key, longest_ns(params))
+        with watching:
+            results.client = wait_for_run(client, running, key, longest_ns(params))
         results.server = finish(server, key, results.client)
     except BaseException:
         cancel(server, key)
         raise
+
+
+def _receivers(params: Mapping[str, Scalar], machines: Machines) -> dict[str, Agent]:
+    """Who receives, by direction."""
+    both = {"forward": machines.server, "reverse": machines.client}
+    direction = params.get("direction", "forward")
+    return {name: agent for name, agent in both.items() if direction in (name, "both")}
 
 
 def assess(

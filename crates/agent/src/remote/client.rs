@@ -155,13 +155,14 @@ impl Client<'_> {
             Request::Counters {} => counters::read()?,
             Request::Serve(serve) => sessions.serve(self.admit(serve)?)?,
             Request::Finish(finish) => return sessions.finish(&finish).map(Reply::Later),
+            Request::Progress { session } => sessions.progress(&session)?,
             Request::Cancel { session } => match sessions.cancel(&session)? {
                 Some(job) => return Ok(Reply::Later(job)),
                 None => json!({}),
             },
             _ => {
                 let message = format!(
-                    "{op} is not for clients of another machine; they may ask for hello, serve, finish, cancel, cpu, counters"
+                    "{op} is not for clients of another machine; they may ask for hello, serve, progress, finish, cancel, cpu, counters"
                 );
                 return Err(Failure::new("refused", message));
             }

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use serde_json::Value;
-use sixbench_traffic::{Cancel, Endpoint, Finish, Result, Server, Token, find};
+use sixbench_traffic::{Cancel, Endpoint, Finish, Progress, Result, Server, Token, find};
 
 /// Loopback in each family.
 pub const FAMILIES: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
@@ -13,7 +13,7 @@ pub const TOKEN: Token = Token([0x5a; 16]);
 
 /// One side of a trial on loopback.
 pub fn endpoint(address: IpAddr, port: u16) -> Endpoint {
-    Endpoint { address, peer: address, port, token: TOKEN, cookie: false }
+    Endpoint { address, peer: address, port, token: TOKEN, cookie: false, progress: Progress::default() }
 }
 
 /// Starts the serving side.

@@ -8,7 +8,7 @@ use crate::common::{FAMILIES, TOKEN, number, stranger};
 use serde_json::{Value, json};
 use sixbench_traffic::cookie::{Kind, Message};
 use sixbench_traffic::datagram::{Header, Phase};
-use sixbench_traffic::{Cancel, Endpoint, Finish, Server, find};
+use sixbench_traffic::{Cancel, Endpoint, Finish, Progress, Server, find};
 
 const MS: u64 = 1_000_000;
 /// Long enough for an answer on a busy machine, where one comes.
@@ -18,12 +18,12 @@ const SILENCE: Duration = Duration::from_millis(150);
 
 fn serve_anybody(workload: &str, address: IpAddr, params: &Value) -> Box<dyn Server> {
     let peer = if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    let endpoint = Endpoint { address, peer, port: 0, token: TOKEN, cookie: false };
+    let endpoint = Endpoint { address, peer, port: 0, token: TOKEN, cookie: false, progress: Progress::default() };
     find(workload).unwrap().serve(&endpoint, params, &Cancel::default()).unwrap()
 }
 
 fn run_with_cookie(workload: &str, address: IpAddr, port: u16, params: &Value) -> Value {
-    let endpoint = Endpoint { address, peer: address, port, token: TOKEN, cookie: true };
+    let endpoint = Endpoint { address, peer: address, port, token: TOKEN, cookie: true, progress: Progress::default() };
     find(workload).unwrap().run(&endpoint, params, &Cancel::default()).unwrap()
 }
 

@@ -311,3 +311,19 @@ fn a_second_trial_is_not_disturbed_by_a_finished_one() {
         check_ledger(&client, &server);
     }
 }
+
+#[test]
+fn what_arrives_is_counted_for_whoever_asks_meanwhile() {
+    for address in FAMILIES {
+        let endpoint = endpoint(address, 0);
+        let workload = find("udp-stream").unwrap();
+        let params = json!({"datagram_bytes": 200, "rate_pps": 2000, "count": 100, "warmup_ns": 10 * MS});
+        let server = workload.serve(&endpoint, &params, &Cancel::default()).unwrap();
+        let client = run("udp-stream", address, server.port(), &params).unwrap();
+        let finish = Finish { sent: client["sent"].as_u64(), timeout_ns: 10_000_000_000, first_silence_ns: None };
+        let result = server.finish(&finish).unwrap();
+        let arrived = endpoint.progress.arrived().unwrap();
+        assert_eq!(arrived.bytes, number(&result, "unique_bytes"));
+        assert!(arrived.first_ns > 0);
+    }
+}

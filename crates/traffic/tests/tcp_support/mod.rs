@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
 use serde_json::Value;
-use sixbench_traffic::{Cancel, Endpoint, Error, Finish, Result, Server, Token, Workload, find};
+use sixbench_traffic::{Cancel, Endpoint, Error, Finish, Progress, Result, Server, Token, Workload, find};
 use socket2::{Domain, Socket, Type};
 
 pub const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -29,7 +29,7 @@ pub fn workload(name: &str) -> &'static dyn Workload {
 }
 
 pub fn endpoint(address: IpAddr, port: u16) -> Endpoint {
-    Endpoint { address, peer: address, port, token: TOKEN, cookie: false }
+    Endpoint { address, peer: address, port, token: TOKEN, cookie: false, progress: Progress::default() }
 }
 
 pub fn serve(name: &str, address: IpAddr, params: &Value) -> Box<dyn Server> {

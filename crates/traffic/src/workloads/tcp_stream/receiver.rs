@@ -16,7 +16,7 @@ use crate::series::Series;
 use crate::workloads::cpu_watch::{CpuWatch, Edges};
 use crate::workloads::tcp::drive::{Advance, Driven, Driver, Joiner, driver};
 use crate::workloads::tcp::{STALL_NS, Starter, Stop, Worker, io as tcp_io};
-use crate::{Endpoint, Error, Result, clock};
+use crate::{Endpoint, Error, Progress, Result, clock};
 
 /// A read takes at least this much where it is there.
 const MIN_BUFFER_BYTES: usize = 64 * 1_024;
@@ -39,6 +39,7 @@ struct Window {
     params: StreamParams,
     /// Names the peer in errors.
     doing: String,
+    progress: Progress,
     /// When the first byte of any stream came; 0 before.
     first_byte_ns: AtomicU64,
 }
@@ -60,6 +61,7 @@ impl Receivers {
         let window = Arc::new(Window {
             params: params.clone(),
             doing: format!("receiving from {}", endpoint.peer),
+            progress: endpoint.progress.clone(),
             first_byte_ns: AtomicU64::new(0),
         });
         let mut threads = Vec::new();
@@ -247,6 +249,7 @@ impl Receiver {
         }
         if now_ns >= opens_ns {
             self.tally.read(now_ns, now_ns - opens_ns, bytes, series);
+            self.window.progress.add(now_ns, bytes);
         }
         Advance::Moved
     }

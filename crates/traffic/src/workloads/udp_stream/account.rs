@@ -126,6 +126,11 @@ impl Account {
         if is_first { Entry::First(received_ns) } else { Entry::Measured }
     }
 
+    /// Payload of the measured datagrams that came, each once.
+    pub fn unique_bytes(&self) -> u64 {
+        self.unique_bytes
+    }
+
     /// Whether all of so many datagrams came.
     pub fn has_all(&self, sent: u64) -> bool {
         self.ledger.unique() >= sent
@@ -194,14 +199,21 @@ impl Account {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Progress;
     use crate::session::Token;
 
     const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2));
     const MS: u64 = 1_000_000;
 
     fn account(count: u64) -> Account {
-        let endpoint =
-            Endpoint { address: [192, 0, 2, 1].into(), peer: PEER, port: 0, token: Token([7; 16]), cookie: false };
+        let endpoint = Endpoint {
+            address: [192, 0, 2, 1].into(),
+            peer: PEER,
+            port: 0,
+            token: Token([7; 16]),
+            cookie: false,
+            progress: Progress::default(),
+        };
         let params = json!({"datagram_bytes": 40, "count": count, "interval_ns": 10 * MS});
         Account::new(&endpoint, 0, &Settings::parse(&params, endpoint.address).unwrap())
     }

@@ -16,7 +16,7 @@ use crate::sys::mmsg::ReceiveBatch;
 use crate::workloads::server_span::{QUIET, ServerSpan};
 use crate::workloads::tcp::Stop;
 use crate::workloads::thread_server::{Control, Order};
-use crate::{Error, Result, clock};
+use crate::{Error, Progress, Result, clock};
 
 /// The receive buffer where none is asked for, at least: what comes while this thread waits for a core is no loss on the
 /// path.
@@ -69,6 +69,7 @@ pub struct Receiver<'a> {
     /// The kernel's count of drops, as the last datagram carried it.
     drops: Option<u32>,
     span: ServerSpan,
+    progress: Progress,
     token: u64,
     /// Of a client: how many were sent, once the server has said so.
     told: Option<u64>,
@@ -107,6 +108,7 @@ impl<'a> Receiver<'a> {
             first: None,
             drops: None,
             span: ServerSpan::start()?,
+            progress: endpoint.progress.clone(),
             token: endpoint.token.short(),
             told: None,
         })
@@ -181,6 +183,7 @@ impl<'a> Receiver<'a> {
     }
 
     fn enter(&mut self) {
+        let before_bytes = self.account.unique_bytes();
         for message in self.batch.datagrams() {
             let mut datagrams = 0;
             for bytes in message.datagrams() {
@@ -211,6 +214,10 @@ impl<'a> Receiver<'a> {
             }
         }
         self.receiving.calls += 1;
+        let new_bytes = self.account.unique_bytes() - before_bytes;
+        if new_bytes > 0 {
+            self.progress.add(clock::monotonic_ns(), new_bytes);
+        }
         if self.last_ns == 0 {
             self.last_ns = clock::monotonic_ns();
             self.span.go_on();

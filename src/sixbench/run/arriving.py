@@ -1,0 +1,124 @@
+"""What arrives while a trial between two machines goes on: asked of whoever receives, interval by interval."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ..model.errors import AgentError
+from .session import ANSWER_TIMEOUT_S
+
+FIRST_LOOK_S = 0.1
+"""So often one looks whether anything has come yet."""
+
+SHORTEST_NS = 100 * 10**6
+"""Shorter intervals are only in the results: asking takes the same network."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arriving:
+    """What arrived in an interval, by the receiver's clock.
+
+    Attributes:
+        path: of the experiment.
+        direction: `forward` or `reverse`.
+        from_ns, to_ns: since the first of it came.
+    """
+
+    path: str
+    direction: str
+    from_ns: int
+    to_ns: int
+    received_bytes: int
+
+    @property
+    def rate_bps(self) -> float:
+        """Payload in the interval."""
+        return 8e9 * self.received_bytes / (self.to_ns - self.from_ns)
+
+
+Watch = Callable[[Arriving], None]
+
+
+class Asked(Protocol):
+    """An agent, as far as it is asked here."""
+
+    def call(self, op: str, *, timeout_s: float, **fields: Any) -> dict[str, Any]:
+        """Asks and waits. Raises `AgentError`."""
+
+
+class Watching:
+    """Asks receivers about a session, each in a thread of its own, for as long as the context lasts.
+
+    Args:
+        receivers: by direction.
+        every_ns: length of an interval.
+        until_ns: when the measured window ends, after its first arrival, where that is known: what ends with it is in
+            the results, exactly.
+        watch: is told of each interval, by those threads one at a time. None: nobody is asked.
+
+    A receiver that does not answer, such as one of an earlier version, is not asked again.
+    """
+
+    def __init__(
+        self,
+        receivers: Mapping[str, Asked],
+        session: str,
+        path: str,
+        *,
+        every_ns: int,
+        until_ns: int | None,
+        watch: Watch | None,
+    ) -> None:
+        self._session = session
+        self._path = path
+        self._every_ns = max(SHORTEST_NS, every_ns)
+        self._until_ns = until_ns
+        self._watch = watch
+        self._telling = threading.Lock()
+        self._over = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._look, args=(direction, receiver), name=f"arriving-{direction}", daemon=True)
+            for direction, receiver in (receivers.items() if watch is not None else ())
+        ]
+
+    def __enter__(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self.wait()
+
+    def wait(self) -> None:
+        """Until nobody is asked any more."""
+        for thread in self._threads:
+            thread.join()
+
+    def _look(self, direction: str, receiver: Asked) -> None:
+        told_ns, told_bytes, pause_s = 0, 0, FIRST_LOOK_S
+        while not self._over.wait(pause_s):
+            try:
+                answer = receiver.call("progress", timeout_s=ANSWER_TIMEOUT_S, session=self._session)
+                first_ns, received_bytes = answer.get("first_ns"), answer.get("received_bytes")
+                if first_ns is None or received_bytes is None:
+                    continue
+                now_ns, now_bytes = int(answer["now_ns"]) - int(first_ns), int(received_bytes)
+            except (AgentError, TypeError, ValueError):
+                return
+            if self._until_ns is not None and now_ns >= self._until_ns:
+                return
+            if now_ns - told_ns >= self._every_ns // 2:
+                self._tell(direction, told_ns, now_ns, now_bytes - told_bytes)
+                told_ns, told_bytes = now_ns, now_bytes
+            pause_s = (self._every_ns - now_ns % self._every_ns) / 1e9
+
+    def _tell(self, direction: str, from_ns: int, to_ns: int, received_bytes: int) -> None:
+        seen = Arriving(
+            path=self._path, direction=direction, from_ns=from_ns, to_ns=to_ns, received_bytes=received_bytes
+        )
+        with self._telling:
+            if self._watch is not None and not self._over.is_set():
+                self._watch(seen)

@@ -1,0 +1,74 @@
+"""What arrives while a trial goes on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sixbench.model.errors import AgentError
+from sixbench.run.arriving import SHORTEST_NS, Arriving, Watching
+
+
+class Receiver:
+    """Gives one answer after another, and none any more after the last."""
+
+    def __init__(self, *answers: dict[str, Any]) -> None:
+        self._answers = list(answers)
+        self.asked: list[str] = []
+
+    def call(self, op: str, *, timeout_s: float, **fields: Any) -> dict[str, Any]:
+        self.asked.append(f"{op} {fields['session']}")
+        if not self._answers:
+            raise AgentError("no-session", "it is over")
+        return self._answers.pop(0)
+
+
+def _at(now_ms: int, received_bytes: int) -> dict[str, Any]:
+    """By a clock on which the first of it came at 5 s."""
+    return {"now_ns": 5 * 10**9 + now_ms * 10**6, "first_ns": 5 * 10**9, "received_bytes": received_bytes}
+
+
+def _seen(*answers: dict[str, Any], until_ns: int | None = None) -> list[Arriving]:
+    seen: list[Arriving] = []
+    receiver = Receiver(*answers)
+    watching = Watching(
+        {"forward": receiver}, "b001", "ipv6", every_ns=SHORTEST_NS, until_ns=until_ns, watch=seen.append
+    )
+    with watching:
+        watching.wait()
+    assert set(receiver.asked) == {"progress b001"}
+    return seen
+
+
+def test_each_interval_is_what_came_since_the_one_before_by_the_receivers_clock() -> None:
+    seen = _seen({"now_ns": 1}, _at(20, 2_000), _at(100, 10_000), _at(210, 43_000))
+    assert [(one.from_ns // 10**6, one.to_ns // 10**6, one.received_bytes) for one in seen] == [
+        (0, 100, 10_000),
+        (100, 210, 33_000),
+    ]
+    assert [one.rate_bps for one in seen] == [800e3, 2.4e6]
+    assert {(one.path, one.direction) for one in seen} == {("ipv6", "forward")}
+
+
+def test_a_flow_that_stands_still_is_told_with_a_rate_of_zero() -> None:
+    assert [one.rate_bps for one in _seen(_at(100, 1_000), _at(200, 1_000))] == [80e3, 0]
+
+
+def test_what_ends_with_the_window_is_left_to_the_results() -> None:
+    assert len(_seen(_at(100, 1_000), _at(200, 2_000), _at(300, 3_000), until_ns=200 * 10**6)) == 1
+
+
+def test_a_receiver_that_cannot_be_asked_or_says_nonsense_is_asked_no_more() -> None:
+    assert _seen() == []
+    receiver = Receiver({"now_ns": "late", "first_ns": 1, "received_bytes": 1}, _at(100, 1_000))
+    seen: list[Arriving] = []
+    watching = Watching({"reverse": receiver}, "b001", "ipv6", every_ns=SHORTEST_NS, until_ns=None, watch=seen.append)
+    with watching:
+        watching.wait()
+    assert (len(receiver.asked), seen) == (1, [])
+
+
+def test_nobody_is_asked_where_nobody_watches() -> None:
+    receiver = Receiver()
+    with Watching({"forward": receiver}, "b001", "ipv6", every_ns=SHORTEST_NS, until_ns=None, watch=None):
+        pass
+    assert receiver.asked == []
