@@ -53,7 +53,7 @@ def is_per_link(value: object) -> bool:
     return isinstance(value, str) and "link" in value
 
 
-def parse_profile(value: object) -> str:
+def parse_mtu_profile(value: object) -> str:
     """MTUs along a row of links: `1500 - 15 per link`, or one for all. Raises `ValueError`."""
     if not is_per_link(value):
         return str(_mtu(value))
@@ -68,7 +68,7 @@ def parse_profile(value: object) -> str:
 
 
 def mtu_at(profile: Scalar, number: int) -> int:
-    """Of a link of a row, counted from 0; as `parse_profile` gives it."""
+    """Of a link of a row, counted from 0; as `parse_mtu_profile` gives it."""
     words = str(profile).split()
     return int(words[0]) + (number * int(words[1] + words[2]) if len(words) > 1 else 0)
 

@@ -8,7 +8,7 @@ from typing import Any
 from ..model.workload import Scalar
 from .emulation_settings import read_delays
 from .factors import Constant, Factors, Setting, Varying
-from .link_settings import LINK_SETTINGS, is_per_link, mtu_at, parse_profile
+from .link_settings import LINK_SETTINGS, is_per_link, mtu_at, parse_mtu_profile
 from .profile_file import Profile, Profiles
 from .reader import Reader
 from .yaml_source import KeyPath
@@ -61,7 +61,7 @@ def _mtu_per_link(factors: Factors, path: KeyPath, value: Any, reader: Reader, n
     if number is None:
         reader.problem(path, "an MTU per link belongs to a chain, whose links follow one another; give whole bytes")
         return None
-    read = factors.setting(path, value, parse_profile, "", (("link", "mtu_profile"), "mtu_profile"))
+    read = factors.setting(path, value, parse_mtu_profile, "", (("link", "mtu_profile"), "mtu_profile"))
     if isinstance(read, Constant):
         return Constant(value=mtu_at(read.value, number))
     return None if read is None else Varying(factor=read.factor, derive=lambda level: mtu_at(level, number))
