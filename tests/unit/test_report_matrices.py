@@ -33,6 +33,18 @@ def test_a_row_a_level_and_a_column_a_path_with_half_of_each_interval() -> None:
     assert table.rows == [["dsl", "20.00 ± 0.50 ms", "21.00 ± 0.50 ms"], ["geo", "630.0 ms", "–"]]
 
 
+def test_columns_keep_their_order_where_the_first_row_lacks_one() -> None:
+    dsl, geo = {"link_profile": "dsl"}, {"link_profile": "geo"}
+    times = [estimate(path, dsl, 1e6, metric="connect_p99") for path in ("ipv4", "ipv6", "6rd")]
+    found = matrices(
+        analysis(
+            *times, *(estimate(path, levels, 1e6) for levels, path in ((dsl, "6rd"), (geo, "ipv4"), (geo, "6rd")))
+        ),
+        0.95,
+    )
+    assert [column.name for column in found[0].columns] == ["link profile", "ipv4", "6rd"]
+
+
 def test_with_one_path_another_factor_of_names_stands_across_and_the_rest_is_in_the_title() -> None:
     levels = [
         {"access": access, "ipv6_state": ipv6, "attempt_delay_ns": delay_ns}

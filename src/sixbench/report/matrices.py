@@ -22,6 +22,9 @@ class _Axes:
     down: str
     across: str | None
 
+    def row(self, estimate: Estimate) -> str:
+        return words.level(self.down, estimate.levels.get(self.down))
+
     def column(self, estimate: Estimate) -> str:
         if self.across is PATH:
             return estimate.path
@@ -43,7 +46,7 @@ def matrices(analysis: Analysis, confidence: float) -> list[Table]:
             continue
         for metric, of_metric in rows.by_metric(of_workload).items():
             if metric in headline:
-                found += [_matrix(own, axes, confidence) for own in _by_others(of_metric, axes)]
+                found += [_matrix(own, axes, analysis.estimates, confidence) for own in _by_others(of_metric, axes)]
     return found
 
 
@@ -68,14 +71,13 @@ def _by_others(estimates: Iterable[Estimate], axes: _Axes) -> list[list[Estimate
     return list(groups.values())
 
 
-def _matrix(estimates: Sequence[Estimate], axes: _Axes, confidence: float) -> Table:
+def _matrix(estimates: Sequence[Estimate], axes: _Axes, order: Sequence[Estimate], confidence: float) -> Table:
+    """The table of one metric; rows and columns are in the order in which the run has them."""
     first = estimates[0]
-    across = list(dict.fromkeys(axes.column(estimate) for estimate in estimates))
-    down = list(dict.fromkeys(words.level(axes.down, estimate.levels.get(axes.down)) for estimate in estimates))
-    cells = {
-        (words.level(axes.down, estimate.levels.get(axes.down)), axes.column(estimate)): _cell(estimate)
-        for estimate in estimates
-    }
+    cells = {(axes.row(estimate), axes.column(estimate)): _cell(estimate) for estimate in estimates}
+    seen_down, seen_across = ({cell[axis] for cell in cells} for axis in (0, 1))
+    down = [row for row in dict.fromkeys(map(axes.row, order)) if row in seen_down]
+    across = [column for column in dict.fromkeys(map(axes.column, order)) if column in seen_across]
     by = words.factor(axes.down) + (f" and {words.factor(axes.across)}" if axes.across is not PATH else "")
     others = axes.others(first)
     has_intervals = any(estimate.ci_low is not None for estimate in estimates)
