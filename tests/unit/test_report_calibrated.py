@@ -6,7 +6,7 @@ import pytest
 import synthetic
 
 from sixbench.analysis import analyse
-from sixbench.model.calibration import Calibrated, Calibration
+from sixbench.model.calibration import Calibrated, Calibration, FalseAlarms
 from sixbench.report import calibrated, json, terminal
 from sixbench.store.manifest import manifest_from_json, manifest_to_json
 
@@ -67,6 +67,21 @@ def test_the_range_is_what_all_paths_have_in_common(small):
     said = calibrated.sentence(run, analyse(run))
     assert "Calibrated on 2023-11-14: " in said
     assert "Goodput, TCP trusted from 1 Mbit/s to 300 Mbit/s, ± 0.05 %" in said
+
+
+def test_false_alarms_are_told_with_a_range_or_without(small):
+    alarms = FalseAlarms(
+        realtime_ns=CALIBRATION.realtime_ns, comparisons=200, false=1, changed=50, found=49, change=-0.03
+    )
+    told = (
+        "Of 200 comparisons of what is the same, 1 declared a difference; "
+        "one of 3 % was found in 49 of 50 (2023-11-14)."
+    )
+    for ranges, before in ((CALIBRATION.ranges, "± 0.05 %"), ((), calibrated.NONE)):
+        run = _with(small, replace(CALIBRATION, ranges=ranges, false_alarms=alarms))
+        said = calibrated.sentence(run, analyse(run))
+        assert before in said
+        assert said.endswith(f" {told}")
 
 
 def test_results_outside_of_the_range_are_told_once_a_quantity(small):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from ..model.calibration import Calibrated
+from ..model.calibration import Calibrated, Calibration, FalseAlarms
 from ..model.finding import Analysis, Estimate
 from ..model.metric import METRICS
 from ..model.workloads import WORKLOADS
@@ -27,16 +27,31 @@ def sentence(run: Run, analysis: Analysis) -> str | None:
     if not manifest.experiment.topologies or manifest.environment.guest is not None:
         return None
     calibration = manifest.calibration
-    if calibration is None or not calibration.ranges:
+    if calibration is None:
         return NONE
+    trusted = _trusted(calibration, analysis) if calibration.ranges else NONE
+    return trusted if calibration.false_alarms is None else f"{trusted} {_false_alarms(calibration.false_alarms)}"
+
+
+def _trusted(calibration: Calibration, analysis: Analysis) -> str:
     workloads = {estimate.workload for estimate in analysis.estimates}
     used = [one for one in calibration.ranges if one.workload in workloads and _is_headline(one)]
-    day = datetime.fromtimestamp(calibration.realtime_ns // 10**9, UTC).strftime("%Y-%m-%d")
-    when = f"{day}{' (--quick)' if calibration.quick else ''}"
+    when = f"{_day(calibration.realtime_ns)}{' (--quick)' if calibration.quick else ''}"
     if not used:
         return f"Calibrated on {when}, for none of these workloads."
     said = [_range(list(group)) for group in _by_metric(used)]
     return f"Calibrated on {when}: {'; '.join(said)}."
+
+
+def _false_alarms(made: FalseAlarms) -> str:
+    return (
+        f"Of {words.count(made.comparisons, 'comparison')} of what is the same, {made.false} declared a difference; "
+        f"one of {100 * abs(made.change):g} % was found in {made.found} of {made.changed} ({_day(made.realtime_ns)})."
+    )
+
+
+def _day(realtime_ns: int) -> str:
+    return datetime.fromtimestamp(realtime_ns // 10**9, UTC).strftime("%Y-%m-%d")
 
 
 def warnings(run: Run, analysis: Analysis) -> list[str]:
