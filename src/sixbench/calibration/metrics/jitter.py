@@ -49,5 +49,6 @@ IPDV = CalibratedMetric(
     scale="absolute",
     limit=Limit(absolute=20_000, relative=0.05),
     read=_read,
+    causes="the path's own variation adds by squares exactly only where both are normal distributions",
     note="the error is against the differences that the emulator gave from one packet to the next",
 )
