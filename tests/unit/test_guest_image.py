@@ -67,5 +67,6 @@ def test_old_images_are_forgotten(tmp_path: Path) -> None:
     for age, name in enumerate(("newest", "before", "old", "older")):
         (tmp_path / name).mkdir()
         os.utime(tmp_path / name, (1000 - age, 1000 - age))
+    (tmp_path / "young").mkdir()
     _forget(tmp_path / "newest")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["before", "newest"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["newest", "young"]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ..model.errors import CapabilityError
@@ -34,6 +36,21 @@ def make_whole(directory: Path, fill: Callable[[Path], None]) -> Path:
     except OSError as error:
         raise unwritable(directory, error) from error
     return directory
+
+
+@contextmanager
+def one_at_a_time(directory: Path) -> Iterator[None]:
+    """Lets one process at a time make something in a directory; others wait. Raises `CapabilityError`."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        lock = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise unwritable(directory, error) from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
 
 
 def unwritable(path: Path, error: OSError) -> CapabilityError:

@@ -6,14 +6,18 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
-from .cache import cache_directory, make_whole
+from .cache import cache_directory, make_whole, one_at_a_time
 from .contents import Contents, bytecode, contents, digest
 from .filesystem import make_filesystem
 
 KEPT = 2
 """Images in the cache at most: that of an installed sixbench and that of a source tree, say."""
+
+IN_USE_S = 600
+"""A younger one may belong to a guest that is being started."""
 
 _FOLDERS = (
     "proc",
@@ -40,10 +44,12 @@ def find_image(agent: Path) -> Path:
     """The file system with this sixbench and this agent in it, made where the cache has none. Raises
     `CapabilityError`."""
     found = contents(agent)
-    directory = cache_directory() / "images" / digest(found)
-    if not (directory / "root.img").exists():
-        make_whole(directory, lambda made: _make(found, made))
-        _forget(directory)
+    images = cache_directory() / "images"
+    directory = images / digest(found)
+    with one_at_a_time(images):
+        if not (directory / "root.img").exists():
+            make_whole(directory, lambda made: _make(found, made))
+            _forget(directory)
     return directory / "root.img"
 
 
@@ -80,4 +86,5 @@ def _put(path: Path, place: Path) -> None:
 def _forget(newest: Path) -> None:
     images = sorted(newest.parent.glob("[!.]*"), key=lambda path: path.stat().st_mtime, reverse=True)
     for old in [path for path in images if path != newest][KEPT - 1 :]:
-        shutil.rmtree(old, ignore_errors=True)
+        if time.time() - old.stat().st_mtime > IN_USE_S:
+            shutil.rmtree(old, ignore_errors=True)

@@ -17,7 +17,7 @@ from ..model.errors import CapabilityError, UsageError
 from ..model.kernels import DEBIAN_KERNELS, HOST_KERNEL
 from ..model.wording import listed, printable
 from . import debian
-from .cache import cache_directory, make_whole, unwritable
+from .cache import cache_directory, make_whole, one_at_a_time, unwritable
 from .filesystem import make_filesystem
 from .programs import find_program, run_program
 
@@ -102,7 +102,8 @@ def find_kernel(name: str) -> Kernel:
         CapabilityError: it cannot be had, kept or booted.
     """
     if name in DEBIAN_KERNELS:
-        return _kept(name) or add_kernel(name)
+        with one_at_a_time(cache_directory() / "kernels"):
+            return _kept(name) or add_kernel(name)
     if name == HOST_KERNEL:
         release = platform.release()
         return _from_files(HOST_KERNEL, Path(f"/boot/vmlinuz-{release}"), Path(f"/lib/modules/{release}"))

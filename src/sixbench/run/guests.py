@@ -137,7 +137,7 @@ def _the_same_everywhere(manifest: Manifest) -> Manifest:
         versions={},
         clock=manifest.environment.clock,
     )
-    experiment = replace(manifest.experiment, file=Path(manifest.experiment.file).name)
+    experiment = replace(manifest.experiment, file="experiment.yaml")
     return Manifest(
         run="guest",
         experiment=experiment,
