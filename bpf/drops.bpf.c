@@ -127,6 +127,7 @@ static __always_inline int dropped(struct sk_buff *skb, __u32 reason, struct soc
 	__u32 start = skb->network_header, length = skb->tail - start;
 	if (skb->tail < start)
 		length = 0;
+	barrier_var(length); /* or Linux 6.1 forgets the bound, which the compiler checks in another register */
 	if (length > READ_BYTES)
 		length = READ_BYTES;
 	if (length && bpf_probe_read_kernel(read->byte, length, skb->head + start))

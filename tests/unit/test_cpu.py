@@ -36,6 +36,13 @@ def test_time_is_told_in_cores() -> None:
     assert agent_cores(SPAN) == pytest.approx(0.3)
 
 
+def test_a_machine_that_says_when_it_is_idle_is_known_exactly() -> None:
+    span = {"from": sample(0, NOTHING) | {"idle_ns": 7}, "to": sample(10**9, (10,) * 8)}
+    span["to"]["idle_ns"] = 600_000_007
+    assert busy_ns(span) == 400_000_000
+    assert machine_cores(span, spun_ns=100_000_000)["busy"] == pytest.approx(0.3)
+
+
 def test_how_busy_each_core_was() -> None:
     assert core_shares(SPAN) == pytest.approx([0.55, 1.0])
 

@@ -36,6 +36,9 @@ pub struct Sample {
     pub tick_ns: u64,
     /// The machine's cores.
     pub cores: Vec<Core>,
+    /// Since the start of a machine of one core, how long it was idle, to the nanosecond.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_ns: Option<u64>,
     /// This process in user space.
     pub agent_user_ns: u64,
     /// This process in the kernel.
@@ -54,11 +57,15 @@ pub struct Span {
 /// Samples now. Where `/proc/stat` cannot be read, `cores` is empty.
 pub fn sample() -> Sample {
     let (agent_user_ns, agent_system_ns) = sys::own_cpu_ns();
+    let cores: Vec<Core> = std::fs::read_to_string("/proc/stat").map(|text| parse_stat(&text)).unwrap_or_default();
+    // The kernel notes the idle time of a core when it ends: of the core that runs this, and of no other, it is up to date.
+    let idle_ns = if cores.len() == 1 { std::fs::read_to_string("/proc/timer_list").ok() } else { None };
     Sample {
         clock_ns: clock::monotonic_ns(),
         realtime_ns: clock::realtime_ns(),
         tick_ns: sys::tick_ns(),
-        cores: std::fs::read_to_string("/proc/stat").map(|text| parse_stat(&text)).unwrap_or_default(),
+        cores,
+        idle_ns: idle_ns.and_then(|text| parse_idle(&text)),
         agent_user_ns,
         agent_system_ns,
     }
@@ -84,9 +91,29 @@ fn parse_core(line: &str) -> Option<Core> {
     })
 }
 
+/// The idle time in `/proc/timer_list` (kernel/time/timer_list.c), waiting for I/O included; `None` where the kernel does
+/// not stop its tick, and so does not know it.
+fn parse_idle(text: &str) -> Option<u64> {
+    let value = |name: &str| {
+        let line = text.lines().find_map(|line| line.trim_start().strip_prefix('.')?.strip_prefix(name))?;
+        line.trim_start().strip_prefix(':')?.split_ascii_whitespace().next()?.parse::<u64>().ok()
+    };
+    (value("idle_calls")? > 0).then_some(())?;
+    value("idle_sleeptime")?.checked_add(value("iowait_sleeptime")?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn idle_time_is_read_where_the_tick_stops() {
+        let text =
+            "cpu: 0\n  .idle_calls     : 17\n  .idle_sleeptime : 2018540190 nsecs\n  .iowait_sleeptime: 10 nsecs\n";
+        assert_eq!(parse_idle(text), Some(2_018_540_200));
+        assert_eq!(parse_idle(&text.replace(": 17", ": 0")), None);
+        assert_eq!(parse_idle("Timer List Version: v0.9\n"), None);
+    }
 
     #[test]
     fn cores_are_read_and_the_sum_is_left_out() {

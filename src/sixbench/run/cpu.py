@@ -39,8 +39,10 @@ def machine_cores(span: Span, spun_ns: int = 0) -> dict[str, float]:
     tick_ns = span["from"]["tick_ns"]
     total = {kind: sum(core[kind] for core in ticks) * tick_ns / elapsed_ns for kind in _BUSY}
     spun = spun_ns / elapsed_ns
+    exact_ns = _exactly_busy_ns(span)
+    busy = sum(total.values()) if exact_ns is None else exact_ns / elapsed_ns
     return {
-        "busy": max(0.0, sum(total.values()) - spun),
+        "busy": max(0.0, busy - spun),
         "user": max(0.0, total["user"] + total["nice"] - spun),
         "system": total["system"],
         "softirq": total["softirq"] + total["irq"],
@@ -70,7 +72,10 @@ def agent_cores(span: Span, spun_ns: int = 0) -> float | None:
 
 
 def busy_ns(span: Span) -> float | None:
-    """CPU time that the whole machine spent."""
+    """CPU time that the whole machine spent: exact where a machine of one core says when it is idle, else in ticks."""
+    exact_ns = _exactly_busy_ns(span)
+    if exact_ns is not None:
+        return exact_ns
     ticks, _ = _ticks(span)
     if not ticks:
         return None
@@ -81,6 +86,13 @@ def clock_step_ns(span: Span) -> int:
     """How far the realtime clock moved against the monotonic one."""
     start, end = span["from"], span["to"]
     return int((end["realtime_ns"] - end["clock_ns"]) - (start["realtime_ns"] - start["clock_ns"]))
+
+
+def _exactly_busy_ns(span: Span) -> float | None:
+    start, end = span["from"], span["to"]
+    if "idle_ns" not in start or "idle_ns" not in end:
+        return None
+    return float(end["clock_ns"] - start["clock_ns"] - (end["idle_ns"] - start["idle_ns"]))
 
 
 def _ticks(span: Span) -> tuple[list[dict[str, int]], int]:

@@ -14,6 +14,7 @@ from . import (
     forest,
     fragments,
     headers,
+    kernels,
     network,
     paper_tables,
     path_mtu,
@@ -31,6 +32,7 @@ def drawings(run: Run, analysis: Analysis) -> list[Drawing]:
     found = network.drawings(context, run)
     items = data.measured(analysis)
     later = [
+        *kernels.drawings(context, analysis),
         *path_mtu.drawings(context, run),
         *fragments.drawings(context, run),
         *forest.drawings(context, analysis),
