@@ -6,7 +6,17 @@ from typing import Any
 
 import pytest
 
-from sixbench.run.cpu import agent_cores, busy_ns, clock_step_ns, core_shares, find_span, machine_cores, spun_ns
+from sixbench.run.cpu import (
+    ORCHESTRATOR,
+    agent_cores,
+    busy_ns,
+    clock_step_ns,
+    core_shares,
+    find_span,
+    machine_cores,
+    orchestrator_ns,
+    spun_ns,
+)
 
 Sample = dict[str, Any]
 KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
@@ -41,6 +51,12 @@ def test_a_machine_that_says_when_it_is_idle_is_known_exactly() -> None:
     span["to"]["idle_ns"] = 600_000_007
     assert busy_ns(span) == 400_000_000
     assert machine_cores(span, spun_ns=100_000_000)["busy"] == pytest.approx(0.3)
+
+
+def test_what_running_a_trial_takes_is_known_where_it_is_told() -> None:
+    span = {"from": SPAN["from"] | {ORCHESTRATOR: 5}, "to": SPAN["to"] | {ORCHESTRATOR: 12}}
+    assert orchestrator_ns(span) == 7
+    assert orchestrator_ns(SPAN) == 0
 
 
 def test_how_busy_each_core_was() -> None:

@@ -98,7 +98,7 @@ fn parse_idle(text: &str) -> Option<u64> {
         let line = text.lines().find_map(|line| line.trim_start().strip_prefix('.')?.strip_prefix(name))?;
         line.trim_start().strip_prefix(':')?.split_ascii_whitespace().next()?.parse::<u64>().ok()
     };
-    (value("idle_calls")? > 0).then_some(())?;
+    (value("nohz_mode").or_else(|| value("nohz"))? > 0).then_some(())?; // its name until Linux 6.8, and since
     value("idle_sleeptime")?.checked_add(value("iowait_sleeptime")?)
 }
 
@@ -109,9 +109,9 @@ mod tests {
     #[test]
     fn idle_time_is_read_where_the_tick_stops() {
         let text =
-            "cpu: 0\n  .idle_calls     : 17\n  .idle_sleeptime : 2018540190 nsecs\n  .iowait_sleeptime: 10 nsecs\n";
+            "cpu: 0\n  .nohz_mode      : 2\n  .idle_sleeptime : 2018540190 nsecs\n  .iowait_sleeptime: 10 nsecs\n";
         assert_eq!(parse_idle(text), Some(2_018_540_200));
-        assert_eq!(parse_idle(&text.replace(": 17", ": 0")), None);
+        assert_eq!(parse_idle(&text.replace(": 2\n", ": 0\n")), None);
         assert_eq!(parse_idle("Timer List Version: v0.9\n"), None);
     }
 

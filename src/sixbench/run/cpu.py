@@ -8,6 +8,9 @@ from typing import Any
 Span = Mapping[str, Mapping[str, Any]]
 """`{"from": sample, "to": sample}`, as docs/protocol.md describes a sample."""
 
+ORCHESTRATOR = "orchestrator_ns"
+"""In a sample: the CPU time of the process that runs the trials, where it is on the same machine."""
+
 _BUSY = ("user", "nice", "system", "irq", "softirq", "steal")
 
 
@@ -86,6 +89,11 @@ def clock_step_ns(span: Span) -> int:
     """How far the realtime clock moved against the monotonic one."""
     start, end = span["from"], span["to"]
     return int((end["realtime_ns"] - end["clock_ns"]) - (start["realtime_ns"] - start["clock_ns"]))
+
+
+def orchestrator_ns(span: Span) -> int:
+    """CPU time that running the trial took rather than its traffic."""
+    return int(span["to"].get(ORCHESTRATOR, 0)) - int(span["from"].get(ORCHESTRATOR, 0))
 
 
 def _exactly_busy_ns(span: Span) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,7 @@ from ..model.topology import Family, Link, Topology
 from ..model.trace import Trace
 from ..model.workload import Part, Scalar, WorkloadKind
 from . import emulation
+from .cpu import ORCHESTRATOR
 from .drop_watch import Drops, DropWatch
 from .events import Events, forget_path_mtu
 from .evidence import Viewpoint
@@ -145,12 +147,13 @@ def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Se
         setting.laboratory.settle()
         forget_path_mtu(setting.laboratory, dict.fromkeys([*setting.between, *setting.network.encapsulators()]))
         observed.tunnels_before = _tunnel_counters(setting)
-        observed.before, observed.cpu_before = _counters(setting)
+        observed.before = _counters(setting)
         drops.start()
         captured = _start_captures(setting, key, int(params.get("warmup_ns", 0)), limit_ns)
         if setting.is_bpf:
             _tunnel_counters(setting, "start")
         emulation.begin(setting.laboratory, setting.seed, token)
+        observed.cpu_before = _cpu(setting)
         hardware.start()
         with Events(setting.laboratory, setting.events) as events:
 
@@ -165,13 +168,15 @@ def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Se
     finally:
         with contextlib.suppress(AgentError):
             hardware.stop()
+        with contextlib.suppress(AgentError):
+            observed.cpu_after = _cpu(setting)
         for agent, name in captured:
             with contextlib.suppress(AgentError):
                 observed.captures.append(agent.call("capture-stop", timeout_s=ANSWER_TIMEOUT_S, capture=name))
         with contextlib.suppress(AgentError):
             drops.stop()
         with contextlib.suppress(AgentError):
-            observed.after, observed.cpu_after = _counters(setting)
+            observed.after = _counters(setting)
             observed.tunnels_after = _tunnel_counters(setting)
         observed.emulated = emulation.end(setting.laboratory)
         setting.laboratory.unsettle(residual_ns(setting.network.topology))
@@ -241,14 +246,16 @@ def _tunnel_counters(setting: Setting, run_time: str | None = None) -> dict[str,
     }
 
 
-def _counters(setting: Setting) -> tuple[dict[str, Any], dict[str, Any]]:
+def _counters(setting: Setting) -> dict[str, Any]:
     watched = setting.watched
     futures = {name: agent.submit("counters") for name, agent in watched.items()}
-    first = next(iter(watched.values()))
-    cpu = first.submit("cpu")
-    return {
-        name: watched[name].wait(future, "counters", ANSWER_TIMEOUT_S) for name, future in futures.items()
-    }, first.wait(cpu, "cpu", ANSWER_TIMEOUT_S)
+    return {name: watched[name].wait(future, "counters", ANSWER_TIMEOUT_S) for name, future in futures.items()}
+
+
+def _cpu(setting: Setting) -> dict[str, Any]:
+    """A sample of the whole machine, and what this process itself has spent until then."""
+    sample = setting.hosts.client.call("cpu", timeout_s=ANSWER_TIMEOUT_S)
+    return sample | {ORCHESTRATOR: time.process_time_ns()}
 
 
 def _all_addresses(setting: Setting) -> list[str]:

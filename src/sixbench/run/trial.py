@@ -19,7 +19,7 @@ from ..model.units import format_duration
 from ..model.workload import Measured, Scalar, WorkloadKind
 from ..model.workloads import WORKLOADS
 from ..model.workloads.common import PACED
-from .cpu import agent_cores, busy_ns, clock_step_ns, core_shares, find_span, machine_cores, spun_ns
+from .cpu import agent_cores, busy_ns, clock_step_ns, core_shares, find_span, machine_cores, orchestrator_ns, spun_ns
 from .emulation import assess, lost_places
 from .evidence import Judgement, Viewpoint, judge, link_traffic, middle_of, silent_notes, viewpoints
 from .fragment_evidence import FragmentEvidence, fragment_evidence
@@ -308,12 +308,13 @@ def _add_cpu(measured: Measured, view: Viewpoint, observed: Observed) -> None:
             measured.metrics[f"cpu_{side}_cores"] = own_cores
     if not (observed.cpu_before and observed.cpu_after and observed.before and observed.after):
         return
-    spent_ns = busy_ns({"from": observed.cpu_before, "to": observed.cpu_after})
+    span = {"from": observed.cpu_before, "to": observed.cpu_after}
+    spent_ns = busy_ns(span)
     packets, carried_bytes = link_traffic(view, observed.before, observed.after) or (0, 0)
     _add_hardware(measured, packets, observed)
     if spent_ns is not None and packets and carried_bytes:
         spun = sum(spun_ns(result, with_warmup=True) for result in (observed.client, observed.server))
-        spent_ns = max(0.0, spent_ns - spun)
+        spent_ns = max(0.0, spent_ns - spun - orchestrator_ns(span))
         measured.metrics["cpu_per_packet_ns"] = spent_ns / packets
         measured.metrics["cpu_per_byte_ns"] = spent_ns / carried_bytes
 
