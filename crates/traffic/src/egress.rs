@@ -135,19 +135,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{Progress, Token};
 
     #[test]
     fn loopback_has_no_queue_and_takes_super_packets() {
         for address in [IpAddr::from([127, 0, 0, 1]), IpAddr::V6(Ipv6Addr::LOCALHOST)] {
-            let endpoint = Endpoint {
-                address,
-                peer: address,
-                port: 9,
-                token: Token([0; 16]),
-                cookie: false,
-                progress: Progress::default(),
-            };
+            let endpoint = Endpoint::on_loopback(address);
             let egress = Egress::towards(&endpoint).unwrap();
             assert_eq!(egress, Egress { device: "lo".into(), has_queue: false, takes_super_packets: true });
         }

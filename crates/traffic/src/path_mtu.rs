@@ -89,20 +89,12 @@ fn deletion(peer: Ipv6Addr) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Progress, Token};
 
     #[test]
     fn the_mtu_of_loopback_is_known() {
         // No IPv4 packet is longer.
         for (address, mtu) in [(IpAddr::from([127, 0, 0, 1]), 65_535), (IpAddr::V6(Ipv6Addr::LOCALHOST), 65_536)] {
-            let endpoint = Endpoint {
-                address,
-                peer: address,
-                port: 9,
-                token: Token([0; 16]),
-                cookie: false,
-                progress: Progress::default(),
-            };
+            let endpoint = Endpoint::on_loopback(address);
             assert_eq!(known_bytes(&endpoint).unwrap(), mtu);
         }
     }

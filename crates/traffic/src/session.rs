@@ -53,6 +53,13 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
+    /// A client on loopback, whose server is there too.
+    #[cfg(test)]
+    pub(crate) fn on_loopback(address: IpAddr) -> Self {
+        let token = Token([0; 16]);
+        Self { address, peer: address, port: 9, token, cookie: false, progress: Progress::default() }
+    }
+
     /// Whether a server takes what comes from there.
     pub fn admits(&self, address: IpAddr) -> bool {
         self.is_open() || address == self.peer

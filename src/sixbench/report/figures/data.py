@@ -96,7 +96,7 @@ def measured(analysis: Analysis) -> list[Measured]:
                         unit=estimates[0].unit,
                         main=main,
                         is_first=main == mains[0],
-                        panels=_panels(estimates, findings, others),
+                        panels=panels(estimates, findings, others),
                     )
                 )
     return found
@@ -157,7 +157,8 @@ class AsItem:
         self.levels = combination.levels
 
 
-def _panels(estimates: list[Estimate], findings: list[Finding], columns: Sequence[str]) -> list[Panel]:
+def panels(estimates: Sequence[Estimate], findings: Sequence[Finding], columns: Sequence[str]) -> list[Panel]:
+    """A panel for each combination of levels of these factors that was measured."""
     found = []
     for values in combinations(estimates, columns):
         found.append(

@@ -66,14 +66,7 @@ class _ByKernel:
         """The figure."""
         with style.house_style():
             others = [column for column in rows.varying(self.estimates) if column != COLUMN]
-            panels = [
-                Panel(
-                    title=data.describe(others, values),
-                    estimates=[e for e in self.estimates if tuple(e.levels.get(c) for c in others) == values],
-                    findings=[],
-                )
-                for values in data.combinations(self.estimates, others)
-            ]
+            panels = data.panels(self.estimates, [], others)
             columns = min(_COLUMNS, len(panels))
             lines = math.ceil(len(panels) / columns)
             divisor, unit = words.common_scale((e.value for e in self.estimates), self.estimates[0].unit)
