@@ -12,10 +12,11 @@ from sixbench.analysis.findings import findings
 from sixbench.model.errors import ExperimentError
 from sixbench.model.experiment import Experiment
 from sixbench.model.finding import ClaimResult, PublishedComparison
-from sixbench.model.paper import OurMeasurement, OurTheory, Untestable
+from sixbench.model.paper import SYSTEM, OurMeasurement, OurTheory, Untestable
 from sixbench.plan.schedule import trial_counts
 
 PAPERS = ("soorty-sarkar-kernels", "raicu-stack-rtt")
+KERNELS = ("debian-5.10", "debian-6.1", "debian-6.12")
 BETWEEN_TRIALS_NS = 200_000_000
 
 
@@ -29,8 +30,10 @@ def length_ns(chosen: Experiment) -> int:
     return per_path * len(chosen.paths) * chosen.blocks.minimum
 
 
-def judged(name: str, quick: bool) -> tuple[list[ClaimResult], list[PublishedComparison]]:
-    run = imagined(experiment(name, quick))
+def judged(
+    name: str, quick: bool, kernels: tuple[str, ...] = ()
+) -> tuple[list[ClaimResult], list[PublishedComparison]]:
+    run = imagined(experiment(name, quick, kernels))
     found = estimates(run)
     return judge(paper(name), run, findings(run, found), found)
 
@@ -43,15 +46,23 @@ def test_a_paper_has_the_name_of_its_experiment(name: str) -> None:
 @pytest.mark.parametrize("quick", [False, True])
 @pytest.mark.parametrize("name", PAPERS)
 def test_every_testable_claim_is_judged(name: str, quick: bool) -> None:
-    claims, _ = judged(name, quick)
+    claims, _ = judged(name, quick, KERNELS)
     untestable = {claim.name for claim in paper(name).claims if isinstance(claim.test, Untestable)}
     left = {c.claim for c in claims if c.verdict == "not testable here" and "inconclusive" not in c.reason}
     assert left == untestable
 
 
 @pytest.mark.parametrize("name", PAPERS)
+def test_one_kernel_cannot_judge_claims_between_systems(name: str) -> None:
+    claims, _ = judged(name, quick=True)
+    between = {claim.name for claim in paper(name).claims if getattr(claim.test, "factor", None) == SYSTEM}
+    assert between
+    assert {c.claim for c in claims if "--kernels" in c.reason} == between
+
+
+@pytest.mark.parametrize("name", PAPERS)
 def test_every_number_that_can_be_compared_is(name: str) -> None:
-    _, published = judged(name, quick=True)
+    _, published = judged(name, quick=False, kernels=KERNELS)
     comparable = [value.ours is not None for value in paper(name).values]
     assert [comparison.ours is not None for comparison in published] == comparable
 

@@ -12,6 +12,7 @@ from ..model.paper import Selector
 from ..model.workload import Scalar
 from ..stats import Comparison, Pairs, compare
 from .estimates import group_trials
+from .stand_ins import StandIns
 
 if TYPE_CHECKING:
     from ..store import Run
@@ -20,9 +21,12 @@ Levels = Mapping[str, Scalar]
 
 
 class Results:
-    """A run with its findings and estimates, indexed."""
+    """A run with its findings and estimates, indexed; and which of its kernels stand for a paper's systems."""
 
-    def __init__(self, run: Run, findings: Sequence[Finding], estimates: Sequence[Estimate]) -> None:
+    def __init__(
+        self, run: Run, findings: Sequence[Finding], estimates: Sequence[Estimate], stand_ins: StandIns
+    ) -> None:
+        self.stand_ins = stand_ins
         self.experiment = run.manifest.experiment
         self.cores = run.manifest.environment.cores
         self._groups = group_trials(run)
@@ -31,11 +35,12 @@ class Results:
 
     def combinations(self, selector: Selector) -> list[Combination]:
         """Those of the experiment that a selector means, in order."""
+        levels = self.stand_ins.select(selector).levels
         return [
             combination
             for combination in self.experiment.combinations
             if combination.workload.kind in selector.workloads
-            and all(level_of(combination, column) in values for column, values in selector.levels.items())
+            and all(level_of(combination, column) in values for column, values in levels.items())
         ]
 
     def finding(self, combination: Combination, path: str, metric: str) -> Finding | None:

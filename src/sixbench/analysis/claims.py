@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from ..model.finding import ClaimResult, ClaimVerdict, ComparedTable, Estimate, Finding, PublishedComparison
 from ..model.paper import (
+    SYSTEM,
     Amount,
     Claim,
+    ClaimTest,
     Contrast,
     Direction,
     InTheory,
@@ -33,6 +35,7 @@ from .claim_votes import (
 from .claim_words import amount, change, percent, quantity
 from .published_tables import compare_tables
 from .published_values import compare_published, in_theory
+from .stand_ins import NEEDS_KERNELS, stand_ins
 
 if TYPE_CHECKING:
     from ..store import Run
@@ -49,7 +52,7 @@ def judge(
     run has no such trials or fewer than three valid ones of each, or its intervals take in the claim and its failure
     alike ("inconclusive": more blocks may tell). The reason says which.
     """
-    results = Results(run, findings, estimates)
+    results = Results(run, findings, estimates, stand_ins(paper, run))
     return [_judge(claim, results) for claim in paper.claims], compare_published(paper, results)
 
 
@@ -57,11 +60,13 @@ def in_own_columns(
     paper: Paper, run: Run, findings: Sequence[Finding], estimates: Sequence[Estimate]
 ) -> list[ComparedTable]:
     """The paper's tables, those that are given in columns, with ours in the same."""
-    return compare_tables(paper, Results(run, findings, estimates))
+    return compare_tables(paper, Results(run, findings, estimates, stand_ins(paper, run)))
 
 
 def _judge(claim: Claim, results: Results) -> ClaimResult:
     verdict, reason, evidence = _decide(claim, results)
+    if _names_systems(claim.test) and results.stand_ins.words:
+        reason += f"; {results.stand_ins.words}"
     source = claim.source if claim.page is None else f"{claim.source}, p. {claim.page}"
     return ClaimResult(
         claim=claim.name, text=claim.text, source=source, verdict=verdict, reason=reason, evidence=evidence
@@ -88,10 +93,25 @@ def _decide(claim: Claim, results: Results) -> tuple[ClaimVerdict, str, list[str
             return _count(trend_votes(test, results), test.quantifier, f"it {test.expect}")
         case Amount() as test:
             return _count(amount_votes(test, results), test.quantifier, amount(test), test.selector.metric)
+        case Contrast() as test if test.factor == SYSTEM:
+            of_kernels = results.stand_ins.between(test)
+            if of_kernels is None:
+                return "not testable here", NEEDS_KERNELS, []
+            than = f"{'as' if test.expect == 'same' else 'than'} on {of_kernels.at}"
+            expected = f"{_BETWEEN[test.expect]} on {of_kernels.then} {than}"
+            return _count(contrast_votes(of_kernels, results), test.quantifier, expected)
         case Contrast() as test:
             expected = "the same" if test.expect == "same" else f"it {test.expect}"
             return _count(contrast_votes(test, results), test.quantifier, expected)
 
+
+def _names_systems(test: ClaimTest) -> bool:
+    if isinstance(test, InTheory | Untestable):
+        return False
+    return SYSTEM in test.selector.levels or (isinstance(test, Contrast) and test.factor == SYSTEM)
+
+
+_BETWEEN = {"rises": "higher", "falls": "lower", "same": "the same"}
 
 _NEEDED = {"all": "in all", "most": "in more than half", "any": "in at least one"}
 

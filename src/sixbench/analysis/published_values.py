@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from .. import theory
 from ..model.experiment import Combination
-from ..model.finding import PublishedComparison
-from ..model.paper import UNIT_FACTORS, OurMeasurement, OurTheory, Paper, PublishedValue, own_unit, unit_factor
+from ..model.finding import Estimate, PublishedComparison
+from ..model.kernels import COLUMN
+from ..model.paper import SYSTEM, UNIT_FACTORS, OurMeasurement, OurTheory, Paper, PublishedValue, own_unit, unit_factor
+from ..model.wording import listed
 from .claim_results import Results, level_of
 from .claim_votes import in_percent
+from .stand_ins import NEEDS_KERNELS
 
 
 def compare_published(paper: Paper, results: Results) -> list[PublishedComparison]:
@@ -51,7 +55,7 @@ def _compare(paper: Paper, value: PublishedValue, results: Results) -> Published
             numbers = (in_theory(ours), None, None)
             reason = "ours is computed, not measured"
         case OurMeasurement() as ours:
-            numbers, reason = measured(ours, results)
+            numbers, reason = measured(_of_system(ours, value, paper), results)
     system = "" if value.system is None else f"{paper.systems[value.system]}: "
     printed = "" if value.printed is None else f'printed as "{value.printed}"'
     return PublishedComparison(
@@ -64,6 +68,14 @@ def _compare(paper: Paper, value: PublishedValue, results: Results) -> Published
         ours_high=numbers[2],
         note="; ".join(part for part in (printed, value.note, reason) if part),
     )
+
+
+def _of_system(ours: OurMeasurement, value: PublishedValue, paper: Paper) -> OurMeasurement:
+    """What is asked of the kernel that stands for the number's system, where there is one."""
+    if value.system not in paper.generations:
+        return ours
+    levels = {**ours.selector.levels, SYSTEM: (value.system,)}
+    return replace(ours, selector=replace(ours.selector, levels=levels))
 
 
 _Numbers = tuple[float | None, float | None, float | None]
@@ -86,16 +98,23 @@ def _base_unit(value: PublishedValue) -> tuple[float, str]:
 def measured(ours: OurMeasurement, results: Results) -> tuple[_Numbers, str]:
     """Ours in `own_unit`, with its interval where it has one; and a note, or why there is none."""
     selector = ours.selector
+    if SYSTEM in ours.against and not results.stand_ins.kernels:
+        return _NOTHING, NEEDS_KERNELS
     cells = [(c, path) for c in results.combinations(selector) for path in selector.paths]
     if not cells:
         return _NOTHING, "this run has no such combination"
     found = [numbers for cell in cells if (numbers := _cell(ours, results, *cell))[0] is not None]
     if not found:
         return _NOTHING, "no valid trial in this run"
+    kernels = [str(name) for name in results.stand_ins.select(selector).levels.get(COLUMN, ())]
+    whose = f"ours is of {listed(kernels)}" if kernels else ""
+    if SYSTEM in ours.against:
+        whose += f" against {results.stand_ins.kernels[str(ours.against[SYSTEM])]}"
     if len(found) == 1:
-        return found[0], ""
+        return found[0], whose
     mean = math.fsum(number[0] or 0 for number in found) / len(found)
-    return (mean, None, None), f"ours is the mean over {len(found)} combinations"
+    over = f"the mean over {len(found)} combinations"
+    return (mean, None, None), f"{whose}, {over}" if whose else f"ours is {over}"
 
 
 def _cell(ours: OurMeasurement, results: Results, combination: Combination, path: str) -> _Numbers:
@@ -124,11 +143,20 @@ def _absolute(ours: OurMeasurement, results: Results, combination: Combination, 
         return _NOTHING
     share = share_of(ours, results)
     if ours.formula == "points":
-        base = results.estimate(combination, results.experiment.baseline, metric)
+        base = _base(ours, results, combination, path)
         return (None if base is None else share * (estimate.value - base.value)), None, None
     ends = (estimate.ci_low, estimate.ci_high)
     low, high = (None if end is None else share * end for end in ends)
     return share * estimate.value, low, high
+
+
+def _base(ours: OurMeasurement, results: Results, combination: Combination, path: str) -> Estimate | None:
+    """What a path's own value is compared with."""
+    metric = ours.selector.metric
+    if not ours.against:
+        return results.estimate(combination, results.experiment.baseline, metric)
+    other = _at(results, combination, ours)
+    return None if other is None else results.estimate(other, path, metric)
 
 
 def share_of(ours: OurMeasurement, results: Results) -> float:
@@ -138,7 +166,10 @@ def share_of(ours: OurMeasurement, results: Results) -> float:
 
 def _at(results: Results, combination: Combination, ours: OurMeasurement) -> Combination | None:
     """The combination that differs from this one in the levels to compare with."""
-    wanted = {**combination.levels, **ours.against}
+    against = dict(ours.against)
+    if SYSTEM in against:
+        against[COLUMN] = results.stand_ins.kernels[str(against.pop(SYSTEM))]
+    wanted = {**combination.levels, **against}
     for other in results.experiment.combinations:
         same_kind = other.workload.kind == combination.workload.kind
         if same_kind and all(level_of(other, column) == value for column, value in wanted.items()):

@@ -36,6 +36,10 @@ Way = Literal["rises", "falls"]
 
 Expected = Literal["higher", "lower", "equivalent", "not lower", "not higher"]
 
+SYSTEM = "system"
+"""The column in levels whose values are the paper's systems: where a run has several kernels, those that stand for the
+paper's `generations` (`analysis.stand_ins`); where it has one, that kernel stands for each."""
+
 TheoryQuantity = Literal[
     "payload_bytes",
     "transport_header_bytes",
@@ -171,7 +175,7 @@ class Trend:
 @dataclass(frozen=True, kw_only=True)
 class Contrast:
     """A metric (or its ratio to the baseline) at one level of a factor and at another: it rises, falls, or is the same
-    within `margin`."""
+    within `margin`. The factor `SYSTEM` is about the kernels of a run."""
 
     selector: Selector
     of: Of
@@ -282,6 +286,7 @@ class Paper:
         published: where.
         doc: what was measured, in a few sentences.
         systems: short names to what they stand for.
+        generations: two of them, the older and the newer, where the paper compares two generations of a system.
         notes: contradictions in the paper and how they are read.
         deviations: what our experiment does otherwise, and why.
     """
@@ -293,6 +298,7 @@ class Paper:
     published: str
     doc: str
     systems: Mapping[str, str]
+    generations: tuple[str, ...] = ()
     tables: tuple[PublishedTable, ...]
     values: tuple[PublishedValue, ...]
     claims: tuple[Claim, ...]

@@ -14,7 +14,7 @@ from .shipped import PUBLISHED_FILE
 from .yaml_source import KeyPath, Source, read_yaml
 
 _KEYS = (
-    *("paper", "title", "authors", "year", "published", "doc", "systems"),
+    *("paper", "title", "authors", "year", "published", "doc", "systems", "generations"),
     *("tables", "values", "claims", "notes", "deviations"),
 )
 _REQUIRED = ("paper", "title", "authors", "published", "doc", "claims")
@@ -46,6 +46,7 @@ def read_paper(source: Source) -> Paper:
         published=_word(reader, ("published",), data.get("published", "-"), "published"),
         doc=_word(reader, ("doc",), data.get("doc", "-"), "doc"),
         systems=systems,
+        generations=_generations(reader, data.get("generations", []), systems),
         tables=tuple(read_tables(reader, data.get("tables", []))),
         values=tuple(_values(reader, data.get("values", []), systems)),
         claims=tuple(_claims(reader, data.get("claims", []))),
@@ -54,6 +55,18 @@ def read_paper(source: Source) -> Paper:
     )
     reader.finish()
     return paper
+
+
+def _generations(reader: Reader, value: Any, systems: dict[str, str]) -> tuple[str, ...]:
+    """The older and the newer."""
+    place: KeyPath = ("generations",)
+    names = reader.sequence(place, value, "generations")
+    if names and (len(names) != 2 or names[0] == names[1]):
+        reader.problem(place, f"generations are two systems, the older and the newer, not {shown(names)}")
+        return ()
+    return tuple(
+        name for index, item in enumerate(names) if (name := reader.one_of((*place, index), item, "system", systems))
+    )
 
 
 _VALUE_KEYS = ("source", "page", "what", "system", "value", "unit", "printed", "note", "ours")

@@ -9,6 +9,7 @@ from ..model import units
 from ..model.metric import CPU_METRICS, METRICS
 from ..model.paper import (
     PER_MESSAGE,
+    SYSTEM,
     Amount,
     ClaimTest,
     Contrast,
@@ -259,7 +260,10 @@ def _levels(reader: Reader, place: KeyPath, value: Any) -> dict[str, tuple[Scala
 
 
 def read_level(reader: Reader, place: KeyPath, column: str, value: Any) -> Scalar | None:
-    """A level as an experiment writes it, in the column's unit."""
+    """A level as an experiment writes it, in the column's unit; of `SYSTEM`, one of the paper's generations."""
+    if column == SYSTEM:
+        named = reader.source.data.get("generations")
+        return reader.one_of(place, value, "generation", named if isinstance(named, list) else ())
     for suffix, parse in _PARSERS.items():
         if column.endswith(suffix):
             return reader.parsed(place, value, parse)

@@ -1,0 +1,67 @@
+"""Which kernels of a run stand for the systems that a paper compares: the oldest for its older, the newest for its
+newer.
+
+They are other kernels than the paper's, so that what is judged is whether a difference is there between ours.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from ..model.kernels import COLUMN
+from ..model.paper import SYSTEM, Contrast, Selector
+
+if TYPE_CHECKING:
+    from ..model.paper import Paper
+    from ..store import Run
+
+NEEDS_KERNELS = (
+    "not judged: it compares two systems, for which two kernels must stand: --kernels with an older and a newer one, "
+    "such as debian-5.10,debian-6.12"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StandIns:
+    """Which kernel stands for which system.
+
+    Attributes:
+        kernels: those of the run by the paper's name for the system; empty where the run has fewer than two releases,
+            or the paper no generations.
+        words: the same in words.
+    """
+
+    kernels: dict[str, str] = field(default_factory=dict)
+    words: str = ""
+
+    def select(self, selector: Selector) -> Selector:
+        """With the kernels of the systems that it names in their place; with none where one kernel stands for all."""
+        levels = {column: values for column, values in selector.levels.items() if column != SYSTEM}
+        if self.kernels and SYSTEM in selector.levels:
+            levels[COLUMN] = tuple(self.kernels[str(name)] for name in selector.levels[SYSTEM])
+        return replace(selector, levels=levels)
+
+    def between(self, test: Contrast) -> Contrast | None:
+        """A contrast of systems as one of kernels; None where there are none to stand for them."""
+        if not self.kernels:
+            return None
+        return replace(test, factor=COLUMN, at=self.kernels[str(test.at)], then=self.kernels[str(test.then)])
+
+
+def stand_ins(paper: Paper, run: Run) -> StandIns:
+    """By the releases of the kernels that the run has trials on."""
+    guests = run.manifest.guests
+    by_age = sorted(guests, key=lambda name: _version(guests[name].kernel))
+    if not paper.generations or not by_age or _version(guests[by_age[0]].kernel) == _version(guests[by_age[-1]].kernel):
+        return StandIns()
+    kernels = dict(zip(paper.generations, (by_age[0], by_age[-1]), strict=True))
+    words = ", ".join(f"{kernel} stands for {paper.systems[name]}" for name, kernel in kernels.items())
+    return StandIns(kernels=kernels, words=words)
+
+
+def _version(kernel: str) -> tuple[int, ...]:
+    """The numbers at the front of a release such as `6.1.0-50-cloud-amd64`."""
+    found = re.match(r"\d+(\.\d+)*", kernel)
+    return tuple(map(int, found.group().split("."))) if found else ()
