@@ -245,3 +245,11 @@ def test_interval_goodputs_show_that_the_rate_fell(sixbench: Any, tmp_path: Path
         after = sum(received for end_ns, received in found if end_ns > 1.5e9)
         assert before / 0.9 > 2 * after / 1.5
         assert after / 1.5 < 5e6 / 8
+
+
+def test_a_bunch_that_the_rate_lets_go_is_spaced_as_on_a_wire(sixbench: Any, tmp_path: Path) -> None:
+    """A bucket of 60 datagrams lets all 40 pass at once."""
+    workload = "{udp-stream: {datagram: 1000B, rate: 1Gbit, count: 40, warmup: 0s}}"
+    for record in run(sixbench, tmp_path, workload, near="emulator: user, delay: 5ms, rate: 10Mbit, burst: 64kB"):
+        assert record["server"]["received"] == 40
+        assert record["server"]["measured_bytes"] * 8e9 / record["server"]["measured_ns"] < 10_000_000

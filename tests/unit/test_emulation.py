@@ -171,6 +171,12 @@ def test_what_the_emulator_is_told() -> None:
     assert set(told["forward"]["loss"]["gilbert-elliott"]) == {"to_bad", "to_good", "loss_in_good", "loss_in_bad"}
     assert told["reverse"]["loss"] == {"packets": [4]}
     assert told["reverse"]["late"] == {"packets": [9], "by": 1}
+    assert "wire_bps" not in told["forward"]
+
+
+def test_the_emulator_spaces_what_a_rate_lets_go_in_bunches() -> None:
+    told = change(link_of("delay: 5ms, rate: 20Mbit, reverse: {rate: 1Mbit}"), (1, 2))
+    assert (told["forward"]["wire_bps"], told["reverse"]["wire_bps"]) == (20_000_000, 1_000_000)
 
 
 def test_seeds_are_those_of_the_words_the_link_and_the_direction() -> None:

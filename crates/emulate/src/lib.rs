@@ -14,6 +14,8 @@ mod packets;
 mod record;
 pub mod spec;
 mod sys;
+mod vigil;
+mod wire;
 mod worker;
 
 pub use error::{Error, Result};

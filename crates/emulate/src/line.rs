@@ -7,6 +7,7 @@ use crate::packets::{Arrived, Departures, Pool};
 use crate::record::Record;
 use crate::spec::Impairments;
 use crate::sys::{Arrival, PacketSocket, VIRTUAL_HEADER_BYTES};
+use crate::wire::{Wire, wire_bytes};
 
 /// RFC 3376.
 const IGMP: u8 = 2;
@@ -22,8 +23,7 @@ pub struct Line {
     pub record: Record,
     fates: Fates,
     held: Vec<Held>,
-    /// When the last packet is due.
-    last_due_ns: u64,
+    wire: Wire,
 }
 
 /// A packet that is held back.
@@ -38,11 +38,13 @@ struct Held {
 impl Line {
     /// A direction whose packets leave by that socket.
     pub fn new(socket: std::rc::Rc<PacketSocket>, impairments: Impairments) -> Self {
-        Self { socket, record: Record::default(), fates: Fates::new(impairments), held: Vec::new(), last_due_ns: 0 }
+        let wire = Wire::new(impairments.wire_bps);
+        Self { socket, record: Record::default(), fates: Fates::new(impairments), held: Vec::new(), wire }
     }
 
     /// Changes what happens to the packets from the next one on, and counts them from 0 unless it `continues`.
     pub fn change(&mut self, impairments: Impairments, continues: bool) {
+        self.wire.change(impairments.wire_bps);
         if continues {
             self.fates.change(impairments);
         } else {
@@ -61,21 +63,21 @@ impl Line {
     ) {
         let length = arrival.length;
         self.record.user_timestamps += u64::from(arrival.is_user_time);
-        let arrived_ns = arrival.monotonic_ns;
+        let wire_bytes = wire_bytes(&buffer[..length]);
+        let entered_ns = self.wire.enter(arrival.monotonic_ns, wire_bytes);
         if is_control(&buffer[VIRTUAL_HEADER_BYTES..length]) {
             self.record.control_packets += 1;
-            return departures.add(arrived_ns + self.fates.plain_delay_ns(), index, None, length, buffer);
+            return departures.add(entered_ns + self.fates.plain_delay_ns(), index, None, length, buffer);
         }
         let number = self.fates.count();
         let Fate { is_lost, is_duplicated, flipped, overtakes, late_by, delay_ns } = self.fates.decide();
         self.record.packets += 1;
-        let earliest_ns = if self.fates.in_order() { self.last_due_ns } else { 0 };
-        let due_ns = earliest_ns.max(arrived_ns + delay_ns);
+        let mut due_ns = entered_ns + delay_ns;
         if is_lost {
             self.record.lose(&buffer[..length]);
             pool.give(buffer);
         } else {
-            self.last_due_ns = due_ns;
+            due_ns = self.wire.leave(due_ns, wire_bytes, self.fates.in_order());
             self.record.overtaking += u64::from(overtakes);
             if let Some(bit) = flipped {
                 flip(&mut buffer[..length], bit);
@@ -86,7 +88,7 @@ impl Line {
                     Some(mut copy) => {
                         copy[..length].copy_from_slice(&buffer[..length]);
                         self.record.duplicated += 1;
-                        let arrived = Arrived { at_ns: arrived_ns, number: None };
+                        let arrived = Arrived { at_ns: entered_ns, number: None };
                         departures.add(due_ns, index, Some(arrived), length, copy);
                     }
                     None => self.record.no_room += 1,
@@ -94,7 +96,7 @@ impl Line {
             }
             match late_by {
                 None => {
-                    let arrived = Arrived { at_ns: arrived_ns, number: Some(number) };
+                    let arrived = Arrived { at_ns: entered_ns, number: Some(number) };
                     departures.add(due_ns, index, Some(arrived), length, buffer);
                 }
                 Some(by) => {

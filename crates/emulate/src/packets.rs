@@ -37,7 +37,7 @@ impl Pool {
 /// How a packet came.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrived {
-    /// When the kernel saw it, on the monotonic clock.
+    /// When its turn on the wire came, on the monotonic clock.
     pub at_ns: u64,
     /// Among the numbered packets of its direction; `None` for a copy.
     pub number: Option<u64>,

@@ -39,7 +39,7 @@ pub struct Record {
     pub socket_drops: u64,
     /// Whose arrival the kernel did not note.
     pub user_timestamps: u64,
-    /// From arrival to having been sent.
+    /// From its turn on the wire to having been sent.
     pub delay: Times,
     /// How much that differed from one packet to the next.
     pub ipdv: Ipdv,

@@ -39,6 +39,9 @@ pub struct Spec {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Impairments {
+    /// Bits per second on the wire, with preamble, gap and FCS: packets are no closer together than that. 0: they take no
+    /// time.
+    pub wire_bps: u64,
     /// Before jitter.
     pub delay_ns: u64,
     /// Jitter: equally spaced quantiles, in order, of what is added to the delay. A sum below 0 is 0. None: no jitter.

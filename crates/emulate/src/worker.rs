@@ -23,12 +23,11 @@ use crate::packets::{Departure, Departures, Pool};
 use crate::record::{Mark, Record};
 use crate::spec::{Impairments, Spec};
 use crate::sys::{Batch, PacketSocket, VIRTUAL_HEADER_BYTES, run_first};
+use crate::vigil::Vigil;
 use crate::{Error, Result};
 
 /// Packets in one system call.
 const BATCH: usize = 32;
-/// Before a packet is due the thread no longer sleeps: a timer's wake-up comes 20 to 100 us late (measured).
-const SPIN_NS: u64 = 120_000;
 /// As many events as are read at once.
 const EVENTS: usize = 32;
 /// The event of the orders; those of links are the numbers of their lines.
@@ -123,6 +122,7 @@ struct Worker {
     bell: Arc<EventFd>,
     epoll: Epoll,
     timer: TimerFd,
+    vigil: Vigil,
 }
 
 /// What the thread works on.
@@ -155,7 +155,7 @@ impl Worker {
         for (fd, token) in [(bell.as_fd(), ORDERS), (timer.as_fd(), TIMER)] {
             epoll.add(fd, EpollEvent::new(EpollFlags::EPOLLIN, token)).map_err(|errno| failed("epoll_ctl", errno))?;
         }
-        Ok(Self { orders, bell, epoll, timer })
+        Ok(Self { orders, bell, epoll, timer, vigil: Vigil::new(monotonic_ns()) })
     }
 
     fn work(&mut self) {
@@ -182,6 +182,9 @@ impl Worker {
                     return eprintln!("sixbench-agent: waiting for packets to emulate links: epoll_wait: {errno}");
                 }
             };
+            if timeout == EpollTimeout::NONE {
+                self.vigil.woke(monotonic_ns());
+            }
             for event in &events[..count] {
                 match event.data() {
                     ORDERS => {
@@ -201,12 +204,17 @@ impl Worker {
     }
 
     /// How long to wait for packets: not at all where one is due soon, else until shortly before.
-    fn timeout(&self, work: &Work) -> EpollTimeout {
-        let Some(due_ns) = work.next_ns() else { return EpollTimeout::NONE };
-        let wake_ns = due_ns.saturating_sub(SPIN_NS);
-        if wake_ns <= monotonic_ns() {
+    fn timeout(&mut self, work: &Work) -> EpollTimeout {
+        let now_ns = monotonic_ns();
+        let Some(due_ns) = work.next_ns() else {
+            self.vigil.sleeps(now_ns);
+            return EpollTimeout::NONE;
+        };
+        let wake_ns = due_ns.saturating_sub(self.vigil.spin_ns(now_ns));
+        if wake_ns <= now_ns {
             return EpollTimeout::ZERO;
         }
+        self.vigil.sleeps(now_ns);
         let at = TimeSpec::from_duration(Duration::from_nanos(wake_ns));
         match self.timer.set(Expiration::OneShot(at), TimerSetTimeFlags::TFD_TIMER_ABSTIME) {
             Ok(()) => EpollTimeout::NONE,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..model.direction import Direction, Directions
-from ..model.emulation import Chosen, GilbertElliott, Impairments
+from ..model.emulation import Chosen, GilbertElliott
 from ..model.headers import ETHERNET
 from ..model.network import Request
 from ..model.topology import Link, Topology
@@ -48,19 +48,23 @@ def requests(links: Iterable[tuple[int, Link]]) -> list[Request]:
 
 def change(link: Link, seeds: tuple[int, int]) -> dict[str, Any]:
     """The fields of `emulate-change`: what the link is to do from the next packet on, with the seeds of both ways."""
-    forward, reverse = (_fields(way, seed) for way, seed in zip(link.impairments, seeds, strict=True))
+    forward, reverse = (_fields(direction, seed) for direction, seed in zip(link.directions, seeds, strict=True))
     return {"link": link.name, "forward": forward, "reverse": reverse}
 
 
 def change_on(name: str, directions: Directions) -> dict[str, Any]:
     """The fields of `emulate-change` in the midst of a trial, whose packets go on being numbered."""
-    forward, reverse = (_fields(direction.impairments, 0) for direction in directions)
+    forward, reverse = (_fields(direction, 0) for direction in directions)
     return {"link": name, "forward": forward, "reverse": reverse, "continues": True}
 
 
-def _fields(way: Impairments, seed: int) -> dict[str, Any]:
-    """One direction as the agent is told (docs/protocol.md)."""
+def _fields(direction: Direction, seed: int) -> dict[str, Any]:
+    """One direction as the agent is told (docs/protocol.md). tbf limits the rate, and sends in bunches what its timer
+    missed: the emulator spaces them."""
+    way = direction.impairments
     fields: dict[str, Any] = {"delay_ns": way.delay_ns, "seed": seed}
+    if direction.rate_bps is not None:
+        fields["wire_bps"] = direction.rate_bps
     quantiles = way.quantiles_ns()
     if quantiles:
         fields |= {"jitter_ns": quantiles, "jitter_correlation": way.jitter_correlation}

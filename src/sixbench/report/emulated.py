@@ -18,9 +18,9 @@ from .tables import Column, Table, without_empty
 TITLE = "Links with a known truth"
 NOT_BRIEF = ("emulator", "trials", "packets")
 ABOUT = (
-    "What was configured and what the emulator did, over all trials that say: the delay from a packet's arrival to its "
-    "having been sent, and how late that was (the median and the 99th percentile of a trial, then the median over "
-    "trials)."
+    "What was configured and what the emulator did, over all trials that say: the delay from a packet's turn on "
+    "the wire to its having been sent, and how late that was (the median and the 99th percentile of a trial, then the "
+    "median over trials)."
 )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from ..agent import Agent, AgentHub
 from ..lab.build import Completed, Undo, build_path
 from ..lab.emulation import EMULATOR, emulated_links
+from ..lab.steering import steer
 from ..mechanisms import engine_of, install
 from ..model.errors import AgentError, LabError
 from ..model.experiment import Experiment
@@ -89,6 +90,7 @@ class Laboratory:
         """Carries the packets of emulated links; None where there are none, or netem does it."""
         try:
             nodes = {name: AgentNode(agent) for name, agent in self._all_agents().items()}
+            steer(network.topology, nodes)
             self.install_ns, self._undo = build_path(network, engine, nodes)
         except BaseException:
             self.close()

@@ -28,7 +28,7 @@ def change_link(laboratory: Laboratory, before: Link, after: Link) -> str | None
             stdin = "".join(f"{line}\n" for line in rate_change_lines(after, end))
             running.append((agent, "exec", agent.submit("exec", argv=["tc", "-batch", "-"], stdin=stdin)))
     emulator = laboratory.emulator
-    if emulator is not None and after.impairments != before.impairments:
+    if emulator is not None and after.is_emulated and after.directions != before.directions:
         future = emulator.submit("emulate-change", **change_on(after.name, after.directions))
         running.append((emulator, "emulate-change", future))
     return "; ".join(filter(None, (_wrong(*one) for one in running))) or None

@@ -1,0 +1,70 @@
+"""Which processors carry the packets of emulated links.
+
+A packet that our emulator sends runs the whole path of the node that receives it before the next one is sent, 10 to 20
+us each, unless another processor does that (receive packet steering, Documentation/networking/scaling.rst of Linux). So
+the emulator keeps one processor, and the nodes at emulated links receive on the others. Measured at 183 Mbit/s: the
+99th percentile of lateness was 200 us without, 26 to 70 us with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..model.errors import AgentError
+from ..model.topology import Topology
+from .build import NodeHandle
+from .emulation import EMULATOR, emulated_links
+
+TIMEOUT_S = 10.0
+
+RPS_DEFAULT_MASK = "net.core.rps_default_mask"
+"""Of the interfaces that come into being in a network namespace (Linux 6.3)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Steering:
+    """Of a network with emulated links.
+
+    Attributes:
+        emulator: the processor of the emulator.
+        receivers: the processors on which nodes at emulated links receive.
+    """
+
+    emulator: int
+    receivers: tuple[int, ...]
+
+    @property
+    def sysctl(self) -> dict[str, str]:
+        """What is set in the nodes at emulated links before they have interfaces."""
+        mask = sum(1 << processor for processor in self.receivers)
+        words = [f"{mask >> shift & 0xFFFFFFFF:08x}" for shift in range(0, max(1, mask.bit_length()), 32)]
+        return {RPS_DEFAULT_MASK: ",".join(reversed(words))}
+
+
+def steering() -> Steering | None:
+    """What this machine can do; None with one processor, or an older kernel."""
+    processors = sorted(os.sched_getaffinity(0))
+    if len(processors) < 2 or not Path("/proc/sys", *RPS_DEFAULT_MASK.split(".")).exists():
+        return None
+    *receivers, emulator = processors
+    return Steering(emulator=emulator, receivers=tuple(receivers))
+
+
+def steer(topology: Topology, nodes: Mapping[str, NodeHandle]) -> None:
+    """Gives emulator and nodes their processors, before the network is built. What cannot be done is left: lateness
+    shows it."""
+    links = [link for _, link in emulated_links(topology)]
+    found = steering() if links else None
+    if found is None:
+        return
+    with contextlib.suppress(OSError):
+        # Its first thread, which starts the one that carries the packets.
+        os.sched_setaffinity(nodes[EMULATOR].pid, {found.emulator})
+    settings = [nodes[name].set_sysctl(found.sysctl) for name in {end.node for link in links for end in link.ends}]
+    for setting in settings:
+        with contextlib.suppress(AgentError):
+            setting.result(timeout=TIMEOUT_S)
