@@ -17,9 +17,14 @@ static __always_inline int unwrap(struct __sk_buff *skb, const struct arriving *
 	__u64 flags = BPF_F_ADJ_ROOM_FIXED_GSO;
 	struct ethhdr ethernet = {.h_proto = ethertype};
 
-	flags |= ethertype == bpf_htons(ETH_P_IPV6) ? ADJ_ROOM_DECAP_L3_IPV6 : ADJ_ROOM_DECAP_L3_IPV4;
+	if (HAS_DECAP_FLAGS)
+		flags |= ethertype == bpf_htons(ETH_P_IPV6) ? ADJ_ROOM_DECAP_L3_IPV6 : ADJ_ROOM_DECAP_L3_IPV4;
+	/*
+	 * Without them the packet remains what it was until the device takes it by its Ethernet header, and the helper
+	 * leaves no less of an IPv6 packet than an IPv6 header's length.
+	 */
 	if (bpf_skb_adjust_room(skb, -(__s32)arriving->header_bytes, BPF_ADJ_ROOM_MAC, flags))
-		return OUTCOME_NO_ROOM;
+		return OUTCOME_KERNEL_REFUSED;
 #pragma unroll
 	for (int i = 0; i < ETH_ALEN; i++)
 		ethernet.h_dest[i] = TUNNEL.near_mac[i];

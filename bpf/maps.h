@@ -15,6 +15,9 @@
  */
 const volatile struct tunnel TUNNEL = {};
 
+/* Whether bpf_skb_adjust_room can be told what the packet is after the outer header has gone: Linux 6.3. */
+const volatile __u32 HAS_DECAP_FLAGS = 0;
+
 static __always_inline void copy_address(void *to, const volatile struct address *from)
 {
 	struct address *address = to;

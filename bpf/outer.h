@@ -68,10 +68,19 @@ static __always_inline void make_gre(struct gre *gre, const struct inner *inner)
 static __always_inline __be16 next_identification(const struct outer *outer)
 {
 	struct state *shared = state();
+	__u32 identification;
 
 	if (outer->dont_fragment || !shared)
 		return 0;
-	return bpf_htons(__sync_fetch_and_add(&shared->identification, outer->packets));
+#ifdef NO_FETCH_AND_ADD
+	bpf_spin_lock(&shared->lock);
+	identification = shared->identification;
+	shared->identification += outer->packets;
+	bpf_spin_unlock(&shared->lock);
+#else
+	identification = __sync_fetch_and_add(&shared->identification, outer->packets);
+#endif
+	return bpf_htons(identification);
 }
 
 static __always_inline int write_ipv4(struct __sk_buff *skb, const struct inner *inner, const struct outer *outer)

@@ -3,6 +3,7 @@
 #ifndef SIXBENCH_STRUCTS_H
 #define SIXBENCH_STRUCTS_H
 
+#include <linux/bpf.h>
 #include <linux/types.h>
 
 #define ASSERT_SIZE(type, bytes)	  _Static_assert(sizeof(type) == (bytes), #type)
@@ -83,8 +84,9 @@ ASSERT_SIZE(struct count, 16);
 /* What changes while a tunnel exists. */
 struct state {
 	__u32 is_shared; /* other tunnels have the same local address and payload: not to be dropped by the first */
-	__u32 identification; /* of the next outer IPv4 packet that may be fragmented */
+	__u32 identification;	   /* of the next outer IPv4 packet that may be fragmented */
+	struct bpf_spin_lock lock; /* of the identification, where it cannot be fetched and added to in one go */
 };
-ASSERT_SIZE(struct state, 8);
+ASSERT_SIZE(struct state, 12);
 
 #endif

@@ -11,20 +11,23 @@ fn main() {
     let output = PathBuf::from(variable("OUT_DIR"));
     println!("cargo::rerun-if-changed={}", sources.display());
     println!("cargo::rerun-if-env-changed=CLANG");
-    let result = compile(&sources.join("tunnel.bpf.c"), &output.join("tunnel.bpf.o"))
-        .and_then(|()| compile(&sources.join("drops.bpf.c"), &output.join("drops.bpf.o")))
+    // Version 3 of the instruction set has atomic additions that return the old value (Linux 5.12).
+    let result = compile(&sources.join("tunnel.bpf.c"), &output.join("tunnel.bpf.o"), &[])
+        .and_then(|()| {
+            compile(&sources.join("tunnel.bpf.c"), &output.join("tunnel-5.10.bpf.o"), &["-DNO_FETCH_AND_ADD"])
+        })
+        .and_then(|()| compile(&sources.join("drops.bpf.c"), &output.join("drops.bpf.o"), &[]))
         .and_then(|()| write_outcomes(&sources.join("outcomes.h"), &output.join("outcomes.rs")));
     if let Err(reason) = result {
         println!("cargo::error={reason}");
     }
 }
 
-fn compile(source: &Path, object: &Path) -> Result<(), String> {
+fn compile(source: &Path, object: &Path, definitions: &[&str]) -> Result<(), String> {
     let clang = env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
     let mut command = Command::new(&clang);
-    // Version 3 of the instruction set has atomic additions that return the old value (Linux 5.12).
     command.args(["-target", "bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-c", "-o"]);
-    command.arg(object).arg(source);
+    command.arg(object).args(definitions).arg(source);
     // Debian keeps <asm/types.h> in a folder an architecture, where clang does not look when it compiles for BPF.
     let headers = format!("/usr/include/{}-linux-gnu", variable("CARGO_CFG_TARGET_ARCH"));
     if Path::new(&headers).is_dir() {

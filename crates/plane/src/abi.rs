@@ -98,7 +98,7 @@ const _: () = {
     assert!(offset_of!(Tunnel, router_count) == 115);
     assert!(size_of::<Tunnel>() == 120);
     assert!(size_of::<Count>() == 16);
-    assert!(size_of::<State>() == 8);
+    assert!(size_of::<State>() == 12);
 };
 
 /// `struct count`.
@@ -119,6 +119,8 @@ pub struct State {
     pub is_shared: u32,
     /// Of the next outer IPv4 packet that may be fragmented.
     pub identification: u32,
+    /// The programs'.
+    pub lock: u32,
 }
 
 /// What a program does with a packet.

@@ -8,12 +8,15 @@ use aya::programs::tc::TcAttachOptions;
 use aya::programs::{LinkOrder, ProgramInfo, SchedClassifier, TcAttachType, tc};
 use aya::util::KernelVersion;
 use aya::{Ebpf, EbpfLoader, include_bytes_aligned};
+use nix::sys::resource::{RLIM_INFINITY, Resource, setrlimit};
 
 use crate::abi::{self, Count, OUTCOMES, State};
 use crate::refusal::Refusal;
 use crate::{Error, Result};
 
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/tunnel.bpf.o"));
+/// For kernels that cannot fetch a number and add to it in one go.
+static OBJECT_WITH_LOCK: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/tunnel-5.10.bpf.o"));
 
 /// The program on the tunnel device's egress.
 pub const ENCAPSULATE: &str = "encapsulate";
@@ -23,11 +26,50 @@ pub const DECAPSULATE: &str = "decapsulate";
 /// TCX links (Linux 6.6) go with the process that holds them; before that, programs hang on a qdisc.
 const TCX_SINCE: (u8, u8) = (6, 6);
 
+/// Atomic additions that return the old value.
+const FETCH_AND_ADD_SINCE: (u8, u8) = (5, 12);
+
+/// `bpf_skb_adjust_room` with `BPF_F_ADJ_ROOM_DECAP_L3_IPV4` and `_IPV6`. Without, IPv4 packets in IPv6 that are shorter than an IPv6 header
+/// go by the slow path.
+const DECAP_FLAGS_SINCE: (u8, u8) = (6, 3);
+
+/// Maps that count against the memory cgroup, rather than against the memory that a process may lock.
+const UNLOCKED_MAPS_SINCE: (u8, u8) = (5, 11);
+
+/// What the programs use of a kernel where it has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Features {
+    /// Links of programs to devices.
+    pub tcx: bool,
+    /// Atomic additions that return the old value.
+    pub fetch_and_add: bool,
+    /// What a packet is after decapsulation can be told.
+    pub decap_flags: bool,
+    /// Maps need no memory that is locked.
+    pub unlocked_maps: bool,
+}
+
+impl Features {
+    /// Those of the kernel that runs. One that does not say its version is taken for a new one.
+    pub fn here() -> Self {
+        let is_since = |(major, minor)| {
+            !KernelVersion::current().is_ok_and(|version| version < KernelVersion::new(major, minor, 0))
+        };
+        Self {
+            tcx: is_since(TCX_SINCE),
+            fetch_and_add: is_since(FETCH_AND_ADD_SINCE),
+            decap_flags: is_since(DECAP_FLAGS_SINCE),
+            unlocked_maps: is_since(UNLOCKED_MAPS_SINCE),
+        }
+    }
+}
+
 /// A tunnel's programs, loaded. With this value they go, and so do their links.
 pub struct Programs {
     ebpf: Ebpf,
     device: String,
     has_peer: bool,
+    features: Features,
 }
 
 /// How long a program ran, since statistics were switched on.
@@ -40,12 +82,18 @@ pub struct RunTime {
 }
 
 impl Programs {
-    /// Loads the programs of a tunnel. Nothing runs yet.
-    pub fn load(device: &str, tunnel: &abi::Tunnel) -> Result<Self> {
+    /// Loads the programs of a tunnel, for a kernel with these features. Nothing runs yet.
+    pub fn load(device: &str, tunnel: &abi::Tunnel, features: Features) -> Result<Self> {
         let doing = || format!("loading the programs of tunnel {device}");
+        if !features.unlocked_maps {
+            setrlimit(Resource::RLIMIT_MEMLOCK, RLIM_INFINITY, RLIM_INFINITY).map_err(|errno| {
+                Error::system(format!("{}: lifting the limit of locked memory", doing()), "setrlimit", errno)
+            })?;
+        }
         let mut ebpf = EbpfLoader::new()
             .set_global("TUNNEL", tunnel, true)
-            .load(OBJECT)
+            .set_global("HAS_DECAP_FLAGS", &u32::from(features.decap_flags), true)
+            .load(if features.fetch_and_add { OBJECT } else { OBJECT_WITH_LOCK })
             .map_err(|error| Error::Programs { doing: doing(), refusal: Refusal::of(&error) })?;
         for name in [ENCAPSULATE, DECAPSULATE] {
             classifier(&mut ebpf, name)
@@ -53,7 +101,7 @@ impl Programs {
                 .map_err(|refusal| Error::Programs { doing: doing(), refusal })?;
         }
         let has_peer = tunnel.mapping == abi::mapping::FIXED;
-        Ok(Self { ebpf, device: device.to_owned(), has_peer })
+        Ok(Self { ebpf, device: device.to_owned(), has_peer, features })
     }
 
     /// Attaches `encapsulate` to the tunnel's device.
@@ -69,8 +117,7 @@ impl Programs {
 
     fn attach(&mut self, name: &str, interface: &str, direction: TcAttachType) -> Result<()> {
         let doing = format!("tunnel {}: attaching {name} to {interface}", self.device);
-        let has_tcx =
-            !KernelVersion::current().is_ok_and(|version| version < KernelVersion::new(TCX_SINCE.0, TCX_SINCE.1, 0));
+        let has_tcx = self.features.tcx;
         // A tunnel with a peer takes its packets before one that takes them from anybody.
         let place = (has_tcx && self.has_peer).then(|| TcAttachOptions::TcxOrder(LinkOrder::first()));
         if !has_tcx {

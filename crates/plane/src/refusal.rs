@@ -7,8 +7,8 @@ use std::io;
 use aya::util::KernelVersion;
 use nix::errno::Errno;
 
-/// The first kernel that has all that the programs use (`bpf_skb_adjust_room` with `BPF_F_ADJ_ROOM_DECAP_L3_IPV6`).
-const NEEDED_KERNEL: (u8, u8) = (6, 3);
+/// The first kernel that has all that the programs cannot do without (`bpf_redirect_neigh`).
+const NEEDED_KERNEL: (u8, u8) = (5, 10);
 
 const NET_ADMIN: (u32, &str) = (12, "CAP_NET_ADMIN");
 const SYS_ADMIN: u32 = 21;
@@ -100,7 +100,7 @@ fn missing(status: &str, uid_map: &str) -> Vec<&'static str> {
     [BPF, NET_ADMIN].iter().filter(|(number, _)| !has(*number) && !has(SYS_ADMIN)).map(|(_, name)| *name).collect()
 }
 
-/// An error of aya, with all that caused it: the outermost says little.
+/// An error of aya, with all that caused it, on one line: the outermost says little.
 fn chain(error: &dyn StdError) -> String {
     let mut words = error.to_string();
     let mut source = error.source();
@@ -111,7 +111,7 @@ fn chain(error: &dyn StdError) -> String {
         }
         source = cause.source();
     }
-    words
+    words.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The system's number in an error or what caused it.
@@ -156,10 +156,10 @@ mod tests {
             reason: "loading failed".to_owned(),
             errno: Some(libc::EPERM),
             missing_capabilities: vec!["CAP_BPF"],
-            needed_kernel: Some("6.3".to_owned()),
+            needed_kernel: Some("5.10".to_owned()),
         };
         let words =
-            "loading failed; this process has no CAP_BPF here; it needs Linux 6.3; engine \"user\" needs no BPF";
+            "loading failed; this process has no CAP_BPF here; it needs Linux 5.10; engine \"user\" needs no BPF";
         assert_eq!(refusal.to_string(), words);
     }
 }

@@ -11,7 +11,7 @@ use crate::abi;
 use crate::counters::Counters;
 use crate::device::Device;
 use crate::groups::Groups;
-use crate::program::{DECAPSULATE, ENCAPSULATE, Programs, RunTime};
+use crate::program::{DECAPSULATE, ENCAPSULATE, Features, Programs, RunTime};
 use crate::slow::{Rivals, SlowPath};
 use crate::spec::{Engine, Payload, Spec};
 use crate::{Error, Result};
@@ -107,7 +107,7 @@ impl Tunnels {
         compiled.near_ifindex = device.near_ifindex;
         compiled.far_ifindex = device.far_ifindex;
         let mut programs = match spec.engine {
-            Engine::Ebpf => Some(Programs::load(&spec.device, &compiled)?),
+            Engine::Ebpf => Some(Programs::load(&spec.device, &compiled, Features::here())?),
             Engine::User => None,
         };
         let groups = Groups::join(spec)?;

@@ -8,6 +8,7 @@ use std::path::Path;
 use common::Bench;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use sixbench_plane::program::Features;
 use sixbench_plane::slow::rules;
 use sixbench_plane::{Spec, abi};
 use sixbench_wire::checksum;
@@ -30,6 +31,24 @@ struct Vector {
 
 #[test]
 fn every_vector_has_its_outcome() {
+    all_vectors_have_their_outcome(Features::here(), Some);
+}
+
+#[test]
+fn every_vector_has_its_outcome_on_linux_5_10() {
+    let features = Features { fetch_and_add: false, decap_flags: false, ..Features::here() };
+    all_vectors_have_their_outcome(features, |vector| {
+        let left_bytes = vector.packet_out.as_ref()?.len() / 2;
+        if vector.outcome != "decapsulated" || vector.tunnel["outer"] == "ipv4" || left_bytes >= 40 {
+            return Some(vector);
+        }
+        let packet_out = Some(vector.packet.clone());
+        Some(Vector { outcome: "kernel-refused".to_owned(), packet_out, ..vector })
+    });
+}
+
+/// Those that are expected to have any.
+fn all_vectors_have_their_outcome(features: Features, expected: impl Fn(Vector) -> Option<Vector>) {
     let Some(bench) = Bench::build() else { return };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/tunnel");
     let mut wrong = Vec::new();
@@ -39,17 +58,18 @@ fn every_vector_has_its_outcome() {
         let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
         let text = fs::read_to_string(&path).expect("text");
         let vector: Vector = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
-        if let Err(difference) = check(&bench, &vector) {
+        let Some(vector) = expected(vector) else { continue };
+        if let Err(difference) = check(&bench, &vector, features) {
             wrong.push(format!("{name}: {difference}"));
         }
         count += 1;
     }
     assert!(wrong.is_empty(), "{} of {count} vectors:\n{}", wrong.len(), wrong.join("\n"));
-    assert!(count > 100, "{count} vectors");
+    assert!(count > 40, "{count} vectors");
 }
 
-fn check(bench: &Bench, vector: &Vector) -> Result<(), String> {
-    let ran = bench.load(&specification(vector)).run_to(
+fn check(bench: &Bench, vector: &Vector, features: Features) -> Result<(), String> {
+    let ran = bench.load_with(&specification(vector), features).run_to(
         ethernet_destination(vector),
         &vector.program,
         &bytes(&vector.packet),

@@ -8,7 +8,7 @@ use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
 use sixbench_plane::abi::{OUTCOMES, Verdict};
 use sixbench_plane::device::Device;
-use sixbench_plane::program::{DECAPSULATE, ENCAPSULATE, Programs};
+use sixbench_plane::program::{DECAPSULATE, ENCAPSULATE, Features, Programs};
 use sixbench_plane::{Spec, sys};
 
 pub const ETHERNET_BYTES: usize = 14;
@@ -69,10 +69,15 @@ impl Bench {
     }
 
     pub fn load(&self, spec: &Spec) -> Loaded {
+        self.load_with(spec, Features::here())
+    }
+
+    /// As for a kernel with these features.
+    pub fn load_with(&self, spec: &Spec, features: Features) -> Loaded {
         let mut tunnel = spec.compile().expect("a tunnel");
         tunnel.near_ifindex = self.device.near_ifindex;
         tunnel.far_ifindex = self.device.far_ifindex;
-        let programs = Programs::load("sb0", &tunnel).unwrap_or_else(|error| panic!("{error}"));
+        let programs = Programs::load("sb0", &tunnel, features).unwrap_or_else(|error| panic!("{error}"));
         Loaded { programs, near_ifindex: self.device.near_ifindex, underlay_ifindex: self.underlay_ifindex }
     }
 }
