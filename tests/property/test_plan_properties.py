@@ -170,6 +170,7 @@ GOOD: dict[str, Any] = {
     "seed": 3,
     "bottleneck": "any",
     "quick": {"blocks": 1, "workloads.tcp-rr.duration": "10ms"},
+    "quick-virtual": {"blocks": 1},
 }
 
 
@@ -306,7 +307,9 @@ ACCEPTED: dict[tuple[Any, ...], tuple[Any, ...]] = {
     ("blocks",): ({},),
     ("statistics",): ({},),
     ("quick",): ({},),
+    ("quick-virtual",): ({},),
     ("quick", "blocks"): ({},),
+    ("quick-virtual", "blocks"): ({},),
 }
 """What of that means something at these places."""
 

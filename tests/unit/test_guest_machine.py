@@ -122,6 +122,7 @@ def test_the_commands_end_and_what_it_said_are_read_from_the_console(tmp_path: P
             "sixbench-guest: up",
             "[    1.5] kernel words",
             "1 of 4 trials",
+            "sixbench-guest: clock 14.25 4.00",
             "sixbench-guest: exit 4",
         )
     )
@@ -129,6 +130,8 @@ def test_the_commands_end_and_what_it_said_are_read_from_the_console(tmp_path: P
     end = run_machine(script(tmp_path, lines), start, 60, told.append, threading.Event())
     assert end.exit == 4
     assert told == end.said == ["1 of 4 trials"]
+    assert end.pace is not None
+    assert str(end.pace).startswith("14.2 s of its clock, 10.2 s of them busy, took ")
 
 
 @pytest.mark.parametrize(

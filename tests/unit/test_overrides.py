@@ -163,6 +163,16 @@ def test_an_experiment_says_what_is_quick() -> None:
     assert "quick" not in data
 
 
+def test_a_virtual_clock_has_changes_of_its_own_beyond_those() -> None:
+    text = TEXT + "quick:\n  blocks: 2\n  workloads.0.duration: 100ms\nquick-virtual: {blocks: 4}\n"
+    real, virtual = (apply_quick(source(text), is_virtual=is_virtual).data for is_virtual in (False, True))
+    assert (real["blocks"], virtual["blocks"]) == (2, 4)
+    assert real["workloads"] == virtual["workloads"]
+    assert not {"quick", "quick-virtual"} & {*real, *virtual}
+    alone = apply_quick(source(TEXT + "quick-virtual: {blocks: 4}\n"), is_virtual=True).data
+    assert (alone["blocks"], alone["workloads"][1]) == (4, {"tcp-rr": {"duration": "1s"}})
+
+
 @pytest.mark.parametrize(
     ("quick", "message"),
     [
@@ -170,13 +180,19 @@ def test_an_experiment_says_what_is_quick() -> None:
         ("quick: ", "x.yaml:15: quick: quick must be a mapping"),
         ("quick:\n  blocks: 0", "x.yaml:16: quick: blocks: blocks must be from 1 to 10000, not 0"),
         ("quick:\n  blocks: 1\n  workloads.7.duration: 1s", 'x.yaml:17: quick.workloads.7.duration: there is no "work'),
+        ("quick-virtual: 5", "x.yaml:15: quick-virtual: quick-virtual must be a mapping"),
+        ("quick-virtual: {blocks: 0}", "x.yaml:15: quick-virtual: blocks: blocks must be from 1 to 10000, not 0"),
         ("quick:\n  quick: 1", "x.yaml:16: quick: quick: quick must be a mapping"),
         ("quick: {" + ", ".join(f"a{i}: 1" for i in range(200)) + "}", "x.yaml:15: quick: quick must be a mapping"),
     ],
 )
 def test_a_wrong_quick_part_is_told_even_if_it_is_not_used(quick: str, message: str) -> None:
     text = source(TEXT.replace("factors: {time: [1s, 60s]}", "").replace("$time", "1s") + quick)
-    for call in (lambda: read_experiment(text, MECHANISMS), lambda: read_experiment(apply_quick(text), MECHANISMS)):
+    calls = (
+        lambda: read_experiment(text, MECHANISMS),
+        lambda: read_experiment(apply_quick(text, is_virtual="quick-virtual" in quick), MECHANISMS),
+    )
+    for call in calls:
         with pytest.raises(ExperimentError) as caught:
             call()
         assert str(caught.value).startswith(message)

@@ -66,3 +66,35 @@ def test_without_names_or_anything_across_there_is_none() -> None:
     assert matrices(analysis(*(estimate("ipv4", {"link_profile": name}, 1e6) for name in ("dsl", "geo"))), 0.95) == []
     other = [estimate("ipv4", {"link_profile": name}, 1e6, metric="cpu_irq", unit="cores") for name in ("dsl", "geo")]
     assert matrices(analysis(*other, estimate("ipv6", {"link_profile": "dsl"}, 1, metric="cpu_irq")), 0.95) == []
+
+
+def test_kernels_stand_beside_each_other_and_paths_below_each_other() -> None:
+    found = matrices(
+        analysis(
+            *(
+                estimate(
+                    path,
+                    {"message_bytes": size, "kernel": kernel},
+                    size * 1e6 * (1 + index),
+                    size * 1e4,
+                    workload="tcp-stream",
+                    metric="goodput",
+                    unit="bit/s",
+                )
+                for size in (64, 1024)
+                for index, kernel in enumerate(("debian-5.10", "debian-6.12"))
+                for path in ("ipv4", "ipv6")
+                if (kernel, path, size) != ("debian-6.12", "ipv6", 1024)
+            )
+        ),
+        0.95,
+    )
+    [table] = found
+    assert table.title == "TCP bulk transfer: Goodput by kernel, Gbit/s (± 95 % confidence)"
+    assert [column.name for column in table.columns] == ["message", "path", "debian-5.10", "debian-6.12"]
+    assert table.rows == [
+        ["64 B", "ipv4", "0.06400 ± 0.00064", "0.1280 ± 0.00064"],
+        ["64 B", "ipv6", "0.06400 ± 0.00064", "0.1280 ± 0.00064"],
+        ["1 KiB", "ipv4", "1.024 ± 0.010", "2.048 ± 0.010"],
+        ["1 KiB", "ipv6", "1.024 ± 0.010", "–"],
+    ]

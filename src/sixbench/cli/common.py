@@ -29,8 +29,13 @@ def load_experiment(
     blocks: int | None,
     seed: int | None,
     kernels: list[str] | None = None,
+    clock: str | None = None,
 ) -> Experiment:
-    """Finds, reads and checks an experiment with what the command line changes in it."""
+    """Finds, reads and checks an experiment with what the command line changes in it.
+
+    Args:
+        clock: of its kernels, where it has any; virtual unless it is `real`.
+    """
     from ..mechanisms import MECHANISMS
     from ..plan.experiment_file import read_experiment
     from ..plan.overrides import apply, apply_quick, apply_set
@@ -39,7 +44,8 @@ def load_experiment(
 
     source = read_yaml(find_experiment(name))
     if quick:
-        source = apply_quick(source)
+        is_in_guests = kernels is not None or (isinstance(source.data, dict) and bool(source.data.get("kernels")))
+        source = apply_quick(source, is_virtual=is_in_guests and clock != "real")
     source = apply_set(source, assignments)
     if blocks is not None:
         source = apply(source, "blocks", blocks, "--blocks")

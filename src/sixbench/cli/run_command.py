@@ -66,7 +66,7 @@ def run(
     from ..lab.privileges import enter_namespace_if_needed
 
     chosen = chosen_kernels(kernel, kernels)
-    loaded = load_experiment(experiment, set_, quick, blocks, seed, chosen)
+    loaded = load_experiment(experiment, set_, quick, blocks, seed, chosen, clock)
     directory = out or default_directory(loaded.name)
     guest_clock = check_clock(clock, loaded)
     if loaded.kernels:

@@ -23,6 +23,7 @@ from .machine import (
     KVM_BOOT_S,
     Accelerator,
     End,
+    Pace,
     Silent,
     Start,
     find_qemu,
@@ -63,12 +64,14 @@ class GuestCommand:
 
 @dataclass(frozen=True, kw_only=True)
 class GuestResult:
-    """What came out: the exit code, standard output, the lines of standard error, and the files of `JOB` by name."""
+    """What came out: the exit code, standard output, the lines of standard error, the files of `JOB` by name, and how
+    the guest's clock went, where it said so."""
 
     exit: int
     stdout: str
     said: list[str]
     files: dict[str, bytes]
+    pace: Pace | None = None
 
 
 def boot(
@@ -172,4 +175,4 @@ def _result(kernel: Kernel, command: GuestCommand, end: End, disk: IO[bytes]) ->
     except (tarfile.TarError, OSError) as error:
         raise CapabilityError(f"reading the results of the guest with {kernel.name}: {error}") from error
     stdout = files.pop(STDOUT, b"").decode(errors="replace")
-    return GuestResult(exit=end.exit, stdout=stdout, said=end.said, files=files)
+    return GuestResult(exit=end.exit, stdout=stdout, said=end.said, files=files, pace=end.pace)

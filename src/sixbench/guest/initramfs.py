@@ -15,7 +15,9 @@ from .programs import find_program, libraries
 
 UP = "sixbench-guest: up"
 EXIT = "sixbench-guest: exit"
-"""Lines on the console: the guest is there; the command has ended with the number that follows, its results written."""
+CLOCK = "sixbench-guest: clock"
+"""Lines on the console: the guest is there; the command has ended with the number that follows, its results written;
+before that, the seconds of its clock since its start and how many of them it was idle."""
 
 JOB = "/run/job"
 """The directory in the guest where the command's files are, and whose content is the result."""
@@ -62,6 +64,8 @@ cd /run
 {{ timeout -s KILL {limit_s} {shlex.join(argv)} </dev/null >{JOB}/{STDOUT} 2>&3; echo $? >code; }} 3>&1 | cat
 code=$(cat code)
 tar -cf /dev/pmem2 -C {JOB} . && sync || code=results
+read -r seconds idle </proc/uptime
+echo "{CLOCK} $seconds $idle"
 echo "{EXIT} $code"
 echo b >/proc/sysrq-trigger
 """

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from ..model.errors import CapabilityError
-from .initramfs import EXIT, UP
+from .initramfs import CLOCK, EXIT, UP
 from .programs import find_program
 
 INSTRUCTION_NS = 1
@@ -72,6 +72,18 @@ class Start:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Pace:
+    """How a guest's clock went: for how long by its own, how much of that it was busy, and how long it took by ours."""
+
+    clock_s: float
+    busy_s: float
+    took_s: float
+
+    def __str__(self) -> str:
+        return f"{self.clock_s:.1f} s of its clock, {self.busy_s:.1f} s of them busy, took {self.took_s:.0f} s"
+
+
+@dataclass(frozen=True, kw_only=True)
 class End:
     """How it ended.
 
@@ -79,11 +91,13 @@ class End:
         exit: the number that its command ended with.
         said: the lines that the command wrote to its standard error.
         console: all that was on its console.
+        pace: how its clock went; None where it did not say.
     """
 
     exit: int
     said: list[str]
     console: list[str]
+    pace: Pace | None
 
 
 class Silent(Exception):
@@ -140,6 +154,7 @@ def run_machine(qemu: Path, start: Start, silence_s: float, told: Callable[[str]
     """
     console = os.memfd_create("sixbench-console", 0)
     argv = [str(find_program("setpriv", "util-linux")), "--pdeathsig", "KILL", *command_line(qemu, start, console)]
+    started_s = time.monotonic()
     inherited = (start.initramfs, start.memory, console)
     try:
         process = subprocess.Popen(
@@ -152,7 +167,7 @@ def run_machine(qemu: Path, start: Start, silence_s: float, told: Callable[[str]
         boot_s = KVM_BOOT_S if start.accelerator == "kvm" else BOOT_S
         lines, said = _watch(process, console, (boot_s, silence_s), told, stop)
         complaint = process.stderr.read(2000).decode(errors="replace") if process.stderr else ""
-        return _end(lines, said, complaint)
+        return _end(lines, said, complaint, time.monotonic() - started_s)
     finally:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
@@ -204,7 +219,7 @@ def _watch(
         has_ended = process.poll() is not None
         for line in console.read():
             heard_s = time.monotonic()
-            if is_up and not line.startswith(EXIT) and not _KERNEL_LINE.match(line):
+            if is_up and not line.startswith((CLOCK, EXIT)) and not _KERNEL_LINE.match(line):
                 said.append(line)
                 told(line)
             is_up = is_up or line.startswith(UP)
@@ -216,10 +231,10 @@ def _watch(
             raise CapabilityError("the guest was stopped")
 
 
-def _end(lines: list[str], said: list[str], complaint: str) -> End:
+def _end(lines: list[str], said: list[str], complaint: str, took_s: float) -> End:
     code = next((line.removeprefix(EXIT).strip() for line in reversed(lines) if line.startswith(EXIT)), None)
     if code is not None and code.isdigit():
-        return End(exit=int(code), said=said, console=lines)
+        return End(exit=int(code), said=said, console=lines, pace=_pace(lines, took_s))
     if code is not None:
         raise CapabilityError(
             "the guest could not write its results: they are larger than it has room for; run fewer trials"
@@ -228,3 +243,12 @@ def _end(lines: list[str], said: list[str], complaint: str) -> End:
         raise CapabilityError(f"QEMU could not start the guest: {' '.join(complaint.split())[-400:]}")
     happened = "panicked" if any("Kernel panic" in line for line in lines) else "ended before its command did"
     raise CapabilityError(f"the guest {happened}; {last_lines(lines)}")
+
+
+def _pace(lines: list[str], took_s: float) -> Pace | None:
+    told = next((line.removeprefix(CLOCK).split() for line in reversed(lines) if line.startswith(CLOCK)), [])
+    try:
+        clock_s, idle_s = map(float, told)
+    except ValueError:
+        return None
+    return Pace(clock_s=clock_s, busy_s=clock_s - idle_s, took_s=took_s)

@@ -18,7 +18,7 @@ from .combinations import expand
 from .events_file import read_events
 from .factors import Factors
 from .kernels_file import on_kernels, read_kernels
-from .overrides import apply_quick
+from .overrides import QUICK, QUICK_VIRTUAL, apply_quick
 from .paths_file import aa_path, node_place, read_paths
 from .profile_file import Profiles
 from .reader import Reader, as_name, suggest
@@ -47,7 +47,7 @@ KEYS = (
         "baseline",
         "aa",
     ),
-    *("workloads", "events", "kernels", "blocks", "statistics", "seed", "bottleneck", "quick"),
+    *("workloads", "events", "kernels", "blocks", "statistics", "seed", "bottleneck", "quick", "quick-virtual"),
 )
 REQUIRED = ("topology", "paths", "workloads")
 BOTTLENECKS = ("any", "path")
@@ -268,11 +268,13 @@ def _place_of(reader: Reader, path: Path, option: str | None) -> KeyPath:
 
 
 def _check_quick(reader: Reader, source: Source, mechanisms: Mapping[str, Mechanism]) -> None:
-    """What `quick` makes of the experiment must be one too, so that its mistakes do not wait for `--quick`."""
-    if "quick" not in source.data:
+    """What `quick` and `quick-virtual` make of it must be experiments too: mistakes do not wait for `--quick`."""
+    clocks = [is_virtual for part, is_virtual in ((QUICK, False), (QUICK_VIRTUAL, True)) if part in source.data]
+    if not clocks:
         return
     reader.finish()
-    try:
-        read_experiment(apply_quick(source), mechanisms)
-    except ExperimentError as error:
-        reader.problems.extend(error.problems)
+    for is_virtual in clocks:
+        try:
+            read_experiment(apply_quick(source, is_virtual=is_virtual), mechanisms)
+        except ExperimentError as error:
+            reader.problems.extend(problem for problem in error.problems if problem not in reader.problems)

@@ -24,6 +24,9 @@ QUICK_DURATION = "1s"
 
 MAX_QUICK = 100
 
+QUICK, QUICK_VIRTUAL = "quick", "quick-virtual"
+"""The parts of an experiment that say what `--quick` changes: on any clock, and beyond that on a virtual one."""
+
 
 def apply_set(source: Source, assignments: list[str]) -> Source:
     """The source with each `a.b=c` put in. Raises `UsageError`, or `ExperimentError` where a value is not YAML."""
@@ -36,29 +39,35 @@ def apply_set(source: Source, assignments: list[str]) -> Source:
     return source
 
 
-def apply_quick(source: Source) -> Source:
-    """The source as `--quick` runs it: by its own `quick:` part, or with fewer blocks and shorter trials.
+def apply_quick(source: Source, *, is_virtual: bool = False) -> Source:
+    """The source as `--quick` runs it: by its own `quick:` part, or with fewer blocks and shorter trials; on a virtual
+    clock also by its `quick-virtual:` part.
 
-    Raises `ExperimentError` where that part is wrong.
+    Raises `ExperimentError` where those parts are wrong.
     """
     if not isinstance(source.data, dict):
         return source
-    if "quick" not in source.data:
-        return _default_quick(source)
-    own = source.data["quick"]
+    kept = {key: value for key, value in source.data.items() if key not in (QUICK, QUICK_VIRTUAL)}
+    shortened = replace(source, data=kept)
+    shortened = _put_all(shortened, source, QUICK) if QUICK in source.data else _default_quick(shortened)
+    return _put_all(shortened, source, QUICK_VIRTUAL) if is_virtual and QUICK_VIRTUAL in source.data else shortened
+
+
+def _put_all(shortened: Source, source: Source, part: str) -> Source:
+    """What a part of the source puts into one that is being shortened."""
+    own = source.data[part]
     if not isinstance(own, dict) or len(own) > MAX_QUICK:
         what = f"{len(own)} of them" if isinstance(own, dict) else shown(own)
-        message = f"quick must be a mapping from at most {MAX_QUICK} dotted paths to values, such as {{blocks: 3}}"
-        raise ExperimentError([source.problem(("quick",), f"{message}, not {what}")])
-    shortened = replace(source, data={key: value for key, value in source.data.items() if key != "quick"})
+        message = f"{part} must be a mapping from at most {MAX_QUICK} dotted paths to values, such as {{blocks: 3}}"
+        raise ExperimentError([source.problem((part,), f"{message}, not {what}")])
     for dotted, value in own.items():
-        problem = source.problem(("quick", dotted), "")
-        where = f"{problem.file}:{problem.line}: quick" if problem.line else f"{problem.file}: quick"
+        problem = source.problem((part, dotted), "")
+        where = f"{problem.file}:{problem.line}: {part}" if problem.line else f"{problem.file}: {part}"
         try:
             shortened = apply(shortened, dotted, value, where)
         except UsageError as error:
             message = str(error).removeprefix(f"{where}: ")
-            raise ExperimentError([source.problem(("quick", dotted), message)]) from error
+            raise ExperimentError([source.problem((part, dotted), message)]) from error
     return shortened
 
 

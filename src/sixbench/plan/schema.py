@@ -118,6 +118,11 @@ def experiment_schema(mechanisms: Mapping[str, Mechanism]) -> Schema:
             "maxProperties": MAX_QUICK,
             "description": "Dotted paths to the values that --quick puts there, such as blocks: 3.",
         },
+        "quick-virtual": {
+            "type": "object",
+            "maxProperties": MAX_QUICK,
+            "description": "The same, beyond quick, where the clock is virtual.",
+        },
     }
     assert list(properties) == list(KEYS), "every key of an experiment has its schema"
     return {

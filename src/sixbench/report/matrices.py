@@ -1,5 +1,5 @@
 """Where a factor's levels are names, such as access networks: a table for each headline metric, with a column a path;
-where there is one path, a column a level of another such factor."""
+where there is one path, a column a level of another such factor. Of several kernels, `kernel_tables`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ..model.finding import Analysis, Estimate
 from ..model.workloads import WORKLOADS
 from . import rows, words
+from .kernel_tables import is_on_several, kernel_tables
 from .tables import Column, Table
 
 PATH = None
@@ -40,6 +41,9 @@ def matrices(analysis: Analysis, confidence: float) -> list[Table]:
     """Empty where no factor has names for levels, or where there is nothing to stand across."""
     found = []
     for workload, of_workload in rows.by_workload(analysis.estimates).items():
+        if is_on_several(of_workload):
+            found += kernel_tables(workload, of_workload, confidence)
+            continue
         axes = _axes(of_workload)
         headline = WORKLOADS[workload].headline if workload in WORKLOADS else ()
         if axes is None:

@@ -61,6 +61,8 @@ def run_on_kernels(experiment: Experiment, writer: RunWriter, agent: Path, clock
     def one(kernel: Kernel) -> RunState:
         command = _command(writer.manifest, kernel.name, agent, clock)
         result = boot(kernel, command, lambda line: told(kernel.name, line), stop)
+        if result.pace is not None:
+            told(kernel.name, str(result.pace))
         with lock:
             return _take_over(writer, kernel.name, result)
 
