@@ -1,16 +1,29 @@
-//! How long before a packet is due the thread no longer sleeps.
+//! How the thread waits for what comes and for what is due.
 
-/// A timer's wake-up comes 20 to 40 us late at the median, 60 to 180 us at the 99th percentile (measured).
-const LONG_NS: u64 = 120_000;
-/// As long as the thread has been awake too much. Most wake-ups come within it.
-const SHORT_NS: u64 = 35_000;
-/// How much longer than it may the thread can have been awake.
+/// A timer's wake-up comes 20 to 40 us late at the median, 60 to 180 us at the 99th percentile (measured): so long before a
+/// packet is due the thread no longer sleeps.
+const WATCH_NS: u64 = 120_000;
+/// The least nap, to which a wake-up adds its own.
+const NAP_NS: u64 = 10_000;
+/// How much more, or less, than half of the time the thread can have been awake.
 const MOST_CREDIT_NS: i64 = 20_000_000;
+
+/// What to do until the next packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rest {
+    /// Look again at once.
+    Watch,
+    /// Sleep until something comes, or until then.
+    Sleep(Option<u64>),
+    /// Sleep until then, whatever comes: the kernel notes when it did.
+    Nap(u64),
+}
 
 /// Watches over how much of a processor's time the thread takes: half of it, but for the packets themselves.
 ///
-/// It runs before all others. Were it always awake, the kernel would take its processor from it for 50 ms of each second
-/// (`sched_rt_runtime_us`, the fair server of Linux 6.8), which is worse than any wake-up.
+/// It runs before all others. What it takes for watching, the sender and the receiver have not; and were it always awake,
+/// the kernel would take its processor from it for 50 ms of each second (`sched_rt_runtime_us`), which is worse than any
+/// wake-up. Beyond its half it naps from one packet to the next.
 #[derive(Debug)]
 pub struct Vigil {
     /// Half of the time that has passed, less all that it was awake.
@@ -24,15 +37,19 @@ impl Vigil {
         Self { credit_ns: MOST_CREDIT_NS, changed_ns: now_ns }
     }
 
-    /// How long before a packet is due it may be awake. Called while it is.
-    pub fn spin_ns(&mut self, now_ns: u64) -> u64 {
-        self.sleeps(now_ns);
-        if self.credit_ns > 0 { LONG_NS } else { SHORT_NS }
-    }
-
-    /// It has been awake, and may be about to sleep.
-    pub fn sleeps(&mut self, now_ns: u64) {
+    /// What it does next, having been awake. `next_ns`: when something is to be done.
+    pub fn rest(&mut self, now_ns: u64, next_ns: Option<u64>) -> Rest {
         self.credit_ns = (self.credit_ns - self.half_since(now_ns)).max(-MOST_CREDIT_NS);
+        match next_ns {
+            Some(next_ns) if next_ns <= now_ns + WATCH_NS => {
+                if self.credit_ns > 0 {
+                    Rest::Watch
+                } else {
+                    Rest::Nap(next_ns.max(now_ns + NAP_NS))
+                }
+            }
+            later => Rest::Sleep(later.map(|next_ns| next_ns - WATCH_NS)),
+        }
     }
 
     /// It has slept.
@@ -51,24 +68,36 @@ impl Vigil {
 mod tests {
     use super::*;
 
+    const MS: u64 = 1_000_000;
+
     #[test]
-    fn who_is_awake_for_less_than_half_the_time_may_spin_for_long() {
+    fn it_sleeps_until_shortly_before_something_is_due() {
         let mut vigil = Vigil::new(0);
-        for round in 1..10_000_u64 {
-            vigil.woke(round * 1_000_000);
-            assert_eq!(vigil.spin_ns(round * 1_000_000 + 400_000), LONG_NS);
+        assert_eq!(vigil.rest(MS, None), Rest::Sleep(None));
+        assert_eq!(vigil.rest(MS, Some(3 * MS)), Rest::Sleep(Some(3 * MS - WATCH_NS)));
+        assert_eq!(vigil.rest(MS, Some(MS + WATCH_NS)), Rest::Watch);
+        assert_eq!(vigil.rest(MS, Some(0)), Rest::Watch);
+    }
+
+    #[test]
+    fn who_is_awake_for_less_than_half_the_time_watches() {
+        let mut vigil = Vigil::new(0);
+        for round in 1..10_000 {
+            vigil.woke(round * MS);
+            assert_eq!(vigil.rest(round * MS + 400_000, Some(round * MS + 400_000)), Rest::Watch);
         }
     }
 
     #[test]
-    fn who_is_always_awake_may_not_until_it_has_slept_as_long() {
+    fn who_is_always_awake_naps_until_it_has_slept_as_long() {
         let mut vigil = Vigil::new(0);
-        assert_eq!(vigil.spin_ns(30_000_000), LONG_NS);
-        assert_eq!(vigil.spin_ns(41_000_000), SHORT_NS);
-        assert_eq!(vigil.spin_ns(3_000_000_000), SHORT_NS);
-        vigil.woke(3_039_000_000);
-        assert_eq!(vigil.spin_ns(3_039_000_000), SHORT_NS);
-        vigil.woke(3_041_000_000);
-        assert_eq!(vigil.spin_ns(3_041_000_000), LONG_NS);
+        assert_eq!(vigil.rest(39 * MS, Some(39 * MS)), Rest::Watch);
+        assert_eq!(vigil.rest(41 * MS, Some(41 * MS)), Rest::Nap(41 * MS + NAP_NS));
+        assert_eq!(vigil.rest(3000 * MS, Some(3000 * MS + 50_000)), Rest::Nap(3000 * MS + 50_000));
+        // However much that was, 40 ms of sleep are enough.
+        vigil.woke(3039 * MS);
+        assert_eq!(vigil.rest(3039 * MS, Some(0)), Rest::Nap(3039 * MS + NAP_NS));
+        vigil.woke(3041 * MS);
+        assert_eq!(vigil.rest(3041 * MS, Some(0)), Rest::Watch);
     }
 }

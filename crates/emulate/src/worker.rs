@@ -15,6 +15,7 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTime
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use nix::time::{ClockNanosleepFlags, clock_nanosleep};
 use serde_json::{Value, json};
 use sixbench_traffic::clock::{PreciseTimers, monotonic_ns, realtime_ns};
 
@@ -23,7 +24,7 @@ use crate::packets::{Departure, Departures, Pool};
 use crate::record::{Mark, Record};
 use crate::spec::{Impairments, Spec};
 use crate::sys::{Batch, PacketSocket, VIRTUAL_HEADER_BYTES, run_first};
-use crate::vigil::Vigil;
+use crate::vigil::{Rest, Vigil};
 use crate::{Error, Result};
 
 /// Packets in one system call.
@@ -174,17 +175,13 @@ impl Worker {
         let mut arrivals = Vec::with_capacity(BATCH);
         loop {
             work.send_due();
-            let timeout = self.timeout(&work);
-            let count = match self.epoll.wait(&mut events, timeout) {
+            let count = match self.wait(work.next_ns(), &mut events) {
                 Ok(count) => count,
                 Err(Errno::EINTR) => 0,
                 Err(errno) => {
                     return eprintln!("sixbench-agent: waiting for packets to emulate links: epoll_wait: {errno}");
                 }
             };
-            if timeout == EpollTimeout::NONE {
-                self.vigil.woke(monotonic_ns());
-            }
             for event in &events[..count] {
                 match event.data() {
                     ORDERS => {
@@ -203,24 +200,33 @@ impl Worker {
         }
     }
 
-    /// How long to wait for packets: not at all where one is due soon, else until shortly before.
-    fn timeout(&mut self, work: &Work) -> EpollTimeout {
-        let now_ns = monotonic_ns();
-        let Some(due_ns) = work.next_ns() else {
-            self.vigil.sleeps(now_ns);
-            return EpollTimeout::NONE;
+    /// Waits for packets, orders and the moment when something is to be done. Returns how many events there are.
+    fn wait(&mut self, next_ns: Option<u64>, events: &mut [EpollEvent]) -> nix::Result<usize> {
+        let rest = self.vigil.rest(monotonic_ns(), next_ns);
+        let timeout = match rest {
+            Rest::Watch => EpollTimeout::ZERO,
+            Rest::Nap(until_ns) => {
+                let until = TimeSpec::from_duration(Duration::from_nanos(until_ns));
+                // What wakes it earlier does no harm.
+                let _ =
+                    clock_nanosleep(nix::time::ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::TIMER_ABSTIME, &until);
+                EpollTimeout::ZERO
+            }
+            Rest::Sleep(None) => EpollTimeout::NONE,
+            Rest::Sleep(Some(until_ns)) => {
+                let at = TimeSpec::from_duration(Duration::from_nanos(until_ns));
+                match self.timer.set(Expiration::OneShot(at), TimerSetTimeFlags::TFD_TIMER_ABSTIME) {
+                    Ok(()) => EpollTimeout::NONE,
+                    // Then it watches.
+                    Err(_) => EpollTimeout::ZERO,
+                }
+            }
         };
-        let wake_ns = due_ns.saturating_sub(self.vigil.spin_ns(now_ns));
-        if wake_ns <= now_ns {
-            return EpollTimeout::ZERO;
+        let count = self.epoll.wait(events, timeout);
+        if rest != Rest::Watch {
+            self.vigil.woke(monotonic_ns());
         }
-        self.vigil.sleeps(now_ns);
-        let at = TimeSpec::from_duration(Duration::from_nanos(wake_ns));
-        match self.timer.set(Expiration::OneShot(at), TimerSetTimeFlags::TFD_TIMER_ABSTIME) {
-            Ok(()) => EpollTimeout::NONE,
-            // Then it spins.
-            Err(_) => EpollTimeout::ZERO,
-        }
+        count
     }
 
     /// Does what was ordered. Returns whether there may be more orders.
