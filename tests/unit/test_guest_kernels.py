@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -27,8 +30,18 @@ def files_of(tmp_path: Path, modules: tuple[str, ...]) -> str:
     for name in modules:
         (tree / f"kernel/{name}.ko").write_bytes(name.encode())
     (tree / "modules.builtin").write_text("kernel/drivers/nvdimm/libnvdimm.ko\n")
-    (tmp_path / "vmlinuz").write_bytes(b"kernel")
+    (tmp_path / "vmlinuz").write_bytes(bz_image("6.9.9-test"))
     return f"{tmp_path}/vmlinuz:{tree}"
+
+
+def bz_image(release: str, rest: bytes = b"kernel") -> bytes:
+    """The beginning of one: the magic of its header, where its version is, the version."""
+    header = bytearray(0x300)
+    header[0x202:0x206] = b"HdrS"
+    header[0x20E:0x210] = (0x280 - 0x200).to_bytes(2, "little")
+    version = f"{release} (somebody@somewhere) #1 SMP".encode()
+    header[0x280 : 0x280 + len(version)] = version
+    return bytes(header) + rest
 
 
 def kept_by_hand(cache: Path, name: str) -> None:
@@ -57,6 +70,34 @@ def test_files_that_are_not_there_are_named(tmp_path: Path) -> None:
         find_kernel(f"{tmp_path}/vmlinuz:/nowhere/modules")
 
 
+def test_a_file_that_is_no_kernel_is_refused(tmp_path: Path) -> None:
+    name = files_of(tmp_path, BOOT_MODULES[1:])
+    (tmp_path / "vmlinuz").write_bytes(b"\x7fELF" + bytes(4096))
+    with pytest.raises(CapabilityError, match="vmlinuz is no bzImage"):
+        find_kernel(name)
+
+
+def test_a_kernel_with_the_modules_of_another_is_refused(tmp_path: Path) -> None:
+    name = files_of(tmp_path, BOOT_MODULES[1:])
+    (tmp_path / "vmlinuz").write_bytes(bz_image("6.1.0-9"))
+    with pytest.raises(
+        CapabilityError, match=r"vmlinuz is Linux 6\.1\.0-9, and .*6\.9\.9-test is not the directory of"
+    ):
+        find_kernel(name)
+
+
+def test_what_a_killed_one_left_half_made_is_removed(tmp_path: Path, cache: Path) -> None:
+    (cache / "kernels/.making-abc/made").mkdir(parents=True)
+    kernel = find_kernel(files_of(tmp_path, BOOT_MODULES[1:]))
+    assert list((cache / "kernels").iterdir()) == [kernel.directory]
+
+
+def test_a_full_cache_is_told_also_where_a_tree_was_copied(tmp_path: Path) -> None:
+    full = f"[Errno {errno.ENOSPC}] {os.strerror(errno.ENOSPC)}: 'b'"
+    error = unwritable(tmp_path, shutil.Error([("a", "b", full), ("c", "d", full)]))
+    assert str(error).startswith(f"writing {tmp_path}: no space left there; make some")
+
+
 def test_a_kernel_that_cannot_see_memory_as_disks_is_refused_and_leaves_nothing(tmp_path: Path, cache: Path) -> None:
     with pytest.raises(CapabilityError, match="has no module nd_pmem "):
         find_kernel(files_of(tmp_path, ("nd_btt", "nd_e820")))
@@ -67,13 +108,13 @@ def test_a_kernel_of_files_is_kept_with_its_modules_until_it_changes(tmp_path: P
     name = files_of(tmp_path, BOOT_MODULES[1:])
     kernel = find_kernel(name)
     assert kernel.release == "6.9.9-test"
-    assert kernel.vmlinuz.read_bytes() == b"kernel"
+    assert kernel.vmlinuz.read_bytes() == bz_image("6.9.9-test")
     assert [path.stem for path in kernel.boot_modules] == ["nd_btt", "nd_pmem", "nd_e820"]
     assert kernel.modules_image.stat().st_size > 0
     assert kept_kernels() == [kernel]
     made_ns = kernel.modules_image.stat().st_mtime_ns
     assert find_kernel(name).modules_image.stat().st_mtime_ns == made_ns
-    (tmp_path / "vmlinuz").write_bytes(b"another")
+    (tmp_path / "vmlinuz").write_bytes(bz_image("6.9.9-test", b"another"))
     assert find_kernel(name).sha256 != kernel.sha256
 
 

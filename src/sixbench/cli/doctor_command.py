@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ import typer
 from .common import print_json
 
 if TYPE_CHECKING:
-    from ..lab.doctor import Capability
+    from ..lab.doctor import Answer, Capability
     from ..run.mechanism_doctor import EngineAnswer
 
 NOT_ITS_ENGINE = "-"
@@ -35,11 +36,15 @@ def doctor(
     that every run needs is missing."""
     from dataclasses import asdict
 
+    from ..run.environment import GUEST
+
     if kernel is not None:
         from .guest_runs import doctor_in_guest
 
         return doctor_in_guest(kernel, json)
     capabilities, answers = _examine()
+    if GUEST not in os.environ:
+        capabilities.append(kvm_capability())
     if json:
         print_json(
             {
@@ -101,6 +106,31 @@ def counters_capability(refusal: str | None) -> Capability:
         answer="yes" if refusal is None else "no",
         reason=refusal or "cycles and instructions of the whole machine were counted",
         needed_for="cycles and instructions per packet; CPU time per packet goes without",
+    )
+
+
+def kvm_capability() -> Capability:
+    """Whether an emulated machine can be one by KVM."""
+    from ..guest import find_qemu, kept_kernels, why_no_kvm
+    from ..lab.doctor import Capability
+    from ..model.errors import CapabilityError
+
+    kernels = kept_kernels()
+    answer: Answer
+    try:
+        qemu = find_qemu()
+        if not kernels:
+            answer, reason = "unknown", "there is no kernel to try it with; fetch one: sixbench kernels add debian-6.1"
+        else:
+            refusal = why_no_kvm(qemu, kernels[0].vmlinuz)
+            answer, reason = ("yes", f"{kernels[0].name} came up by it") if refusal is None else ("no", refusal)
+    except CapabilityError as error:
+        answer, reason = "no", str(error)
+    return Capability(
+        name="KVM",
+        answer=answer,
+        reason=reason,
+        needed_for="other kernels at the speed of this machine (--clock real)",
     )
 
 

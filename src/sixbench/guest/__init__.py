@@ -10,6 +10,7 @@ what a command in a guest means is the business of `run`.
 from .boot import GuestCommand, GuestResult, boot
 from .initramfs import JOB
 from .kernels import Kernel, add_kernel, find_kernel, kept_kernels, remove_kernel
+from .kvm import why_no_kvm
 from .machine import find_qemu
 
 __all__ = [
@@ -23,4 +24,5 @@ __all__ = [
     "find_qemu",
     "kept_kernels",
     "remove_kernel",
+    "why_no_kvm",
 ]

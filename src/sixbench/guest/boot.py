@@ -18,6 +18,7 @@ from ..model.errors import CapabilityError
 from .image import find_image
 from .initramfs import STDOUT, make_initramfs, second_script
 from .kernels import Kernel
+from .kvm import why_no_kvm
 from .machine import (
     INSTRUCTION_NS,
     KVM_BOOT_S,
@@ -37,6 +38,9 @@ Clock = Literal["real", "virtual"]
 
 KILLED = 137
 """What a command ends with that was still running when its time was over."""
+
+
+_EMULATED = "the guest is emulated, on the real clock"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +95,7 @@ def boot(
     qemu = find_qemu()
     version = qemu_version(qemu)
     disks = lay_out(find_image(command.agent), kernel.modules_image)
-    for accelerator in _accelerators(command.clock):
+    for accelerator in _accelerators(command.clock, qemu, kernel.vmlinuz, told):
         memory = make_memory(disks)
         initramfs = _anonymous(_initramfs(kernel, command, version, accelerator))
         start = Start(
@@ -112,17 +116,21 @@ def boot(
             if accelerator == "tcg" or error.was_up:
                 doing = f"said nothing for {command.silence_s:.0f} s" if error.was_up else "did not come up"
                 raise CapabilityError(f"the guest with {kernel.name} {doing}; {last_lines(error.console)}") from None
-            told(f"KVM does not answer within {KVM_BOOT_S:.0f} s here: the guest is emulated, on the real clock")
+            told(f"it does not come up by KVM within {KVM_BOOT_S:.0f} s: {_EMULATED}")
         finally:
             os.close(memory)
             os.close(initramfs)
     raise AssertionError("the last accelerator returns or raises")
 
 
-def _accelerators(clock: Clock) -> tuple[Accelerator, ...]:
-    """In the order of trying. Whether KVM works is not told by its being there."""
-    if clock == "real" and os.access("/dev/kvm", os.R_OK | os.W_OK):
+def _accelerators(clock: Clock, qemu: Path, vmlinuz: Path, told: Callable[[str], None]) -> tuple[Accelerator, ...]:
+    """In the order of trying."""
+    if clock == "virtual":
+        return ("tcg",)
+    refusal = why_no_kvm(qemu, vmlinuz)
+    if refusal is None:
         return ("kvm", "tcg")
+    told(f"{refusal}: {_EMULATED}")
     return ("tcg",)
 
 

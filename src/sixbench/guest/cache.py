@@ -13,6 +13,9 @@ from pathlib import Path
 
 from ..model.errors import CapabilityError
 
+HALF_MADE = ".making-"
+"""What names of directories begin with that are not whole yet."""
+
 
 def cache_directory() -> Path:
     """Where kernels and images are kept: `$XDG_CACHE_HOME/sixbench`, or below `~/.cache`."""
@@ -27,7 +30,7 @@ def make_whole(directory: Path, fill: Callable[[Path], None]) -> Path:
     """
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=directory.parent, prefix=".making-") as scratch:
+        with tempfile.TemporaryDirectory(dir=directory.parent, prefix=HALF_MADE) as scratch:
             made = Path(scratch) / "made"
             made.mkdir()
             fill(made)
@@ -40,7 +43,8 @@ def make_whole(directory: Path, fill: Callable[[Path], None]) -> Path:
 
 @contextmanager
 def one_at_a_time(directory: Path) -> Iterator[None]:
-    """Lets one process at a time make something in a directory; others wait. Raises `CapabilityError`."""
+    """Lets one process at a time make something in a directory; others wait. What one that was killed left there half
+    made is removed. Raises `CapabilityError`."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         lock = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
@@ -48,6 +52,8 @@ def one_at_a_time(directory: Path) -> Iterator[None]:
         raise unwritable(directory, error) from error
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        for left in directory.glob(f"{HALF_MADE}*"):
+            shutil.rmtree(left, ignore_errors=True)
         yield
     finally:
         os.close(lock)
@@ -55,9 +61,17 @@ def one_at_a_time(directory: Path) -> Iterator[None]:
 
 def unwritable(path: Path, error: OSError) -> CapabilityError:
     """Says what could not be kept, and what would help."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    words = _words(error)
+    if any(os.strerror(number) in words for number in (errno.ENOSPC, errno.EDQUOT)):
         return no_space(path)
-    return CapabilityError(f"writing {path}: {error.strerror or error}; name a writable place with XDG_CACHE_HOME")
+    return CapabilityError(f"writing {path}: {words}; name a writable place with XDG_CACHE_HOME")
+
+
+def _words(error: OSError) -> str:
+    """What went wrong first: copying a tree tells of every file that could not be copied."""
+    if isinstance(error, shutil.Error) and error.args and isinstance(error.args[0], list):
+        return str(error.args[0][0][-1])
+    return error.strerror or str(error)
 
 
 def no_space(path: Path) -> CapabilityError:

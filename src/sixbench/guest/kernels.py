@@ -17,7 +17,7 @@ from ..model.errors import CapabilityError, UsageError
 from ..model.kernels import DEBIAN_KERNELS, HOST_KERNEL
 from ..model.wording import listed, printable
 from . import debian
-from .cache import cache_directory, make_whole, one_at_a_time, unwritable
+from .cache import HALF_MADE, cache_directory, make_whole, one_at_a_time, unwritable
 from .filesystem import make_filesystem
 from .programs import find_program, run_program
 
@@ -25,6 +25,8 @@ BOOT_MODULES = ("libnvdimm", "nd_btt", "nd_pmem", "nd_e820")
 """What a guest needs to see its memory as disks, in the order of loading. From Linux 4.0 on."""
 
 _ABOUT = "kernel.json"
+_SETUP_BYTES = 66 * 1024
+"""Of a bzImage, as far as its version can be."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,10 +71,13 @@ def add_kernel(name: str) -> Kernel:
     cannot be had or kept."""
     if name not in DEBIAN_KERNELS:
         raise UsageError(f"there is no kernel {printable(name)} to fetch; there are {listed(DEBIAN_KERNELS)}")
+    with one_at_a_time(_root()):
+        return _fetch(name)
+
+
+def _fetch(name: str) -> Kernel:
     try:
-        root = cache_directory()
-        root.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=root, prefix=".fetching-") as scratch:
+        with tempfile.TemporaryDirectory(dir=_root(), prefix=HALF_MADE) as scratch:
             fetched = debian.fetch(DEBIAN_KERNELS[name], Path(scratch))
             vmlinuz = next(iter(sorted((fetched.tree / "boot").glob("vmlinuz-*"))), None)
             if vmlinuz is None:
@@ -102,8 +107,8 @@ def find_kernel(name: str) -> Kernel:
         CapabilityError: it cannot be had, kept or booted.
     """
     if name in DEBIAN_KERNELS:
-        with one_at_a_time(cache_directory() / "kernels"):
-            return _kept(name) or add_kernel(name)
+        with one_at_a_time(_root()):
+            return _kept(name) or _fetch(name)
     if name == HOST_KERNEL:
         release = platform.release()
         return _from_files(HOST_KERNEL, Path(f"/boot/vmlinuz-{release}"), Path(f"/lib/modules/{release}"))
@@ -118,7 +123,7 @@ def find_kernel(name: str) -> Kernel:
 
 def kept_kernels() -> list[Kernel]:
     """Those in the cache, by name."""
-    found = (_read(path) for path in sorted((cache_directory() / "kernels").glob(f"*/{_ABOUT}")))
+    found = (_read(path) for path in sorted(_root().glob(f"*/{_ABOUT}")))
     return sorted((kernel for kernel in found if kernel is not None), key=lambda kernel: kernel.name)
 
 
@@ -130,9 +135,13 @@ def remove_kernel(name: str) -> None:
     shutil.rmtree(_directory(name), ignore_errors=True)
 
 
+def _root() -> Path:
+    return cache_directory() / "kernels"
+
+
 def _directory(name: str) -> Path:
     own = name if name in DEBIAN_KERNELS else hashlib.sha256(name.encode()).hexdigest()[:16]
-    return cache_directory() / "kernels" / own
+    return _root() / own
 
 
 def _kept(name: str) -> Kernel | None:
@@ -151,14 +160,34 @@ def _from_files(name: str, vmlinuz: Path, modules: Path) -> Kernel:
         if not there:
             raise CapabilityError(f"the kernel {printable(name)}: there is no {what}")
     try:
-        digest = hashlib.sha256(vmlinuz.read_bytes()).hexdigest()
+        with open(vmlinuz, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            file.seek(0)
+            release = _release(file.read(_SETUP_BYTES))
+    except OSError as error:
+        raise CapabilityError(f"reading the kernel {printable(name)}: {error.strerror or error}") from error
+    if release is None:
+        raise CapabilityError(f"the kernel {printable(name)}: {vmlinuz} is no bzImage, as /boot/vmlinuz-RELEASE is")
+    if release != modules.resolve().name:
+        raise CapabilityError(
+            f"the kernel {printable(name)}: {vmlinuz} is Linux {printable(release)}, and {modules} is not the "
+            "directory of its modules, which is called like that"
+        )
+    with one_at_a_time(_root()):
         kept = _kept(name)
         if kept is not None and kept.sha256 == digest:
             return kept
-        kernel = Kernel(name=name, release=modules.resolve().name, origin=str(vmlinuz), sha256=digest)
-        return _keep(kernel, vmlinuz, modules)
-    except OSError as error:
-        raise CapabilityError(f"reading the kernel {printable(name)}: {error.strerror or error}") from error
+        return _keep(Kernel(name=name, release=release, origin=str(vmlinuz), sha256=digest), vmlinuz, modules)
+
+
+def _release(setup: bytes) -> str | None:
+    """What a bzImage says that it is, by its beginning (Documentation/arch/x86/boot.rst, `kernel_version`); None where
+    it is none."""
+    if setup[0x202:0x206] != b"HdrS":
+        return None
+    start = int.from_bytes(setup[0x20E:0x210], "little") + 0x200
+    words = setup[start : start + 256].split(b"\0")[0].split()
+    return words[0].decode(errors="replace") if words else None
 
 
 def _keep(kernel: Kernel, vmlinuz: Path, modules: Path) -> Kernel:

@@ -19,6 +19,7 @@ from typing import Literal
 
 from ..model.errors import CapabilityError
 from .initramfs import CLOCK, EXIT, UP
+from .kvm import KVM_CPU
 from .programs import find_program
 
 INSTRUCTION_NS = 1
@@ -38,7 +39,7 @@ PARAMETERS = (
 BOOT_S = 120.0
 """Until the guest is up: some 5 s here."""
 KVM_BOOT_S = 10.0
-"""With KVM it is a second or never: a KVM inside another that does not work hangs."""
+"""With KVM it is a second or never, also where it answered before."""
 
 SHOWN_LINES = 8
 _POLL_S = 0.1
@@ -128,7 +129,8 @@ def command_line(qemu: Path, start: Start, console: int) -> list[str]:
     """QEMU's. Files are given by their descriptors, which it inherits."""
     size = f"{start.memory_bytes // 2**20}M"
     argv = [str(qemu), "-M", "microvm,pcie=on,rtc=on,memory-backend=ram"]
-    argv += ["-accel", "kvm" if start.accelerator == "kvm" else "tcg,tb-size=512", "-cpu", CPU, "-smp", "1", "-m", size]
+    accelerator, cpu = ("kvm", KVM_CPU) if start.accelerator == "kvm" else ("tcg,tb-size=512", CPU)
+    argv += ["-accel", accelerator, "-cpu", cpu, "-smp", "1", "-m", size]
     argv += ["-object", f"memory-backend-file,id=ram,size={size},mem-path=/proc/self/fd/{start.memory},share=on"]
     if start.is_virtual:
         argv += ["-icount", "shift=0,sleep=off", "-rtc", "base=2026-01-01,clock=vm", "-seed", str(start.seed)]

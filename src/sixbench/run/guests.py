@@ -14,7 +14,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
 
-from ..guest import JOB, GuestCommand, GuestResult, Kernel, boot, find_kernel
+from ..guest import JOB, GuestCommand, GuestResult, Kernel, boot, find_kernel, find_qemu
 from ..model.errors import CapabilityError
 from ..model.experiment import Experiment
 from ..model.kernels import COLUMN
@@ -54,7 +54,9 @@ def run_on_kernels(experiment: Experiment, writer: RunWriter, agent: Path, clock
         KeyboardInterrupt: likewise.
     """
     todo = [name for name in experiment.kernels if name not in writer.manifest.guests]
-    kernels = [find_kernel(name) for name in todo]
+    find_qemu()
+    with interruptible():
+        kernels = [find_kernel(name) for name in todo]
     stop = threading.Event()
     lock = threading.Lock()
 
@@ -83,7 +85,9 @@ def examine_kernel(name: str, agent: Path, json: bool) -> GuestResult:
     """What `sixbench doctor` finds in a guest with that kernel. Raises `UsageError` or `CapabilityError`."""
     arguments = ("doctor", "--json") if json else ("doctor",)
     command = GuestCommand(arguments=arguments, agent=agent, limit_s=DOCTOR_S)
-    return boot(find_kernel(name), command, lambda line: None)
+    find_qemu()
+    with interruptible():
+        return boot(find_kernel(name), command, lambda line: None)
 
 
 def on_kernel(experiment: Experiment, kernel: str) -> Experiment:

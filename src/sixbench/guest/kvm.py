@@ -1,0 +1,41 @@
+"""Whether KVM works here, found out by trying: that `/dev/kvm` is there says little inside another virtual machine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from ..model.errors import CapabilityError
+from .programs import find_program
+
+KVM_ANSWER_S = 10.0
+"""It is a second or never: a KVM inside another that does not work hangs."""
+
+KVM_CPU = "max,la57=off,arch-capabilities=off"
+"""Of a guest by KVM. Inside another virtual machine, setting the register of this feature is often refused."""
+
+_DEVICE = Path("/dev/kvm")
+
+
+def why_no_kvm(qemu: Path, vmlinuz: Path) -> str | None:
+    """Why KVM cannot be used; None where this kernel starts by it, finds no file system and ends, within
+    `KVM_ANSWER_S`."""
+    if not _DEVICE.exists():
+        return f"there is no {_DEVICE}"
+    if not os.access(_DEVICE, os.R_OK | os.W_OK):
+        return f"{_DEVICE} may not be opened by this user; the group kvm may"
+    try:
+        argv = [str(find_program("setpriv", "util-linux")), "--pdeathsig", "KILL", str(qemu)]
+        argv += ["-M", "microvm,pcie=on,rtc=on", "-accel", "kvm", "-cpu", KVM_CPU, "-m", "256M", "-nodefaults"]
+        argv += ["-no-user-config", "-no-reboot", "-display", "none", "-kernel", str(vmlinuz)]
+        argv += ["-append", "panic=-1 reboot=t tsc=reliable mitigations=off"]
+        done = subprocess.run(argv, capture_output=True, text=True, errors="replace", timeout=KVM_ANSWER_S, check=False)
+    except subprocess.TimeoutExpired:
+        return f"no kernel comes up by KVM within {KVM_ANSWER_S:g} s"
+    except (OSError, CapabilityError) as error:
+        return f"trying KVM: {error}"
+    if done.returncode == 0:
+        return None
+    said = " ".join(done.stderr.split())[-200:]
+    return f"KVM does not run a kernel: {said or f'QEMU ended with {done.returncode}'}"
