@@ -90,7 +90,7 @@ def test_kernels_stand_beside_each_other_and_paths_below_each_other() -> None:
         0.95,
     )
     [table] = found
-    assert table.title == "TCP bulk transfer: Goodput by kernel, Gbit/s (± 95 % confidence)"
+    assert table.title == "TCP bulk transfer: Goodput, kernel by kernel, Gbit/s (± 95 % confidence)"
     assert [column.name for column in table.columns] == ["message", "path", "debian-5.10", "debian-6.12"]
     assert table.rows == [
         ["64 B", "ipv4", "0.06400 ± 0.00064", "0.1280 ± 0.00064"],

@@ -36,7 +36,7 @@ def _table(estimates: Sequence[Estimate], confidence: float) -> Table:
         levels = (words.level(column, estimate.levels.get(column)) for column in others)
         lines.setdefault((*levels, estimate.path), {})[str(estimate.levels.get(COLUMN))] = _cell(estimate, divisor)
     has_intervals = any(estimate.ci_low is not None for estimate in estimates)
-    title = f"{words.workload_title(first.workload)}: {words.metric_label(first.metric)} by kernel, {unit}"
+    title = f"{words.workload_title(first.workload)}: {words.metric_label(first.metric)}, kernel by kernel, {unit}"
     return Table(
         title=title + (f" (± {100 * confidence:g} % confidence)" if has_intervals else ""),
         columns=[
