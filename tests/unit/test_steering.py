@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from sixbench.lab.steering import RPS_DEFAULT_MASK, Steering, steering
+from sixbench.lab.steering import RPS_DEFAULT_MASK, Steering, device_interrupts, steering
 
 
 @pytest.mark.parametrize(
@@ -27,9 +27,22 @@ def test_one_processor_is_not_divided(monkeypatch: pytest.MonkeyPatch) -> None:
     assert steering() is None
 
 
-def test_the_emulator_has_one_of_several_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupts_of_devices_are_counted_by_processor() -> None:
+    text = """           CPU0       CPU2
+ 24:          1          0  IO-APIC   5-edge      ACPI:Ged
+ 36:          0    3190125 PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0
+LOC:   44458417   46288313   Local timer interrupts
+ERR:          0
+"""
+    assert device_interrupts(text) == {0: 1, 2: 3190125}
+    assert device_interrupts("") == {}
+
+
+def test_the_emulator_has_the_one_of_several_processors_with_the_fewest(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = "      CPU0 CPU1 CPU3 CPU5\n 24:  0  7  3  4  device\n"
+    monkeypatch.setattr("pathlib.Path.read_text", lambda _: table)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {1, 3, 5})
     monkeypatch.setattr("pathlib.Path.exists", lambda _: True)
-    assert steering() == Steering(emulator=5, receivers=(1, 3))
+    assert steering() == Steering(emulator=3, receivers=(1, 5))
     monkeypatch.setattr("pathlib.Path.exists", lambda _: False)
     assert steering() is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,8 @@ NAME = "calibrate"
 FACTOR = "calibrated"
 """The level of a combination that says which metric of the registry it belongs to."""
 
-PATHS: dict[str, Any] = {"ipv4": "native4", "ipv6": "native6", "6in4": {"6in4": ["h1", "h2"]}}
+NATIVE = {"ipv4": "native4", "ipv6": "native6"}
+PATHS: dict[str, Any] = {**NATIVE, "6in4": {"6in4": ["h1", "h2"]}}
 
 BLOCKS = 34
 QUICK_BLOCKS = 5
@@ -37,18 +38,24 @@ def design(metrics: Iterable[CalibratedMetric], *, quick: bool, blocks: int | No
     whole: Experiment | None = None
     for metric in metrics:
         for level in metric.levels_of(quick):
-            text = yaml.safe_dump(_document(metric, level), sort_keys=False, default_flow_style=None)
-            whole = read_experiment(parse_yaml(text, f"the truth {level.truth:g} of {metric.name}"), MECHANISMS)
+            text, whole = _experiment(metric, level, level.tunnel_link or level.link, PATHS)
+            texts.append(text)
+            by_path: dict[str, int] = {}
+            if level.tunnel_link is not None:
+                text, native = _experiment(metric, level, level.link, NATIVE)
+                texts.append(text)
+                by_path = dict.fromkeys(NATIVE, len(topologies) + len(whole.topologies))
+                whole = replace(whole, topologies=(*whole.topologies, *native.topologies))
             combinations.append(
                 Combination(
                     name=f"c{len(combinations) + 1:04d}",
                     workload=whole.combinations[0].workload,
                     levels={FACTOR: metric.name, metric.column: level.truth},
                     topology=len(topologies),
+                    topology_by_path=by_path,
                 )
             )
             topologies.extend(whole.topologies)
-            texts.append(text)
     if whole is None:
         raise ValueError("an experiment needs a metric with a level")
     number = blocks or (QUICK_BLOCKS if quick else BLOCKS)
@@ -71,16 +78,26 @@ def is_calibration(experiment: Experiment) -> bool:
     return all(FACTOR in combination.levels for combination in experiment.combinations)
 
 
-def _document(metric: CalibratedMetric, level: Level) -> dict[str, Any]:
+def _experiment(
+    metric: CalibratedMetric, level: Level, link: Mapping[str, Any], paths: Mapping[str, Any]
+) -> tuple[str, Experiment]:
+    """As a text, and read from it."""
+    text = yaml.safe_dump(_document(metric, level, link, paths), sort_keys=False, default_flow_style=None)
+    return text, read_experiment(parse_yaml(text, f"the truth {level.truth:g} of {metric.name}"), MECHANISMS)
+
+
+def _document(
+    metric: CalibratedMetric, level: Level, link: Mapping[str, Any], paths: Mapping[str, Any]
+) -> dict[str, Any]:
     return {
         "experiment": metric.name,
         "topology": {
             "nodes": {"h1": "host", "r1": "router", "h2": "host"},
             "links": [
                 {"endpoints": ["h1", "r1"], **level.first_link},
-                {"endpoints": ["r1", "h2"], **level.link},
+                {"endpoints": ["r1", "h2"], **link},
             ],
         },
-        "paths": PATHS,
+        "paths": dict(paths),
         "workloads": [{name: dict(params)} for name, params in level.workload.items()],
     }

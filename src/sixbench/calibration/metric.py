@@ -19,6 +19,7 @@ class Level:
     Attributes:
         truth: in the unit of its metric.
         link: settings of the link that has it, as an experiment writes them.
+        tunnel_link: of the tunnel's own, where the truth is of what the link leaves inside the tunnel; None: the same.
         workload: name and parameters of what is measured, likewise.
         first_link: settings of the link before it.
         is_quick: whether `--quick` has it.
@@ -29,6 +30,7 @@ class Level:
     link: Mapping[str, Any]
     workload: Mapping[str, Mapping[str, Any]]
     first_link: Mapping[str, Any] = field(default_factory=dict)
+    tunnel_link: Mapping[str, Any] | None = None
     is_quick: bool = False
     is_reference: bool = False
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil
 
 from ..metric import CalibratedMetric, Level, Match, Trial
-from .path_mtu import FIRST_LINK_MTU, MTUS, QUICK, inner_mtu
+from .path_mtu import FIRST_LINK_MTU, MTUS, QUICK, TUNNEL_HEADER_BYTES
 
 DATAGRAM_BYTES = 8972
 """With UDP's and IPv6's headers 9020: more than the widest of the links."""
@@ -32,7 +32,7 @@ def _read(trial: Trial) -> Match | None:
     if not delivered:
         return None
     family = 4 if trial.record.path == "ipv4" else 6
-    each = fragments_of(inner_mtu(trial), family)
+    each = fragments_of(int(trial.level.truth), family)
     collected = evidence["nodes"].get("h2", {}).get(f"ipv{family}", {}).get("collected", 0)
     exact = collected == (each * delivered if each > 1 else 0)
     words = f"{collected} fragments of {delivered} datagrams, {each} each expected"
@@ -43,13 +43,14 @@ def _read(trial: Trial) -> Match | None:
 FRAGMENTS = CalibratedMetric(
     name="fragments",
     label="Fragments of a datagram",
-    column="link_mtu_bytes",
+    column="path_mtu_bytes",
     workload="udp-stream",
     metrics=(),
     levels=tuple(
         Level(
             truth=float(mtu),
             link={"mtu": mtu},
+            tunnel_link={"mtu": mtu + TUNNEL_HEADER_BYTES},
             first_link={"mtu": FIRST_LINK_MTU},
             workload={"udp-stream": {"datagram": f"{DATAGRAM_BYTES}B", "packet-rate": "1000pps", "count": COUNT}},
             is_quick=mtu in QUICK,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ..metric import CalibratedMetric, Level, Match, Trial
 
-MTUS = (1300, 1400, 1480, 1500, 4000, 9000)
-"""From the least that leaves IPv6's 1280 bytes (RFC 8200 section 5) to a tunnel with an IPv4 header, and through."""
+MTUS = (1280, 1400, 1480, 1500, 4000, 9000)
+"""From IPv6's least (RFC 8200 section 5) to jumbo frames. Under the tunnel the narrow link is wider by its header."""
 
-QUICK = (1300, 1500, 9000)
+QUICK = (1280, 1500, 9000)
 
 FIRST_LINK_MTU = 9200
 
@@ -19,31 +19,26 @@ PROBE_TIMEOUT = "30ms"
 """On links without delay no answer takes so long, and most of a search are probes without one."""
 
 
-def inner_mtu(trial: Trial) -> int:
-    """What the narrow link leaves to the hosts' packets."""
-    outer = int(trial.level.truth)
-    return outer - TUNNEL_HEADER_BYTES if trial.record.mechanism == "6in4" else outer
-
-
 def _read(trial: Trial) -> Match | None:
     found = {name: trial.record.metrics.get(name) for name in FOUND}
     if found["pmtu_forward_bytes"] is None:
         return None
-    truth = inner_mtu(trial)
+    truth = trial.level.truth
     wrong = [f"{name} {value}" for name, value in found.items() if value != truth]
-    return Match(measured=found["pmtu_forward_bytes"], truth=float(truth), difference=", ".join(wrong) or None)
+    return Match(measured=found["pmtu_forward_bytes"], truth=truth, difference=", ".join(wrong) or None)
 
 
 PATH_MTU = CalibratedMetric(
     name="path-mtu",
     label="Path MTU",
-    column="link_mtu_bytes",
+    column="path_mtu_bytes",
     workload="pmtu",
     metrics=tuple(name.removesuffix("_bytes") for name in FOUND),
     levels=tuple(
         Level(
             truth=float(mtu),
             link={"mtu": mtu},
+            tunnel_link={"mtu": mtu + TUNNEL_HEADER_BYTES},
             first_link={"mtu": FIRST_LINK_MTU},
             workload={"pmtu": {"probe-timeout": PROBE_TIMEOUT}},
             is_quick=mtu in QUICK,
