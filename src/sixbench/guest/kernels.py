@@ -67,10 +67,10 @@ class Kernel:
 
 
 def add_kernel(name: str) -> Kernel:
-    """Fetches a kernel and keeps it. Raises `UsageError` where it knows none of that name, `CapabilityError` where it
-    cannot be had or kept."""
+    """Fetches a kernel and keeps it. Raises `CapabilityError` where it knows none of that name, or cannot have or keep
+    it."""
     if name not in DEBIAN_KERNELS:
-        raise UsageError(f"there is no kernel {printable(name)} to fetch; there are {listed(DEBIAN_KERNELS)}")
+        raise CapabilityError(f"there is no kernel {printable(name)} to fetch; there are {listed(DEBIAN_KERNELS)}")
     with one_at_a_time(_root()):
         return _fetch(name)
 
@@ -103,8 +103,7 @@ def find_kernel(name: str) -> Kernel:
             its modules.
 
     Raises:
-        UsageError: it is none of these.
-        CapabilityError: it cannot be had, kept or booted.
+        CapabilityError: it is none of these, or cannot be had, kept or booted.
     """
     if name in DEBIAN_KERNELS:
         with one_at_a_time(_root()):
@@ -115,7 +114,7 @@ def find_kernel(name: str) -> Kernel:
     file, colon, modules = name.rpartition(":")
     if colon and file and modules:
         return _from_files(name, Path(file), Path(modules))
-    raise UsageError(
+    raise CapabilityError(
         f"there is no kernel {printable(name)}; there are {listed(DEBIAN_KERNELS)}, {HOST_KERNEL}, and FILE:MODULES "
         "with a kernel's image and the directory of its modules"
     )

@@ -82,7 +82,7 @@ def run_on_kernels(experiment: Experiment, writer: RunWriter, agent: Path, clock
 
 
 def examine_kernel(name: str, agent: Path, json: bool) -> GuestResult:
-    """What `sixbench doctor` finds in a guest with that kernel. Raises `UsageError` or `CapabilityError`."""
+    """What `sixbench doctor` finds in a guest with that kernel. Raises `CapabilityError`."""
     arguments = ("doctor", "--json") if json else ("doctor",)
     command = GuestCommand(arguments=arguments, agent=agent, limit_s=DOCTOR_S)
     find_qemu()
