@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-from measure import ROUNDS, our_trial, show_figures, topology_of
+from measure import ROUNDS, SECONDS, WARMUP_S, our_trial, show_figures, topology_of
 from tunnels import BETWEEN, goodput_bps, packets_pps
 
 from sixbench.agent import AgentHub
@@ -16,10 +17,13 @@ from sixbench.run.laboratory import Laboratory
 
 DELAY = "10ms"
 LATENESS_DELAYS = ("1ms", "10ms", "100ms")
-PACED_PPS = 20_000
+PACED_PPS, PACED_BYTES = 20_000, 200
+OFFERED_PPS = 250_000
+"""Of which the receiver, which shares two cores with a sender and the emulator, takes a part."""
+SMALL_BYTES = 64
 LINK = "link"
 FIGURES: tuple[tuple[str, Callable[[Laboratory, Network], float], float, str], ...] = (
-    ("thousand 64-byte packets/s", packets_pps, 1e3, ">= 200"),
+    ("thousand 64-byte packets/s received", packets_pps, 1e3, ""),
     ("Gbit/s of full-size TCP", goodput_bps, 1e9, ">= 1"),
 )
 LATENESS_TARGETS_US = {"p50": "< 60", "p99": "< 250"}
@@ -32,6 +36,7 @@ def bench_links(hub: AgentHub) -> None:
         carried(hub, path)
     for delay in LATENESS_DELAYS:
         lateness(hub, delay)
+    forwarded(hub)
 
 
 def carried(hub: AgentHub, path: Path) -> None:
@@ -65,6 +70,21 @@ def lateness(hub: AgentHub, delay: str) -> None:
         lab.close()
 
 
+def forwarded(hub: AgentHub) -> None:
+    """What leaves the emulator of small packets at a rate beyond its target, and how late."""
+    lab = Lab(hub, Path(name="IPv4", mechanism="native4", family=4), f"delay: {DELAY}, emulator: user")
+    try:
+        records = [lab.record(SMALL_BYTES, OFFERED_PPS) for _ in range(ROUNDS)]
+    finally:
+        lab.close()
+    name = f"{OFFERED_PPS // 1000} thousand {SMALL_BYTES}-byte packets/s offered"
+    rates = [record["lateness"]["count"] / (WARMUP_S + SECONDS) / 1000 for record in records]
+    show_figures(f"{name}, thousand/s forwarded", rates, ">= 200")
+    for quantile, target in LATENESS_TARGETS_US.items():
+        late_us = [record["lateness"][quantile] / 1000 for record in records]
+        show_figures(f"... lateness {quantile}, us", late_us, target)
+
+
 class Lab:
     """Two hosts on one link, up until it is closed."""
 
@@ -79,16 +99,19 @@ class Lab:
 
     def lateness_us(self) -> dict[str, float]:
         """Quantiles over the packets of one trial."""
+        record = self.record(PACED_BYTES, PACED_PPS)["lateness"]
+        return {quantile: record[quantile] / 1000 for quantile in LATENESS_TARGETS_US}
+
+    def record(self, datagram_bytes: int, rate_pps: int) -> dict[str, Any]:
+        """What the emulator did to the datagrams of one trial."""
         emulator = self.laboratory.emulator
         assert emulator is not None
         emulator.call("emulate-record", link=LINK, restart=True)
         ends = self.network.ends
         agents = (self.laboratory.agents[name] for name in BETWEEN)
-        our_trial(
-            *agents, str(ends.client), str(ends.server), "udp-stream", {"datagram_bytes": 200, "rate_pps": PACED_PPS}
-        )
-        record = emulator.call("emulate-record", link=LINK)["forward"]["lateness"]
-        return {quantile: record[quantile] / 1000 for quantile in LATENESS_TARGETS_US}
+        params = {"datagram_bytes": datagram_bytes, "rate_pps": rate_pps}
+        our_trial(*agents, str(ends.client), str(ends.server), "udp-stream", params)
+        return dict(emulator.call("emulate-record", link=LINK)["forward"])
 
     def close(self) -> None:
         """Takes it down."""

@@ -15,6 +15,7 @@ from sixbench.plan.yaml_source import parse_yaml
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
 SECONDS = float(os.environ.get("BENCH_SECONDS", "2"))
+WARMUP_S = 0.2
 
 
 def our_trial(
@@ -27,7 +28,7 @@ def our_trial(
     client_seen: str | None = None,
 ) -> tuple[dict, dict]:
     """One trial without a scheduler: the client's and the server's result."""
-    params = params | {"duration_ns": int(SECONDS * 1e9), "warmup_ns": 200_000_000}
+    params = params | {"duration_ns": int(SECONDS * 1e9), "warmup_ns": int(WARMUP_S * 1e9)}
     session, running = begin_trial(h1, h2, client, server, workload, params, client_seen)
     result = h1.wait(running, "run", SECONDS + 20)
     return result, h2.call("finish", session=session, timeout_ns=5_000_000_000)

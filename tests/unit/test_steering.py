@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import pytest
+from synthetic import chain
 
-from sixbench.lab.steering import RPS_DEFAULT_MASK, Steering, device_interrupts, steering
+from sixbench.lab.steering import RPS_DEFAULT_MASK, Steering, device_interrupts, is_fast, steering
+from sixbench.model.direction import Direction
 
 
 @pytest.mark.parametrize(
@@ -46,3 +49,12 @@ def test_the_emulator_has_the_one_of_several_processors_with_the_fewest(monkeypa
     assert steering() == Steering(emulator=3, receivers=(1, 5))
     monkeypatch.setattr("pathlib.Path.exists", lambda _: False)
     assert steering() is None
+
+
+@pytest.mark.parametrize(
+    ("forward_bps", "reverse_bps", "expected"), [(None, None, False), (10**7, 10**6, False), (10**6, 10**8, True)]
+)
+def test_packets_of_fast_links_are_steered(forward_bps: int | None, reverse_bps: int | None, expected: bool) -> None:
+    link = chain().links[0]
+    directions = (Direction(rate_bps=forward_bps), Direction(rate_bps=reverse_bps))
+    assert is_fast(replace(link, directions=directions)) is expected
