@@ -23,7 +23,8 @@ class Level:
         workload: name and parameters of what is measured, likewise.
         first_link: settings of the link before it.
         is_quick: whether `--quick` has it.
-        is_reference: whether it is no truth of its own, but what the others of its block are held against.
+        is_reference: whether it is no truth of its own, but what others of its block are held against.
+        reference: the truth of the one that it is held against; None: none.
     """
 
     truth: float
@@ -33,6 +34,7 @@ class Level:
     tunnel_link: Mapping[str, Any] | None = None
     is_quick: bool = False
     is_reference: bool = False
+    reference: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +43,7 @@ class Trial:
 
     Attributes:
         record: of a valid trial.
-        reference: of the reference level in the same block on the same path, where that is valid.
+        reference: of the level's reference in the same block on the same path, where that is valid.
         directory: of the trial's files.
     """
 

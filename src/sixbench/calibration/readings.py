@@ -46,7 +46,7 @@ def readings(run: Run, metrics: Iterable[CalibratedMetric]) -> list[Readings]:
         if record.status != "ok":
             own.unusable[record.reasons[0] if record.reasons else record.status] += 1
             continue
-        reference = references.get((metric.name, record.block, record.path))
+        reference = references.get((metric.name, record.block, record.path, level.reference))
         directory = run.directory / TRIALS / record.key
         reading = metric.read(Trial(level=level, record=record, reference=reference, directory=directory))
         if reading is None:
@@ -58,13 +58,14 @@ def readings(run: Run, metrics: Iterable[CalibratedMetric]) -> list[Readings]:
     return sorted(found.values(), key=lambda own: (order[own.metric.name], paths[own.path], own.level.truth))
 
 
-def _references(run: Run, known: dict[str, CalibratedMetric]) -> dict[tuple[str, int, str], TrialRecord]:
-    found = {}
+def _references(run: Run, known: dict[str, CalibratedMetric]) -> dict[tuple[str, int, str, float | None], TrialRecord]:
+    """By metric, block, path and truth."""
+    found: dict[tuple[str, int, str, float | None], TrialRecord] = {}
     for record in run.trials:
         metric = known.get(str(record.levels.get(FACTOR)))
         level = None if metric is None else _level(metric, record)
         if metric is not None and level is not None and level.is_reference and record.status == "ok":
-            found[metric.name, record.block, record.path] = record
+            found[metric.name, record.block, record.path, level.truth] = record
     return found
 
 

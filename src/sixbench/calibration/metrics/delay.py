@@ -11,14 +11,18 @@ from ..metric import CalibratedMetric, Deviation, Level, Limit, Trial
 DELAYS_NS = (200_000, 1_000_000, 5_000_000, 20_000_000, 50_000_000, 200_000_000)
 QUICK = (200_000, 5_000_000, 200_000_000)
 
-REFERENCE_NS = 100_000
-"""What a path costs beside the delay of its link is learned with a delay that the emulator spins from the packet's
-arrival on, as it does the last of longer ones: the CPU is as awake then. (Without any delay the round trip cost 12 us
-more: the emulator was woken from sleep by each packet.)"""
+REFERENCES_NS = (100_000, 3_000_000)
+"""What a path costs beside the delay of its link is learned with two delays. Up to 0.12 ms the emulator watches the
+clock from the packet's arrival on, and what it and the nodes need is still in the caches. With longer ones all have
+slept in between, and a round trip costs some 15 us more."""
 
-ONE_WAY = {"udp-stream": {"datagram": "100B", "packet-rate": "500pps", "duration": "250ms", "warmup": "0ms"}}
-ROUND_TRIP = {"ping": {"interval": "4ms", "count": 60}}
-"""Round trips follow each other without waiting for answers, so that 200 ms of delay take no longer."""
+SHORTEST_LONG_NS = 1_000_000
+"""Delays from that on are held against the long reference."""
+
+ONE_WAY = {"udp-stream": {"datagram": "100B", "packet-rate": "433pps", "duration": "290ms", "warmup": "0ms"}}
+ROUND_TRIP = {"ping": {"interval": "4700us", "count": 60}}
+"""Round trips follow each other without waiting for answers, so that 200 ms of delay take no longer. None of the delays
+is a multiple of the interval: else a packet is sent when another arrives."""
 
 LIMIT = Limit(absolute=50_000, relative=0.02)
 """50 us, which is what a busy machine's scheduler takes for itself; and 2 % of longer delays."""
@@ -57,10 +61,11 @@ def _levels(workload: Mapping[str, Mapping[str, Any]]) -> tuple[Level, ...]:
             truth=float(delay_ns),
             link={"delay": f"{delay_ns}ns", "emulator": "user"},
             workload=workload,
-            is_quick=delay_ns in (REFERENCE_NS, *QUICK),
-            is_reference=delay_ns == REFERENCE_NS,
+            is_quick=delay_ns in (*REFERENCES_NS, *QUICK),
+            is_reference=delay_ns in REFERENCES_NS,
+            reference=None if delay_ns in REFERENCES_NS else float(REFERENCES_NS[delay_ns >= SHORTEST_LONG_NS]),
         )
-        for delay_ns in (REFERENCE_NS, *DELAYS_NS)
+        for delay_ns in sorted((*REFERENCES_NS, *DELAYS_NS))
     )
 
 

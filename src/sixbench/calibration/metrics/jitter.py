@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import sqrt
 
 from ..metric import CalibratedMetric, Deviation, Level, Limit, Trial
-from .delay import REFERENCE_NS, emulated
+from .delay import REFERENCES_NS, emulated
 
 JITTERS_NS = (100_000, 300_000, 1_000_000, 3_000_000, 10_000_000, 30_000_000)
 QUICK = (300_000, 3_000_000, 30_000_000)
@@ -29,13 +29,14 @@ def _read(trial: Trial) -> Deviation | None:
 
 def _level(jitter_ns: int) -> Level:
     is_reference = jitter_ns == 0
-    link = {"delay": f"{2 * jitter_ns or REFERENCE_NS}ns", "emulator": "user"}
+    link = {"delay": f"{2 * jitter_ns or REFERENCES_NS[0]}ns", "emulator": "user"}
     return Level(
         truth=float(jitter_ns),
         link=link if is_reference else link | {"jitter": f"{jitter_ns}ns"},
         workload=STREAM,
         is_quick=is_reference or jitter_ns in QUICK,
         is_reference=is_reference,
+        reference=None if is_reference else 0.0,
     )
 
 
