@@ -7,13 +7,14 @@ import json
 import os
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from sixbench.guest import add_kernel, find_kernel, kept_kernels, remove_kernel
 from sixbench.guest.cache import cache_directory, make_whole, unwritable
 from sixbench.guest.debian import _own_apt
-from sixbench.guest.kernels import BOOT_MODULES
+from sixbench.guest.kernels import BOOT_MODULES, FETCHING_BYTES
 from sixbench.model.errors import CapabilityError, UsageError
 
 
@@ -149,3 +150,11 @@ def test_apt_has_its_own_directories_and_one_signed_source(tmp_path: Path) -> No
     source = (tmp_path / "apt/sources.list").read_text()
     assert source.startswith("deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://mirror.example/")
     assert source.endswith(" trixie main\n")
+
+
+def test_nothing_is_fetched_into_a_cache_that_is_nearly_full(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    """apt waits for ever where it cannot write."""
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=FETCHING_BYTES - 1))
+    with pytest.raises(CapabilityError, match="no space left there; make some, with `sixbench kernels remove`"):
+        find_kernel("debian-6.1")
+    assert list(cache.rglob("*")) == [cache / "kernels"]

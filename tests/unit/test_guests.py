@@ -202,6 +202,8 @@ def test_kernels_of_the_command_line() -> None:
     assert chosen_kernels(None, "debian-5.10, debian-6.1") == ["debian-5.10", "debian-6.1"]
     with pytest.raises(UsageError, match="both given"):
         chosen_kernels("a", "b")
+    with pytest.raises(CapabilityError, match="there is no kernel debian-9; there are debian"):
+        chosen_kernels("debian-9", None)
     with pytest.raises(UsageError, match="write it as a,b"):
         chosen_kernels(None, "a,,b")
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ..model.errors import SixbenchError, UsageError
+from ..model.kernels import is_kernel_name, no_such_kernel
 from ..model.wording import listed, printable
 from .common import note
 from .presenting import present
@@ -21,16 +22,20 @@ if TYPE_CHECKING:
 
 
 def chosen_kernels(kernel: str | None, kernels: str | None) -> list[str] | None:
-    """The kernels that the command line names; None where it names none. Raises `UsageError`."""
+    """The kernels that the command line names; None where it names none. Raises `UsageError`, and `CapabilityError`
+    where there is none of a name."""
     if kernel is not None and kernels is not None:
         raise UsageError("--kernel and --kernels were both given; --kernels a,b is for several")
-    if kernel is not None:
-        return [kernel]
-    if kernels is None:
+    if kernel is None and kernels is None:
         return None
-    names = [name.strip() for name in kernels.split(",")]
+    names = [name.strip() for name in (kernels or "").split(",")] if kernel is None else [kernel]
     if not all(names):
-        raise UsageError(f"--kernels {printable(kernels)}: write it as a,b, such as --kernels debian-5.10,debian-6.1")
+        raise UsageError(
+            f"--kernels {printable(kernels or '')}: write it as a,b, such as --kernels debian-5.10,debian-6.1"
+        )
+    for name in names:
+        if not is_kernel_name(name):
+            raise no_such_kernel(name)
     return names
 
 

@@ -14,15 +14,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ..model.errors import CapabilityError, UsageError
-from ..model.kernels import DEBIAN_KERNELS, HOST_KERNEL
+from ..model.kernels import DEBIAN_KERNELS, HOST_KERNEL, no_such_kernel
 from ..model.wording import listed, printable
 from . import debian
-from .cache import HALF_MADE, cache_directory, make_whole, one_at_a_time, unwritable
+from .cache import HALF_MADE, cache_directory, make_whole, no_space, one_at_a_time, unwritable
 from .filesystem import make_filesystem
 from .programs import find_program, run_program
 
 BOOT_MODULES = ("libnvdimm", "nd_btt", "nd_pmem", "nd_e820")
 """What a guest needs to see its memory as disks, in the order of loading. From Linux 4.0 on."""
+
+FETCHING_BYTES = 512 * 2**20
+"""What fetching a kernel may take for the moment: apt's lists, the package, its files and the image of its modules."""
 
 _ABOUT = "kernel.json"
 _SETUP_BYTES = 66 * 1024
@@ -77,6 +80,9 @@ def add_kernel(name: str) -> Kernel:
 
 def _fetch(name: str) -> Kernel:
     try:
+        if shutil.disk_usage(_root()).free < FETCHING_BYTES:
+            # apt waits for ever where it cannot write.
+            raise no_space(cache_directory())
         with tempfile.TemporaryDirectory(dir=_root(), prefix=HALF_MADE) as scratch:
             fetched = debian.fetch(DEBIAN_KERNELS[name], Path(scratch))
             vmlinuz = next(iter(sorted((fetched.tree / "boot").glob("vmlinuz-*"))), None)
@@ -114,10 +120,7 @@ def find_kernel(name: str) -> Kernel:
     file, colon, modules = name.rpartition(":")
     if colon and file and modules:
         return _from_files(name, Path(file), Path(modules))
-    raise CapabilityError(
-        f"there is no kernel {printable(name)}; there are {listed(DEBIAN_KERNELS)}, {HOST_KERNEL}, and FILE:MODULES "
-        "with a kernel's image and the directory of its modules"
-    )
+    raise no_such_kernel(name)
 
 
 def kept_kernels() -> list[Kernel]:

@@ -14,6 +14,9 @@ from ..model.errors import CapabilityError
 PATH = f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin"
 """Where ip, tc and mke2fs are, also for users who do not have it in their PATH."""
 
+LIMIT_S = 900
+"""What fetching a kernel over a slow line takes, several times over."""
+
 _LIBRARY = re.compile(r"(?:=> |^\s+)(/\S+) \(0x", re.MULTILINE)
 
 
@@ -28,7 +31,8 @@ def find_program(name: str, package: str) -> Path:
 def run_program(
     argv: list[str | Path], doing: str, cwd: Path | None = None, variables: Mapping[str, str] | None = None
 ) -> str:
-    """Its standard output. Raises `CapabilityError` with the last of what it said where it fails.
+    """Its standard output. Raises `CapabilityError` with the last of what it said where it fails, or takes longer than
+    `LIMIT_S`.
 
     Args:
         argv: the program and its arguments.
@@ -39,8 +43,17 @@ def run_program(
     environment = os.environ | {"PATH": PATH, "LC_ALL": "C"} | dict(variables or {})
     try:
         done = subprocess.run(
-            argv, capture_output=True, text=True, errors="replace", env=environment, cwd=cwd, check=False
+            argv,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            env=environment,
+            cwd=cwd,
+            check=False,
+            timeout=LIMIT_S,
         )
+    except subprocess.TimeoutExpired as error:
+        raise CapabilityError(f"{doing}: {Path(argv[0]).name} took longer than {LIMIT_S} s") from error
     except OSError as error:
         raise CapabilityError(f"{doing}: {argv[0]}: {error.strerror or error}") from error
     if done.returncode != 0:
@@ -50,9 +63,10 @@ def run_program(
 
 
 def libraries(files: Iterable[Path]) -> set[Path]:
-    """The shared libraries that programs and libraries load, the dynamic linker among them."""
+    """The shared libraries that programs and libraries load, the dynamic linker among them. Raises `CapabilityError`
+    where there is no ldd."""
     names = [str(file) for file in files]
     if not names:
         return set()
-    done = subprocess.run(["ldd", *names], capture_output=True, text=True, check=False)
+    done = subprocess.run([find_program("ldd", "libc-bin"), *names], capture_output=True, text=True, check=False)
     return {Path(found) for found in _LIBRARY.findall(done.stdout)}
