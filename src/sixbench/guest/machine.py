@@ -243,8 +243,11 @@ def _end(lines: list[str], said: list[str], complaint: str, took_s: float) -> En
         )
     if not lines and complaint:
         raise CapabilityError(f"QEMU could not start the guest: {' '.join(complaint.split())[-400:]}")
-    happened = "panicked" if any("Kernel panic" in line for line in lines) else "ended before its command did"
-    raise CapabilityError(f"the guest {happened}; {last_lines(lines)}")
+    panic = next((number for number, line in enumerate(lines) if "Kernel panic" in line), None)
+    if panic is not None:
+        # What follows is registers.
+        raise CapabilityError(f"the guest panicked; {last_lines(lines[: panic + 1])}")
+    raise CapabilityError(f"the guest ended before its command did; {last_lines(lines)}")
 
 
 def _pace(lines: list[str], took_s: float) -> Pace | None:
