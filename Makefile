@@ -3,8 +3,15 @@
 export PYTHON ?= python3
 UV_VERSION := 0.13.8
 PYTEST_ARGS ?=
-LONG_TESTS := $(addprefix tests/lab/test_,calibration.py mechanisms.py measure.py emulated_links.py peer_bench.py)
+LONG_TESTS := $(addprefix tests/lab/test_,calibration.py mechanisms.py measure.py emulated_links.py peer_bench.py tutorials.py)
 PEERS_ARGS ?=
+BENCH_ARGS ?=
+ENDURANCE_ARGS ?=
+PRECISION_ARGS ?=
+FUZZ_SECONDS ?= 60
+# Tests that only root can run are marked `ignore`. Without root the others have a network of their own.
+CARGO_TEST_OPTIONS := $(if $(filter 0,$(shell id -u)),-- --include-ignored,--config "target.'cfg(all())'.runner='tools/in-own-network'")
+FRESH_RUNS ?= root lint user wheels
 NOW := $(shell date -u +%Y%m%dT%H%M%SZ)
 
 VENV := .venv
@@ -15,6 +22,9 @@ UV_PIP_OPTIONS := --quiet --python $(BIN)/python
 
 # Rust is often installed for one user, in a folder that only login shells have in PATH.
 export PATH := $(PATH):$(HOME)/.cargo/bin
+
+# The certificate authorities that apt and pip trust too: a proxy may have one of its own.
+export UV_SYSTEM_CERTS ?= true
 
 # What the agent is built from. Folders too, so that a deleted file counts as a change.
 AGENT_SOURCES := $(shell find Cargo.toml Cargo.lock crates bpf -name target -prune -o -print 2>/dev/null)
@@ -27,7 +37,7 @@ MAKEFLAGS += --no-builtin-rules
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
 # --- install ------------------------------------------------------------------------------------------------------
 
@@ -48,11 +58,13 @@ system-guest:
 
 # The stamp's name carries the version, so that another version makes another stamp.
 $(UV_STAMP): | system
+	@echo 'sixbench: making $(VENV)' >&2
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 	@mkdir -p $(STAMPS) && touch $@
 
 $(STAMPS)/packages: requirements.lock $(UV_STAMP)
+	@echo 'sixbench: installing the Python packages of requirements.lock into $(VENV)' >&2
 	$(BIN)/uv pip sync $(UV_PIP_OPTIONS) --require-hashes requirements.lock
 	@touch $@
 
@@ -62,6 +74,7 @@ $(STAMPS)/sixbench: pyproject.toml $(STAMPS)/packages
 
 # The stamp is as old as the start of the build: what is edited during the build is built the next time.
 $(STAMPS)/agent: $(AGENT_SOURCES) $(STAMPS)/packages | system
+	@echo 'sixbench: compiling the agent (Rust; some minutes the first time)' >&2
 	@touch $@.started
 	$(BIN)/uv pip install $(UV_PIP_OPTIONS) --no-deps --no-build-isolation --reinstall-package sixbench-agent ./crates/agent
 	@mv $@.started $@
@@ -75,20 +88,24 @@ demo: install ## build a network, compare IPv4 with IPv6, and write the report (
 
 # --- check --------------------------------------------------------------------------------------------------------
 
-.PHONY: test test-rust test-python test-long test-peers test-guest test-endurance
-test: test-rust test-python ## run all tests but those of test-long, test-peers and test-guest
+.PHONY: test test-rust test-python test-lab test-long test-peers test-guest test-fresh
+test: test-rust test-python test-lab ## run all tests but those of test-long, test-peers and test-guest
 
-test-rust: | system
-	cargo test --workspace --locked
+test-rust: | system-test
+	@echo 'sixbench: compiling the agent and its tests, and running these' >&2
+	cargo test --workspace --locked $(CARGO_TEST_OPTIONS)
 
 test-python: install system-test
-	$(strip $(BIN)/pytest --ignore=tests/peers --ignore=tests/guest $(LONG_TESTS:%=--ignore=%) $(PYTEST_ARGS))
+	$(strip $(BIN)/pytest -n auto --maxprocesses 8 --dist loadgroup tests/pages tests/property tests/unit tests/golden $(PYTEST_ARGS))
 
-test-long: install system-test ## run the longer tests: every mechanism, two machines, emulated links, the bench with peers
+test-lab: install system-test
+	$(strip $(BIN)/pytest tests/lab $(LONG_TESTS:%=--ignore=%) $(PYTEST_ARGS))
+
+test-long: install system-test ## run the longer tests: every mechanism, two machines, emulated links, the tutorials, the bench with peers
 	SIXBENCH_EXPECT_LAB=1 $(strip $(BIN)/pytest $(LONG_TESTS) $(PYTEST_ARGS))
 
-test-endurance: install system-test ## build and take down a network of forty nodes two hundred times
-	SIXBENCH_EXPECT_LAB=1 SIXBENCH_ENDURANCE_BUILDS=200 $(strip $(BIN)/pytest tests/lab/test_endurance.py $(PYTEST_ARGS))
+test-fresh: ## the two commands of the README, the lint and the wheels in a minimal Debian (FRESH_RUNS='root user')
+	tools/test-fresh $(FRESH_RUNS)
 
 test-peers: install system-peers ## run the tests of tunnels and links against Linux's own, in user-mode Linux (docs/peers.md)
 	SIXBENCH_EXPECT_PEERS=1 $(strip $(BIN)/pytest tests/peers $(PYTEST_ARGS))
@@ -96,8 +113,17 @@ test-peers: install system-peers ## run the tests of tunnels and links against L
 test-guest: install system-guest ## run the tests that boot emulated machines with other kernels (docs/kernels.md)
 	SIXBENCH_EXPECT_GUEST=1 $(strip $(BIN)/pytest tests/guest $(PYTEST_ARGS))
 
-.PHONY: lint lint-python lint-rust lint-c
-lint: lint-python lint-rust lint-c ## check style, types and layers; `make -k lint` does not stop at the first finding
+.PHONY: endurance fuzz
+endurance: OUT ?= runs/endurance-$(NOW)
+endurance: install system-test ## kill it, fill its disk, step its clock; hours (ENDURANCE_ARGS='--only kills --scale 0.1')
+	PYTHONPATH=benches $(strip $(BIN)/python -m endurance --out $(OUT) $(ENDURANCE_ARGS))
+
+fuzz: OUT ?= runs/fuzz-$(NOW)
+fuzz: install system-test ## fuzz every parser of what others write, each for FUZZ_SECONDS (60; needs cargo-fuzz)
+	PYTHONPATH=benches FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m endurance --only fuzz --out $(OUT)
+
+.PHONY: lint lint-python lint-rust lint-c lint-audit
+lint: lint-python lint-rust lint-c lint-audit ## check style, types and layers; `make -k lint` does not stop at the first finding
 
 lint-python: $(STAMPS)/sixbench
 	$(BIN)/ruff check
@@ -112,6 +138,9 @@ lint-rust: | system
 lint-c: $(STAMPS)/packages
 	$(if $(BPF_SOURCES),$(BIN)/clang-format --dry-run -Werror $(BPF_SOURCES),@:)
 
+lint-audit: $(STAMPS)/packages
+	$(BIN)/python tools/audit
+
 .PHONY: format
 format: $(STAMPS)/packages ## put all sources into the form that lint asks for
 	$(BIN)/ruff check --fix-only --quiet
@@ -120,13 +149,18 @@ format: $(STAMPS)/packages ## put all sources into the form that lint asks for
 	$(if $(BPF_SOURCES),$(BIN)/clang-format -i $(BPF_SOURCES),@:)
 
 .PHONY: bench
-bench: install system-bench ## measure what sixbench costs
-	$(BIN)/python benches/run.py
+bench: install system-bench ## measure what sixbench costs, in ten minutes (BENCH_ARGS='--only tunnels')
+	$(strip $(BIN)/python benches/run.py $(BENCH_ARGS))
 
 .PHONY: bench-peers
 bench-peers: OUT ?= runs/bench-peers-$(NOW)
 bench-peers: install system-bench ## compare the traffic engine with iperf3 and others (OUT=DIR PEERS_ARGS='--rounds 8')
 	$(strip $(BIN)/python benches/peers.py --out $(OUT) $(PEERS_ARGS))
+
+.PHONY: bench-precision
+bench-precision: OUT ?= runs/bench-precision-$(NOW)
+bench-precision: install system-bench ## measure how precise answers are by the minutes spent, beside iperf3 and sockperf (docs/precision.md)
+	PYTHONPATH=benches $(strip $(BIN)/python -m precision --out $(OUT) $(PRECISION_ARGS))
 
 # --- maintain -----------------------------------------------------------------------------------------------------
 
@@ -141,6 +175,7 @@ lock: $(UV_STAMP) ## resolve requirements.lock anew, to the newest versions that
 wheels: install ## build the wheels of both distributions into dist
 	$(BIN)/uv build --quiet --wheel --no-build-isolation --python $(BIN)/python --out-dir dist .
 	$(BIN)/maturin build --quiet --release --locked --manifest-path crates/agent/Cargo.toml --out dist
+	tools/check-agent-wheel dist/sixbench_agent-*.whl
 
 .PHONY: clean
 clean: ## remove what make made; results in runs stay

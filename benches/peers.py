@@ -18,6 +18,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,6 +38,7 @@ from sixbench.agent import AgentHub, find_agent
 from sixbench.model.errors import SixbenchError
 from sixbench.report import words
 from sixbench.run.environment import gather
+from sixbench.run.processors import Processors
 from sixbench.store.atomic import write_file
 
 PER_MEASUREMENT_S = 0.45
@@ -54,8 +56,10 @@ def main() -> int:
         with (
             before_others(arguments.nice),
             AgentHub(find_agent()) as hub,
+            closing(Processors(hub)) as processors,
             Pair(hub, pinned=not arguments.free) as pair,
         ):
+            processors.start(keep_awake=None)
             try:
                 for round_ in range(arguments.rounds):
                     _round(pair, contenders, results, round_)

@@ -62,10 +62,13 @@ static __always_inline int encapsulation(struct __sk_buff *skb, struct count *co
 	wrong = find_route(skb, &outer, &route);
 	if (wrong)
 		return wrong;
-	wrong = write_outer(skb, &inner, &outer);
+	wrong = write_outer(skb, &inner, &outer, &route);
 	if (wrong)
 		return wrong;
-	*redirect = bpf_redirect_neigh(route.ifindex, &route.next_hop, sizeof(route.next_hop), 0);
+	if (route.ethernet)
+		*redirect = bpf_redirect(route.ifindex, 0);
+	else
+		*redirect = bpf_redirect_neigh(route.ifindex, &route.next_hop, sizeof(route.next_hop), 0);
 	return OUTCOME_ENCAPSULATED;
 }
 

@@ -17,23 +17,37 @@ struct outer {
 	__u8 dont_fragment;
 };
 
+/* Where outer packets leave the node. */
+struct route {
+	__u32 ifindex;
+	struct bpf_redir_neigh next_hop; /* for the kernel to write the Ethernet header */
+	const __u8 *ethernet;		 /* or that header's two addresses */
+};
+
 struct gre {
 	__be16 flags;
 	__be16 type;
 	__be32 key;
 };
 
+/* Headers as they are in the packet; the padding is not, and lets the addresses begin where they may. */
 struct ipv4_outer {
+	__u8 padding[2];
+	struct ethhdr ethernet;
 	struct iphdr ip;
 	struct gre gre;
 };
 
 struct ipv6_outer {
+	__u8 padding[2];
+	struct ethhdr ethernet;
 	struct ipv6hdr ip;
 	struct gre gre;
 };
-ASSERT_SIZE(struct ipv4_outer, IPV4_HEADER_BYTES + GRE_HEADER_BYTES + GRE_KEY_BYTES);
-ASSERT_SIZE(struct ipv6_outer, IPV6_HEADER_BYTES + GRE_HEADER_BYTES + GRE_KEY_BYTES);
+ASSERT_OFFSET(struct ipv4_outer, ip, 2 + ETH_HLEN);
+ASSERT_OFFSET(struct ipv6_outer, ip, 2 + ETH_HLEN);
+ASSERT_SIZE(struct ipv4_outer, 2 + ETH_HLEN + IPV4_HEADER_BYTES + GRE_HEADER_BYTES + GRE_KEY_BYTES);
+ASSERT_SIZE(struct ipv6_outer, 2 + ETH_HLEN + IPV6_HEADER_BYTES + GRE_HEADER_BYTES + GRE_KEY_BYTES);
 
 /* RFC 791 section 3.1, for a header without options whose checksum is zero. */
 static __always_inline __sum16 ipv4_checksum(const struct iphdr *header)
@@ -83,7 +97,18 @@ static __always_inline __be16 next_identification(const struct outer *outer)
 	return bpf_htons(identification);
 }
 
-static __always_inline int write_ipv4(struct __sk_buff *skb, const struct inner *inner, const struct outer *outer)
+/* Writes all outer headers in one go: the Ethernet header too where the route has its addresses. */
+static __always_inline int store_headers(struct __sk_buff *skb, struct ethhdr *ethernet, const struct route *route)
+{
+	if (!route->ethernet)
+		return bpf_skb_store_bytes(skb, ETH_HLEN, ethernet + 1, TUNNEL.overhead_bytes, 0);
+	__builtin_memcpy(ethernet, route->ethernet, 2 * ETH_ALEN);
+	ethernet->h_proto = bpf_htons(TUNNEL.outer == 4 ? ETH_P_IP : ETH_P_IPV6);
+	return bpf_skb_store_bytes(skb, 0, ethernet, ETH_HLEN + TUNNEL.overhead_bytes, 0);
+}
+
+static __always_inline int write_ipv4(struct __sk_buff *skb, const struct inner *inner, const struct outer *outer,
+				      const struct route *route)
 {
 	struct ipv4_outer headers = {
 		.ip =
@@ -104,10 +129,11 @@ static __always_inline int write_ipv4(struct __sk_buff *skb, const struct inner 
 
 	headers.ip.check = ipv4_checksum(&headers.ip);
 	make_gre(&headers.gre, inner);
-	return bpf_skb_store_bytes(skb, ETH_HLEN, &headers, TUNNEL.overhead_bytes, 0);
+	return store_headers(skb, &headers.ethernet, route);
 }
 
-static __always_inline int write_ipv6(struct __sk_buff *skb, const struct inner *inner, const struct outer *outer)
+static __always_inline int write_ipv6(struct __sk_buff *skb, const struct inner *inner, const struct outer *outer,
+				      const struct route *route)
 {
 	struct ipv6_outer headers = {
 		.ip =
@@ -124,7 +150,7 @@ static __always_inline int write_ipv6(struct __sk_buff *skb, const struct inner 
 	copy_address(&headers.ip.saddr, &TUNNEL.local);
 	copy_address(&headers.ip.daddr, &outer->destination);
 	make_gre(&headers.gre, inner);
-	return bpf_skb_store_bytes(skb, ETH_HLEN, &headers, TUNNEL.overhead_bytes, 0);
+	return store_headers(skb, &headers.ethernet, route);
 }
 
 /* Whether the device's Ethernet header has a group as destination. */
@@ -136,7 +162,8 @@ static __always_inline bool is_for_group(const struct inner *inner)
 }
 
 /* Makes room before the inner packet and writes the outer headers there. Returns why it could not, or 0. */
-static __always_inline int write_outer(struct __sk_buff *skb, const struct inner *inner, const struct outer *outer)
+static __always_inline int write_outer(struct __sk_buff *skb, const struct inner *inner, const struct outer *outer,
+				       const struct route *route)
 {
 	/* The inner packet fits the device's MTU, so its segments have the right size already. */
 	__u64 flags = BPF_F_ADJ_ROOM_FIXED_GSO;
@@ -153,10 +180,10 @@ static __always_inline int write_outer(struct __sk_buff *skb, const struct inner
 	if (bpf_skb_adjust_room(skb, TUNNEL.overhead_bytes, BPF_ADJ_ROOM_MAC, flags))
 		return OUTCOME_KERNEL_REFUSED;
 	/* bpf_redirect_neigh takes no packet for an Ethernet group, and writes an address of its own. */
-	if ((TUNNEL.mapping == MAPPING_6OVER4 || is_for_group(inner)) &&
+	if (!route->ethernet && (TUNNEL.mapping == MAPPING_6OVER4 || is_for_group(inner)) &&
 	    bpf_skb_store_bytes(skb, 0, no_mac, sizeof(no_mac), 0))
 		return OUTCOME_NO_ROOM;
-	wrong = TUNNEL.outer == 4 ? write_ipv4(skb, inner, outer) : write_ipv6(skb, inner, outer);
+	wrong = TUNNEL.outer == 4 ? write_ipv4(skb, inner, outer, route) : write_ipv6(skb, inner, outer, route);
 	return wrong ? OUTCOME_NO_ROOM : 0;
 }
 

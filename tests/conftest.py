@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -40,6 +41,15 @@ class Done:
     exit: int
     stdout: str
     stderr: str
+
+
+@pytest.fixture(scope="session", autouse=True)
+def default_signals() -> None:
+    """What tests start can be interrupted, also where whoever started the tests ignores these signals, which children
+    inherit: a shell does so for its background jobs, and `nohup`."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 
 @pytest.fixture(autouse=True)

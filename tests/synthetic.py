@@ -18,6 +18,7 @@ from synthetic_values import Noise, Series, evidence, measure
 from sixbench.model.direction import Direction
 from sixbench.model.experiment import Blocks, Combination, Experiment, PlannedTrial, Statistics
 from sixbench.model.path import Path as NetworkPath
+from sixbench.model.reason import Reason, ReasonKind
 from sixbench.model.topology import Interface, Link, Node, Topology
 from sixbench.model.trial import Status, TrialRecord
 from sixbench.model.workload import Scalar, Workload
@@ -254,14 +255,18 @@ def environment() -> Environment:
     )
 
 
+_WRONG: dict[Status, ReasonKind] = {"invalid": ReasonKind.CPU_LIMITED, "failed": ReasonKind.AGENT_FAILED}
+
+
 def spoil(run: Synthetic, reasons: dict[str, tuple[Status, str]]) -> Synthetic:
     """The run with some trials, by key, made invalid or failed."""
     trials = []
     for trial in run.trials:
         if trial.key in reasons:
             status, reason = reasons[trial.key]
+            wrong = Reason(kind=_WRONG[status], text=reason)
             kept = trial.metrics if status == "invalid" else {}
-            trials.append(replace(trial, status=status, reasons=[reason], metrics=kept, histograms={}))
+            trials.append(replace(trial, status=status, reasons=[wrong], metrics=kept, histograms={}))
         else:
             trials.append(trial)
     return replace(run, trials=trials)

@@ -41,7 +41,7 @@ def _draw(found: list[Row]) -> Picture:
     panels = [(c, [row for row in found if row.comparison == c.key]) for c in COMPARISONS]
     panels = [(comparison, part) for comparison, part in panels if part]
     lines = [len(_lines(part)) for _, part in panels]
-    figure = style.figure(0.9 + sum(0.62 + _ROW_IN * count for count in lines))
+    figure = style.figure(0.9 + sum(0.62 + _ROW_IN * count for count in lines), style.WIDTH_IN)
     grid = figure.add_gridspec(len(panels), 1, height_ratios=[0.4 + _ROW_IN * count for count in lines])
     for index, (comparison, part) in enumerate(panels):
         axes = figure.add_subplot(grid[index, 0])

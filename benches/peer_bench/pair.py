@@ -19,7 +19,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
 from ipaddress import IPv4Interface, IPv6Interface
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from measure import begin_trial, topology_of
 
@@ -112,7 +112,7 @@ class Pair:
         try:
             with contextlib.ExitStack() as stack:
                 taken = stack.enter_context(_Capture(self.server, interface, ends)) if comparison.captured else None
-                running = _Ours(self, ends, traffic) if isinstance(traffic, Trial) else _Theirs(self, traffic)
+                running = _Ours(self, ends, traffic) if isinstance(traffic, Trial) else Theirs(self, traffic)
                 before = self._counters(interface, family)
                 window = stack.enter_context(running).watch(seconds, lambda: self._counters(interface, family))
                 said = running.finish()
@@ -205,8 +205,17 @@ class _Ours(_Running):
         return self._trial.read(client, server)
 
 
-class _Theirs(_Running):
-    def __init__(self, pair: Pair, command: Command) -> None:
+class Hosts(Protocol):
+    """The namespaces that the two programs of a tool run in."""
+
+    client: Agent
+    server: Agent
+
+
+class Theirs(_Running):
+    """The two programs of a tool; a context manager that ends them."""
+
+    def __init__(self, pair: Hosts, command: Command) -> None:
         super().__init__()
         self._pair, self._command = pair, command
         self._others = set(self._children())
@@ -219,7 +228,7 @@ class _Theirs(_Running):
             self.__exit__()
             raise
 
-    def __enter__(self) -> _Theirs:
+    def __enter__(self) -> Theirs:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -229,6 +238,7 @@ class _Theirs(_Running):
         return [pid for pid in self._children() if pid not in self._others]
 
     def finish(self) -> Said:
+        """Waits for the client, and returns what the tool says. Raises `Failed` or `Unreadable`."""
         client = self._pair.client.wait(self.client, "exec", GRACE_S)
         if not self._command.server_ends:
             self._end(signal.SIGINT)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+
+from intervals import Verdict, judge
 
 from sixbench.stats import Pairs, compare
 
@@ -12,9 +13,6 @@ from .comparisons import COMPARISONS, MEMORY_LIMIT_BYTES, OURS, Comparison, Targ
 from .contender import FAMILIES
 
 CONFIDENCE = 0.95
-
-Verdict = Literal["met", "missed", "open"]
-"""`open`: the interval holds the target, or there is none: more rounds would tell."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +44,7 @@ class Row:
         n: rounds in which both have a value.
         ours_mean, peer_mean: over these rounds.
         ratio: ours over the peer's, geometric mean; with its interval, absent for fewer than two rounds.
-        target, verdict: absent where the issue has no target for these two.
+        target, verdict: absent where there is no target for these two.
     """
 
     comparison: str
@@ -132,16 +130,6 @@ def limits(values: Sequence[Value]) -> list[Limit]:
                 )
             )
     return found
-
-
-def judge(target: Target, low: float | None, high: float | None) -> Verdict:
-    """Whether the whole interval is on the right side of the target, or on the wrong one."""
-    if low is None or high is None:
-        return "open"
-    if target.lower_is_better:
-        low, high = -high, -low
-    bound = -target.bound if target.lower_is_better else target.bound
-    return "met" if low >= bound else "missed" if high < bound else "open"
 
 
 def _row(comparison: Comparison, values: Sequence[Value], ours: str, peer: str, family: int) -> Row | None:

@@ -1,8 +1,41 @@
 """sixbench: the bench for IPv4, IPv6 and everything between.
 
+From Python, such as in a notebook::
+
+    import sixbench
+
+    run = sixbench.load("runs/quickstart-20261122-104500")  # a run that was made
+    run = sixbench.run("quickstart", quick=True)            # or one that is made now
+    run.trials, run.findings, run.estimates                 # pandas or polars DataFrames
+
+`docs/notebooks.md` tells more. Everything else in this package is internal.
+
 Layers, imports go down only (held by `make lint`)::
 
-    cli -> run | report -> analysis -> lab | agent | plan | store | stats | theory -> model
+    cli | notebook -> run | report -> analysis -> lab | agent | plan | store | stats | theory -> model
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .model.errors import SixbenchError
+    from .notebook import LoadedRun, load, run
+
 __version__ = "0.1.0"
+
+__all__ = ["LoadedRun", "SixbenchError", "load", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    """What the package offers, imported at the first use, so that `import sixbench` is quick."""
+    from importlib import import_module
+
+    if name == "run":
+        return import_module(".run", __name__)  # a package that can be called
+    if name in ("LoadedRun", "load"):
+        return getattr(import_module(".notebook", __name__), name)
+    if name == "SixbenchError":
+        return import_module(".model.errors", __name__).SixbenchError
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,13 +8,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from waiting import wait_for
 
 from sixbench.agent import find_agent
 from sixbench.guest import GuestCommand, boot, find_kernel
+from sixbench.lab.registry import start_ticks
 from sixbench.model.errors import CapabilityError
 
 KERNEL = "debian-6.1"
@@ -28,25 +29,24 @@ blocks: 1
 """
 
 
-def qemu_below(process: int) -> int | None:
-    """The QEMU that a process started, by its number."""
-    listed = subprocess.run(["ps", "-eo", "pid=,ppid=,comm="], capture_output=True, text=True, check=True).stdout
-    rows = [line.split(None, 2) for line in listed.splitlines()]
-    return next((int(pid) for pid, parent, name in rows if int(parent) == process and name.startswith("qemu")), None)
+def guest_below(process: int) -> int | None:
+    """The QEMU with a guest that a process started, by its number; not the QEMU that is asked for its version."""
+    command = ["ps", "-ww", "-eo", "pid=,ppid=,comm=,args="]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    for line in listed.splitlines():
+        pid, parent, name, arguments = line.split(None, 3)
+        if int(parent) == process and name.startswith("qemu") and " -kernel " in arguments:
+            return int(pid)
+    return None
 
 
-def wait_until(happens: Callable[[], bool]) -> None:
-    end_s = time.monotonic() + PATIENCE_S
-    while not happens():
-        assert time.monotonic() < end_s
-        time.sleep(0.05)
-
-
-def is_gone(process: int) -> bool:
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
+def guest_of(process: int) -> int:
+    """The same, once there is one."""
+    deadline = time.monotonic() + PATIENCE_S
+    while (guest := guest_below(process)) is None:
+        assert time.monotonic() < deadline, f"no guest within {PATIENCE_S} s"
+        time.sleep(0.01)
+    return guest
 
 
 def boot_with(script: str, silence_s: float, monkeypatch: pytest.MonkeyPatch) -> str:
@@ -56,7 +56,7 @@ def boot_with(script: str, silence_s: float, monkeypatch: pytest.MonkeyPatch) ->
     command = GuestCommand(arguments=("--version",), agent=find_agent(), limit_s=60, silence_s=silence_s)
     with pytest.raises(CapabilityError) as error:
         boot(find_kernel(KERNEL), command, lambda line: None)
-    assert qemu_below(os.getpid()) is None
+    assert guest_below(os.getpid()) is None
     return str(error.value)
 
 
@@ -79,12 +79,10 @@ def test_a_run_that_is_stopped_takes_its_guest_with_it(number: signal.Signals, t
     argv = [sys.executable, "-m", "sixbench", "run", "experiment.yaml", "--kernel", KERNEL, "--out", "run"]
     environment = os.environ | {"TMPDIR": str(tmp_path / "tmp")}
     process = subprocess.Popen(argv, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL)
-    wait_until(lambda: qemu_below(process.pid) is not None)
-    guest = qemu_below(process.pid)
-    assert guest is not None
+    guest = guest_of(process.pid)
     process.send_signal(number)
     code = process.wait(PATIENCE_S)
-    wait_until(lambda: is_gone(guest))
+    wait_for(lambda: start_ticks(guest) is None, PATIENCE_S)
     assert list((tmp_path / "tmp").iterdir()) == []
     if number != signal.SIGKILL:
         assert code == 130

@@ -10,9 +10,10 @@ import pytest
 
 from sixbench.agent import AgentHub, find_agent
 from sixbench.mechanisms import MECHANISMS
-from sixbench.model.experiment import Experiment
+from sixbench.model.experiment import Combination, Experiment, PlannedTrial
 from sixbench.model.network import Network
 from sixbench.model.path import Path as Way
+from sixbench.model.reason import ReasonKind, sentences
 from sixbench.model.trial import TrialRecord
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.yaml_source import parse_yaml
@@ -23,8 +24,8 @@ from sixbench.run.scheduler import run_experiment
 from sixbench.store import Manifest, create_run
 from sixbench.theory import expected_amid_changes
 
-PACED = "tester-limited"
-"""How a reason begins that only says that a busy machine kept a sender from its rate."""
+TESTERS = frozenset({ReasonKind.TESTER_LIMITED, ReasonKind.EMULATOR_LATE})
+"""What is wrong where a busy machine kept a sender from its rate or an emulated link from its times."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +43,10 @@ class Finished:
 class Quiet:
     """An observer that does not."""
 
-    def progress(self, done: int, expected: int, remaining_ns: int) -> None:
+    def progress(self, done: int, expected: int, remaining_ns: int, decided: int | None = None) -> None:
+        pass
+
+    def trial_begins(self, experiment: Experiment, combination: Combination, planned: PlannedTrial) -> None:
         pass
 
     def trial_ended(self, record: TrialRecord) -> None:
@@ -94,11 +98,11 @@ def run(hub: AgentHub, text: str, directory: Path, *, whole_checksums: bool = Fa
     return Finished(directory=directory, trials=trials)
 
 
-def wrong(trials: list[TrialRecord]) -> list[tuple[str, str, list[str], list[str]]]:
+def wrong(trials: list[TrialRecord]) -> list[tuple[str, str, str, list[str]]]:
     """The trials that are not `ok`, but for those that a busy machine made so; what tunnels dropped is wrong too."""
     return [
-        (trial.key, trial.status, trial.reasons, trial.notes)
+        (trial.key, trial.status, sentences(trial.reasons), trial.notes)
         for trial in trials
         if [note for note in trial.notes if " dropped " in note]
-        or (trial.status != "ok" and not (trial.reasons and all(one.startswith(PACED) for one in trial.reasons)))
+        or (trial.status != "ok" and not (trial.reasons and all(one.kind in TESTERS for one in trial.reasons)))
     ]

@@ -49,6 +49,16 @@ def test_the_matrix_names_every_mechanism_and_engine(sixbench: Any) -> None:
     }
 
 
+def test_the_conclusion_is_the_last_that_is_said_and_the_same_in_json(sixbench: Any) -> None:
+    shown = sixbench("doctor").stdout
+    conclusion = json.loads(sixbench("doctor", "--json").stdout)["conclusion"]
+    assert conclusion["ready"] is True
+    assert conclusion["sentence"].startswith("Ready")
+    told = shown[shown.index(f"\n{conclusion['sentence']}\n") :]
+    assert told.count("to mend it: ") == len(conclusion["limits"])
+    assert all(limit["mend"] for limit in conclusion["limits"])
+
+
 def test_a_user_is_told_what_bpf_needs_and_that_user_space_does_without(nobodys_directory: Path) -> None:
     done = run_as_nobody(nobodys_directory, "doctor", "--json")
     assert done.returncode == 0, done.stderr
@@ -70,4 +80,8 @@ def test_where_no_namespace_may_be_made_everything_is_unknown_and_the_exit_code_
         pytest.skip("this kernel lets no namespace be forbidden in a user namespace")
     assert done.returncode == 3
     assert "network namespaces" in done.stderr
+    conclusion = json.loads(done.stdout)["conclusion"]
+    assert conclusion["sentence"] == "Not ready. 1 thing is missing:"
+    assert conclusion["missing"][0]["what"].startswith("network namespaces: ")
+    assert conclusion["missing"][0]["mend"]
     assert {answer["answer"] for answer in told(done).values()} == {"unknown"}

@@ -1,7 +1,7 @@
 """Many builds and teardowns leave everything where it was.
 
 They run in a process of their own, in a user namespace that may have a few generations of network namespaces at a time:
-one that were never given back would stop them. `make test-endurance` runs two hundred.
+one that were never given back would stop them. `make endurance` builds two hundred (benches/endurance/builds.py).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-BUILDS = int(os.environ.get("SIXBENCH_ENDURANCE_BUILDS", "12"))
+BUILDS = 12
 NODES = 40
 WARM_UP_BUILDS = 4
 """Until the process has what it needs."""

@@ -70,6 +70,6 @@ def test_round_trips_are_measured_idle_and_beside_a_load_in_both_directions(hub:
 
 def test_a_path_without_the_other_family_is_refused_with_its_line(hub: AgentHub) -> None:
     text = EXPERIMENT.format(paths="{ipv4: native4}", baseline="ipv4", workload="compete")
-    expected = "test.yaml:9: paths.ipv4: compete needs IPv4 and IPv6 from h1 to h2, and over this path there is no IPv6"
+    expected = "test.yaml:9: paths.ipv4: compete needs IPv4 and IPv6 from h1 to h2, and this path has no IPv6"
     with pytest.raises(ExperimentError, match=expected):
         read(hub, text.replace("queue: 20ms", "queue: 20ms, mtu: 1000"))

@@ -71,7 +71,7 @@ def test_datagrams_over_an_interface_that_goes_down_do_not_count(
 ) -> None:
     record = trial(hub, monkeypatch, node, [set_link(device, "down")], mechanism=mechanism, workload=UDP)
     assert record.status in ("invalid", "failed")
-    assert record.reasons[0].startswith(f"{device} of {node} went down during the trial (link ")
+    assert record.reasons[0].text.startswith(f"{device} of {node} went down during the trial (link ")
 
 
 @pytest.mark.parametrize("mechanism", ["native4", "native6"])
@@ -80,7 +80,7 @@ def test_a_connection_over_an_interface_that_goes_down_fails_by_its_name(
 ) -> None:
     record = trial(hub, monkeypatch, "r1", [set_link("eth1", "down")], mechanism=mechanism, workload=TCP)
     assert record.status == "failed"
-    assert record.reasons[0] == "eth1 of r1 went down during the trial (link r1-h2)"
+    assert record.reasons[0].text == "eth1 of r1 went down during the trial (link r1-h2)"
     assert record.metrics == {}
 
 
@@ -90,4 +90,4 @@ def test_a_moment_without_carrier_is_noticed_though_all_is_up_again(
     blink = [set_link("eth0", "down"), set_link("eth0", "up")]
     record = trial(hub, monkeypatch, "h2", blink, mechanism="native4", workload=UDP)
     assert record.status in ("invalid", "failed")
-    assert record.reasons[0] == "eth1 of r1 and eth0 of h2 lost the carrier during the trial (link r1-h2)"
+    assert record.reasons[0].text == "eth1 of r1 and eth0 of h2 lost the carrier during the trial (link r1-h2)"

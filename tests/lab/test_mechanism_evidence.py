@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from lab.experiments import read
+from reasons import texts
 
 from sixbench.agent import Agent, AgentHub
 from sixbench.mechanisms import MECHANISMS
@@ -142,10 +143,10 @@ def test_packets_that_go_around_the_tunnel_make_the_trial_invalid(hub: AgentHub,
     before, after = one_trial(hub, engine, workload, route_around)
     assert (before.status, before.reasons) == ("ok", [])
     assert after.status == "invalid"
-    assert [one for one in after.reasons if one.endswith("were ipv6, where the path claims ipv6 in ipv4")], after
+    assert [one for one in texts(after.reasons) if one.endswith("were ipv6, where the path claims ipv6 in ipv4")], after
     if workload == STREAM:
-        assert [one for one in after.reasons if "r1 encapsulated only" in one]
-        assert [one for one in after.reasons if "r2 decapsulated only" in one]
+        assert [one for one in texts(after.reasons) if "r1 encapsulated only" in one]
+        assert [one for one in texts(after.reasons) if "r2 decapsulated only" in one]
 
 
 @pytest.mark.parametrize("node", ["r1", "r2"])
@@ -153,7 +154,7 @@ def test_one_direction_around_the_tunnel_is_enough(hub: AgentHub, node: str) -> 
     """Acknowledgements alone, and data alone."""
     _, after = one_trial(hub, "ebpf", STREAM, lambda laboratory: route_around(laboratory, (node,)))
     assert after.status == "invalid"
-    assert [one for one in after.reasons if one.endswith("were ipv6, where the path claims ipv6 in ipv4")]
+    assert [one for one in texts(after.reasons) if one.endswith("were ipv6, where the path claims ipv6 in ipv4")]
 
 
 def test_a_tunnel_that_is_taken_away_makes_no_trial_that_counts(hub: AgentHub) -> None:

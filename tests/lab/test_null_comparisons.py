@@ -28,8 +28,11 @@ class Watching:
         self.told: list[tuple[int, int]] = []
         self._stop_after = stop_after
 
-    def progress(self, done: int, expected: int, remaining_ns: int) -> None:
+    def progress(self, done: int, expected: int, remaining_ns: int, decided: int | None = None) -> None:
         self.told.append((done, expected))
+
+    def trial_begins(self, *trial: object) -> None:
+        pass
 
     def trial_ended(self, record: TrialRecord) -> None:
         self.trials.append(record)
@@ -98,4 +101,4 @@ def test_the_command_prints_and_keeps_what_was_found(tmp_path: Path, sixbench: S
     assert json.loads(kept.read_text())["false_alarms"]["comparisons"] == printed["false_differences"]["of"]
     other = sixbench("calibrate", "--null", "--out", str(tmp_path / "null" / "null-0001-tcp-stream-ipv4"))
     assert other.returncode == 2
-    assert "holds a run of its own" in other.stderr
+    assert "holds another run" in other.stderr

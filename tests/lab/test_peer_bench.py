@@ -13,6 +13,9 @@ from pathlib import Path
 import pytest
 from peer_bench.memory import children
 
+from sixbench.lab.registry import start_ticks
+from sixbench.run.processors import is_virtual
+
 PROGRAM = Path(__file__).parents[2] / "benches" / "peers.py"
 TOO_SLOW = ("too little arrived", "it ended before the end of the window")
 """What a machine under load may say."""
@@ -55,7 +58,7 @@ def test_an_interrupt_leaves_no_process_no_namespace_and_no_file(tmp_path: Path,
         assert line, "it ended before its first measurement"
     descendants = {pid: namespace_of(pid) for pid in children(process.pid)}
     namespaces = set(descendants.values()) - {namespace_of(os.getpid()), None}
-    assert len(namespaces) == 2
+    assert len(namespaces) == (3 if is_virtual() else 2), "two hosts, and who keeps processors awake"
     if number == signal.SIGINT:  # from the keyboard it comes to all of the terminal's processes
         os.killpg(process.pid, number)
     else:
@@ -68,7 +71,7 @@ def test_an_interrupt_leaves_no_process_no_namespace_and_no_file(tmp_path: Path,
             f"left behind: {[Path(f'/proc/{pid}/cmdline').read_bytes() for pid in left]}"
         )
         time.sleep(0.05)
-    assert [pid for pid in descendants if Path(f"/proc/{pid}").exists() and is_running(pid)] == []
+    assert [pid for pid in descendants if start_ticks(pid) is not None] == []
     assert [entry.name for entry in tmp_path.iterdir()] == ["out"]
 
 
@@ -81,11 +84,3 @@ def namespace_of(pid: int) -> str | None:
         return os.readlink(f"/proc/{pid}/ns/net")
     except OSError:
         return None
-
-
-def is_running(pid: int) -> bool:
-    """Not yet reaped is gone, too."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -32,11 +33,21 @@ def run_as_nobody(directory: Path, *arguments: str | Path) -> subprocess.Complet
     if python is None:
         pytest.skip(f"no Python {same} on this machine can be run by anyone but root")
     agent = directory / "sixbench-agent"
-    shutil.copy(find_agent(), agent)
-    packages = os.pathsep.join(path for path in sys.path if path)
-    own = {"HOME": str(directory), "PYTHONPATH": packages, "SIXBENCH_AGENT": str(agent)}
+    if not agent.exists():  # what an earlier command started may still run from it
+        shutil.copy(find_agent(), agent)
+    own_library = sysconfig.get_path("stdlib")  # the other Python has one too
+    found = [path for path in sys.path if os.path.isdir(path) and path != own_library and "lib-dynload" not in path]
+    packages = {path: str(directory / f"packages-{n}") for n, path in enumerate(found)}
+    own = {"HOME": str(directory), "PYTHONPATH": os.pathsep.join(packages.values()), "SIXBENCH_AGENT": str(agent)}
     return subprocess.run(
-        [*_AS_NOBODY, python, "-m", "sixbench", *map(str, arguments)],
+        [
+            *_with_mounts(packages),
+            *_AS_NOBODY,
+            python,
+            "-m",
+            "sixbench",
+            *map(str, arguments),
+        ],
         capture_output=True,
         text=True,
         timeout=60,
@@ -44,6 +55,14 @@ def run_as_nobody(directory: Path, *arguments: str | Path) -> subprocess.Complet
         cwd=directory,
         env={**os.environ, **own},
     )
+
+
+def _with_mounts(places: dict[str, str]) -> list[str]:
+    """The words before a command for which each directory is also at another place. The packages of these tests may be
+    in root's home, which nobody else may enter."""
+    script = 'while [ "$1" != -- ]; do mkdir -p "$2"; mount --bind "$1" "$2"; shift 2; done; shift; exec "$@"'
+    pairs = [path for pair in places.items() for path in pair]
+    return ["unshare", "--mount", "sh", "-e", "-c", script, "sh", *pairs, "--"]
 
 
 def _succeeds(words: list[str]) -> bool:

@@ -58,6 +58,11 @@ class Packet:
         return any(_BAD in self.fields[name].split(",") for name in names)
 
     @property
+    def more_fragments(self) -> bool:
+        """The outermost IPv4 header's flag. tshark writes 1, and from 4.2 on True."""
+        return self.fields["ip.flags.mf"].split(",")[0] in ("1", "True")
+
+    @property
     def icmp_types(self) -> list[int]:
         """Of the ICMPv6 messages in it."""
         return [int(number) for number in self.fields["icmpv6.type"].split(",") if number]

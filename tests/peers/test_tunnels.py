@@ -5,7 +5,6 @@ The pairs of engines are `kernel_peer.ends.PAIRS`, the tunnels `kernel_peer.CASE
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -128,7 +127,7 @@ def test_the_largest_packet_is_the_tunnels_mtu(tunnelled: Tunnelled) -> None:
         for side in SIDES:
             assert "1 received" in tunnelled.ping(side, version, f"-M do -c 1 -s {largest}")
             refused = tunnelled.ping(side, version, f"-M do -c 1 -W 1 -s {largest + 1} 2>&1", check=False)
-            assert re.search(rf"message too long, mtu[:=] ?{tunnelled.case.mtu_bytes}\b", refused)
+            assert "message too long" in refused.lower()  # iputils of 2024 no longer says for which MTU
         address = tunnelled.case.inner("b", version)
         path = tunnelled.ends["a"].run(f"tracepath -n -m 1 {address}").stdout
         assert f"Resume: pmtu {tunnelled.case.mtu_bytes} hops 1 back 1" in path

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from math import ceil
 from typing import Any
@@ -20,6 +21,7 @@ from sixbench.mechanisms import MECHANISMS, install
 from sixbench.model import units
 from sixbench.model.errors import ExperimentError, UsageError
 from sixbench.model.experiment import Experiment
+from sixbench.model.routing import all_routes, routes
 from sixbench.model.topology import Interface, Link, Node, Topology
 from sixbench.model.workloads import WORKLOADS
 from sixbench.plan.addressing import link_ipv4, link_ipv6
@@ -380,11 +382,12 @@ def test_a_resumed_run_goes_on_in_the_same_order(plan: Experiment, data: st.Data
     ]
 
 
-@given(st.sets(st.integers(0, 511), min_size=2, max_size=60))
+@given(st.sets(st.integers(0, 1999), min_size=2, max_size=60))
 def test_addresses_are_unique(indices: set[int]) -> None:
-    addresses = [end.ip for index in indices for end in (*link_ipv4(index), *link_ipv6(index))]
+    links = max(indices) + 1
+    addresses = [end.ip for index in indices for end in (*link_ipv4(index, links), *link_ipv6(index))]
     assert len(set(addresses)) == len(addresses)
-    networks = {end.network for index in indices for end in (*link_ipv4(index), *link_ipv6(index))}
+    networks = {end.network for index in indices for end in (*link_ipv4(index, links), *link_ipv6(index))}
     assert len(networks) == 2 * len(indices)
 
 
@@ -413,6 +416,21 @@ def networks(draw: st.DrawFn) -> Topology:
             count[name] += 1
         made.append(Link(name=f"l{index}", ends=(both[0], both[1]), mtu_bytes=1500))
     return Topology(nodes=nodes, links=tuple(made))
+
+
+@given(networks())
+def test_the_routes_of_all_nodes_at_once_are_those_of_each_by_itself(topology: Topology) -> None:
+    """Also with one link alone for each host, where bridges are used."""
+    kept = {}
+    for link in topology.links:
+        for end in link.ends:
+            kept.setdefault(end.node, link)
+    hosts = {name for name, node in topology.nodes.items() if node.kind == "host"}
+    links = tuple(
+        link for link in topology.links if all(end.node not in hosts or kept[end.node] is link for end in link.ends)
+    )
+    for one in (topology, replace(topology, links=links)):
+        assert all_routes(one) == {name: [*routes(one, name, 4), *routes(one, name, 6)] for name in one.nodes}
 
 
 class Forwarding:

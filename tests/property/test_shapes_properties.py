@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sixbench.model.routing import all_routes
+from sixbench.model.routing import all_routes, routes
 from sixbench.model.topology import Topology
 from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.shapes import SHAPES
@@ -71,9 +71,9 @@ def test_its_addresses_are_disjoint(topology: Topology) -> None:
 @given(shapes())
 def test_its_routes_lead_to_what_there_is_and_to_nothing_else(topology: Topology) -> None:
     """Aggregated: prefixes of the network that are not a node's own, all of them, each once."""
-    for name, routes in all_routes(topology).items():
+    for name, found in all_routes(topology).items():
         for version in (4, 6):
-            prefixes: list[Any] = [route.prefix for route in routes if route.family == version]
+            prefixes: list[Any] = [route.prefix for route in found if route.family == version]
             if prefixes in ([], [None]):
                 continue
             everything: set[Any] = {link.ends[0].address(version).network for link in topology.links}  # type: ignore[arg-type, union-attr]
@@ -82,3 +82,11 @@ def test_its_routes_lead_to_what_there_is_and_to_nothing_else(topology: Topology
             assert sum(prefix.num_addresses for prefix in prefixes) == sum(
                 one.num_addresses for one in everything - own
             )
+
+
+@settings(max_examples=40)
+@given(shapes())
+def test_the_routes_of_all_nodes_at_once_are_those_of_each_by_itself(topology: Topology) -> None:
+    assert all_routes(topology) == {
+        name: [*routes(topology, name, 4), *routes(topology, name, 6)] for name in topology.nodes
+    }

@@ -170,7 +170,7 @@ def test_an_agent_that_dies_fails_what_it_was_asked_and_what_follows(start: Star
 )
 def test_an_agent_that_talks_nonsense_is_given_up(start: Start, said: str) -> None:
     agent = start(GREET + f"take()\nos.write(1, {said.encode('latin-1')!r} + bytes([10]))\ntake()")
-    with pytest.raises(AgentError, match="answered with what is no response") as caught:
+    with pytest.raises(AgentError, match="answered with something that is no response") as caught:
         agent.call("cancel", session="x")
     assert caught.value.code == "agent-broken"
     assert len(str(caught.value)) < 300
@@ -198,7 +198,7 @@ def test_an_agent_that_never_answers(start: Start) -> None:
     [
         ("for line in lines: pass", "agent-silent", "has not answered hello after 0.3 s"),
         ("sys.stderr.write('sixbench-agent: no namespaces here')\nsys.exit(3)", "agent-died", "no namespaces here"),
-        ("print('hi', flush=True)\ntake()\ntake()", "agent-broken", "answered with what is no response"),
+        ("print('hi', flush=True)\ntake()\ntake()", "agent-broken", "answered with something that is no response"),
         (
             "r = take()\nanswer(id=r['id'], error={'code': 'protocol-mismatch', 'message': 'protocol 1 is not mine'})",
             "protocol-mismatch",

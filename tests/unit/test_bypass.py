@@ -13,7 +13,7 @@ from sixbench.model.bypass import Bypass, bypassed_column, is_tester_limited
 from sixbench.model.experiment import Experiment
 from sixbench.model.trial import TrialRecord
 from sixbench.model.workloads import WORKLOADS
-from sixbench.run.bypass import bypass_of, measure_bypass
+from sixbench.run.bypass import by_workload, bypass_of, measure_bypass
 
 Read = Callable[[str], Experiment]
 TIMES = {"duration_ns": 10**9}
@@ -75,10 +75,10 @@ def test_a_bypass_is_found_by_workload_family_and_link(read: Read) -> None:
         metrics={"goodput_bps": 1e9},
     )
     ipv4, ipv6 = experiment.paths
-    assert bypass_of(experiment, combination, ipv6, (known,)) == known
-    assert bypass_of(experiment, combination, ipv4, (known,)) is None
-    assert bypass_of(experiment, combination, ipv6, (replace(known, mtu_bytes=1500),)) is None
-    assert bypass_of(experiment, combination, ipv6, (replace(known, failed="it rained"),)) is None
+    assert bypass_of(experiment, combination, ipv6, by_workload([known])) == known
+    assert bypass_of(experiment, combination, ipv4, by_workload([known])) is None
+    assert bypass_of(experiment, combination, ipv6, by_workload([replace(known, mtu_bytes=1500)])) is None
+    assert bypass_of(experiment, combination, ipv6, by_workload([replace(known, failed="it rained")])) is None
 
 
 def test_what_is_known_already_is_not_measured_again(read: Read) -> None:
@@ -116,9 +116,9 @@ def test_results_that_the_tester_limits_are_remarked_in_one_sentence_a_workload(
     trials = [trial("a", "tester"), trial("a", "cpu"), trial("b", "path"), trial("b", None), trial("c", "tester")]
     other = replace(trial("a", "tester"), workload="tcp-rr", bypass={"rtt_p50_ns": 1.0})
     assert remarks_on_tester([*trials, other]) == [
-        "2 of 5 trials of tcp-stream are limited by the tester (over a, c): "
-        "their goodput is within 10% of what it does with no path between.",
-        "1 of 1 trials of tcp-rr are limited by the tester (over a): "
-        "their rtt_p50 is within 10% of what it does with no path between.",
+        "The tester was the limit in 2 of 5 trials of TCP bulk transfer (over a, c): "
+        "the goodput is within 10 % of what it is with no path between.",
+        "The tester was the limit in 1 of 1 trials of TCP request and response (over a): "
+        "the median round-trip time is within 10 % of what it is with no path between.",
     ]
     assert remarks_on_tester([trial("a", None), trial("b", "path")]) == []

@@ -172,11 +172,11 @@ def test_what_is_kept_is_found_again_by_machine_and_kernel(state):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "is no calibration that this version reads"),
+        (b"", "this version cannot read the calibration"),
         (b"{}", "its schema is not sixbench.calibration/1"),
-        (b"[" * 100_000, "is no calibration that this version reads"),
+        (b"[" * 100_000, "this version cannot read the calibration"),
         (b'{"schema": "sixbench.calibration/2"}', "its schema is not sixbench.calibration/1"),
-        (b'{"schema": "sixbench.calibration/1", "machine": 1}', "is no calibration that this version reads"),
+        (b'{"schema": "sixbench.calibration/1", "machine": 1}', "this version cannot read the calibration"),
     ],
 )
 def test_a_file_that_is_none_is_said_to_be_in_one_sentence(state, content, words):
@@ -192,7 +192,7 @@ def test_a_file_that_is_none_is_said_to_be_in_one_sentence(state, content, words
 def test_a_file_of_another_machine_is_not_taken(state):
     other = replace(CALIBRATION, machine="another")
     keep_calibration(calibration_to_json(other, []), CALIBRATION.machine, CALIBRATION.kernel)
-    with pytest.raises(StoreError, match="of another machine or kernel"):
+    with pytest.raises(StoreError, match="belongs to another machine or kernel"):
         read_calibration(CALIBRATION.machine, CALIBRATION.kernel)
 
 

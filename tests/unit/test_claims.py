@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from paper_runs import BOTH, GOODPUT, LENGTHS, beside, run_of, same, slower_ipv6, verdict
+from reasons import of_agents
 
 from sixbench.analysis.claim_votes import rank_correlation
 from sixbench.model.paper import (
@@ -31,7 +32,7 @@ def test_a_direction_is_reproduced() -> None:
     assert "n = 6" in result.reason
     assert len(result.evidence) == 3
     assert "−5 %" in result.evidence[0]
-    assert "length 128B" in result.evidence[0]
+    assert "length 128 B" in result.evidence[0]
 
 
 def test_the_contrary_is_opposite() -> None:
@@ -47,14 +48,16 @@ def test_no_difference_does_not_reproduce_a_direction() -> None:
 
 def test_noise_neither_reproduces_a_direction_nor_refutes_it() -> None:
     result = verdict(Direction(selector=GOODPUT, expect="lower"), run_of(same, noise=0.1))
-    assert result.verdict == "not testable here"
-    assert "3 inconclusive, where more blocks may tell" in result.reason
+    assert result.verdict == "undecided"
+    assert "3 inconclusive" in result.reason
+    assert result.blocks_needed is not None
+    assert result.reason.endswith(f"; about {result.blocks_needed} blocks would tell")
 
 
 def test_no_difference_is_shown_by_equivalence_only() -> None:
     expected = Direction(selector=GOODPUT, expect="equivalent", quantifier="all")
     assert verdict(expected, run_of(same)).verdict == "reproduced"
-    assert verdict(expected, run_of(same, noise=0.1)).verdict == "not testable here"
+    assert verdict(expected, run_of(same, noise=0.1)).verdict == "undecided"
     assert verdict(expected, run_of(slower_ipv6)).verdict == "not reproduced"
 
 
@@ -86,7 +89,7 @@ def test_what_is_undecided_does_not_save_a_claim_that_is_refuted_elsewhere() -> 
     ]
     noisy = replace(run, trials=trials)
     assert verdict(Direction(selector=GOODPUT, expect="lower", quantifier="most"), noisy).verdict == "not reproduced"
-    assert verdict(Direction(selector=GOODPUT, expect="lower", quantifier="any"), noisy).verdict == "not testable here"
+    assert verdict(Direction(selector=GOODPUT, expect="lower", quantifier="any"), noisy).verdict == "undecided"
 
 
 def test_levels_select_and_parameters_count_as_levels() -> None:
@@ -109,15 +112,15 @@ def test_two_blocks_are_too_few_to_judge() -> None:
     ]
     for test in tests:
         result = verdict(test, run_of(slower_ipv6, blocks=2))
-        assert result.verdict == "not testable here"
+        assert (result.verdict, result.blocks_needed) == ("undecided", 3)
         assert "too few valid trials: at most 2" in result.reason
 
 
 def test_invalid_trials_do_not_count() -> None:
     run = run_of(slower_ipv6)
-    trials = [replace(t, status="invalid", reasons=["r"]) if t.block > 2 else t for t in run.trials]
+    trials = [replace(t, status="invalid", reasons=of_agents("r")) if t.block > 2 else t for t in run.trials]
     result = verdict(Direction(selector=GOODPUT, expect="lower"), replace(run, trials=trials))
-    assert result.verdict == "not testable here"
+    assert result.verdict == "undecided"
 
 
 def test_values_of_zero_have_no_ratio() -> None:
@@ -135,7 +138,7 @@ def test_a_run_without_such_trials_says_so() -> None:
     result = verdict(Direction(selector=other, expect="lower"), run_of(same))
     assert (result.verdict, result.reason) == (
         "not testable here",
-        "this run has no trial of what the claim is about",
+        "this run has no trial that the claim is about",
     )
 
 
@@ -159,8 +162,8 @@ def test_a_magnitude_is_compared_with_our_interval(low: float, high: float, expe
 def test_a_wide_interval_does_not_reproduce_a_magnitude() -> None:
     test = Magnitude(selector=GOODPUT, formula="of-baseline", low=-6, high=-4)
     result = verdict(test, run_of(slower_ipv6, noise=0.2))
-    assert result.verdict == "not testable here"
-    assert "more blocks may tell" in result.reason
+    assert result.verdict == "undecided"
+    assert "blocks would tell" in result.reason
 
 
 # Trend
@@ -172,7 +175,7 @@ def test_trends() -> None:
     assert verdict(rises, run_of(slower_ipv6)).verdict == "reproduced"
     assert verdict(falls, run_of(slower_ipv6)).verdict == "opposite"
     assert verdict(rises, run_of(same)).verdict == "not reproduced"
-    assert verdict(rises, run_of(same, noise=0.05)).verdict == "not testable here"
+    assert verdict(rises, run_of(same, noise=0.05)).verdict == "undecided"
 
 
 def test_a_trend_within_the_margin_is_none() -> None:
@@ -218,7 +221,7 @@ def test_contrasts() -> None:
     unchanged = replace(rises, expect="same")
     assert verdict(unchanged, run_of(slower_ipv6)).verdict == "not reproduced"
     assert verdict(unchanged, run_of(same)).verdict == "reproduced"
-    assert verdict(unchanged, run_of(same, noise=0.1)).verdict == "not testable here"
+    assert verdict(unchanged, run_of(same, noise=0.1)).verdict == "undecided"
     assert verdict(rises, run_of(same)).verdict == "not reproduced"
     assert verdict(replace(unchanged, of="ratio", selector=GOODPUT), run_of(slower_ipv6)).verdict == "reproduced"
 

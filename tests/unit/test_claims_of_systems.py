@@ -145,7 +145,7 @@ def test_releases_are_ordered_as_numbers() -> None:
     [
         ("generations: [old]", "generations are two systems, the older and the newer"),
         ("generations: [old, old]", "generations are two systems"),
-        ("generations: [old, newest]", 'generations.1: "newest" is no system'),
+        ("generations: [old, newest]", 'generations.1: "newest" is not a system'),
     ],
 )
 def test_generations_are_two_of_the_systems(written: str, told: str) -> None:
@@ -156,5 +156,5 @@ def test_generations_are_two_of_the_systems(written: str, told: str) -> None:
 
 def test_a_system_that_is_no_generation_cannot_be_asked_for() -> None:
     selected = "workload: tcp-stream, metric: goodput, path: ipv6"
-    with pytest.raises(ExperimentError, match='"old" is no generation'):
+    with pytest.raises(ExperimentError, match='"old" is not a generation'):
         read(claim(f"test: {{contrast: {{{selected}, factor: system, at: old, then: old, expect: rises}}}}"))

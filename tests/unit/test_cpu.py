@@ -17,6 +17,7 @@ from sixbench.run.cpu import (
     orchestrator_ns,
     spun_ns,
 )
+from sixbench.run.trial import machine_changes
 
 Sample = dict[str, Any]
 KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
@@ -80,6 +81,25 @@ def test_what_cannot_be_known_is_absent() -> None:
 def test_a_step_of_the_clock(moved_ns: int, step_ns: int) -> None:
     end = sample(10**9, NOTHING, realtime_ns=10**18 + 10**9 + moved_ns)
     assert clock_step_ns({"from": sample(0, NOTHING), "to": end}) == step_ns
+
+
+@pytest.mark.parametrize(
+    ("client", "server", "kinds"),
+    [
+        ((2, 2), (2, 2), []),
+        ((2, 1), (2, 1), ["processors-changed"]),
+        ((1, 2), (2, 2), ["processors-changed"]),
+        ((0, 2), (2, 2), []),
+    ],
+)
+def test_a_trial_does_not_count_in_which_the_processors_changed(
+    client: tuple[int, int], server: tuple[int, int], kinds: list[str]
+) -> None:
+    sides = [
+        {"cpu": {"from": sample(0, *[NOTHING] * before), "to": sample(10**9, *[NOTHING] * after)}}
+        for before, after in (client, server)
+    ]
+    assert [reason.kind for reason in machine_changes(*sides)] == kinds
 
 
 @pytest.mark.parametrize(

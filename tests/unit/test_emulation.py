@@ -9,6 +9,7 @@ from statistics import fmean, pstdev
 from typing import Any
 
 import pytest
+from reasons import texts
 
 from sixbench.lab.emulation import change, held_bytes
 from sixbench.lab.netem import REACH, TABLES, table, unfit
@@ -90,23 +91,23 @@ def test_what_loses_packets_carries_no_super_packets() -> None:
 @pytest.mark.parametrize(
     ("link", "key", "words"),
     [
-        ("loss: 101%", "loss", "from 0% to 100%"),
+        ("loss: 101%", "loss", "give 0% to 100%"),
         ("delay: 2ms, jitter: 5ms", "jitter", "would need delays under 0"),
-        ("delay: 2ms, jitter: 1ms, jitter-correlation: 100%", "jitter-correlation", "from 0% to under 100%"),
-        ("delay: 2ms, jitter: 1ms, jitter-distribution: zipf", "jitter-distribution", "no distribution"),
-        ("jitter-distribution: normal", "jitter-distribution", "belongs to jitter"),
-        ('lost-packets: ""', "lost-packets", "lists no packets"),
-        ("lost-packets: 5 4", "lost-packets", "not in ascending order"),
-        ("lost-packets: 9-5", "lost-packets", "not in ascending order"),
+        ("delay: 2ms, jitter: 1ms, jitter-correlation: 100%", "jitter-correlation", "give 0% to under 100%"),
+        ("delay: 2ms, jitter: 1ms, jitter-distribution: zipf", "jitter-distribution", "not a distribution"),
+        ("jitter-distribution: normal", "jitter-distribution", "needs jitter"),
+        ('lost-packets: ""', "lost-packets", "is not a list of packets"),
+        ("lost-packets: 5 4", "lost-packets", "must be in ascending order"),
+        ("lost-packets: 9-5", "lost-packets", "must be in ascending order"),
         ("lost-packets: 1-5000", "lost-packets", "too many"),
         ("lost-packets: five", "lost-packets", "neither the number"),
         ("loss: 1%, lost-packets: 5", "lost-packets", "leave one of them out"),
-        ("loss-burst: 4", "loss-burst", "belongs to loss"),
+        ("loss-burst: 4", "loss-burst", "needs loss"),
         ("loss: 90%, loss-burst: 2", "loss-burst", "cannot come in bursts"),
         ("gilbert-elliott: 1% 2%", "gilbert-elliott", "four percentages"),
-        ("reorder: 1%", "reorder", "belongs to delay"),
+        ("reorder: 1%", "reorder", "needs delay"),
         ("late-packets: 5, late-by: 0", "late-by", "from 1 to"),
-        ("delay: 1ms, emulator: tc", "emulator", "no emulator"),
+        ("delay: 1ms, emulator: tc", "emulator", "not an emulator"),
         ("delay: 1ms, reverse: {jitter: 2ms}", "reverse.jitter", "would need delays under 0"),
         ("delay: 1ms, forward: {mtu: 1400}", "forward.mtu", "unknown key"),
         ("delay: 1ms, in-order: true, reorder: 1%", "in-order", "leave one of them out"),
@@ -132,7 +133,8 @@ def test_delays_come_from_a_file_beside_the_experiment(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "words"), [("10ms\nsoon\n", "lte.txt:2: "), ("10ms\n", "delays but 1"), ("\x00\xff" * 50, "lte.txt:1: ")]
+    ("text", "words"),
+    [("10ms\nsoon\n", "lte.txt:2: "), ("10ms\n", "has 1 delays; give 2 to 65536"), ("\x00\xff" * 50, "lte.txt:1: ")],
 )
 def test_garbage_in_a_file_of_delays_is_told_by_its_line(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "lte.txt").write_text(text)
@@ -256,6 +258,6 @@ def record(**changed: Any) -> dict[str, Any]:
 def test_a_trial_whose_emulator_fell_behind_is_invalid(changed: dict[str, Any], words: str | None) -> None:
     topology = topologies("delay: 5ms")[0]
     found = assess(topology, {"h1-h2": record(**changed)})
-    assert [words in reason for reason in found.invalid if words] == ([True] if words else [])
+    assert [words in reason.text for reason in found.invalid if words] == ([True] if words else [])
     assert "buckets" not in found.evidence["h1-h2"]["forward"]["delay"]
-    assert assess(topology, {}).invalid == ["the emulator of h1-h2 said nothing of what it did"]
+    assert texts(assess(topology, {}).invalid) == ["the emulator of h1-h2 did not report what it did"]

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from reasons import texts
 
 from sixbench.mechanisms import ends_of, install
 from sixbench.model.experiment import Experiment
@@ -177,7 +178,7 @@ def test_other_packets_than_claimed_are_invalid(read: Read, path: str, kinds: tu
     view = views_of(line(read, "hrrh", path, SLOW))[1]
     right = packet(*view.segment.headers, "tcp")
     found = judged(view, [right, packet(*kinds)])
-    assert found.invalid == [
+    assert texts(found.invalid) == [
         f"1 of 2 packets seen on l1 at {view.end.node} were {stack}, where the path claims {view.claimed}"
     ]
 
@@ -197,7 +198,7 @@ def test_every_link_is_judged_by_its_own_claim(read: Read) -> None:
     assert [segment["claimed"] for segment in right.evidence["segments"]] == ["ipv6", "ipv6 in ipv4", "ipv6"]
     assert (right.evidence["middle"], right.evidence["families"]) == (1, {"ipv4": 0, "ipv6": 1})
     captures[0] = {"packets": [inside], "dropped": 0}
-    assert judge(views, captures, before, after, TRAFFIC).invalid == [
+    assert texts(judge(views, captures, before, after, TRAFFIC).invalid) == [
         "1 of 1 packets seen on l0 at r1 were ipv6 in ipv4, where the path claims ipv6"
     ]
 
@@ -258,7 +259,7 @@ def test_the_carrier_may_answer_with_errors_and_nothing_else(
 ) -> None:
     found = judged(tunnelled, [packet("ipv4", "ipv6", "udp"), packet(*layers, **fields)])
     if error is None:
-        assert found.invalid == [
+        assert texts(found.invalid) == [
             f"1 of 2 packets seen on l1 at {tunnelled.end.node} were ipv4, where the path claims ipv6 in ipv4"
         ]
     else:
@@ -280,7 +281,9 @@ def test_a_few_last_segments_of_an_earlier_trial_say_nothing_of_the_path(view: V
 
 def test_one_segment_with_data_over_the_wrong_family_is_too_many(view: Viewpoint) -> None:
     found = judged(view, [packet("ipv4", "tcp", payload_bytes=9), packet("ipv6", "tcp", payload_bytes=1)])
-    assert found.invalid == [f"1 of 2 packets seen on l1 at {view.end.node} were ipv6, where the path claims ipv4"]
+    assert texts(found.invalid) == [
+        f"1 of 2 packets seen on l1 at {view.end.node} were ipv6, where the path claims ipv4"
+    ]
 
 
 @pytest.mark.parametrize("type_", [130, 133, 135, 136, 143])
@@ -314,19 +317,21 @@ def test_an_echo_over_the_wrong_family_is_no_discovery(view: Viewpoint) -> None:
 @pytest.mark.parametrize("packets", [[], [packet("arp")], [packet("ipv6", "icmpv6", type=135)]])
 def test_no_packet_is_no_evidence(view: Viewpoint, packets: list[Packet]) -> None:
     found = judged(view, packets)
-    assert found.invalid == [f"no packet of the trial was seen on l1 at {view.end.node}"]
+    assert texts(found.invalid) == [f"no packet of the trial was seen on l1 at {view.end.node}"]
     assert found.evidence["segments"][0]["max_ip_bytes"] is None
 
 
 def test_a_capture_without_packets_is_no_evidence(view: Viewpoint) -> None:
     node = view.end.node
     before, after = {node: counters(view, 5, 500)}, {node: counters(view, 105, 10_500, ip=100)}
-    assert judge([view], [{}], before, after, TRAFFIC).invalid == [f"no packet of the trial was seen on l1 at {node}"]
+    assert texts(judge([view], [{}], before, after, TRAFFIC).invalid) == [
+        f"no packet of the trial was seen on l1 at {node}"
+    ]
 
 
 def test_a_packet_over_the_mtu(read: Read, view: Viewpoint) -> None:
     large = [packet("ipv4", "tcp", wire_bytes=9014)]
-    assert judged(view, large).invalid == [
+    assert texts(judged(view, large).invalid) == [
         f"a packet of 9000 bytes was seen on l1 at {view.end.node}, whose MTU is 1500"
     ]
     with_offload = views_of(line(read, "hrrh"))[1]
@@ -347,13 +352,13 @@ def test_a_packet_over_the_mtu(read: Read, view: Viewpoint) -> None:
 def test_counters_that_contradict(view: Viewpoint, after: tuple[int, ...], message: str) -> None:
     found = judged(view, [packet("ipv4", "udp")], after=counters(view, *after))
     assert len(found.invalid) == 1
-    assert message in found.invalid[0]
+    assert message in found.invalid[0].text
 
 
 def test_what_went_back_is_counted_too(view: Viewpoint) -> None:
     after = counters(view, 105, 10_500)
     after["interfaces"][view.end.name]["tx_bytes"] = 700
-    assert judged(view, [packet("ipv4", "udp")], after).invalid == [
+    assert texts(judged(view, [packet("ipv4", "udp")], after).invalid) == [
         "500 bytes of payload arrived to the client, but only 200 bytes crossed l1: they took another way"
     ]
 
@@ -397,7 +402,7 @@ def test_packets_of_a_family_that_nothing_answered_need_not_have_come_far(
         "snmp": {},
     }
     judgement = judge(views, captures, dict.fromkeys(nodes, empty), dict.fromkeys(nodes, empty), Traffic(silent=silent))
-    assert {words.split(" on ")[1].split(" at ")[0] for words in judgement.invalid} == set(missing)
+    assert {words.split(" on ")[1].split(" at ")[0] for words in texts(judgement.invalid)} == set(missing)
     expected = {"ipv6": ["near"]} if silent else {}
     assert judgement.evidence["silent"] == expected
     notes = ["no connection over IPv6: its packets were seen on near"] if silent else []
@@ -416,7 +421,7 @@ def test_an_end_of_a_tunnel_sees_both_families(read: Read, ip: int) -> None:
         others = [other for other in views if far.end.node in (other.segment.near, other.segment.far)]
         captures = [{"packets": [packet(*other.segment.headers, "udp")], "dropped": 0} for other in others]
         found = judge(others, captures, before, after, Traffic())
-        told_words = [words for words in found.invalid if "received" in words]
+        told_words = [words for words in texts(found.invalid) if "received" in words]
         expected = [f"{view.end.node} received {ip} ipv4 packets during a trial over ipv6"] if told and ip else []
         assert told_words == expected
 
@@ -427,7 +432,7 @@ def test_counters_that_are_not_there_are_told(view: Viewpoint, after: Counters) 
     before = {node: counters(view, 5, 500)}
     given = {node: after} if after else {}
     found = judge([view], [{"packets": [packet("ipv4")]}], before, given, TRAFFIC)
-    assert found.invalid == [f"{node} could not be asked for the counters of {view.end.name}"]
+    assert texts(found.invalid) == [f"{node} could not be asked for the counters of {view.end.name}"]
     assert link_traffic(view, before, given) is None
 
 

@@ -221,7 +221,7 @@ def test_one_mistake_is_told_once(problems: Problems) -> None:
 def test_a_file_with_one_mistake_in_every_line_does_not_fill_the_screen(problems: Problems) -> None:
     found = problems("\n".join(f"key{i}: 1" for i in range(50_000)))
     assert len(found) == 101
-    assert found[-1] == "test.yaml: more is wrong than is told here"
+    assert found[-1] == "test.yaml: there are more problems than are listed here"
 
 
 def test_many_names_are_not_all_listed(problems: Problems) -> None:
@@ -250,8 +250,8 @@ def test_a_network_on_its_own(text: str) -> None:
     ("text", "problem"),
     [
         ("[1]", "net.yaml:1: a topology must be a mapping (key: value), not a list"),
-        ("paths: {}", "net.yaml:1: topology is missing: nodes and links"),
-        ("nodes: {h1: host}", "net.yaml:1: topology: links are missing"),
+        ("paths: {}", "net.yaml:1: the topology is missing: give nodes and links"),
+        ("nodes: {h1: host}", "net.yaml:1: topology: the links are missing"),
         ("nodes: {h1: host}\nlinks: []\nfoo: 1", "net.yaml:3: topology.foo: unknown key"),
         ("nodes: {h1: host}\nlinks:\n  - {endpoints: [h1, h1]}", "net.yaml:3: topology.links.0.endpoints: a link from"),
         ("topology: ", "net.yaml:1: topology: topology must be a mapping (key: value), not nothing"),

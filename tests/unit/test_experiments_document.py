@@ -1,4 +1,4 @@
-"""docs/experiments.md: its examples work, and its tables are those of the registries."""
+"""docs/experiments: the examples of its pages work, and their tables are those of the registries."""
 
 from __future__ import annotations
 
@@ -28,11 +28,27 @@ from sixbench.plan.shapes import SHAPES
 from sixbench.plan.topology_file import LINK_KEYS
 from sixbench.plan.yaml_source import parse_yaml
 
-DOCUMENT = (Path(__file__).parents[2] / "docs/experiments.md").read_text()
-EXAMPLES = re.findall(r"```yaml\n(.*?)```", DOCUMENT, re.DOTALL)
-COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", DOCUMENT, re.DOTALL) for line in block.splitlines()]
+FOLDER = Path(__file__).parents[2] / "docs/experiments"
+FIRST, LAST = "index", "grammar"
+BETWEEN = sorted(page.stem for page in FOLDER.glob("*.md") if page.stem not in (FIRST, LAST))
+PAGES = {name: (FOLDER / f"{name}.md").read_text() for name in (FIRST, *BETWEEN, LAST)}
+DOCUMENT = "\n".join(PAGES.values())
+
+
+def blocks(language: str, text: str) -> list[str]:
+    """What stands in the fenced blocks of a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+def unwrapped(text: str) -> str:
+    """The text without its line breaks."""
+    return " ".join(text.split())
+
+
+EXAMPLES = blocks("yaml", DOCUMENT)
+COMMANDS = [line for block in blocks("sh", DOCUMENT) for line in block.splitlines()]
 WHOLE = EXAMPLES[0]
-PATHS = re.findall(r"```yaml\n(.*?)```", DOCUMENT.partition("\n## Paths\n")[2].partition("\n## ")[0], re.DOTALL)
+PATHS = blocks("yaml", PAGES["paths"])
 TWO_ROUTERS = PATHS[1]
 CONSOLE = re.findall(r"^\$ (.*)$", DOCUMENT, re.MULTILINE)
 
@@ -112,15 +128,20 @@ def rows(heading: str) -> dict[str, list[str]]:
     return {cells[0].strip().strip("`"): [cell.strip() for cell in cells[1:]] for cells in lines}
 
 
+def test_the_first_page_names_every_other() -> None:
+    told = set(re.findall(r"\]\(([a-z-]+)\.md\)", PAGES[FIRST]))
+    assert told == PAGES.keys() - {FIRST}
+
+
 def test_every_key_is_told() -> None:
     assert tuple(rows("Keys")) == KEYS
-    told = [name.strip("` ") for key in rows("The network") for name in key.split(",")]
+    told = [name.strip("` ") for key in rows("Links") for name in key.split(",")]
     assert tuple(told) == LINK_KEYS
 
 
 @pytest.mark.parametrize("key", LINK_SETTINGS)
 def test_every_setting_of_a_link_is_told(key: str) -> None:
-    assert rows("The network")[key][1:] == [LINK_SETTINGS[key].default.replace("`", ""), LINK_SETTINGS[key].doc]
+    assert rows("Links")[key][1:] == [LINK_SETTINGS[key].default.replace("`", ""), LINK_SETTINGS[key].doc]
 
 
 @pytest.mark.parametrize("key", NODE_SETTINGS)
@@ -143,7 +164,7 @@ def test_every_shape_is_told(name: str) -> None:
 def test_every_parameter_of_a_workload_is_told(name: str) -> None:
     kind = WORKLOADS[name]
     assert rows(f"`{name}`") == {parameter.name: told(parameter) for parameter in kind.parameters}
-    assert kind.doc in DOCUMENT
+    assert kind.doc in unwrapped(DOCUMENT)
 
 
 def told(parameter: Parameter) -> list[str]:
@@ -187,8 +208,8 @@ def test_every_option_of_a_mechanism_is_told_and_it_has_an_example(name: str) ->
     assert rows(f"`{name}`") == {option.name: told(option) for option in own}
     shared = [option for option in TUNNEL_OPTIONS if option in kind.options]
     assert shared == ([] if name == "dual-stack" else list(TUNNEL_OPTIONS))
-    section = DOCUMENT.partition(f"\n### `{name}`\n")[2].partition("\n### ")[0]
-    assert kind.doc in section
+    section = PAGES["paths"].partition(f"\n## `{name}`\n")[2].partition("\n## ")[0]
+    assert kind.doc in unwrapped(section)
     assert name in {path.mechanism for text in PATHS if text in section for path in experiment(text).paths}
 
 

@@ -213,6 +213,53 @@ def test_the_noise_floor_stands_beside_every_finding() -> None:
     assert floor.noise_low == floor.ci_low is not None
 
 
+def _marked(**values: list[float]) -> Finding:
+    """IPv6 against IPv4, with an A/A path whose values are `again`."""
+    by_path = {"ipv4": values["ipv4"], "ipv4-again": values["again"], "ipv6": values["ipv6"]}
+    run = _run({path: {GOODPUT: [*own]} for path, own in by_path.items()}, paths=(IPV4, AGAIN, IPV6))
+    return next(f for f in findings(run) if not f.is_aa)
+
+
+STEADY = [1.0, 1.0002, 0.9998, 1.0001, 0.9999]
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_a_difference_that_the_baseline_has_from_itself_is_not_decided(side: float) -> None:
+    lower = [0.98 * value * f for value, f in zip(BASE, STEADY, strict=True)]
+    noisy = [value * (1 + side * f) for value, f in zip(BASE, [0.03, -0.01, 0.02, -0.02, 0.01], strict=True)]
+    finding = _marked(ipv4=BASE, again=noisy, ipv6=lower)
+    assert (finding.verdict, finding.mark) == ("lower", "within A/A")
+    assert finding.blocks_needed is not None
+    assert finding.blocks_needed > 5
+    assert finding.blocks_tell == pytest.approx(0.02, rel=0.01)
+    calm = [value * f for value, f in zip(BASE, STEADY[::-1], strict=True)]
+    finding = _marked(ipv4=BASE, again=calm, ipv6=lower)
+    assert (finding.verdict, finding.mark, finding.blocks_needed) == ("lower", "decided", None)
+
+
+def test_what_is_undecided_says_about_how_many_blocks_would_tell() -> None:
+    noisy = [value * f for value, f in zip(BASE, [1.1, 0.92, 1.08, 0.9, 1.02], strict=True)]
+    finding = _marked(ipv4=BASE, again=BASE, ipv6=noisy)
+    assert (finding.mark, finding.blocks_tell) == ("undecided", 0.05)
+    n, spread = finding.blocks_needed, finding.spread
+    assert n is not None
+    assert spread is not None
+
+    def half_width(count: int) -> float:
+        quantile = scipy_stats.t.ppf(0.975, count - 1)
+        return float(np.sinh(quantile * spread / np.sqrt(count)))
+
+    assert half_width(n) <= 0.05 < half_width(n - 1)
+
+
+def test_an_interval_that_takes_in_half_and_double_is_too_variable() -> None:
+    wild = [value * f for value, f in zip(BASE, [9, 0.1, 3, 0.5, 1.1], strict=True)]
+    finding = _marked(ipv4=BASE, again=BASE, ipv6=wild)
+    assert finding.mark == "too variable"
+    assert finding.blocks_needed is not None
+    assert finding.blocks_needed > 1000
+
+
 def test_without_an_a_a_path_there_is_no_noise_floor() -> None:
     finding = findings(_run({"ipv4": {GOODPUT: [*BASE]}, "ipv6": {GOODPUT: [*BASE]}}))[0]
     assert (finding.noise_low, finding.noise_high) == (None, None)
@@ -224,7 +271,9 @@ def test_a_testbed_that_differs_from_itself_is_remarked_upon() -> None:
     values = {"ipv4": {GOODPUT: [*BASE]}, "ipv4-again": {GOODPUT: [*biased]}, "ipv6": {GOODPUT: [*biased]}}
     analysis = analyse(_run(values, paths=(IPV4, AGAIN, IPV6)))
     assert any("differs from itself in 1 of 1" in remark for remark in analysis.remarks)
-    assert any("goodput of ipv6 at c0" in remark and "A/A intervals" in remark for remark in analysis.remarks)
+    named = [remark for remark in analysis.remarks if "goodput of TCP bulk transfer over ipv6 at message 1 B" in remark]
+    assert any("A/A intervals" in remark for remark in named)
+    assert not any("c0" in remark for remark in analysis.remarks)
     calm = {"ipv4": {GOODPUT: [*BASE]}, "ipv4-again": {GOODPUT: [*BASE]}, "ipv6": {GOODPUT: [*biased]}}
     assert analyse(_run(calm, paths=(IPV4, AGAIN, IPV6))).remarks == []
 

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reasons import texts
 
+from sixbench.model.reason import Reason, ReasonKind
 from sixbench.model.workloads import WORKLOADS, compete, latency_under_load
-from sixbench.model.workloads.common import of_flow
 from sixbench.run.parts import ALONE, parts_of, trial_expected_ns
 
 SECOND_NS = 10**9
@@ -66,15 +67,14 @@ def test_a_flow_without_a_result_leaves_no_share() -> None:
     server = {"parts": {"ipv4": receiver(1000), "ipv6": {}}}
     measured = compete.KIND.summarise(TIMES, {"parts": {"ipv4": {}, "ipv6": {}}}, server | {})
     assert not measured.metrics.keys() & {"share_ipv6_ratio", "fairness_ratio"}
-    assert any(reason.startswith("ipv6: ") for reason in measured.invalid)
+    assert any(reason.text.startswith("ipv6: ") for reason in measured.invalid)
 
 
-def test_a_sender_that_did_not_keep_its_rate_is_the_testers_limit_in_whichever_flow() -> None:
-    reasons = ["tester-limited: sent 5 datagrams/s where 10 were asked for", "nothing came"]
-    assert of_flow("ipv6-1", reasons) == [
-        "tester-limited: ipv6-1: sent 5 datagrams/s where 10 were asked for",
-        "ipv6-1: nothing came",
-    ]
+def test_a_reason_of_one_of_several_flows_has_its_name_and_keeps_its_kind() -> None:
+    reason = Reason(kind=ReasonKind.TESTER_LIMITED, text="the sender sent 5 datagrams/s where 10 were asked for")
+    named = reason.of("ipv6-1")
+    assert named.kind is ReasonKind.TESTER_LIMITED
+    assert named.text == "ipv6-1: the sender sent 5 datagrams/s where 10 were asked for"
 
 
 @given(st.lists(st.floats(1, 1e9), min_size=1, max_size=20))
@@ -87,9 +87,9 @@ def test_fairness_is_between_one_for_all_and_one_for_one(rates: list[float]) -> 
 @pytest.mark.parametrize(
     ("params", "wrong"),
     [
-        (TIMES | {"rate_bps": 5}, "rate is of UDP flows: give transport: udp, or leave it out"),
+        (TIMES | {"rate_bps": 5}, "rate belongs to UDP flows: give transport: udp, or leave it out"),
         (TIMES | {"transport": "udp", "rate_bps": 5}, "datagram is missing: flows of UDP need a datagram and a rate"),
-        (UDP | {"congestion": "reno"}, "congestion is of TCP flows: leave it out with transport: udp"),
+        (UDP | {"congestion": "reno"}, "congestion belongs to TCP flows: leave it out with transport: udp"),
         (UDP | {"datagram_bytes": 65520}, "65520 bytes do not fit in a UDP datagram: at most 65507 over IPv4"),
         (UDP, None),
         (TIMES, None),
@@ -135,7 +135,7 @@ def test_probes_that_nobody_answered_under_load_are_an_invalid_trial() -> None:
     client = {"parts": {"idle": probed(1e6, 1e6), "loaded": silent, "load": load_client}}
     server: dict[str, Any] = {"parts": {"idle": {}, "loaded": {}, "load": receiver(1000)}}
     measured = latency_under_load.KIND.summarise(TIMES, client, server)
-    assert measured.invalid == ["loaded: none of 10 echo requests was answered"]
+    assert texts(measured.invalid) == ["loaded: none of 10 echo requests was answered"]
     assert not measured.metrics.keys() & {"rtt_increase_ns", "round_trips_loaded_per_min", "rtt_loaded_p50_ns"}
 
 

@@ -267,5 +267,5 @@ def test_a_router_that_tracks_connections_takes_the_fragment_header_off() -> Non
 
 
 def test_ipv4_has_no_atomic_fragments() -> None:
-    with pytest.raises(ValueError, match="IPv6 only"):
+    with pytest.raises(ValueError, match="only IPv6"):
         predicted(Profile(mtus=(1500, 1500), mechanism="native4"), 1000, "atomic")

@@ -11,7 +11,7 @@ from synthetic import standard
 
 from sixbench.model.experiment import Experiment
 from sixbench.model.trial import TrialRecord
-from sixbench.report.figures import fragments, save
+from sixbench.report.figures import fragments, save, style
 from sixbench.report.figures.data import Context
 from sixbench.report.figures.drawing import Drawing
 
@@ -65,7 +65,7 @@ def drawn(read: Read, **trials: list[dict[str, Any]]) -> list[Drawing]:
 
 
 def panels(drawing: Drawing) -> list[Axes]:
-    picture = drawing.draw()
+    picture = drawing.draw(style.WIDTH_IN)
     assert len(save.render(picture, "svg")) > 1000
     return picture.figure.axes
 

@@ -75,7 +75,7 @@ def test_files_that_are_not_there_are_named(tmp_path: Path) -> None:
 def test_a_file_that_is_no_kernel_is_refused(tmp_path: Path) -> None:
     name = files_of(tmp_path, BOOT_MODULES[1:])
     (tmp_path / "vmlinuz").write_bytes(b"\x7fELF" + bytes(4096))
-    with pytest.raises(CapabilityError, match="vmlinuz is no bzImage"):
+    with pytest.raises(CapabilityError, match="vmlinuz is not a bzImage"):
         find_kernel(name)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from sixbench.model.experiment import Experiment
 from sixbench.model.finding import Analysis, Estimate
-from sixbench.report.figures import kernels
+from sixbench.report.figures import kernels, style
 from sixbench.report.figures.data import Context
 
 Read = Callable[[str], Experiment]
@@ -46,10 +46,11 @@ def test_each_path_has_a_line_over_the_kernels_and_each_size_a_panel(read: Read)
     ]
     [drawing] = kernels.drawings(Context.of(experiment), Analysis(estimates=shown, findings=[]))
     assert drawing.name == "udp-rr-by-kernel"
-    picture = drawing.draw()
+    picture = drawing.draw(style.WIDTH_IN)
     assert len(picture.figure.axes) == 2
     for axes in picture.figure.axes:
         assert [label.get_text() for label in axes.get_xticklabels()] == ["5.10", "6.1"]
+        assert not [line for line in axes.lines if line.get_linestyle() != "None"]  # nothing between two kernels
     tips = [tip for line in picture.tips.values() for tip in line]
     assert len(tips) == 8
     assert any("debian-6.1" in tip and "9" in tip for tip in tips)

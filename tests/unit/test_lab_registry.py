@@ -136,6 +136,25 @@ def test_the_directory_is_ours_alone(place: Path, running: ProcessId) -> None:
     assert place.stat().st_mode & 0o777 == 0o700
 
 
+def test_a_directory_that_others_could_have_made_is_not_believed(
+    place: Path, running: ProcessId, tmp_path: Path
+) -> None:
+    file = registry.save(lab("lab", running))
+    place.chmod(0o777)
+    assert registry.all_labs() == []
+    assert registry.clean() == []
+    place.chmod(0o700)
+    moved = place.rename(tmp_path / "a-strangers")
+    place.symlink_to(moved)
+    half = moved / "half.partial"
+    half.write_text("{")
+    assert registry.clean() == []
+    assert half.exists()
+    assert (moved / file.name).exists()
+    with pytest.raises(WriteError, match="remove it, or set XDG_RUNTIME_DIR"):
+        registry.save(lab("lab", running))
+
+
 def test_labs_in_a_directory_of_someone_else_are_not_believed(
     place: Path, running: ProcessId, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,7 +162,7 @@ def test_labs_in_a_directory_of_someone_else_are_not_believed(
     monkeypatch.setattr(registry, "_is_ours", lambda place: False)
     assert registry.all_labs() == []
     assert registry.clean() == []
-    with pytest.raises(WriteError, match="belongs to someone else; remove it"):
+    with pytest.raises(WriteError, match="is not a directory that only this user may write in; remove it"):
         registry.save(lab("lab", running))
 
 

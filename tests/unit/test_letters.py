@@ -115,7 +115,7 @@ def test_every_workload_of_one_flow_can_be_named() -> None:
 
 @pytest.mark.parametrize("name", [name for name, kind in WORKLOADS.items() if kind.parts is not None])
 def test_a_workload_of_several_flows_is_sent_to_an_experiment(name: str) -> None:
-    with pytest.raises(UsageError, match=f"--workload {name} has several flows at once: it needs an experiment"):
+    with pytest.raises(UsageError, match=f"--workload {name} has several flows at once, so it needs an experiment"):
         read_letters(Letters(workload=name), (4, 6))
 
 

@@ -72,7 +72,7 @@ def test_what_nobody_saw_is_said_with_its_numbers() -> None:
     evidence = found([report(packets=2, measured=2, sequences=[[4, 5]])])
     assert evidence.evidence["unlocated"] == 8
     assert evidence.evidence["unlocated_sequences"] == [(3, 3), (6, 7), (95, 99)]
-    assert evidence.notes[-1] == "8 of 10 lost datagrams went where nobody saw it"
+    assert evidence.notes[-1] == "8 of 10 lost datagrams were lost at an unknown place"
 
 
 def test_a_copy_of_what_arrived_is_no_loss() -> None:

@@ -142,4 +142,4 @@ def test_rules_that_no_packet_matches(read: Read) -> None:
 def test_a_number_of_rules_that_cannot_be(problems: Problems, count: str) -> None:
     (said,) = problems(f"topology: {{chain: 3, nodes: {{r1: {{filter-rules: {count}}}}}}}{REST}")
     assert said.startswith("test.yaml:1: topology.nodes.r1.filter-rules: ")
-    assert said.endswith(" is no number of rules: a whole number from 0 to 10000")
+    assert said.endswith(" is not a number of rules: give a whole number from 0 to 10000")

@@ -152,7 +152,7 @@ def test_normal_noise_gives_about_five_false_tests_in_a_hundred_and_the_report_s
     assert 8 <= share.found <= 32, "20 in the mean; outside of this once in 200 seeds"
     assert result.power.found >= 36
     assert table.warnings(result) == []
-    assert table.sentences(result)[0].startswith("400 null comparisons, each by the primary metric of its workload: ")
+    assert table.sentences(result)[0].startswith("400 null comparisons by the primary metric of each workload gave ")
     titles = [made.title for made in table.tables(result)]
     assert titles == [
         "False differences",
@@ -175,7 +175,7 @@ def test_a_machine_on_which_paths_differ_by_themselves_is_told_of() -> None:
         )
         for one in planned
     ]
-    assert "More false differences than 5 %" in table.warnings(judge(planned, runs))[0]
+    assert "There are more false differences than 5 %" in table.warnings(judge(planned, runs))[0]
 
 
 def test_the_figure_and_the_document_are_made_of_few_comparisons_and_of_many() -> None:
@@ -198,6 +198,6 @@ def test_the_page_and_the_text_say_what_was_found_and_what_is_to_be_known_of_it(
     run = _run(_planned("tcp-stream"), {"ipv4": STEADY, "ipv4-aa": STEADY})
     for text in (page.text(result), page.html(result, run)):
         said = " ".join(text.split())
-        assert "1 null comparison, each by the primary metric of its workload: 0 false differences" in said
+        assert "1 null comparison by the primary metric of each workload gave 0 false differences" in said
         assert "1 of 10 trials were not valid" in said
         assert "Goodput *" in said

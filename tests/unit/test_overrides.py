@@ -91,6 +91,14 @@ def test_later_assignments_win() -> None:
         ("topology.nodes.h1.kind=host", 'there is no "topology.nodes.h1.kind" in x.yaml'),
         ("blocks.min.x=1", 'there is no "blocks.min.x" in x.yaml'),
         ("a\x1b[1m.links.*=1", ""),
+        ("topology.links.x.rate=1Mbit", "; topology.links has h1-r1, exit"),
+        ("topology.links.h1-r2.rate=1Mbit", '; did you mean "h1-r1"? topology.links has h1-r1, exit'),
+        ("topology.links.9=x", "; topology.links has h1-r1, exit"),
+        ("workloads.tcp-rrr.count=1", '; did you mean "tcp-rr"? workloads has tcp-stream, tcp-rr, ping, tcp-crr,'),
+        ("paths.ipv7.engine=user", '"paths.ipv7" in x.yaml; did you mean "ipv6"? paths has ipv4, ipv6'),
+        ("topology.nodes.router.kind=host", '"topology.nodes.router" in x.yaml; topology.nodes has h1, r1, h2'),
+        ("factors.rate.0=1", 'there is no "factors.rate" in x.yaml; factors has time'),
+        ("topology.nodes.h1.kind=host", 'topology.nodes.h1 is "host" there, so set all of it'),
     ],
 )
 def test_a_path_that_leads_nowhere(assignment: str, message: str) -> None:
@@ -102,7 +110,7 @@ def test_a_path_that_leads_nowhere(assignment: str, message: str) -> None:
 
 @pytest.mark.parametrize("data", ["[1]", "text", "5"])
 def test_nothing_can_be_set_in_what_is_no_mapping(data: str) -> None:
-    with pytest.raises(UsageError, match="no mapping"):
+    with pytest.raises(UsageError, match="not a mapping"):
         apply_set(source(data), ["a=1"])
 
 

@@ -47,14 +47,20 @@ def test_a_table_is_read() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (table("[[1, 128, 9]]"), "3 numbers in a table of 5 columns; null where one is missing"),
-        (table("[[1, 128, many, 10, null]]"), '"many" is no number'),
-        (table("[[1, null, 9, 10, null]]"), "nothing is no number"),
+        (table("[[1, 128, 9]]"), "3 numbers in a table of 5 columns; write null where one is missing"),
+        (table("[[1, 128, many, 10, null]]"), '"many" is not a number'),
+        (table("[[1, null, 9, 10, null]]"), "nothing is not a number"),
         (table("[[1.5, 128, 9, 10, null]]"), "Event must be a whole number, not 1.5"),
-        (table("[]", ""), "columns and rows belong together"),
+        (table("[]", ""), "columns and rows need each other"),
         (table("[]", COLUMNS.replace("block: true", "block: true, level: a")), "a column is one thing: level or block"),
-        (table("[]", COLUMNS.replace("unit: Mbit/s", "unit: ms")), "goodput by the formula value cannot be set beside"),
-        (table("[]", COLUMNS.replace("metric: goodput, path: ipv4", "metric: transfer_time, path: ipv4")), "adds up"),
+        (
+            table("[]", COLUMNS.replace("unit: Mbit/s", "unit: ms")),
+            "goodput by the formula value cannot be compared with",
+        ),
+        (
+            table("[]", COLUMNS.replace("metric: goodput, path: ipv4", "metric: transfer_time, path: ipv4")),
+            "does not add up",
+        ),
         (table("[]", COLUMNS.replace("heading: Remark", "unit: B")), "heading is missing"),
     ],
 )
@@ -70,7 +76,7 @@ def test_an_amount_is_kept_in_the_metrics_unit() -> None:
     assert isinstance(found, Amount)
     assert (found.low, found.high) == (0.9e9, 1.25e9)
     other = test.replace("unit: s", "unit: KiB")
-    with pytest.raises(ExperimentError, match="cannot be set beside a number in KiB"):
+    with pytest.raises(ExperimentError, match="cannot be compared with a number in KiB"):
         read(claim(f"test: {other}"))
 
 
@@ -156,7 +162,7 @@ def test_not_lower_is_the_same_or_more() -> None:
     assert verdict(test, run_of(same)).verdict == "reproduced"
     assert verdict(test, run_of(slower_ipv6)).verdict == "opposite"
     assert verdict(replace(test, expect="not higher"), run_of(slower_ipv6)).verdict == "reproduced"
-    assert verdict(test, run_of(slower_ipv6, noise=0.2)).verdict == "not testable here"
+    assert verdict(test, run_of(slower_ipv6, noise=0.2)).verdict == "undecided"
 
 
 Loss = Callable[[str, int], float]

@@ -48,7 +48,7 @@ def test_a_paper_has_the_name_of_its_experiment(name: str) -> None:
 def test_every_testable_claim_is_judged(name: str, quick: bool) -> None:
     claims, _ = judged(name, quick, KERNELS)
     untestable = {claim.name for claim in paper(name).claims if isinstance(claim.test, Untestable)}
-    left = {c.claim for c in claims if c.verdict == "not testable here" and "inconclusive" not in c.reason}
+    left = {c.claim for c in claims if c.verdict == "not testable here"}
     assert left == untestable
 
 
@@ -79,8 +79,8 @@ def test_both_papers_quickly_take_under_eight_minutes() -> None:
 @pytest.mark.parametrize(
     ("name", "quick", "trials"),
     [
-        ("quickstart", False, (90, 90)),
-        ("quickstart", True, (54, 54)),
+        ("quickstart", False, (360, 2160)),
+        ("quickstart", True, (90, 90)),
         ("soorty-sarkar-kernels", False, (360, 720)),
         ("soorty-sarkar-kernels", True, (120, 120)),
         ("raicu-stack-rtt", False, (1920, 1920)),
@@ -162,11 +162,11 @@ def test_a_small_paper_is_read() -> None:
         (claim("note: n"), "published.yaml:8: claims.0: give either test, or untestable with the reason"),
         (
             claim("test: {guess: {}}"),
-            'published.yaml:11: claims.0.test.guess: "guess" is no test; known here: direction',
+            'published.yaml:11: claims.0.test.guess: "guess" is not a test; known here: direction',
         ),
         (
             claim("test: {direction: {workload: tcp-stream, metric: godput, path: ipv6, expect: lower}}"),
-            'claims.0.test.direction.metric: "godput" is no metric; did you mean "goodput"?',
+            'claims.0.test.direction.metric: "godput" is not a metric; did you mean "goodput"?',
         ),
         (
             claim("test: {direction: {workload: tcp-rr, metric: goodput, path: ipv6, expect: lower}}"),
@@ -174,7 +174,7 @@ def test_a_small_paper_is_read() -> None:
         ),
         (
             claim("test: {direction: {workload: tcp-stream, metric: goodput, path: ipv6, expect: slower}}"),
-            '"slower" is no value of expect; did you mean "lower"?',
+            '"slower" is not a value of expect; did you mean "lower"?',
         ),
         (
             claim("test: {magnitude: {workload: tcp-stream, metric: goodput, path: ipv6, formula: of-mean, low: 3}}"),
@@ -185,7 +185,7 @@ def test_a_small_paper_is_read() -> None:
                 "test: {magnitude: {workload: tcp-stream, metric: goodput, path: ipv6, formula: of-mean, "
                 "low: 3, high: 2}}"
             ),
-            "low (3) is over high (2)",
+            "low (3) is greater than high (2)",
         ),
         (
             claim(
@@ -196,21 +196,21 @@ def test_a_small_paper_is_read() -> None:
         ),
         (
             claim("test: {in-theory: {theory: extra_wire_percent, mechanism: native6, transport: tcp, about: 3}}"),
-            "message belongs to extra_header_percent, extra_wire_percent, ip_header_percent, extra_ip_header_percent, "
-            "and they need it",
+            "extra_header_percent, extra_wire_percent, ip_header_percent, extra_ip_header_percent need a message, "
+            "and other quantities cannot have one",
         ),
         (value("value: many\n    unit: ms"), 'values.0.value: a value must be a number, not "many"'),
-        (value("value: 1\n    unit: ms\n    system: new"), '"new" is no system; known here: old'),
+        (value("value: 1\n    unit: ms\n    system: new"), '"new" is not a system; known here: old'),
         (
             value("value: 1\n    unit: ms\n    ours: {workload: tcp-stream, metric: goodput, path: ipv6}"),
-            "goodput by the formula value cannot be set beside a number in ms",
+            "goodput by the formula value cannot be compared with a number in ms",
         ),
         (
             value(
                 "value: 1\n    unit: Mbit/s\n"
                 "    ours: {workload: tcp-stream, metric: goodput, path: ipv6, formula: of-mean}"
             ),
-            "goodput by the formula of-mean cannot be set beside a number in Mbit/s",
+            "goodput by the formula of-mean cannot be compared with a number in Mbit/s",
         ),
         (
             value(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from path_mtu_results import ESCAPED, FINE, HOLE, TOLD, Result
+from reasons import texts
 
 from sixbench.model.workload import Measured, Traffic
 from sixbench.model.workloads import WORKLOADS
@@ -70,6 +71,6 @@ def test_path_mtus() -> None:
 def test_a_path_without_datagrams_has_no_verdict() -> None:
     blocked = {"tcp": {"stalled": False}, "tcp_bytes": 1500, "converged_ns": {"tcp": 3}}
     measured = pmtu(blocked, FINE)
-    assert measured.invalid == ["forward: no datagram was acknowledged, not even of the smallest size"]
+    assert texts(measured.invalid) == ["forward: no datagram was acknowledged, not even of the smallest size"]
     assert not any("verdict" in note for note in measured.notes)
     assert measured.metrics["pmtu_tcp_bytes"] == 1500

@@ -140,7 +140,7 @@ def test_what_is_wrong_with_a_file_is_told_of_the_file(tmp_path: Path) -> None:
     [
         ("profile: fiber", "", 5, 'there is no profile "fiber"; did you mean "fibre"?'),
         ("profile: warp", "", 5, 'there is no profile "warp"; known here: fibre, cable, dsl, 5g, leo, lte, geo'),
-        ("profile: 5", "", 5, "5 is no profile: a name such as dsl, or a file such as home.yaml"),
+        ("profile: 5", "", 5, "5 is not a profile: give a name such as dsl, or a file such as home.yaml"),
         ("profile: nowhere.yaml", "", 5, "reading nowhere.yaml: No such file or directory"),
         ("profile: cable, delay: 1ms", "", 5, "a jitter of 3ms on a delay of 1ms would need delays under 0"),
         ("profile: dsl", PROFILES.replace("down:", "dawn:"), 12, 'unknown key; did you mean "down"?'),
@@ -174,7 +174,7 @@ def test_the_command_lists_them_and_tells_their_sources(sixbench: Callable[..., 
 def test_a_plan_shows_what_a_profile_became(sixbench: Callable[..., Any], tmp_path: Path) -> None:
     file = tmp_path / "test.yaml"
     file.write_text(TEXT.format(link="profile: dsl"))
-    done = sixbench("plan", file)
+    done = sixbench("plan", file, "--commands")
     assert (
         "#   access: profile dsl, MTU 1492; from home: 8 Mbit/s, queue 100ms, delay 10ms; "
         "from isp: 33 Mbit/s, queue 100ms, delay 10ms\n"

@@ -109,30 +109,34 @@ def test_what_a_queue_can_hold(read: Read, settings: str, held_bytes: int) -> No
 @pytest.mark.parametrize(
     ("settings", "key", "said"),
     [
-        ("queue: 20ms", "queue", "queue belongs to rate: add it, or leave queue out"),
-        ("rate: 1Mbit, queue: 0 packets", "queue", '"0 packets" is not a queue: a time such as 50ms, a size such as'),
+        ("queue: 20ms", "queue", "queue needs rate: add it, or leave queue out"),
+        ("rate: 1Mbit, queue: 0 packets", "queue", '"0 packets" is not a queue: give a time (50ms), a size (100KiB)'),
         ("rate: 1Mbit, queue: 2000000 packets", "queue", "at most 60min, 1GiB or 1000000 packets"),
-        ("rate: 1Mbit, queue: 1537B", "queue", "a queue of 1537B holds 1537 bytes, less than one packet of the MTU"),
+        (
+            "rate: 1Mbit, queue: 1537B",
+            "queue",
+            "a queue of 1537B holds 1537 bytes, which is less than one packet of the MTU",
+        ),
         (
             "rate: 1Mbit, queue: 12ms",
             "queue",
-            "a queue of 12ms at 1Mbit holds 1500 bytes, less than one packet of the MTU and its frame, 1538B: "
-            "at least 12304us",
+            "a queue of 12ms at 1Mbit holds 1500 bytes, which is less than one packet of the MTU with its frame, "
+            "1538B; give at least 12304us",
         ),
-        ("rate: 10Gbit, queue: 10s", "queue", "holds 12500000000 bytes, which is too large: at most 1GiB"),
+        ("rate: 10Gbit, queue: 10s", "queue", "holds 12500000000 bytes, which is too large; give at most 1GiB"),
         ("rate: 1Mbit, reverse: {queue: 1ms}", "reverse.queue", "less than one packet"),
-        ("queue-discipline: codel", "queue-discipline", "belongs to rate"),
+        ("queue-discipline: codel", "queue-discipline", "needs rate"),
         (
             "rate: 1Mbit, queue-discipline: red",
             "queue-discipline",
-            '"red" is no queue discipline; known here: tail-drop',
+            '"red" is not a queue discipline; known here: tail-drop',
         ),
-        ("rate: 1Mbit, queue-target: 5ms", "queue-target", "belongs to a queue-discipline of codel or fq_codel"),
+        ("rate: 1Mbit, queue-target: 5ms", "queue-target", "needs a queue-discipline of codel or fq_codel"),
         ("rate: 1Mbit, queue-discipline: codel, queue-target: 0ms", "queue-target", "from 1us to 10s"),
         (
             "rate: 1Mbit, queue-discipline: codel, queue-target: 100ms",
             "queue-target",
-            "a target of 100ms is no shorter than the interval of 100ms, over which CoDel looks at it",
+            "a target of 100ms must be shorter than the interval of 100ms",
         ),
     ],
 )

@@ -74,8 +74,8 @@ def test_false_alarms_are_told_with_a_range_or_without(small):
         realtime_ns=CALIBRATION.realtime_ns, comparisons=200, false=1, changed=50, found=49, change=-0.03
     )
     told = (
-        "Of 200 comparisons of what is the same, 1 declared a difference; "
-        "one of 3 % was found in 49 of 50 (2023-11-14)."
+        "1 of 200 comparisons of equal paths showed a difference. "
+        "A difference of 3 % was found in 49 of 50 (2023-11-14)."
     )
     for ranges, before in ((CALIBRATION.ranges, "± 0.05 %"), ((), calibrated.NONE)):
         run = _with(small, replace(CALIBRATION, ranges=ranges, false_alarms=alarms))
@@ -90,7 +90,7 @@ def test_results_outside_of_the_range_are_told_once_a_quantity(small):
     run = _with(small, replace(CALIBRATION, ranges=narrow))
     (warning,) = calibrated.warnings(run, analysis)
     assert warning.startswith("Goodput, TCP: ")
-    assert "lie outside of 940 kbit/s to 1 Mbit/s, where this machine was calibrated." in warning
+    assert "lie outside the range from 940 kbit/s to 1 Mbit/s, for which this machine was calibrated." in warning
     assert " ".join(terminal.render(run, analysis).split()).count(warning) == 1
     assert json.document(run, analysis)["calibration"]["outside"] == [warning]
 

@@ -10,6 +10,7 @@ import synthetic
 from synthetic_values import old_evidence
 
 from sixbench.model.path import Path as NetworkPath
+from sixbench.model.reason import Reason, ReasonKind
 from sixbench.report import evidence
 from sixbench.report.path_facts import path_facts
 from sixbench.report.path_tables import paths_table, tunnels_table
@@ -221,6 +222,6 @@ def test_a_trial_that_is_wrong_on_two_links_counts_once() -> None:
     run = synthetic.small(blocks=1)
     [first, *rest] = run.trials
     wrong = [f"{number} of 64 packets seen on r1-r2 at r{node} were ipv4" for number, node in ((3, 1), (64, 1), (3, 2))]
-    spoilt = replace(first, status="invalid", reasons=wrong)
+    spoilt = replace(first, status="invalid", reasons=[Reason(kind=ReasonKind.OTHER_PATH, text=text) for text in wrong])
     reasons = count_trials(replace(run, trials=[spoilt, *rest]).in_memory()).reasons
     assert [(reason.text, reason.count) for reason in reasons] == [(wrong[0], 1), (wrong[2], 1)]

@@ -80,7 +80,7 @@ def test_terminal_report_cuts_no_number(width: int) -> None:
     run = run_of("transition")
     text = render_terminal(run, plain_analysis(run), width=width)
     assert "−1.50 to −1.39" in text
-    assert text.count(" inconclusive ") == 14
+    assert len(re.findall(r" undecided +\d", text)) == 14
 
 
 def test_terminal_report_ends_with_the_path_of_the_full_report() -> None:
@@ -148,7 +148,7 @@ def test_terminal_report_says_what_tunnels_carried_and_dropped() -> None:
     assert "host-to-host: dropped: ecn-invalid 120; to the slow path: neighbour-unresolved 360" in " ".join(
         text.split()
     )
-    assert "Dropped by no-mapping: what nodes send by themselves" in " ".join(text.split())
+    assert "Packets dropped by no-mapping are harmless: nodes send them by themselves" in " ".join(text.split())
 
 
 def test_terminal_report_without_tunnels_says_nothing_of_them() -> None:
@@ -295,12 +295,12 @@ def test_latex_report_is_balanced_and_escaped(hostile: bool) -> None:
     body = "\n".join(line for line in text.splitlines() if not line.startswith("%"))
     plain = re.sub(r"\\[{}\\$&%#_]", "", body)
     assert plain.count("{") == plain.count("}")
-    plain = re.sub(r"(?<=\d)~(?=\d)", "", plain)  # between groups of digits
-    assert not re.search(r"[#%_~^]", plain.replace("\\label{tab:sixbench-1}", ""))
-    assert all(math in ("$-$", "$\\pm$") for math in re.findall(r"\$[^$]*\$", plain))
-    for environment in ("table", "tabular", "longtable"):
+    assert not re.search(r"[#_^]|%(?!\n)", plain)
+    maths = {"-", r"\pm", r"\mu", r"\neq", r"\approx", r"\uparrow", r"\downarrow", r"\dagger"}
+    assert {math.strip("$") for math in re.findall(r"\$[^$]*\$", plain)} <= maths
+    for environment in ("table", "table*", "tabular", "tabular*"):
         assert body.count(rf"\begin{{{environment}}}") == body.count(rf"\end{{{environment}}}")
-    assert body.count(r"\begin{tabular}") >= 1
+    assert body.count(r"\begin{tabular") >= 1
     assert text.isascii() or all(ord(character) < 0x180 for character in body)
 
 
@@ -319,15 +319,11 @@ def test_reports_name_the_engine_of_every_path_and_what_its_tunnels_did(form: st
 def test_latex_rows_have_a_cell_for_every_column() -> None:
     run = run_of("transition")
     text = FORMATS["latex"].render(run, plain_analysis(run, paper=True))
-    tables = re.findall(r"\\begin\{tabular\}\{@\{\}(.*?)@\{\}\}\n(.*?)\\end\{tabular\}", text, re.DOTALL)
+    tables = re.findall(r"\\begin\{tabular\*?\}(.*?)\n(.*?)\\end\{tabular", text, re.DOTALL)
     assert len(tables) > 5
     for columns, rows in tables:
-        count = len(re.sub(r"p\{[^}]*\}", "p", re.sub(r">\{[^}]*\}", "", columns)))
+        kinds = re.sub(r"\{\\linewidth\}|@\{(?:[^{}]|\{[^{}]*\})*\}|>\{[^}]*\}", "", columns)
+        count = len(re.sub(r"p\{[^}]*\}", "p", kinds).strip("{}"))
         for line in rows.splitlines():
-            if line.strip().endswith(r"\\"):
+            if line.strip().endswith(r"\\") and "multicolumn" not in line:
                 assert len(re.findall(r"(?<!\\)&", line)) == count - 1
-
-
-def test_latex_splits_long_tables_over_pages() -> None:
-    run = synthetic.many_levels(blocks=2).in_memory()
-    assert r"\begin{longtable}" in FORMATS["latex"].render(run, plain_analysis(run))

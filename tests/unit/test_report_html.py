@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
@@ -10,8 +11,11 @@ import pytest
 import synthetic
 from synthetic_analysis import plain_analysis
 
+from sixbench.analysis import analyse
 from sixbench.model.finding import Analysis
-from sixbench.report import FORMATS, html
+from sixbench.model.workload import Scalar
+from sixbench.report import FORMATS, html, marks
+from sixbench.report.evidence import by_path
 from sixbench.store import Run
 
 VOID = {"meta", "link", "br", "input", "img", "hr", "use", "path", "rect", "circle"}
@@ -106,7 +110,7 @@ def test_page_has_every_finding(text: str, analysis: Analysis) -> None:
     rows = [row for row in parse(text).all("tr") if "data-verdict" in row]
     assert len(rows) == len(analysis.findings)
     shown = sorted((row["data-workload"], row["data-path"], row["data-verdict"]) for row in rows)
-    assert shown == sorted((f.workload, f.path, f.verdict) for f in analysis.findings)
+    assert shown == sorted((f.workload, f.path, marks.verdict(f)) for f in analysis.findings)
 
 
 def test_page_has_figures_that_say_what_they_show(text: str) -> None:
@@ -115,7 +119,10 @@ def test_page_has_figures_that_say_what_they_show(text: str) -> None:
     assert {"Network and paths", "TCP bulk transfer: Goodput", "ICMP echo: value of each path, and change"} <= titles
     assert {"TCP bulk transfer: goodput over time", "ICMP echo: distribution of the round-trip time"} <= titles
     assert {"Published values and ours", "Packets of each path, link by link"} <= titles
-    assert all(figure["role"] == "img" and "viewbox" in figure for figure in figures)
+    assert {figure["role"] for figure in figures} == {"img", "group"}  # a group has markers that can be reached
+    assert all("viewbox" in figure for figure in figures)
+    forms = [figure["class"] for figure in figures if figure["class"] in ("wide", "narrow")]
+    assert forms == ["wide", "narrow"] * (len(forms) // 2)
 
 
 def test_markers_of_figures_say_their_value(text: str) -> None:
@@ -125,8 +132,24 @@ def test_markers_of_figures_say_their_value(text: str) -> None:
 
 def test_page_answers_first(text: str) -> None:
     said = "".join(parse(text).text)
-    assert "Median round-trip time of ICMP echo over ipv6 is 6.01\u00a0% longer than over ipv4" in said
-    assert said.index("Answers") < said.index("Median round-trip time of ICMP echo")
+    row = said[said.index("Median round-trip time of ICMP echo") :]
+    assert said.index("Answers") < said.index("Median round-trip time of ICMP echo") < said.index("Network and paths")
+    assert " ".join(row.split()).startswith(
+        "Median round-trip time of ICMP echo IPv4 52.38 → IPv6 55.52 µs, +6.01 % [+3.83, +8.24], A/A −0.98 .. +0.30 "
+        "decided: worse"
+    )
+
+
+def test_every_answer_has_a_bar_that_says_what_it_shows(text: str) -> None:
+    drawn = [svg for svg in parse(text).all("svg") if (svg.get("class") or "").startswith("answer-bar")]
+    assert len(drawn) == 3
+    assert drawn[0]["aria-label"].replace("\u00a0", " ").startswith("Interval beside no difference: −1.43 % [−1.64, ")
+
+
+def test_colours_of_answers_follow_the_scheme_of_the_page(text: str) -> None:
+    colours = re.findall(r"\.bar-[a-z]+ \{ (?:fill|stroke): ([^;]+);", text)
+    assert len(colours) == 5
+    assert all(colour.startswith("var(--") for colour in colours)
 
 
 def test_page_tells_what_a_reader_needs_to_believe_it(text: str) -> None:
@@ -220,7 +243,7 @@ def test_page_says_of_tunnels_what_they_carried_dropped_and_cost(no_figures: Non
         "router-to-router 6in4 kernel r1, r2 2001:2::1 to 2001:2:0:2::2 r1 198.18.1.1, r2 198.18.1.2 IPv6 in IPv4 1480",
         "host-to-host ebpf h1 6over4-1 10 410 000 30 205 000 0 <0.01 % 30 (<0.01 %) no-mapping 20, ecn-invalid 10",
         "neighbour-unresolved 30",
-        "Dropped by no-mapping: what nodes send by themselves",
+        "Packets dropped by no-mapping are harmless: nodes send them by themselves",
         "r1-r2 r2 eth-1 IPv6 in IPv4 640 IPv6 in IPv4 198.18.1.1 to 198.18.1.2: 440",
         "Run time of the BPF programs",
     ):
@@ -230,3 +253,42 @@ def test_page_says_of_tunnels_what_they_carried_dropped_and_cost(no_figures: Non
 def test_page_of_native_paths_has_no_tunnels(text: str) -> None:
     assert 'id="tunnels"' not in text
     assert "Run time of the BPF programs" not in text
+
+
+def test_names_of_combinations_reach_no_reader_unexplained(analysis: Analysis, run: Run) -> None:
+    for form in ("terminal", "md", "latex", "html"):
+        text = FORMATS[form].render(run, analysis)
+        said = " ".join(parse(text).text) if form == "html" else text
+        # The directories of trials that do not count are named as such, and nothing else is.
+        assert not re.search(r"(?<!-)\bc\d{4}\b", said), form
+        assert not re.search(r"\b(rtt|goodput|connect|transactions|cpu|loss)_[a-z0-9]+\b", said), form
+
+
+def test_a_page_of_very_many_levels_stays_small_and_says_what_it_leaves_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice as many levels make no larger page. What is left out is counted, and other formats have all findings."""
+    monkeypatch.setattr(html, "_figures", lambda *_: ([], []))
+    most_bytes = 200_000
+    monkeypatch.setattr(html, "MOST_PAGE_BYTES", most_bytes)
+    for levels in (100, 200):
+        sizes: list[Scalar] = [2 + size for size in range(levels)]
+        experiment = synthetic.experiment(synthetic.NATIVE, [("tcp-stream", {"message_bytes": sizes})], blocks=2)
+        run = synthetic._build(experiment, 2).in_memory()
+        analysis = analyse(run)
+        page = html.render(run, analysis)
+        assert len(page.encode()) <= most_bytes
+        left_out = re.search(r"This page leaves out (\d+) more findings", page)
+        assert left_out is not None
+        assert page.count("<tr data-workload=") + int(left_out[1]) == len(analysis.findings)
+        assert len(json.loads(FORMATS["json"].render(run, analysis))["findings"]) == len(analysis.findings)
+
+
+def test_long_lists_of_a_page_are_cut_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(html, "_figures", lambda *_: ([], []))
+    monkeypatch.setattr(html, "MOST_ROWS", (2,))
+    run = synthetic.transition(blocks=2).in_memory()
+    analysis = analyse(run)
+    links = [link for path in by_path(run) for link in path.links if len(path.links) > 1]
+    page = html.render(run, analysis)
+    assert f"{len(links) - 2} links of paths" in page
+    table = page.split("Every link of every path")[1].split("</table>")[0]
+    assert table.count('<tr><th scope="row">') == 2

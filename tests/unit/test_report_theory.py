@@ -9,7 +9,7 @@ from synthetic import small
 from synthetic_analysis import plain_analysis
 
 from sixbench.report import rows
-from sixbench.report.figures import data, dots, sweep
+from sixbench.report.figures import data, dots, style, sweep
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,6 @@ def test_figures_mark_the_same(theory: float, rings: int) -> None:
     items = [item for item in data.measured(analysis) if first in [f for panel in item.panels for f in panel.findings]]
     context = data.Context.of(run.manifest.experiment)
     drawn = sweep.drawings(context, items, first.metric) if items[0].main else dots.drawings(context, items)
-    figures = [drawing.draw().figure for drawing in drawn]
+    figures = [drawing.draw(style.WIDTH_IN).figure for drawing in drawn]
     found = [line for figure in figures for axes in figure.axes for line in axes.lines if line.get_markersize() == 9]
     assert len(found) == rings

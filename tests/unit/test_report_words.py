@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,9 +11,11 @@ import synthetic
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sixbench.model.experiment import Statistics
 from sixbench.model.finding import Analysis, Finding
-from sixbench.report import rows, validity, words
-from sixbench.report.answers import answers
+from sixbench.model.trial import TrialRecord
+from sixbench.report import bars, rows, validity, words
+from sixbench.report.answers import Answer, answers
 
 
 def finding(**changes: Any) -> Finding:
@@ -38,9 +42,14 @@ def finding(**changes: Any) -> Finding:
     return Finding(**(values | changes))
 
 
+def answered(*findings: Finding, trials: Sequence[TrialRecord] = ()) -> list[Answer]:
+    return answers(Analysis(estimates=[], findings=list(findings)), Statistics(), trials)
+
+
 def said(*findings: Finding) -> list[str]:
-    found = answers(Analysis(estimates=[], findings=list(findings)), confidence=0.95, margin=0.01)
-    return [answer.text for answer in found]
+    """Title, numbers and mark of each row, with plain spaces."""
+    rows_said = (f"{one.title}: {one.numbers}: {one.verdict}" for one in answered(*findings))
+    return [text.replace("\u00a0", " ") for text in rows_said]
 
 
 @pytest.mark.parametrize(
@@ -160,51 +169,140 @@ def test_only_levels_that_vary_are_named_in_rows() -> None:
 # --- answers ------------------------------------------------------------------------------------------------------
 
 
-def test_one_comparison_is_told_with_interval_levels_and_theory() -> None:
-    assert said(finding()) == [
-        "Goodput of TCP bulk transfer over ipv6 is 1.40 % lower than over ipv4 (95 % CI −1.50 to −1.30 %),"
-        " at message 1 KiB; theory says −1.38 %."
+def test_a_row_is_complete_in_itself() -> None:
+    assert said(finding(noise_low=0.9984, noise_high=1.008)) == [
+        "Goodput of TCP bulk transfer, message 1 KiB: IPv4 94.15 → IPv6 92.85 Mbit/s, −1.40 % [−1.50, −1.30],"
+        " theory −1.38 %, A/A −0.16 .. +0.80: decided: worse"
     ]
+
+
+@pytest.mark.parametrize("noise", [(0.9816, 1.008), (0.992, 1.0184)])
+def test_a_difference_within_the_noise_floor_is_neither_red_nor_lower(noise: tuple[float, float]) -> None:
+    inside = finding(noise_low=noise[0], noise_high=noise[1], blocks_needed=38, blocks_tell=0.014)
+    [answer] = answered(inside)
+    assert (answer.mark, answer.tone) == ("within A/A", "open")
+    assert answer.hint == "about 40 blocks would tell 1.4 %"
+    row = rows.row(inside)
+    assert (row.verdict, row.tone) == ("within A/A", "open")
 
 
 def test_equivalence_names_the_margin() -> None:
-    [text] = said(finding(verdict="equivalent", ratio=0.999, ci_low=0.998, ci_high=1.0, theory=None))
-    assert text == (
-        "Goodput of TCP bulk transfer over ipv6 is equivalent to that over ipv4 within 1 %: −0.10 %"
-        " (95 % CI −0.20 to 0.00 %), at message 1 KiB."
-    )
+    [answer] = answered(finding(verdict="equivalent", ratio=0.999, ci_low=0.998, ci_high=1.0, theory=None))
+    assert (answer.mark, answer.tone) == ("equivalent within 1 %", "same")
 
 
 def test_nothing_is_concluded_from_what_is_inconclusive() -> None:
-    [text] = said(finding(verdict="inconclusive", ratio=0.99, ci_low=0.95, ci_high=1.03, theory=None))
-    assert "may or may not differ from that over ipv4: −1.00 % (95 % CI −5.00 to +3.00 %) excludes neither" in text
-    [text] = said(finding(verdict="inconclusive", ratio=1.05, ci_low=1.001, ci_high=1.1, theory=None))
-    assert "may differ from that over ipv4: +5.0 % (95 % CI +0.1 to +10.0 %), which is not certain among" in text
+    undecided = finding(verdict="inconclusive", ratio=0.99, ci_low=0.95, ci_high=1.03, theory=None)
+    [text] = said(undecided)
+    assert text.endswith("−1.00 % [−5.00, +3.00]: undecided: more blocks may tell")
+    [text] = said(replace(undecided, blocks_needed=18, blocks_tell=0.02))
+    assert text.endswith(": undecided: about 18 blocks would tell 2 %")
+    [text] = said(replace(undecided, blocks_needed=40_000, blocks_tell=0.05))
+    assert "undecided: it would take more than 10 000 blocks to tell 5 %" in text
     [text] = said(finding(verdict="inconclusive", n=1, ci_low=None, ci_high=None, theory=None))
-    assert "cannot be compared with that over ipv4: one pair of valid trials gives no interval (−1.40 %)" in text
+    assert text.endswith(", −1.40 %: not compared: one pair of valid trials gives no interval")
     [text] = said(finding(verdict="inconclusive", n=0, ratio=None, ci_low=None, ci_high=None, theory=None))
-    assert "cannot be compared with that over ipv4: no pair of valid trials" in text
+    assert text.endswith(": not compared: no pair of valid trials")
 
 
-def test_times_are_longer_and_rates_are_lower() -> None:
+def test_an_interval_that_says_nothing_is_not_printed() -> None:
+    wild = finding(
+        verdict="inconclusive",
+        ratio=1.5,
+        ci_low=0.001,
+        ci_high=202.77,
+        theory=None,
+        blocks_needed=3111,
+        blocks_tell=0.05,
+    )
+    trial = synthetic.small().trials[0]
+    short = replace(
+        trial,
+        workload="tcp-stream",
+        status="ok",
+        params={"duration_ns": 1_000_000_000},
+        metrics={"cpu_other_cores": 1.2},
+    )
+    [answer] = answered(wild, trials=[short])
+    assert answer.mark == "too variable to tell"
+    assert answer.hint.replace("\u00a0", " ") == (
+        "about 3 200 blocks would tell 5 %; longer trials than 1 s and a machine without other load would help"
+    )
+    assert "%" not in answer.change
+    assert answer.bars == []
+    row = rows.row(wild)
+    assert (row.change, row.interval) == ("+50.0 %", "too variable")
+    assert (row.verdict, row.tone) == ("too variable", "open")
+
+
+def test_what_theory_says_otherwise_is_told() -> None:
+    [text] = said(finding(theory=80e6))
+    assert "theory −15.0 % outside the interval" in text
+
+
+def test_times_and_rates_are_named_by_their_statistic() -> None:
     [text] = said(
         finding(workload="tcp-rr", metric="rtt_p50", unit="ns", ratio=1.02, ci_low=1.01, ci_high=1.03, verdict="higher")
     )
-    assert text.startswith("Median round-trip time of TCP request and response over ipv6 is 2.00 % longer than")
+    assert text.startswith("Median round-trip time of TCP request and response, message 1 KiB")
+    assert text.endswith("decided: worse")
     [text] = said(finding(workload="tcp-crr", metric="transactions_rate", unit="1/s"))
-    assert text.startswith("Rate of transactions of TCP connection, request and response over ipv6 is 1.40 % lower")
+    assert text.startswith("Rate of transactions of TCP connection, request and response")
 
 
-def test_several_levels_are_counted_and_the_largest_difference_told() -> None:
-    found = [
-        finding(levels={"message_bytes": 64}, ratio=0.95, ci_low=0.94, ci_high=0.96),
-        finding(levels={"message_bytes": 1024}),
-        finding(levels={"message_bytes": 8192}, ratio=0.999, ci_low=0.998, ci_high=1.0, verdict="equivalent"),
+def test_rows_name_the_path_where_there_are_several() -> None:
+    titles = [text.partition(":")[0] for text in said(finding(), finding(path="6in4"))]
+    assert titles == [
+        "Goodput of TCP bulk transfer over IPv6, message 1 KiB",
+        "Goodput of TCP bulk transfer over 6in4, message 1 KiB",
     ]
-    [text] = said(*found)
-    assert text.startswith("Goodput of TCP bulk transfer over ipv6 is lower than over ipv4 at 2 of 3 levels of message")
-    assert "equivalent to that over ipv4 within 1 % at 1" in text
-    assert "the difference is largest at message 64 B: −5.00 % (95 % CI −6.00 to −4.00 %)" in text
+
+
+def many(*extreme: Finding) -> list[Finding]:
+    """So many levels that they share a row, and these beside them."""
+    others = [finding(levels={"message_bytes": 64 << index}) for index in range(13)]
+    return [*others, *extreme]
+
+
+def test_very_many_levels_share_a_row_that_counts_them() -> None:
+    same = finding(levels={"message_bytes": 8}, ratio=0.999, ci_low=0.998, ci_high=1.0, verdict="equivalent")
+    [text] = said(*many(same))
+    assert text.startswith("Goodput of TCP bulk transfer, 14 levels of message: IPv4 → IPv6, −1.40 % to −0.10 %")
+    assert "decided: worse at 13 of 14, equivalent within 1 % at 1" in text
+    assert "largest" not in text
+
+
+def test_a_level_is_the_largest_only_where_its_interval_lies_apart() -> None:
+    apart = finding(levels={"message_bytes": 8}, ratio=0.95, ci_low=0.94, ci_high=0.96)
+    [text] = said(*many(apart))
+    assert "largest at message 8 B, −5.00 % [−6.00, −4.00]" in text
+    overlapping = finding(levels={"message_bytes": 8}, ratio=0.95, ci_low=0.92, ci_high=0.9865)
+    assert "largest" not in said(*many(overlapping))[0]
+    unknown = finding(levels={"message_bytes": 4}, n=1, verdict="inconclusive", ci_low=None, ci_high=None)
+    assert "largest" not in said(*many(apart, unknown))[0]
+
+
+# --- bars ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_bar_shows_interval_noise_and_no_difference() -> None:
+    [bar] = bars.bars([finding(ratio=0.98, ci_low=0.97, ci_high=0.99, noise_low=0.995, noise_high=1.01)], Statistics())
+    assert bar is not None
+    assert bar.noise is not None
+    assert 0 < bar.low < bar.change < bar.high < bar.noise[0] < bar.none < bar.noise[1] < 1
+    assert bars.text(bar, 24, bars.BLOCKS) == "━━━━━━●━━━━━  ░░░│░░░░░░"
+    assert bars.text(bar, 24, bars.ASCII).isascii()
+
+
+def test_bars_of_a_metric_share_a_scale_and_nothing_looks_like_nothing() -> None:
+    wide, narrow = bars.bars([finding(ci_low=0.9, ci_high=1.08), finding()], Statistics())
+    assert wide is not None
+    assert narrow is not None
+    assert narrow.none == wide.none
+    assert narrow.high - narrow.low < 0.1 * (wide.high - wide.low)
+    [tiny] = bars.bars([finding(ratio=1.0, ci_low=0.999999, ci_high=1.000001, theory=None)], Statistics())
+    assert tiny is not None
+    assert tiny.high - tiny.low < 0.001
 
 
 def test_aa_comparisons_and_other_metrics_are_no_answers() -> None:

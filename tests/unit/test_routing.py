@@ -11,8 +11,8 @@ from sixbench.mechanisms import MECHANISMS, install
 from sixbench.model.experiment import Experiment
 from sixbench.model.network import Network
 from sixbench.model.path import Path
-from sixbench.model.routing import routes
-from sixbench.model.topology import Family, Topology
+from sixbench.model.routing import all_routes, routes
+from sixbench.model.topology import Family, Topology, Way
 
 Read = Callable[[str], Experiment]
 
@@ -136,3 +136,30 @@ def test_a_node_without_links_of_a_family_has_no_routes_of_it(network: Make) -> 
     topology = path_in(network("h1-r1 r1-r2 r2-r3 r3-h2"), "6in4", "r1", "r3").topology
     assert told(topology, "r2", 6) == {}
     assert set(told(topology, "r2", 4)) == {"198.18.0.0/24", "198.18.3.0/24"}
+
+
+@pytest.mark.parametrize(
+    ("small", "large"),
+    [
+        ("chain: 100", "chain: 1000"),
+        ("star: 100", "star: 1000"),
+        ("tree: {depth: 6, fanout: 2}", "tree: {depth: 9, fanout: 2}"),
+    ],
+)
+def test_the_work_grows_with_the_network_and_not_with_its_square(
+    read: Read, monkeypatch: pytest.MonkeyPatch, small: str, large: str
+) -> None:
+    """Ten times (eight times) as many nodes: no search from any of them, and little more than as many routes."""
+
+    def no_search(*_: object) -> dict[str, Way]:
+        raise AssertionError("a search through the whole network, for one node")
+
+    def at(shape: str) -> tuple[int, int]:
+        text = f"topology: {{{shape}}}\npaths: {{a: native4}}\nworkloads: [ping]\n"
+        topology = read(text).topologies[0]
+        with monkeypatch.context() as patch:
+            patch.setattr(Topology, "ways", no_search)
+            return len(topology.nodes), sum(map(len, all_routes(topology).values()))
+
+    (few, few_routes), (many, many_routes) = at(small), at(large)
+    assert many_routes / few_routes < 2 * many / few

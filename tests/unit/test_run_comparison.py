@@ -172,7 +172,7 @@ def test_one_trial_tells_no_spread_and_is_held_against_no_limit(sixbench: Callab
     done = sixbench("compare", tmp_path / "one", tmp_path / "one", "--fail-over", "1%")
     assert done.exit == 2
     assert "fewer than two valid trials" in done.stdout
-    assert done.stderr.startswith("sixbench: --fail-over 1%: no metric could be held against it")
+    assert done.stderr.startswith("sixbench: --fail-over 1%: no metric could be tested against it")
     assert sixbench("compare", tmp_path / "one", tmp_path / "one").exit == 0
 
 
@@ -193,11 +193,11 @@ def test_the_command_ends_with_1_where_a_metric_is_worse(sixbench: Callable[...,
     ("arguments", "words"),
     [
         (("--fail-over", "1"), 'sixbench: --fail-over 1: "1" has no unit; a percentage takes one of %, such as 2%\n'),
-        (("--fail-over", "100%"), "sixbench: --fail-over 100%: a share from 0% to under 100%\n"),
-        (("--metric", "godput"), 'sixbench: --metric godput: no such metric; did you mean "goodput"?\n'),
+        (("--fail-over", "100%"), "sixbench: --fail-over 100%: give a share from 0% to under 100%\n"),
+        (("--metric", "godput"), 'sixbench: --metric godput: there is no such metric; did you mean "goodput"?\n'),
         (
             ("--metric", "share_ipv6"),
-            "sixbench: --metric share_ipv6: neither direction of it is worse, so that no limit can be held\n",
+            "sixbench: --metric share_ipv6: neither direction of it is worse, so it cannot have a limit\n",
         ),
         ((), "sixbench: nowhere is not a run directory: it has no manifest.json\n"),
     ],
@@ -211,5 +211,5 @@ def test_of_many_comparisons_only_those_that_changed_are_shown() -> None:
     old = synthetic.many_levels(blocks=3)
     text = render(compared(changed({"goodput_bps": 0.8}, run=old), old))
     assert text.count("worse") > 10
-    assert "more comparisons without a certain change: --all shows them" in text
+    assert "more comparisons without a certain change. Show them with --all." in text
     assert len(text.splitlines()) < 400

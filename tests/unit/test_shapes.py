@@ -150,10 +150,11 @@ def test_a_short_form_can_stand_alone() -> None:
 def test_a_chain_names_the_link_whose_mtu_is_too_small(problems: Problems) -> None:
     assert problems("topology:\n  chain: 30\n  mtu: 1500 - 15 per link" + REST) == [
         "test.yaml:3: topology.mtu: link 16 of 29 (r15-r16): an MTU of 1275 is too small for IPv6, "
-        "which a path of this experiment uses: at least 1280 (RFC 8200 section 5)"
+        "which a path of this experiment uses: give at least 1280 (RFC 8200 section 5)"
     ]
     assert problems("topology:\n  chain: {nodes: 120,\n    mtu: [1500, 1500 - 15 per link]}" + ONLY_IPV4) == [
-        "test.yaml:3: topology.chain.mtu: link 97 of 119 (r96-r97): an MTU of 60 cannot be: from 68 (RFC 791) to 65535"
+        "test.yaml:3: topology.chain.mtu: link 97 of 119 (r96-r97): "
+        "an MTU of 60 is out of range: give 68 (RFC 791) to 65535"
     ]
 
 
@@ -162,28 +163,28 @@ def test_a_chain_names_the_link_whose_mtu_is_too_small(problems: Problems) -> No
     [
         ("chain: 1", "topology.chain: nodes must be from 2 to 2000, not 1"),
         ("chain: many", 'topology.chain: nodes must be a whole number, not "many"'),
-        ("chain: {names: pc}", "topology.chain: nodes is missing, such as {nodes: 3}"),
-        ("chain: 5, ring: 5", "topology.ring: a network has one shape, and this one is a chain already"),
+        ("chain: {names: pc}", "topology.chain: nodes is missing; write it such as {nodes: 3}"),
+        ("chain: 5, ring: 5", "topology.ring: a network has one shape, and this one already is a chain"),
         ("chain: 5, masquarade: true", 'topology.masquarade: unknown key; did you mean "masquerade"?'),
         ("chain: {nodes: 5, size: 5}", "topology.chain.size: unknown key"),
-        ("chain: {nodes: 5, mtu: 1400}, mtu: 1300", "topology.mtu: mtu stands in the chain too; keep one"),
+        ("chain: {nodes: 5, mtu: 1400}, mtu: 1300", "topology.mtu: mtu is given in the chain too; keep one"),
         ("chain: 5, mtu: 15 off per link", "topology.mtu: "),
-        ("chain: 5, names: [a]", "topology.names: a list cannot begin the names of nodes"),
+        ("chain: 5, names: [a]", "topology.names: names of nodes cannot begin with a list"),
         ("chain: 5, rate: fast", 'topology.rate: "fast" is not a rate'),
-        ("tree: 3", "topology.tree: a tree has depth and fanout, such as {depth: 3, fanout: 3}"),
+        ("tree: 3", "topology.tree: a tree needs depth and fanout, such as {depth: 3, fanout: 3}"),
         ("tree: {depth: 10, fanout: 10}", "topology.tree: 11111111110 links are more than 2000"),
         ("mesh: {routers: 5, degree: 3}", "topology.mesh.degree: 5 routers cannot be linked to 3 others each"),
-        ("mesh: {routers: 5, degree: 5}", "at most to all others"),
+        ("mesh: {routers: 5, degree: 5}", "give at most 4"),
         ("mesh: {routers: 4, degree: 1}", "make pairs, not a mesh"),
-        ("star: 5, mtu: 1500 - 15 per link", "topology.mtu: an MTU per link belongs to a chain"),
-        ("chain: 5, ipv4: 255.255.255.0/24", "topology.ipv4: 255.255.255.0/24 is so far up that 4 links"),
+        ("star: 5, mtu: 1500 - 15 per link", "topology.mtu: an MTU per link is for a chain"),
+        ("chain: 5, ipv4: 255.255.255.0/24", "topology.ipv4: there are fewer than 4 prefixes from 255.255.255.0/24 on"),
         ("chain: 5, ipv4: 10.0.0.1", "topology.ipv4: "),
-        ("chain: 5, nodes: {r9: {icmp: none}}", 'topology.nodes.r9: there is no node "r9" in the shape'),
-        ("chain: 5, nodes: {r1: {kind: host}}", 'topology.nodes.r1.kind: "r1" is a router here'),
+        ("chain: 5, nodes: {r9: {icmp: none}}", 'topology.nodes.r9: the shape has no node "r9"'),
+        ("chain: 5, nodes: {r1: {kind: host}}", 'topology.nodes.r1.kind: "r1" is a router in the shape'),
         ("chain: 5, nodes: {r1: {icmp: some}}", 'topology.nodes.r1.icmp: "some" is not one of all'),
         ("chain: 5, links: {r1-r9: {mtu: 1400}}", 'topology.links.r1-r9: there is no link "r1-r9"'),
-        ("chain: 5, links: {r1-r2: {mtu: 14}}", "topology.links.r1-r2.mtu: an MTU of 14 cannot be"),
-        ("chain: 5, links: {r1-r2: {endpoints: [r1, r2]}}", "is a link of the shape already; leave endpoints out"),
+        ("chain: 5, links: {r1-r2: {mtu: 14}}", "topology.links.r1-r2.mtu: an MTU of 14 is out of range"),
+        ("chain: 5, links: {r1-r2: {endpoints: [r1, r2]}}", "already is a link of the shape; leave endpoints out"),
     ],
 )
 def test_what_is_wrong_is_told_where_it_stands(problems: Problems, topology: str, said: str) -> None:

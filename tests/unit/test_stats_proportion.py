@@ -39,7 +39,7 @@ def test_fewer_effective_packets_make_a_wider_interval():
 @pytest.mark.parametrize(("k", "n"), [(0, 0), (-1, 5), (6, 5)])
 def test_what_is_no_proportion_is_refused(k, n):
     for interval in (wilson, clopper_pearson):
-        with pytest.raises(ValueError, match="is no proportion"):
+        with pytest.raises(ValueError, match="is not a proportion"):
             interval(k, n)
 
 

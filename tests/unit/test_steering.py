@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from synthetic import chain
 
-from sixbench.lab.steering import RPS_DEFAULT_MASK, Steering, device_interrupts, is_fast, steering
+from sixbench.lab.steering import RPS_DEFAULT_MASK, Steering, device_interrupts, is_fast, steering, usable_processors
 from sixbench.model.direction import Direction
 
 
@@ -25,9 +25,8 @@ def test_a_mask_has_words_of_32_processors(receivers: tuple[int, ...], mask: str
     assert Steering(emulator=99, receivers=receivers).sysctl == {RPS_DEFAULT_MASK: mask}
 
 
-def test_one_processor_is_not_divided(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3})
-    assert steering() is None
+def test_one_processor_is_not_divided() -> None:
+    assert steering((3,)) is None
 
 
 def test_interrupts_of_devices_are_counted_by_processor() -> None:
@@ -45,10 +44,8 @@ def test_the_emulator_has_the_one_of_several_processors_with_the_fewest(monkeypa
     table = "      CPU0 CPU1 CPU3 CPU5\n 24:  0  7  3  4  device\n"
     monkeypatch.setattr("pathlib.Path.read_text", lambda _: table)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {1, 3, 5})
-    monkeypatch.setattr("pathlib.Path.exists", lambda _: True)
-    assert steering() == Steering(emulator=3, receivers=(1, 5))
-    monkeypatch.setattr("pathlib.Path.exists", lambda _: False)
-    assert steering() is None
+    assert usable_processors() == (3, 5, 1)
+    assert steering(usable_processors()) == Steering(emulator=3, receivers=(1, 5))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import struct
 from collections.abc import Sequence
 from pathlib import Path
@@ -155,17 +156,17 @@ HEAD = pcap([], 101)
     [
         (b"", "at byte 0: the file ends where a capture should be"),
         (b"%PDF-1.4", "at byte 0: it is neither pcap nor pcapng"),
-        (HEAD[:20], "at byte 4: the file ends in the midst of the header of a pcap file"),
-        (HEAD, "it has 0 IP packets; two at least are needed"),
-        (pcap(TWO, 101)[:-1], "at byte 76: the file ends in the midst of a packet"),
-        (HEAD + struct.pack("<IIII", 1, 1, 2**31, 2**31), "at byte 24: a packet of 2147483648 bytes is none"),
-        (pcap(TWO, 147), "its link type 147 is not read here"),
-        (pcap([(0, ipv4(40)), (3601 * SECOND, ipv4(40))], 101), "an hour or more passes between two of its packets"),
+        (HEAD[:20], "at byte 4: the file ends in the middle of the header of a pcap file"),
+        (HEAD, "it has 0 IP packets; at least two are needed"),
+        (pcap(TWO, 101)[:-1], "at byte 76: the file ends in the middle of a packet"),
+        (HEAD + struct.pack("<IIII", 1, 1, 2**31, 2**31), "at byte 24: a packet cannot have 2147483648 bytes"),
+        (pcap(TWO, 147), "link type 147 cannot be read"),
+        (pcap([(0, ipv4(40)), (3601 * SECOND, ipv4(40))], 101), "there is an hour or more between two of its packets"),
         (section()[:12] + bytes(16), "at byte 0: a block's two lengths differ"),
-        (section() + block(6, bytes(20)), "at byte 28: a packet is of interface 0, of which the file says nothing"),
+        (section() + block(6, bytes(20)), "at byte 28: a packet came by interface 0, which the file does not describe"),
         (section() + interface() + block(6, bytes(8)), "at byte 48: a packet's block is too short"),
-        (section() + interface() + block(3, bytes(8)), "at byte 48: its packets have no times"),
-        (section() + struct.pack("<II", 1, 13), "at byte 28: a block of 13 bytes is none"),
+        (section() + interface() + block(3, bytes(8)), "at byte 48: a packet has no time"),
+        (section() + struct.pack("<II", 1, 13), "at byte 28: a block cannot have 13 bytes"),
         (section() + interface() * 1025, "it has more than 1024 interfaces"),
         (struct.pack("<III", 0x0A0D0D0A, 28, 7), "at byte 0: a section has no byte order"),
     ],
@@ -184,8 +185,11 @@ def test_too_many_packets_are_refused(file: Path) -> None:
 
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(TraceError, match="not an ordinary file"):
+    with pytest.raises(IsADirectoryError):
         read_trace(tmp_path)
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(OSError, match="it is not a regular file"):
+        read_trace(tmp_path / "fifo")
 
 
 @settings(max_examples=300)

@@ -68,7 +68,7 @@ DATAGRAMS = {"datagram_bytes": 100}
             {**DATAGRAMS, "rate_pps": 5, "on_ns": 10**6, "off_ns": 10**6, "on_off_shape": 2.0, "count": 1},
             "on-off.shape is for pareto",
         ),
-        ("udp-stream", {**DATAGRAMS, "seed": 1, "count": 1}, "seed is for what is drawn"),
+        ("udp-stream", {**DATAGRAMS, "seed": 1, "count": 1}, "seed has no effect"),
         (
             "udp-stream",
             {**DATAGRAMS, "rate_pps": 5, "gaps": "exponential", "gaps_max_ns": 0, "count": 1},
@@ -78,7 +78,7 @@ DATAGRAMS = {"datagram_bytes": 100}
         (
             "udp-stream",
             {**DATAGRAMS, "rate_pps": 1, "trace": "a.pcap", "count": 1},
-            "trace says times and sizes: leave out datagram, packet-rate",
+            "trace gives the times and sizes; leave out datagram, packet-rate",
         ),
         (
             "udp-stream",

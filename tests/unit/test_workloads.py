@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 from path_mtu_results import TOLD
+from reasons import kinds, texts
 
 from sixbench.model.e_model import Equipment, mos_cqe, r_factor
 from sixbench.model.metric import COLUMNS, METRICS
+from sixbench.model.reason import ReasonKind
 from sixbench.model.workload import Measured, Params, Traffic, WorkloadKind
 from sixbench.model.workloads import WORKLOADS
 
@@ -39,7 +41,7 @@ def traffic(kind: str, params: Params, client: Result, server: Result | None = N
     return WORKLOADS[kind].traffic(params, client, server or {})
 
 
-@pytest.mark.parametrize("kind", WORKLOADS.values(), ids=str)
+@pytest.mark.parametrize("kind", WORKLOADS.values(), ids=lambda kind: kind.name)
 def test_every_metric_of_a_workload_is_declared(kind: WorkloadKind) -> None:
     assert {*kind.metrics, *kind.headline, kind.primary} <= METRICS.keys()
     assert kind.primary in kind.metrics
@@ -122,7 +124,7 @@ def test_a_stream_with_too_few_reads_is_invalid(receiver: Result) -> None:
     base = {"received_bytes": 1, "started_ns": 0, "ended_ns": 10, "reads": 1}
     measured = summarise("tcp-stream", {}, {}, {"forward_receiver": base | receiver})
     assert measured.metrics == {}
-    assert measured.invalid == [
+    assert texts(measured.invalid) == [
         "forward: 1 reads in the window are too few for a rate; measure for longer or send more"
     ]
 
@@ -132,7 +134,7 @@ def test_a_stream_of_which_no_receiver_tells_is_invalid(direction: str, count: i
     measured = summarise("tcp-stream", {"direction": direction}, {}, {})
     assert measured.metrics == {}
     assert len(measured.invalid) == count
-    assert all("the receiver does not tell what it received" in words for words in measured.invalid)
+    assert all("the receiver does not tell what it received" in words for words in texts(measured.invalid))
 
 
 def test_a_stream_that_stood_still_is_not_made_faster_by_that() -> None:
@@ -176,7 +178,7 @@ def test_a_flow_of_datagrams() -> None:
     assert measured.histograms.keys() == {"one_way_delay", "ipdv", "send_lateness"}
     assert measured.notes == ["1 datagrams were dropped at the receiver's socket buffer"]
     assert traffic("udp-stream", DATAGRAMS, UDP_CLIENT, UDP_SERVER) == Traffic(
-        forward_payload_bytes=9700, forward_datagrams=97
+        forward_payload_bytes=9700, forward_datagrams=97, messages=UDP_SERVER["received"]
     )
 
 
@@ -194,7 +196,7 @@ def test_a_flow_of_datagrams() -> None:
 )
 def test_a_flow_whose_ledger_is_wrong_is_invalid(client: Result, server: Result, message: str) -> None:
     measured = summarise("udp-stream", DATAGRAMS, UDP_CLIENT | client, UDP_SERVER | server)
-    assert [words for words in measured.invalid if message in words]
+    assert [words for words in texts(measured.invalid) if message in words]
 
 
 @pytest.mark.parametrize(
@@ -208,7 +210,7 @@ def test_a_flow_whose_ledger_is_wrong_is_invalid(client: Result, server: Result,
 )
 def test_a_sender_that_cannot_keep_its_rate_measures_itself(rate: Params, limited: bool) -> None:
     measured = summarise("udp-stream", {**DATAGRAMS, **rate}, UDP_CLIENT, UDP_SERVER)
-    assert bool([words for words in measured.invalid if words.startswith("tester-limited: sent 1000000 ")]) is limited
+    assert (ReasonKind.TESTER_LIMITED in kinds(measured.invalid)) is limited
 
 
 def test_a_sender_that_falls_behind_what_was_drawn_measures_itself() -> None:
@@ -237,7 +239,7 @@ def test_a_call() -> None:
 def test_a_call_of_which_delays_are_not_known_has_no_quality() -> None:
     measured = summarise("voip", {}, UDP_CLIENT | {"scheduled_ns": 99_000}, CALL | {"one_way_delay_negative": 2})
     assert "mos_cqe" not in measured.metrics
-    assert "their delay says nothing" in measured.notes[-1]
+    assert "their delay means nothing" in measured.notes[-1]
     slow = {"jitter_buffer_ns": 400_000_000}
     nobody = summarise("voip", slow, UDP_CLIENT | {"scheduled_ns": 99_000}, CALL | {"lost_middle": 95, "unique": 4})
     assert ("r_factor" in nobody.metrics, nobody.metrics["mos_cqe"]) == (False, 1.0)
@@ -294,7 +296,7 @@ def test_datagrams_of_the_server() -> None:
     measured = summarise("udp-stream", params, client, server)
     assert measured == summarise("udp-stream", DATAGRAMS, UDP_CLIENT, UDP_SERVER)
     assert traffic("udp-stream", params, client, server) == Traffic(
-        forward_payload_bytes=0, reverse_payload_bytes=UDP_SERVER["unique_bytes"]
+        forward_payload_bytes=0, reverse_payload_bytes=UDP_SERVER["unique_bytes"], messages=UDP_SERVER["received"]
     )
 
 
@@ -306,11 +308,12 @@ def test_datagrams_both_ways() -> None:
     measured = summarise("udp-stream", params, client, server)
     assert measured.metrics["goodput_reverse_bps"] == measured.metrics["goodput_bps"]
     assert measured.metrics["loss_reverse_ratio"] == measured.metrics["loss_ratio"] == 0.03
-    assert measured.invalid == ["tester-limited: sent 100000 datagrams/s where 1000000 were asked for (reverse)"]
+    assert texts(measured.invalid) == ["the sender sent 100000 datagrams/s where 1000000 were asked for (reverse)"]
     assert traffic("udp-stream", params, client, server) == Traffic(
         forward_payload_bytes=UDP_SERVER["unique_bytes"],
         reverse_payload_bytes=UDP_SERVER["unique_bytes"],
         forward_datagrams=UDP_SERVER["unique"],
+        messages=2 * UDP_SERVER["received"],
     )
 
 
@@ -321,11 +324,12 @@ def test_requests_and_responses(kind: str) -> None:
     assert (measured.metrics["rtt_p50_ns"], measured.metrics["rtt_mean_ns"]) == (20, 20.5)
     assert measured.metrics["rtt_jitter_p99_ns"] == 30
     assert measured.invalid == []
-    expected = Traffic(forward_payload_bytes=10_000, reverse_payload_bytes=20_000)
+    expected = Traffic(forward_payload_bytes=10_000, reverse_payload_bytes=20_000, messages=2000)
     assert traffic(kind, {"message_bytes": 10, "response_bytes": 20}, RR_CLIENT) == expected
-    same = Traffic(forward_payload_bytes=10_000, reverse_payload_bytes=10_000)
+    same = Traffic(forward_payload_bytes=10_000, reverse_payload_bytes=10_000, messages=2000)
     assert traffic(kind, {"message_bytes": 10}, RR_CLIENT) == same
-    assert traffic(kind, {}, RR_CLIENT) == Traffic(forward_payload_bytes=64_000, reverse_payload_bytes=64_000)
+    alike = Traffic(forward_payload_bytes=64_000, reverse_payload_bytes=64_000, messages=2000)
+    assert traffic(kind, {}, RR_CLIENT) == alike
 
 
 @pytest.mark.parametrize("kind", ["tcp-rr", "udp-rr", "tcp-connect", "tcp-crr"])
@@ -333,7 +337,7 @@ def test_requests_and_responses(kind: str) -> None:
 def test_no_transaction_is_invalid_and_no_zero(kind: str, client: Result) -> None:
     measured = summarise(kind, {}, client | {"rtt": EMPTY, "connect": EMPTY})
     assert len(measured.invalid) == 1
-    assert "was completed" in measured.invalid[0]
+    assert "was completed" in measured.invalid[0].text
     assert not measured.metrics.keys() - {"loss_ratio"}
 
 
@@ -353,7 +357,7 @@ CONNECTIONS = {"transactions": 10, "measured_ns": 10**9, "connect": HISTOGRAM, "
         ({"attempts": 100, "offered_ns": 990_000_000, "held_back": 0}, None, False),
         ({"attempts": 100, "offered_ns": 990_000_000, "held_back": 3}, None, True),
         ({"attempts": 2, "offered_ns": 18_000_000, "held_back": 0}, None, False),
-        ({"attempts": 100, "offered_ns": 1_020_000_000, "held_back": 0}, "100 connections begun in 1.02 s", False),
+        ({"attempts": 100, "offered_ns": 1_020_000_000, "held_back": 0}, "100 connections began in 1.02 s", False),
         ({"attempts": 100, "offered_ns": 1_020_000_000, "held_back": 7}, "7 of them had to wait", False),
         ({"attempts": 90, "offered_ns": 890_000_000, "held_back": 0, "unstarted": 10}, "90 connections", False),
     ],
@@ -366,8 +370,8 @@ def test_a_rate_of_connections_that_was_kept_or_not(told: Result, words: str | N
     if words is None:
         assert measured.invalid == []
     else:
-        assert measured.invalid[0].startswith("tester-limited: ")
-        assert words in measured.invalid[0]
+        assert kinds(measured.invalid) == [ReasonKind.TESTER_LIMITED]
+        assert words in measured.invalid[0].text
 
 
 def test_connections() -> None:
@@ -375,11 +379,12 @@ def test_connections() -> None:
     assert measured.metrics["transactions_rate_per_s"] == 10
     assert measured.metrics["connect_p99_ns"] == 30
     assert measured.notes == ["connections that failed: 2 timeout"]
-    assert traffic("tcp-connect", {}, CONNECTIONS) == Traffic()
+    assert traffic("tcp-connect", {}, CONNECTIONS) == Traffic(messages=40)
     measured = summarise("tcp-crr", {}, CONNECTIONS | {"transaction": HISTOGRAM, "failed": None})
     assert measured.metrics["transaction_p50_ns"] == 20
     assert measured.notes == []
-    assert traffic("tcp-crr", {}, CONNECTIONS) == Traffic(forward_payload_bytes=10, reverse_payload_bytes=10)
+    carried = Traffic(forward_payload_bytes=10, reverse_payload_bytes=10, messages=40)
+    assert traffic("tcp-crr", {}, CONNECTIONS) == carried
 
 
 PING = {"sent": 10, "received": 8, "lost": 2, "rtt": HISTOGRAM, "rtt_jitter": EMPTY}
@@ -390,15 +395,16 @@ def test_echo() -> None:
     assert measured.metrics["loss_ratio"] == 0.2
     assert measured.metrics["rtt_min_ns"] == 10
     assert "rtt_jitter_mean_ns" not in measured.metrics
-    assert traffic("ping", {}, PING) == Traffic(forward_payload_bytes=8 * 56, reverse_payload_bytes=8 * 56)
+    expected = Traffic(forward_payload_bytes=8 * 56, reverse_payload_bytes=8 * 56, messages=16)
+    assert traffic("ping", {}, PING) == expected
     assert traffic("ping", {"payload_bytes": 100}, PING).forward_payload_bytes == 800
 
 
 def test_echo_without_an_answer_is_invalid() -> None:
     measured = summarise("ping", {}, PING | {"received": 0, "lost": 10, "rtt": EMPTY})
     assert measured.metrics == {"loss_ratio": 1.0}
-    assert measured.invalid == ["none of 10 echo requests was answered"]
-    assert summarise("ping", {}, {"sent": 0, "received": 0, "lost": 0}).invalid == ["no echo request was sent"]
+    assert texts(measured.invalid) == ["none of 10 echo requests was answered"]
+    assert texts(summarise("ping", {}, {"sent": 0, "received": 0, "lost": 0}).invalid) == ["no echo request was sent"]
 
 
 REFUSED = {"refused": 0, "errors": {}}
@@ -427,7 +433,7 @@ def test_a_policy_that_lets_nothing_through_is_an_answer(df: str) -> None:
     assert (lost.metrics["loss_ratio"], lost.invalid) == (1.0, [])
     assert lost.notes == ["none of 100 datagrams arrived"]
     nothing = summarise("udp-stream", params, {"sent": 0} | REFUSED, UDP_SERVER)
-    assert nothing.invalid == ["the sender sent nothing in the measured time"]
+    assert texts(nothing.invalid) == ["the sender sent nothing in the measured time"]
     echo = summarise("ping", {"df": df}, PING | REFUSED | {"received": 0, "lost": 10, "rtt": EMPTY})
     assert (echo.metrics, echo.invalid) == ({"loss_ratio": 1.0, "refused_ratio": 0.0}, [])
 

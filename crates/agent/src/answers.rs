@@ -68,7 +68,7 @@ fn render(id: Option<u64>, outcome: &Outcome, limit_bytes: usize) -> Vec<u8> {
         Err(failure) => to_json(id, Body::Error(failure)),
     };
     let line = line.and_then(|line| match line.len() {
-        length if length > limit_bytes => Err(format!("it has {length} bytes; the longest is {limit_bytes}")),
+        length if length > limit_bytes => Err(format!("it has {length} bytes; at most {limit_bytes} are allowed")),
         _ => Ok(line),
     });
     let mut line = line.unwrap_or_else(|reason| {

@@ -9,14 +9,17 @@ pub use self::remote::{ConnectOptions, ServeOptions};
 /// What is printed for `--help`, and after a usage error.
 pub const USAGE: &str = "\
 usage: sixbench-agent node --name NAME [--here]
-       sixbench-agent serve [--listen ADDRESS[,ADDRESS]] [--port N] [--key FILE] [--max-clients N] [--max-rate BITS] [--max-duration S] [--one-off]
+       sixbench-agent serve [--listen ADDRESS[,ADDRESS]] [--port N] [--key FILE] [--max-clients N]
+                            [--max-client-flows N] [--max-flows N] [--max-rate BITS] [--max-duration S] [--one-off]
        sixbench-agent connect HOST PORT [--key FILE] [--bind ADDRESS] [-4 | -6]
        sixbench-agent --version
 
-node: becomes the node NAME: makes a network namespace, reads requests from standard input and answers them on standard output,
-one JSON object a line, until standard input closes. With --here it stays in the network namespace it was started in.
-serve: does so for other machines, over TCP, as far as traffic is concerned; on loopback port 5210 unless told otherwise, beyond loopback only with a key.
-connect: connects standard input and output with an agent that serves.";
+node: Be the node NAME. The agent makes a network namespace. It reads requests from standard input and answers them on
+standard output, one JSON object a line, until standard input closes. With --here it stays in the network namespace in
+which it was started.
+serve: Answer the requests of other machines over TCP, if they concern traffic. The agent listens on port 5210 of loopback
+unless other addresses are given. Beyond loopback it needs a key.
+connect: Connect standard input and output with an agent that serves.";
 
 /// What the command line asks for.
 #[derive(Debug, PartialEq, Eq)]

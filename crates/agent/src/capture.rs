@@ -5,7 +5,8 @@ use std::collections::hash_map::Entry;
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, OwnedFd};
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread;
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -60,7 +61,9 @@ pub struct Captures {
 struct Capture {
     /// Closed to stop it.
     stop: OwnedFd,
-    thread: JoinHandle<Result<Record, Failure>>,
+    /// What its thread says when it has ended. It closes its socket after that, for which the kernel waits until every processor has
+    /// seen that it is gone (`synchronize_net`): up to 20 ms that the capture's end need not take.
+    record: Receiver<Result<Record, Failure>>,
 }
 
 impl Captures {
@@ -81,11 +84,13 @@ impl Captures {
         if recorder.start.after_ns == 0 {
             recorder.open()?;
         }
-        let thread = thread::Builder::new()
+        let (ended, record) = sync_channel(1);
+        thread::Builder::new()
             .name("capture".to_owned())
-            .spawn(move || recorder.record())
+            // Nobody listens any more where the node ends.
+            .spawn(move || drop(ended.send(recorder.record())))
             .map_err(|error| Failure::system("starting a capture's thread", "clone", error))?;
-        place.insert(Capture { stop, thread });
+        place.insert(Capture { stop, record });
         Ok(json!({}))
     }
 
@@ -96,7 +101,7 @@ impl Captures {
             .remove(name)
             .ok_or_else(|| Failure::new("no-capture", format!("there is no capture `{name}`")))?;
         drop(capture.stop);
-        match capture.thread.join() {
+        match capture.record.recv() {
             Ok(record) => Ok(record?.render()),
             Err(_) => Err(Failure::new("internal", format!("capture `{name}`: its thread panicked"))),
         }
@@ -171,7 +176,7 @@ struct Packet {
 }
 
 impl Recorder {
-    fn record(mut self) -> Result<Record, Failure> {
+    fn record(&mut self) -> Result<Record, Failure> {
         let mut record = Record::default();
         let started_ns = match self.started_ns {
             Some(started_ns) => started_ns,

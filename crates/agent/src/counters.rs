@@ -39,7 +39,9 @@ struct Reassembly {
 }
 
 /// Reads them all. What this kernel does not have (IPv6, say) is absent.
-pub fn read() -> Outcome {
+///
+/// `emulated`: packets that are under way in the links that the node emulates, if it does.
+pub fn read(emulated: Option<usize>) -> Outcome {
     let clock_ns = clock::monotonic_ns();
     let interfaces = parse_interfaces(&read_file("dev")?);
     let mut snmp = parse_pairs_of_lines(&read_file("snmp")?);
@@ -52,8 +54,16 @@ pub fn read() -> Outcome {
     let mut reassembly = parse_reassembly(&read_file("sockstat")?);
     reassembly.extend(parse_reassembly(&fs::read_to_string(format!("{DIRECTORY}/sockstat6")).unwrap_or_default()));
     counters["reassembly"] = json!(reassembly);
+    if let Some(waiting) = emulated {
+        counters["emulated_waiting"] = json!(waiting);
+    }
     if let Some(tcpext) = tcpext {
         counters["tcpext"] = Value::from_iter(tcpext);
+    }
+    if let Some(waiting) =
+        fs::read_to_string(format!("{DIRECTORY}/softnet_stat")).ok().as_deref().and_then(parse_softnet)
+    {
+        counters["softirq_waiting"] = json!(waiting);
     }
     // A kernel without traffic control has none to tell.
     if let Ok(queues) = queues::read() {
@@ -135,6 +145,12 @@ fn parse_reassembly(text: &str) -> BTreeMap<&'static str, Reassembly> {
         .collect()
 }
 
+/// `softnet_stat`: a line of hexadecimal numbers for each processor, of which the twelfth is the packets that wait for it (Linux 5.10).
+/// They are the whole machine's.
+fn parse_softnet(text: &str) -> Option<u64> {
+    text.lines().map(|line| u64::from_str_radix(line.split_ascii_whitespace().nth(11)?, 16).ok()).sum()
+}
+
 /// Most are unsigned; `MaxConn` of TCP is -1.
 fn parse_number(text: &str) -> Option<Number> {
     text.parse::<u64>().map(Number::from).or_else(|_| text.parse::<i64>().map(Number::from)).ok()
@@ -175,6 +191,16 @@ broken: 1 2 x
         assert_eq!(found["ipv4"], Reassembly { queues: 2, memory_bytes: 2304 });
         assert_eq!(found["ipv6"], Reassembly { queues: 0, memory_bytes: 0 });
         assert!(parse_reassembly("FRAG: inuse x memory 1\nFRAG: inuse 1\nFRAG\n").is_empty());
+    }
+
+    #[test]
+    fn what_waits_for_processors_is_summed() {
+        let line = "000160d4 00000000 00000000 00000000 00000000 00000000 00000000 00000000 00000000 00000000 00000000";
+        assert_eq!(
+            parse_softnet(&format!("{line} 00000010 00000000 00000010 00000000\n{line} 00000002 00000001\n")),
+            Some(18)
+        );
+        assert_eq!(parse_softnet(&format!("{line}\n")), None);
     }
 
     #[test]

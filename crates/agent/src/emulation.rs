@@ -73,6 +73,11 @@ impl Emulation {
         Ok(self.emulator(&request.link)?.record(&request.link, restart)?)
     }
 
+    /// How many packets of all links are under way in the emulator; `None` where the node emulates none.
+    pub fn waiting(&self) -> Result<Option<usize>, Failure> {
+        Ok(self.0.as_ref().map(Emulator::held).transpose()?)
+    }
+
     /// Takes a link away.
     pub fn remove(&self, link: &str) -> Outcome {
         Ok(self.emulator(link)?.remove(link)?)

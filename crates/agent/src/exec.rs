@@ -63,7 +63,7 @@ impl Commands {
         }
         let place = Place(Arc::clone(self));
         if self.accepted.fetch_add(1, Ordering::Relaxed) >= MAX_COMMANDS {
-            return Err(Failure::new("busy", format!("exec: {MAX_COMMANDS} commands run already")));
+            return Err(Failure::new("busy", format!("exec: {MAX_COMMANDS} commands are already running")));
         }
         Ok(Box::new(move || place.0.run(request)))
     }
@@ -90,7 +90,7 @@ impl Commands {
             .map_err(|error| Failure::system(&doing, "poll", error))?;
         let status = running.end().map_err(|error| Failure::system(&doing, "wait", error))?;
         if !has_ended {
-            let message = format!("{doing}: not done after {} ms, and killed", timeout.as_millis());
+            let message = format!("{doing}: it was not done after {} ms and was killed", timeout.as_millis());
             return Err(Failure { context: outputs, ..Failure::new("timeout", message) });
         }
         let mut answer = Value::Object(outputs);

@@ -31,7 +31,7 @@ pub struct Link {
 /// Those of the namespace of this thread, by name.
 pub fn read() -> io::Result<BTreeMap<String, Link>> {
     let mut found = BTreeMap::new();
-    dump(GET_LINK, LINK_BYTES, NEW_LINK, |body| found.extend(link(body)))?;
+    dump(GET_LINK, &[0; LINK_BYTES], NEW_LINK, |body| found.extend(link(body)))?;
     Ok(found)
 }
 

@@ -1,4 +1,4 @@
-//! Dumps by rtnetlink: a request, and the kernel's messages with their attributes.
+//! Rtnetlink: dumps, which are the kernel's messages with their attributes, and requests that change something.
 
 use std::io::{self, Read, Write};
 use std::time::Duration;
@@ -17,15 +17,14 @@ const HEADER_BYTES: usize = 16;
 const ERROR: u16 = 2;
 const DONE: u16 = 3;
 const REQUEST_DUMP: u16 = 0x301;
+const REQUEST_ACKNOWLEDGED: u16 = 0x5;
 
 /// Asks for a dump in the namespace of this thread, and gives the body of every message of the wanted kind to `each`.
 ///
-/// `request` is the kind of the request, and `body_bytes` the length of its body, which is zero: everything is asked for.
-pub fn dump(request: u16, body_bytes: usize, wanted: u16, mut each: impl FnMut(&[u8])) -> io::Result<()> {
-    let protocol = Protocol::from(libc::NETLINK_ROUTE);
-    let mut socket = Socket::new(Domain::from(libc::AF_NETLINK), Type::RAW, Some(protocol))?;
-    socket.set_read_timeout(Some(PATIENCE))?;
-    socket.write_all(&message_of(request, body_bytes))?;
+/// `request` is the kind of the request. A body of zeros asks for everything.
+pub fn dump(request: u16, body: &[u8], wanted: u16, mut each: impl FnMut(&[u8])) -> io::Result<()> {
+    let mut socket = open()?;
+    socket.write_all(&message_of(request, REQUEST_DUMP, body))?;
     let mut piece = vec![0; PIECE_BYTES];
     for _ in 0..MAX_PIECES {
         let length = socket.read(&mut piece)?;
@@ -43,12 +42,35 @@ pub fn dump(request: u16, body_bytes: usize, wanted: u16, mut each: impl FnMut(&
     Err(io::Error::other("the dump has no end"))
 }
 
-/// `struct nlmsghdr`, and a body of zeros.
-fn message_of(kind: u16, body_bytes: usize) -> Vec<u8> {
-    let mut request = ((HEADER_BYTES + body_bytes) as u32).to_ne_bytes().to_vec();
+/// Asks, in the namespace of this thread, for a change, and waits until it is made or refused.
+pub fn change(request: u16, body: &[u8]) -> io::Result<()> {
+    let mut socket = open()?;
+    socket.write_all(&message_of(request, REQUEST_ACKNOWLEDGED, body))?;
+    let mut piece = vec![0; PIECE_BYTES];
+    let length = socket.read(&mut piece)?;
+    match message(&piece[..length]) {
+        // The kernel acknowledges by an error message of the number 0.
+        Some((ERROR, body, _)) if word(body, 0) == Some(0) => Ok(()),
+        Some((ERROR, body, _)) => Err(refusal(body)),
+        _ => Err(io::Error::other("the answer is no acknowledgement")),
+    }
+}
+
+fn open() -> io::Result<Socket> {
+    let protocol = Protocol::from(libc::NETLINK_ROUTE);
+    let socket = Socket::new(Domain::from(libc::AF_NETLINK), Type::RAW, Some(protocol))?;
+    socket.set_read_timeout(Some(PATIENCE))?;
+    Ok(socket)
+}
+
+/// `struct nlmsghdr`, and the body.
+fn message_of(kind: u16, flags: u16, body: &[u8]) -> Vec<u8> {
+    let mut request = ((HEADER_BYTES + body.len()) as u32).to_ne_bytes().to_vec();
     request.extend(kind.to_ne_bytes());
-    request.extend(REQUEST_DUMP.to_ne_bytes());
-    request.resize(HEADER_BYTES + body_bytes, 0);
+    request.extend(flags.to_ne_bytes());
+    // Sequence number and port: there is one request a socket.
+    request.extend([0; 8]);
+    request.extend(body);
     request
 }
 
@@ -107,6 +129,7 @@ mod tests {
     #[test]
     fn what_the_kernel_does_not_know_is_an_error() {
         const NO_SUCH_DUMP: u16 = 1000;
-        assert!(dump(NO_SUCH_DUMP, 16, NO_SUCH_DUMP, |_| ()).is_err());
+        assert!(dump(NO_SUCH_DUMP, &[0; 16], NO_SUCH_DUMP, |_| ()).is_err());
+        assert!(change(NO_SUCH_DUMP, &[0; 16]).is_err());
     }
 }

@@ -10,6 +10,7 @@ use sixbench_plane::Tunnels;
 use sixbench_traffic::cpu;
 
 use crate::answers::Answers;
+use crate::awake::Awake;
 use crate::capture::Captures;
 use crate::drops::Watch;
 use crate::emulation::Emulation;
@@ -21,7 +22,7 @@ use crate::perf::Perf;
 use crate::protocol::{self, Hello, MAX_REQUEST_BYTES, Request};
 use crate::services::Services;
 use crate::sessions::{MAX_SESSIONS, Sessions};
-use crate::{counters, hello, sysctl, tunnels};
+use crate::{counters, hello, path_mtu, sysctl, tunnels};
 
 /// Answers requests from standard input until it closes.
 pub fn serve(name: String) -> ExitCode {
@@ -42,6 +43,7 @@ pub fn serve(name: String) -> ExitCode {
         captures: Captures::default(),
         drops: Watch::default(),
         perf: Perf::default(),
+        awake: Awake::default(),
         emulation: Emulation::default(),
         services: Services::new(Arc::clone(&tunnels)),
         tunnels,
@@ -74,6 +76,7 @@ struct Conversation {
     captures: Captures,
     drops: Watch,
     perf: Perf,
+    awake: Awake,
     /// Also the tunnel broker's and its clients'.
     tunnels: Arc<Mutex<Tunnels>>,
     emulation: Emulation,
@@ -112,7 +115,7 @@ impl Conversation {
     }
 
     fn reply(&mut self, request: Request) -> Result<Reply, Failure> {
-        let Self { node, captures, drops, perf, tunnels, emulation, services, .. } = self;
+        let Self { node, captures, drops, perf, awake, tunnels, emulation, services, .. } = self;
         let tunnels = || tunnels.lock().unwrap_or_else(PoisonError::into_inner);
         let value = match request {
             Request::Hello(hello) => self.greet(&hello)?,
@@ -121,7 +124,8 @@ impl Conversation {
             }
             Request::Exec(request) => return node.commands.accept(request).map(Reply::Later),
             Request::Sysctl(request) => sysctl::apply(&request)?,
-            Request::Counters {} => counters::read()?,
+            Request::Counters {} => counters::read(emulation.waiting()?)?,
+            Request::ForgetPathMtu {} => path_mtu::forget()?,
             Request::Cpu {} => serde_json::to_value(cpu::sample())
                 .map_err(|error| Failure::new("internal", format!("writing the CPU sample: {error}")))?,
             Request::CaptureStart(start) => captures.start(start)?,
@@ -130,6 +134,8 @@ impl Conversation {
             Request::DropsStop {} => drops.stop()?,
             Request::PerfStart {} => perf.start()?,
             Request::PerfStop {} => perf.stop()?,
+            Request::AwakeStart(request) => awake.start(&request)?,
+            Request::Awake {} => awake.read()?,
             Request::Serve(request) => node.sessions.serve(request)?,
             Request::Run(request) => return node.sessions.run(request).map(Reply::Later),
             Request::Finish(request) => return node.sessions.finish(&request).map(Reply::Later),

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use sixbench_services::{broker, discovery, multicast};
 
-use crate::{capture, drops, emulation, exec, sessions, sysctl, tunnels};
+use crate::{awake, capture, drops, emulation, exec, sessions, sysctl, tunnels};
 
 /// The version of the protocol that this agent speaks.
 pub const VERSION: u32 = 1;
@@ -30,6 +30,7 @@ pub enum Request {
     Exec(exec::Request),
     Sysctl(sysctl::Request),
     Counters {},
+    ForgetPathMtu {},
     Cpu {},
     CaptureStart(capture::Start),
     CaptureStop {
@@ -39,6 +40,8 @@ pub enum Request {
     DropsStop {},
     PerfStart {},
     PerfStop {},
+    AwakeStart(awake::Start),
+    Awake {},
     Serve(sessions::Serve),
     Run(sessions::Run),
     Finish(sessions::Finish),
@@ -83,6 +86,7 @@ impl Request {
             Request::Exec(_) => "exec",
             Request::Sysctl(_) => "sysctl",
             Request::Counters {} => "counters",
+            Request::ForgetPathMtu {} => "forget-path-mtu",
             Request::Cpu {} => "cpu",
             Request::CaptureStart(_) => "capture-start",
             Request::CaptureStop { .. } => "capture-stop",
@@ -90,6 +94,8 @@ impl Request {
             Request::DropsStop {} => "drops-stop",
             Request::PerfStart {} => "perf-start",
             Request::PerfStop {} => "perf-stop",
+            Request::AwakeStart(_) => "awake-start",
+            Request::Awake {} => "awake",
             Request::Serve(_) => "serve",
             Request::Run(_) => "run",
             Request::Finish(_) => "finish",

@@ -1,4 +1,4 @@
-//! What the node's queueing disciplines dropped, as `tc -s qdisc` asks for it.
+//! What waits in the node's queueing disciplines and what they dropped, as `tc -s qdisc` asks for it.
 
 use std::collections::BTreeMap;
 use std::ffi::CStr;
@@ -14,7 +14,7 @@ const GET_QDISC: u16 = 38;
 const QDISC_BYTES: usize = 20;
 const KIND: u16 = 1;
 const STATISTICS: u16 = 7;
-/// `linux/gen_stats.h`: a `struct gnet_stats_queue`, of which the third word is the drops.
+/// `linux/gen_stats.h`: a `struct gnet_stats_queue`, of which the first word is the packets that wait, the third the drops.
 const STATISTICS_QUEUE: u16 = 3;
 
 /// A queueing discipline of a device.
@@ -26,17 +26,18 @@ pub struct Queue {
     pub handle: String,
     /// Packets that it dropped since it was made (32 bits, as the kernel counts).
     pub dropped: u32,
+    /// Packets that wait in it at this moment, or that netem delays. One that has others in it may count theirs too.
+    pub waiting: u32,
 }
 
 /// Those of the namespace of this thread, by device.
 pub fn read() -> io::Result<BTreeMap<String, Vec<Queue>>> {
     let mut found = BTreeMap::<String, Vec<Queue>>::new();
-    dump(GET_QDISC, QDISC_BYTES, NEW_QDISC, |body| {
-        if let Some((index, queue)) = queue(body)
-            && let Ok(name) = nix::net::if_::if_indextoname(index)
-        {
-            found.entry(name.to_string_lossy().into_owned()).or_default().push(queue);
-        }
+    dump(GET_QDISC, &[0; QDISC_BYTES], NEW_QDISC, |body| {
+        let Some((index, queue)) = queue(body) else { return };
+        // A device that has gone since has no name.
+        let Ok(name) = nix::net::if_::if_indextoname(index) else { return };
+        found.entry(name.to_string_lossy().into_owned()).or_default().push(queue);
     })?;
     Ok(found)
 }
@@ -46,9 +47,10 @@ fn queue(body: &[u8]) -> Option<(u32, Queue)> {
     let attributes = body.get(QDISC_BYTES..)?;
     let kind = CStr::from_bytes_until_nul(attribute(attributes, KIND)?).ok()?;
     let statistics = attribute(attributes, STATISTICS)?;
-    let dropped = word(attribute(statistics, STATISTICS_QUEUE)?, 8)?;
+    let counts = attribute(statistics, STATISTICS_QUEUE)?;
+    let (waiting, dropped) = (word(counts, 0)?, word(counts, 8)?);
     let handle = format!("{:x}:", word(body, 8)? >> 16);
-    Some((word(body, 4)?, Queue { kind: kind.to_string_lossy().into_owned(), handle, dropped }))
+    Some((word(body, 4)?, Queue { kind: kind.to_string_lossy().into_owned(), handle, dropped, waiting }))
 }
 
 #[cfg(test)]
@@ -66,7 +68,7 @@ mod tests {
         attribute
     }
 
-    /// As the kernel describes a `tbf` on the device of index 7 that dropped 300 packets.
+    /// As the kernel describes a `tbf` on the device of index 7 that dropped 300 packets and has one.
     fn tbf() -> Vec<u8> {
         let queue: Vec<u8> = [1_u32, 2, 300, 4, 5].iter().flat_map(|word| word.to_ne_bytes()).collect();
         let statistics = [attribute_of(1, &[0; 12]), attribute_of(STATISTICS_QUEUE, &queue)].concat();
@@ -79,7 +81,7 @@ mod tests {
 
     #[test]
     fn a_discipline_is_read() {
-        let expected = Queue { kind: "tbf".to_owned(), handle: "8001:".to_owned(), dropped: 300 };
+        let expected = Queue { kind: "tbf".to_owned(), handle: "8001:".to_owned(), dropped: 300, waiting: 1 };
         assert_eq!(queue(&tbf()), Some((7, expected)));
     }
 

@@ -100,6 +100,8 @@ struct Session {
     cancel: Cancel,
     progress: Progress,
     stage: Stage,
+    /// What it takes of limits. It is given back by its end.
+    _held: Option<Box<dyn Send>>,
 }
 
 enum Stage {
@@ -140,6 +142,15 @@ impl Sessions {
 
     /// Starts a server; it listens when this returns.
     pub fn serve(&self, request: Serve) -> Outcome {
+        self.start_server(request, None)
+    }
+
+    /// Starts a server that holds something for as long as its session lasts.
+    pub fn serve_holding(&self, request: Serve, held: Box<dyn Send>) -> Outcome {
+        self.start_server(request, Some(held))
+    }
+
+    fn start_server(&self, request: Serve, held: Option<Box<dyn Send>>) -> Outcome {
         let Serve { session, workload, address, peer, also, token, params } = request;
         let workload = (self.find)(&workload)?;
         let is_open = peer.is_none();
@@ -148,7 +159,7 @@ impl Sessions {
         }
         let first = endpoint(address, peer.unwrap_or_else(|| anybody(address)), 0, token)?;
         let endpoints = with_further(first, &also)?;
-        let place = self.table.begin(&session, &endpoints)?;
+        let place = self.table.begin(&session, &endpoints, held)?;
         let server = workload.serve_at(&endpoints, &Value::Object(params), &place.cancel)?;
         let port = server.port();
         place.keep(server);
@@ -160,7 +171,7 @@ impl Sessions {
         let Run { session, workload, address, peer, also, port, token, cookie, params } = request;
         let workload = (self.find)(&workload)?;
         let endpoints = with_further(Endpoint { cookie, ..endpoint(address, peer, port, token)? }, &also)?;
-        let place = self.table.begin(&session, &endpoints)?;
+        let place = self.table.begin(&session, &endpoints, None)?;
         Ok(Box::new(move || {
             let result = workload.run_at(&endpoints, &Value::Object(params), &place.cancel);
             settle(result, &place.cancel)
@@ -249,7 +260,12 @@ struct Place {
 type Served = (Place, Box<dyn Server>);
 
 impl Table {
-    fn begin(self: &Arc<Self>, session: &str, endpoints: &[Endpoint]) -> Result<Place, Failure> {
+    fn begin(
+        self: &Arc<Self>,
+        session: &str,
+        endpoints: &[Endpoint],
+        held: Option<Box<dyn Send>>,
+    ) -> Result<Place, Failure> {
         let mut sessions = self.lock();
         let count = sessions.len();
         let Entry::Vacant(entry) = sessions.entry(session.to_owned()) else {
@@ -260,7 +276,13 @@ impl Table {
         }
         let cancel = Cancel::default();
         let progress = endpoints.first().map(|endpoint| endpoint.progress.clone()).unwrap_or_default();
-        entry.insert(Session { began: Instant::now(), cancel: cancel.clone(), progress, stage: Stage::Busy });
+        entry.insert(Session {
+            began: Instant::now(),
+            cancel: cancel.clone(),
+            progress,
+            stage: Stage::Busy,
+            _held: held,
+        });
         Ok(Place { table: Arc::clone(self), session: session.to_owned(), cancel, is_kept: false })
     }
 

@@ -156,6 +156,7 @@ fn six_over_four(chain: &mut Chain) -> Proof {
 }
 
 #[test]
+#[ignore = "needs root: it loads BPF programs"]
 fn configured_tunnels_carry_ipv6() {
     let Some(mut chain) = prove(configured, "ebpf") else { return };
     let last = chain.nodes[ROUTER_1].ok("tunnel-remove", json!({"device": "sb0"}));
@@ -166,32 +167,38 @@ fn configured_tunnels_carry_ipv6() {
 }
 
 #[test]
+#[ignore = "needs root: it loads BPF programs"]
 fn ipv4_goes_through_ipv6() {
     prove(ipv4_in_ipv6, "ebpf");
 }
 
 #[test]
+#[ignore = "needs root: it loads BPF programs"]
 fn gre_carries_both_in_both() {
     prove(gre, "ebpf");
     prove(gre_with_a_key, "ebpf");
 }
 
 #[test]
+#[ignore = "needs root: it loads BPF programs"]
 fn sites_find_each_other_by_6to4() {
     prove(six_to_four, "ebpf");
 }
 
 #[test]
+#[ignore = "needs root: it loads BPF programs"]
 fn customers_of_6rd_reach_the_world_behind_the_relay() {
     prove(six_rd, "ebpf");
 }
 
 #[test]
+#[ignore = "needs root: it loads BPF programs"]
 fn isatap_hosts_reach_the_world_behind_their_router() {
     prove(isatap, "ebpf");
 }
 
 #[test]
+#[ignore = "needs root: it loads BPF programs"]
 fn neighbours_find_each_other_over_ipv4_multicast() {
     prove(six_over_four, "ebpf");
 }
@@ -206,6 +213,7 @@ fn every_mapping_needs_no_programs() {
 
 /// The programs leave checksums to devices; a raw socket hears of that only by what stands in the packet.
 #[test]
+#[ignore = "needs root: it loads BPF programs"]
 fn engines_understand_each_other() {
     let Some(mut chain) = Chain::build() else { return };
     chain.number_hosts(["2001:db8:1::", "2001:db8:2::"]);
@@ -220,6 +228,7 @@ fn engines_understand_each_other() {
 }
 
 #[test]
+#[ignore = "needs root: it loads BPF programs"]
 fn tunnels_are_refused_with_reasons() {
     let Some(mut agent) = Agent::in_own_namespace() else { return };
     agent.exec(&["sh", "-c", "ip link set lo up; ip address add 192.0.2.1/32 dev lo"]);
@@ -250,6 +259,7 @@ fn tunnels_are_refused_with_reasons() {
 }
 
 #[test]
+#[ignore = "needs root: it loads BPF programs"]
 fn run_time_is_measured_from_start_to_stop() {
     let Some(mut chain) = Chain::build() else { return };
     configured(&mut chain);
@@ -274,6 +284,7 @@ fn run_time_is_measured_from_start_to_stop() {
 }
 
 #[test]
+#[ignore = "needs root: it loads BPF programs"]
 fn without_bpf_there_is_a_reason_and_another_engine() {
     let Some(mut agent) = Agent::in_own_namespace_without("-bpf,-sys_admin") else { return };
     agent.exec(&["sh", "-c", "ip link set lo up; ip address add 192.0.2.1/32 dev lo"]);

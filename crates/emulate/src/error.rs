@@ -33,7 +33,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The thread that emulates has ended.
-    #[error("the thread that emulates the links of this node has ended; its last words are on standard error")]
+    #[error("the thread that emulates the links of this node has ended; its last message is on standard error")]
     Ended,
 }
 

@@ -109,6 +109,11 @@ impl Line {
         self.let_pass(index, number, due_ns, departures);
     }
 
+    /// How many packets are held back.
+    pub fn held_back(&self) -> usize {
+        self.held.len()
+    }
+
     /// When the first packet that is held back is given up.
     pub fn gives_up_ns(&self) -> Option<u64> {
         self.held.iter().map(|held| held.gives_up_ns).min()

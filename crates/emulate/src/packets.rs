@@ -94,6 +94,11 @@ impl Departures {
         self.heap.push(Reverse(Departure { due_ns, order: self.count, line, arrived, length, buffer }));
     }
 
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.heap.len()
+    }
+
     /// When the next one is due.
     pub fn next_due_ns(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse(next)| next.due_ns)

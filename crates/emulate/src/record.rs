@@ -84,7 +84,7 @@ impl Record {
         let Some(at) = searched.windows(mark.len()).position(|bytes| bytes == mark) else { return };
         let header = &packet[at..];
         if let (Some(1), Some(sequence)) = (header.get(PHASE_AT), header.get(SEQUENCE_AT..SEQUENCE_AT + 8)) {
-            lost.insert(sequence.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)));
+            lost.insert(sequence.iter().fold(0, |number, byte| (number << 8) | u64::from(*byte)));
         }
     }
 

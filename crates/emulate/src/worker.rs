@@ -54,6 +54,7 @@ enum Order {
     Add(Box<Spec>, Sender<Result<()>>),
     Change(String, Box<[Impairments; 2]>, bool, Sender<Result<()>>),
     Record(String, Option<Restart>, Sender<Result<Value>>),
+    Held(Sender<Result<usize>>),
     Remove(String, Sender<Result<Value>>),
 }
 
@@ -91,6 +92,11 @@ impl Emulator {
     /// What was done to the packets of a link: `forward` and `reverse`; with `restart` this begins anew.
     pub fn record(&self, link: &str, restart: Option<Restart>) -> Result<Value> {
         self.ask(|answer| Order::Record(link.to_owned(), restart, answer))
+    }
+
+    /// How many packets of all links are under way in it at this moment.
+    pub fn held(&self) -> Result<usize> {
+        self.ask(Order::Held)
     }
 
     /// Takes a link away. Returns its record.
@@ -239,6 +245,7 @@ impl Worker {
                     drop(answer.send(work.change(&link, *directions, continues)));
                 }
                 Ok(Order::Record(link, restart, answer)) => drop(answer.send(work.record(&link, restart))),
+                Ok(Order::Held(answer)) => drop(answer.send(Ok(work.held()))),
                 Ok(Order::Remove(link, answer)) => drop(answer.send(work.remove(&link, &self.epoll))),
                 Err(TryRecvError::Empty) => return true,
                 Err(TryRecvError::Disconnected) => return false,
@@ -306,6 +313,10 @@ impl Work {
         }
         let [forward, reverse] = <[Value; 2]>::try_from(records).map_err(|_| Error::Missing(link.to_owned()))?;
         Ok(json!({"forward": forward, "reverse": reverse}))
+    }
+
+    fn held(&self) -> usize {
+        self.departures.len() + self.lines.iter().flatten().map(|side| side.line.held_back()).sum::<usize>()
     }
 
     fn remove(&mut self, link: &str, epoll: &Epoll) -> Result<Value> {

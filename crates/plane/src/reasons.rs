@@ -51,7 +51,7 @@ impl Reasons {
         let mut at = 0;
         loop {
             let (name, info) = (word(types, at)?, word(types, at + 4)?);
-            let (kind, count) = (info >> 24 & 0x1f, info as usize & 0xffff);
+            let (kind, count) = ((info >> 24) & 0x1f, info as usize & 0xffff);
             at += TYPE_BYTES;
             if kind == KIND_ENUM && text(strings, name)? == ENUM {
                 let names = (0..count).map(|index| {
@@ -104,8 +104,8 @@ mod tests {
         };
         let types = [
             [at("int"), 1 << 24, 4, 32].as_slice(),
-            &[0, 4 << 24 | 1, 4, 0, 1, 0],
-            &[at(ENUM), 6 << 24 | 2, 4, at("SKB_DROP_REASON_NO_SOCKET"), 3, at("OTHER"), 0x10000],
+            &[0, (4 << 24) | 1, 4, 0, 1, 0],
+            &[at(ENUM), (6 << 24) | 2, 4, at("SKB_DROP_REASON_NO_SOCKET"), 3, at("OTHER"), 0x10000],
         ]
         .concat();
         let (types_bytes, strings_bytes) = (types.len() as u32 * 4, strings.len() as u32);

@@ -96,7 +96,7 @@ fn missing(status: &str, uid_map: &str) -> Vec<&'static str> {
     if uid_map.split_whitespace().ne(["0", "0", "4294967295"]) {
         effective = 0;
     }
-    let has = |capability: u32| effective >> capability & 1 == 1;
+    let has = |capability: u32| (effective >> capability) & 1 == 1;
     [BPF, NET_ADMIN].iter().filter(|(number, _)| !has(*number) && !has(SYS_ADMIN)).map(|(_, name)| *name).collect()
 }
 

@@ -328,7 +328,7 @@ impl Spec {
             return Err(format!("local {} is not of the outer family", self.local));
         }
         if self.local.is_unspecified() || self.local.is_multicast() {
-            return Err(format!("local {} is no address of a node", self.local));
+            return Err(format!("local {} cannot be the address of a node", self.local));
         }
         if !matches!(self.mapping, Mapping::Fixed { .. }) && (self.outer, self.payload) != (Family::Ipv4, Payload::Ipv6)
         {
@@ -344,7 +344,7 @@ impl Mapping {
             Self::Fixed { remote } if !is_outer(*remote) => Err(format!("remote {remote} is not of the outer family")),
             Self::Fixed { remote } if *remote == local => Err(format!("remote and local are both {local}")),
             Self::Fixed { remote } if remote.is_unspecified() || remote.is_multicast() => {
-                Err(format!("remote {remote} is no address of a node"))
+                Err(format!("remote {remote} cannot be the address of a node"))
             }
             Self::SixToFour { allow_private: false, .. } if matches!(local, IpAddr::V4(local) if local.is_private()) => {
                 Err(format!("6to4 with the private address {local} needs allow_private (RFC 3056 section 2)"))
@@ -368,9 +368,9 @@ impl Mapping {
                 Err(format!("6over4 has at most {MAX_GROUPS} groups"))
             }
             Self::SixOverFour { groups } => match groups.iter().find(|group| group.octets()[..2] != [239, 192]) {
-                Some(group) => {
-                    Err(format!("{group} is no group of 6over4, which has 239.192.0.0/16 (RFC 2529 section 6)"))
-                }
+                Some(group) => Err(format!(
+                    "{group} is not a group of 6over4; its groups are in 239.192.0.0/16 (RFC 2529 section 6)"
+                )),
                 None => Ok(()),
             },
             _ => Ok(()),

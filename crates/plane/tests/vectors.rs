@@ -30,14 +30,16 @@ struct Vector {
 }
 
 #[test]
+#[ignore = "needs root: it loads BPF programs"]
 fn every_vector_has_its_outcome() {
-    all_vectors_have_their_outcome(Features::here(), Some);
+    all_vectors_have_their_outcome(Features::here(), 101, Some);
 }
 
 #[test]
+#[ignore = "needs root: it loads BPF programs"]
 fn every_vector_has_its_outcome_on_linux_5_10() {
     let features = Features { fetch_and_add: false, decap_flags: false, ..Features::here() };
-    all_vectors_have_their_outcome(features, |vector| {
+    all_vectors_have_their_outcome(features, 72, |vector| {
         let left_bytes = vector.packet_out.as_ref()?.len() / 2;
         if vector.outcome != "decapsulated" || vector.tunnel["outer"] == "ipv4" || left_bytes >= 40 {
             return Some(vector);
@@ -47,8 +49,8 @@ fn every_vector_has_its_outcome_on_linux_5_10() {
     });
 }
 
-/// Those that are expected to have any.
-fn all_vectors_have_their_outcome(features: Features, expected: impl Fn(Vector) -> Option<Vector>) {
+/// Those that are expected to have any, of which there are at least so many.
+fn all_vectors_have_their_outcome(features: Features, least: usize, expected: impl Fn(Vector) -> Option<Vector>) {
     let Some(bench) = Bench::build() else { return };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/tunnel");
     let mut wrong = Vec::new();
@@ -65,7 +67,7 @@ fn all_vectors_have_their_outcome(features: Features, expected: impl Fn(Vector) 
         count += 1;
     }
     assert!(wrong.is_empty(), "{} of {count} vectors:\n{}", wrong.len(), wrong.join("\n"));
-    assert!(count > 40, "{count} vectors");
+    assert!(count >= least, "{count} vectors");
 }
 
 fn check(bench: &Bench, vector: &Vector, features: Features) -> Result<(), String> {
@@ -104,7 +106,7 @@ fn bytes(hex: &str) -> Vec<u8> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat()
 }
 
 /// The slow path's own rules, against the same vectors: all but those about what the kernel does for it.
@@ -165,7 +167,7 @@ fn slowly_encapsulated(
         let sum = checksum::checksum(&out);
         out[10..12].copy_from_slice(&sum.to_be_bytes());
     } else {
-        out.extend([0x60 | outer.tos >> 4, outer.tos << 4, 0, 0]);
+        out.extend([0x60 | (outer.tos >> 4), outer.tos << 4, 0, 0]);
         out.extend((bytes as u16).to_be_bytes());
         out.extend([protocol, outer.ttl]);
         out.extend(tunnel.local.0);
@@ -185,7 +187,7 @@ fn slowly_decapsulated(tunnel: &abi::Tunnel, packet: &[u8]) -> Result<Vec<u8>, r
     } else {
         let mut source = abi::Address::default();
         source.0.copy_from_slice(&packet[8..24]);
-        (source, packet[0] << 4 | packet[1] >> 4, if packet[6] == 60 { 48 } else { 40 }, packet.len())
+        (source, (packet[0] << 4) | (packet[1] >> 4), if packet[6] == 60 { 48 } else { 40 }, packet.len())
     };
     let mut payload = packet[header..bytes].to_vec();
     let mut is_on_link = |address: &abi::Address| address.0.starts_with(&[0x20, 0x01, 0x0d, 0xb8, 0, 5, 0, 0]);

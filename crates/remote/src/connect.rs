@@ -2,18 +2,22 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::channel::Channel;
-use crate::greeting::{self, Refusal};
+use crate::cookie::{Cookie, NO_COOKIE};
+use crate::greeting::{self, Ciphers, Refusal};
 use crate::key::Key;
 use crate::tcp;
 use crate::{Error, Result};
 
 /// For finding, connecting and greeting together.
 const TIMEOUT: Duration = Duration::from_secs(5);
+/// Before the next attempt at a server that had no place; twice as long each time, so that clients that wait are no flood.
+const FIRST_PAUSE: Duration = Duration::from_millis(25);
 
 /// Which addresses of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,26 +43,30 @@ pub struct Target {
     pub family: Family,
 }
 
-/// Connects to the first of the host's addresses that answers.
+/// Connects to the first of the host's addresses that answers. A server under load is asked again.
 ///
 /// # Errors
-/// `System` where none can be reached, `Peer` where it is no agent, or has another key.
+/// `System` where none can be reached, `Peer` where it is no agent, has another key, or is under load all the time.
 pub fn connect(target: &Target, key: Option<&Key>) -> Result<Channel> {
-    let deadline = Instant::now() + TIMEOUT;
+    connect_within(target, key, TIMEOUT)
+}
+
+fn connect_within(target: &Target, key: Option<&Key>, timeout: Duration) -> Result<Channel> {
+    let deadline = Instant::now() + timeout;
     let mut last = None;
     for address in resolve(target)? {
         match open(address, target.bind, deadline) {
-            Ok(stream) => return greet(stream, address, key, deadline),
+            Ok(stream) => return Caller { address, bind: target.bind, key, deadline }.call(stream),
             Err(error) => last = Some(Error::system(format!("connecting to {address}"), error)),
         }
     }
     Err(last.unwrap_or_else(|| {
         let wanted = match target.family {
             Family::Any => "",
-            Family::V4 => " of IPv4",
-            Family::V6 => " of IPv6",
+            Family::V4 => "IPv4 ",
+            Family::V6 => "IPv6 ",
         };
-        Error::peer(format!("looking for {}", target.host), format!("it has no address{wanted}"))
+        Error::peer(format!("looking for {}", target.host), format!("it has no {wanted}address"))
     }))
 }
 
@@ -86,18 +94,62 @@ fn open(address: SocketAddr, bind: Option<IpAddr>, deadline: Instant) -> io::Res
     Ok(stream)
 }
 
-fn greet(mut stream: TcpStream, address: SocketAddr, key: Option<&Key>, deadline: Instant) -> Result<Channel> {
-    let doing = || format!("greeting {address}");
-    let system = |error: io::Error| Error::system(doing(), error);
-    stream.set_read_timeout(Some(left(deadline))).map_err(system)?;
-    let ciphers = greeting::greet(&mut stream, key).map_err(|refusal| match refusal {
-        Refusal::Ended(error) if error.kind() == io::ErrorKind::WouldBlock => {
-            Error::peer(doing(), format!("it has said nothing for {} s", TIMEOUT.as_secs()))
+/// A client of one address.
+struct Caller<'a> {
+    address: SocketAddr,
+    bind: Option<IpAddr>,
+    key: Option<&'a Key>,
+    deadline: Instant,
+}
+
+impl Caller<'_> {
+    /// Greets in this connection, and in others where the server asks for that.
+    fn call(&self, mut stream: TcpStream) -> Result<Channel> {
+        let (mut cookie, mut pause) = (NO_COOKIE, FIRST_PAUSE);
+        loop {
+            let refusal = match self.greet(&mut stream, &cookie)? {
+                Ok(ciphers) => return Channel::new(stream, ciphers).map_err(|e| self.system(e)),
+                Err(refusal) => refusal,
+            };
+            // The first cookie is brought at once.
+            let wait = if cookie == NO_COOKIE && matches!(refusal, Refusal::Retry(_)) { Duration::ZERO } else { pause };
+            if !refusal.may_pass() || Instant::now() + wait >= self.deadline {
+                return Err(Error::peer(self.doing(), refusal.to_string()));
+            }
+            if let Refusal::Retry(given) = refusal {
+                cookie = given;
+            }
+            if !wait.is_zero() {
+                thread::sleep(wait);
+                pause *= 2;
+            }
+            stream = open(self.address, self.bind, self.deadline).map_err(|e| {
+                Error::system(format!("connecting to {} again, after it was under load", self.address), e)
+            })?;
         }
-        other => Error::peer(doing(), other.to_string()),
-    })?;
-    stream.set_read_timeout(None).map_err(system)?;
-    Channel::new(stream, ciphers).map_err(system)
+    }
+
+    fn greet(&self, stream: &mut TcpStream, cookie: &Cookie) -> Result<std::result::Result<Ciphers, Refusal>> {
+        stream.set_read_timeout(Some(left(self.deadline))).map_err(|e| self.system(e))?;
+        match greeting::greet(stream, self.key, cookie) {
+            Err(Refusal::Ended(error)) if error.kind() == io::ErrorKind::WouldBlock => {
+                Err(Error::peer(self.doing(), format!("it has said nothing for {} s", TIMEOUT.as_secs())))
+            }
+            Err(refusal) => Ok(Err(refusal)),
+            Ok(ciphers) => {
+                stream.set_read_timeout(None).map_err(|e| self.system(e))?;
+                Ok(Ok(ciphers))
+            }
+        }
+    }
+
+    fn doing(&self) -> String {
+        format!("greeting {}", self.address)
+    }
+
+    fn system(&self, error: io::Error) -> Error {
+        Error::system(self.doing(), error)
+    }
 }
 
 /// At least a moment: no time at all would be for ever.

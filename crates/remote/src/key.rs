@@ -1,9 +1,9 @@
 //! The key that both ends have: a file of 64 hexadecimal digits that only its owner may read.
 
 use std::fmt;
-use std::fs::File;
-use std::io::Read;
-use std::os::unix::fs::MetadataExt;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use crate::{Error, Result};
@@ -24,21 +24,24 @@ impl Key {
     /// `Usage` where it cannot be read, others may read it, or it holds something else.
     pub fn read(path: &Path) -> Result<Self> {
         let refuse = |what: String| Error::Usage(format!("reading the key in {}: {what}", path.display()));
-        let file = File::open(path).map_err(|e| refuse(e.to_string()))?;
+        let file = open(path).map_err(|e| refuse(e.to_string()))?;
         let metadata = file.metadata().map_err(|e| refuse(e.to_string()))?;
         if !metadata.is_file() {
-            return Err(refuse("it is not a file".into()));
+            return Err(refuse("it is not a regular file".into()));
         }
         if metadata.mode() & OTHERS != 0 {
             let mode = metadata.mode() & 0o777;
             return Err(refuse(format!(
-                "others than its owner may use it (mode {mode:03o}); make it private by `chmod 600`"
+                "other users than its owner may use it (mode {mode:03o}); make it private with `chmod 600`"
             )));
+        }
+        if metadata.len() >= MAX_FILE_BYTES {
+            return Err(refuse(format!("it has {} bytes, but a key is 64 hexadecimal digits", metadata.len())));
         }
         let mut text = Vec::new();
         file.take(MAX_FILE_BYTES).read_to_end(&mut text).map_err(|e| refuse(e.to_string()))?;
         Self::parse(&text).ok_or_else(|| {
-            refuse("it must hold 64 hexadecimal digits; `head -c 32 /dev/urandom | xxd -p -c 64` makes them".into())
+            refuse("it must contain 64 hexadecimal digits; `head -c 32 /dev/urandom | xxd -p -c 64` makes them".into())
         })
     }
 
@@ -58,6 +61,11 @@ impl Key {
     pub(crate) fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
+}
+
+/// Opens what is there without waiting for it: a FIFO has no writer as a rule, and a terminal or a tape waits for its line or its drive.
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY).open(path)
 }
 
 impl fmt::Debug for Key {
@@ -97,9 +105,26 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         assert_eq!(Key::read(&path).unwrap(), Key::parse(DIGITS.as_bytes()).unwrap());
         fs::write(&path, DIGITS.repeat(100)).unwrap();
-        assert!(Key::read(&path).unwrap_err().to_string().contains("64 hexadecimal digits"));
+        assert!(
+            Key::read(&path).unwrap_err().to_string().contains("it has 6400 bytes, but a key is 64 hexadecimal digits")
+        );
+        fs::write(&path, "no key").unwrap();
+        assert!(Key::read(&path).unwrap_err().to_string().contains("it must contain 64 hexadecimal digits"));
         fs::remove_file(&path).unwrap();
         assert!(matches!(Key::read(&path), Err(Error::Usage(_))));
-        assert!(Key::read(Path::new("/")).unwrap_err().to_string().contains("not a file"));
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_refused_at_once() {
+        let fifo = std::env::temp_dir().join(format!("sixbench-key-fifo-{}", std::process::id()));
+        nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRUSR).unwrap();
+        for path in
+            [fifo.as_path(), Path::new("/"), Path::new("/dev/zero"), Path::new("/dev/full"), Path::new("/dev/tty")]
+        {
+            let error = Key::read(path).unwrap_err().to_string();
+            // Without a terminal there is no /dev/tty to be opened.
+            assert!(error.contains("not a regular file") || path == Path::new("/dev/tty"), "{error}");
+        }
+        fs::remove_file(&fifo).unwrap();
     }
 }

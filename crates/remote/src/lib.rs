@@ -3,14 +3,19 @@
 //! What lives here: listening and connecting, keys, the handshake, and how many may wait at the door. What may not: what is said over a
 //! connection; these are bytes here. `agent` reads lines from a [`Reader`] and writes them to a [`Writer`].
 //!
-//! [`greeting`] is the pure part; [`channel`] carries bytes after it; [`listener`] accepts; [`visitors`] says who may stay.
+//! [`first_bytes`], [`cookie`] and [`places`] are pure; [`door`] accepts connections and waits for their first bytes, [`greeting`] is the handshake,
+//! [`visitors`] says who may stay, [`listener`] puts them together, and [`channel`] carries bytes after it all.
 
 mod channel;
 mod connect;
+mod cookie;
+mod door;
 mod error;
-mod greeting;
+mod first_bytes;
+pub mod greeting;
 mod key;
 mod listener;
+mod places;
 mod tcp;
 mod visitors;
 

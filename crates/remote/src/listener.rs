@@ -1,25 +1,24 @@
-//! Listening on several addresses, a thread for each connection.
+//! Listening on several addresses: a door for all of them, and a thread for each connection that came through it.
 
-use std::io::{self, Read};
-use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
-use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::channel::Channel;
-use crate::greeting;
+use crate::door::{Door, Inside};
+use crate::greeting::{self, Begun};
 use crate::key::Key;
 use crate::tcp;
 use crate::visitors::{Visit, Visitors};
 use crate::{Error, Result};
 
-/// Connections that the kernel completes before they are accepted; it caps this at `net.core.somaxconn`.
-const BACKLOG: i32 = 1_024;
-/// Short of file descriptors or memory, it waits a moment rather than ask again at once.
-const PAUSE: Duration = Duration::from_millis(10);
+/// Connections that the kernel completes before they are accepted; it caps this at `net.core.somaxconn` (4,096 unless set). Half-open ones beyond it
+/// get SYN cookies (`net.ipv4.tcp_syncookies`).
+const BACKLOG: i32 = 4_096;
 
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,11 +102,9 @@ impl Listening {
         let watched = Arc::clone(&visitors);
         start("visitors", move || watched.watch())?;
         let (gone, first_gone) = mpsc::channel();
-        let door = Arc::new(Door { key, visitors, serve, gone });
-        for listener in self.listeners {
-            let door = Arc::clone(&door);
-            start("accept", move || accept_all(&listener, &door))?;
-        }
+        let house = Arc::new(House { visitors, serve, gone });
+        let door = Door::new(self.listeners, key, house).map_err(|e| Error::system("opening the server's door", e))?;
+        start("door", move || door.attend())?;
         wait(&first_gone, one_off);
         Ok(())
     }
@@ -122,50 +119,36 @@ fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
     spawned.map(drop).map_err(|e| Error::system("starting a thread of the server", e))
 }
 
-struct Door {
-    key: Option<Key>,
+/// What is behind the door.
+struct House {
     visitors: Arc<Visitors>,
     serve: Arc<Serve>,
     gone: Sender<()>,
 }
 
-fn accept_all(listener: &TcpListener, door: &Arc<Door>) {
-    loop {
-        match listener.accept() {
-            Ok((stream, from)) => take(stream, from.ip(), door),
-            Err(e) if matches!(e.kind(), io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted) => {}
-            Err(_) => thread::sleep(PAUSE),
-        }
+impl Inside for House {
+    fn is_crowded(&self) -> bool {
+        self.visitors.are_many()
+    }
+
+    fn admit(&self, stream: TcpStream, from: IpAddr, begun: Begun) {
+        // What fails here is this connection's: it is closed.
+        let Ok(for_the_watch) = tcp::prepare(&stream).and_then(|()| stream.try_clone()) else { return };
+        let mut visit = self.visitors.enter(for_the_watch, from);
+        let (serve, gone) = (Arc::clone(&self.serve), self.gone.clone());
+        let _ = start("client", move || {
+            receive(stream, begun, &*serve, &mut visit);
+            if visit.is_client() {
+                drop(visit);
+                let _ = gone.send(());
+            }
+        });
     }
 }
 
-fn take(stream: TcpStream, from: IpAddr, door: &Arc<Door>) {
-    // What fails here is this connection's: it is closed.
-    let Ok(for_the_door) = tcp::prepare(&stream).and_then(|()| stream.try_clone()) else { return };
-    let mut visit = door.visitors.enter(for_the_door, from);
-    let door = Arc::clone(door);
-    let _ = start("client", move || {
-        receive(stream, &door, &mut visit);
-        if visit.is_client() {
-            drop(visit);
-            let _ = door.gone.send(());
-        }
-    });
-}
-
-fn receive(mut stream: TcpStream, door: &Door, visit: &mut Visit) {
-    match greeting::accept(&mut stream, door.key.as_ref()) {
-        Ok(ciphers) => {
-            let Ok(channel) = Channel::new(stream, ciphers) else { return };
-            (door.serve)(channel, visit);
-        }
-        Err(_) => end_orderly(stream),
-    }
-}
-
-/// Closes so that what was said before arrives, where the other end is still to read: bytes that nobody has read would make it a reset.
-fn end_orderly(mut stream: TcpStream) {
-    let _ = stream.shutdown(Shutdown::Write);
-    let _ = stream.set_nonblocking(true);
-    let _ = stream.read(&mut [0; 4096]);
+fn receive(mut stream: TcpStream, begun: Begun, serve: &Serve, visit: &mut Visit) {
+    // Who has gone meanwhile is not served.
+    let Ok(ciphers) = greeting::welcome(&mut stream, begun) else { return };
+    let Ok(channel) = Channel::new(stream, ciphers) else { return };
+    serve(channel, visit);
 }

@@ -1,15 +1,19 @@
-//! Who is at the door, and who is in.
+//! Who came through the door and has yet to say who it is, and who is in.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::net::{IpAddr, Shutdown, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// From the acceptance to the first request.
+use crate::places::{Number, Places};
+
+/// From the door to the first request.
 const GREETING_TIME: Duration = Duration::from_secs(2);
-/// So many may be at the door; of the address that most of them come from, the longest waiting makes room for the next.
+/// So many may wait here; of the network that most of them come from, the longest waiting makes room for the next.
 const MAX_WAITING: usize = 64;
+/// So many are more than good clients ever are.
+const MANY: usize = 16;
 
 /// All connections of a server.
 pub struct Visitors {
@@ -20,15 +24,15 @@ pub struct Visitors {
 
 #[derive(Default)]
 struct State {
-    next_number: u64,
+    next_number: Number,
     /// By the time they came.
     waiting: VecDeque<Waiting>,
+    places: Places,
     clients: usize,
 }
 
 struct Waiting {
-    number: u64,
-    from: IpAddr,
+    number: Number,
     /// To end it: whoever reads from it sees its end then.
     stream: TcpStream,
     deadline: Instant,
@@ -37,7 +41,7 @@ struct Waiting {
 /// One connection, until this is dropped.
 pub struct Visit {
     visitors: Arc<Visitors>,
-    number: u64,
+    number: Number,
     is_client: bool,
 }
 
@@ -54,17 +58,23 @@ impl Visitors {
         Arc::new(Self { max_clients, state: Mutex::default(), has_changed: Condvar::new() })
     }
 
+    /// Whether more wait than good clients ever do.
+    pub fn are_many(&self) -> bool {
+        self.lock().waiting.len() >= MANY
+    }
+
     /// Takes a connection in that has yet to say who it is.
     pub fn enter(self: &Arc<Self>, stream: TcpStream, from: IpAddr) -> Visit {
         let mut state = self.lock();
-        if state.waiting.len() >= MAX_WAITING
-            && let Some(dispensable) = state.take_dispensable()
-        {
-            dispensable.end();
+        if state.waiting.len() >= MAX_WAITING {
+            if let Some(dispensable) = state.take_dispensable() {
+                dispensable.end();
+            }
         }
         let number = state.next_number;
         state.next_number += 1;
-        state.waiting.push_back(Waiting { number, from, stream, deadline: Instant::now() + GREETING_TIME });
+        state.places.take(number, from);
+        state.waiting.push_back(Waiting { number, stream, deadline: Instant::now() + GREETING_TIME });
         self.has_changed.notify_one();
         Visit { visitors: Arc::clone(self), number, is_client: false }
     }
@@ -76,6 +86,7 @@ impl Visitors {
             let now = Instant::now();
             while state.waiting.front().is_some_and(|first| first.deadline <= now) {
                 if let Some(first) = state.waiting.pop_front() {
+                    state.places.give_back(first.number);
                     first.end();
                 }
             }
@@ -96,14 +107,15 @@ impl Visitors {
 }
 
 impl State {
-    /// The longest waiting of the address that most come from: who floods the door shuts it to nobody else.
+    /// The longest waiting of the network that most come from: who floods the server shuts it to nobody else.
     fn take_dispensable(&mut self) -> Option<Waiting> {
-        let mut counts = HashMap::<IpAddr, usize>::new();
-        for waiting in &self.waiting {
-            *counts.entry(waiting.from).or_default() += 1;
-        }
-        let most = counts.values().copied().max()?;
-        let at = self.waiting.iter().position(|waiting| counts.get(&waiting.from) == Some(&most))?;
+        let number = self.places.dispensable()?;
+        self.leave(number)
+    }
+
+    fn leave(&mut self, number: Number) -> Option<Waiting> {
+        self.places.give_back(number);
+        let at = self.waiting.iter().position(|waiting| waiting.number == number)?;
         self.waiting.remove(at)
     }
 }
@@ -128,7 +140,7 @@ impl Visit {
         if state.clients >= self.visitors.max_clients {
             return Err(Full { max_clients: self.visitors.max_clients });
         }
-        state.waiting.retain(|waiting| waiting.number != self.number);
+        state.leave(self.number);
         state.clients += 1;
         drop(state);
         self.is_client = true;
@@ -147,7 +159,7 @@ impl Drop for Visit {
         if self.is_client {
             state.clients -= 1;
         } else {
-            state.waiting.retain(|waiting| waiting.number != self.number);
+            state.leave(self.number);
         }
     }
 }

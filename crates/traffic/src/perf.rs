@@ -264,7 +264,8 @@ mod tests {
     #[test]
     fn both_events_of_all_cpus_are_counted_until_they_are_read() {
         const SLEEPS: u64 = 20;
-        const PAGES: usize = 512;
+        // 64 MiB: up to 32 MiB, malloc may give memory again that another test has used (mallopt(3), M_MMAP_THRESHOLD).
+        const PAGES: usize = 16_384;
         let Some(counters) = opened(pair([CONTEXT_SWITCHES, PAGE_FAULTS])) else { return };
         for _ in 0..SLEEPS {
             thread::sleep(Duration::from_micros(100));

@@ -110,7 +110,7 @@ mod tests {
     fn pseudo_headers_are_the_sums_of_their_bytes() {
         let (from, to) = (Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(198, 51, 100, 2));
         assert_eq!(pseudo_header_v4(from, to, 17, 12), sum(&[192, 0, 2, 1, 198, 51, 100, 2, 0, 17, 0, 12]));
-        let (from, to) = (Ipv6Addr::LOCALHOST, Ipv6Addr::from_bits(0x2001_0db8 << 96 | 0xffff_0001));
+        let (from, to) = (Ipv6Addr::LOCALHOST, Ipv6Addr::from_bits((0x2001_0db8 << 96) | 0xffff_0001));
         let mut bytes = from.octets().to_vec();
         bytes.extend(to.octets());
         bytes.extend([0, 1, 0xff, 0xff, 0, 0, 0, 58]);

@@ -79,7 +79,7 @@ impl<'a> Packet<'a> {
 
     /// DSCP and ECN.
     pub fn traffic_class(&self) -> u8 {
-        self.header[0] << 4 | self.header[1] >> 4
+        (self.header[0] << 4) | (self.header[1] >> 4)
     }
 
     /// The flow label of RFC 6437.

@@ -27,7 +27,7 @@ impl<'a> Packet<'a> {
 
     /// The network's identifier (VNI).
     pub fn vni(&self) -> u32 {
-        u32::from(self.header[4]) << 16 | u32::from(be16(self.header[5], self.header[6]))
+        (u32::from(self.header[4]) << 16) | u32::from(be16(self.header[5], self.header[6]))
     }
 
     /// The frame.

@@ -29,12 +29,13 @@ def find_agent() -> Path:
     if found:
         return Path(found)
     raise CapabilityError(
-        f"the program {NAME} is neither beside {sys.executable} nor on the PATH; install it with: make install"
+        f"the program {NAME} is neither beside {sys.executable} nor on the PATH; install it with: make install, "
+        "or install its wheel"
     )
 
 
 def agent_version(path: Path) -> str:
-    """What it says of itself. Raises `CapabilityError` where it does not run."""
+    """The version that it prints. Raises `CapabilityError` where it does not run."""
     try:
         return subprocess.run(
             [path, "--version"], capture_output=True, text=True, timeout=10, check=True

@@ -27,13 +27,15 @@ from .messages import REQUESTS, Request
 PROTOCOL = 1
 MAX_REQUEST_BYTES = 2**20
 MAX_LINE_BYTES = 64 * 2**20
-HELLO_TIMEOUT_S = 10.0
+HELLO_TIMEOUT_S = 60.0
+"""How long an agent may take to make its namespace and greet. It waits while the kernel removes other namespaces: those
+of a network of 1,000 nodes that was taken down just before take over ten seconds."""
 CONNECT_TIMEOUT_S = 20.0
 """How long another machine may take from the connection to its greeting."""
 CALL_TIMEOUT_S = 40.0
 SEND_TIMEOUT_S = 10.0
 STOP_TIMEOUT_S = 2.0
-"""How long agents have to end by themselves before they are killed."""
+"""How long agents have to end on their own before they are killed."""
 
 _STDERR_TAIL_BYTES = 4096
 _EXIT_USAGE = 2
@@ -81,8 +83,8 @@ class Agent:
         return self.wait(future, op, timeout_s)
 
     def wait(self, future: Future[dict[str, Any]], op: str, timeout_s: float) -> dict[str, Any]:
-        """Waits for a request sent before. An agent that is silent is given up and killed, but for the length of a
-        `run`, which its caller may cancel."""
+        """Waits for a request sent before. An agent that is silent is given up and killed. Only a `run` is left alone,
+        because its caller may cancel it."""
         try:
             return future.result(timeout=timeout_s)
         except FutureTimeoutError:
@@ -94,7 +96,7 @@ class Agent:
 
     @property
     def last_words(self) -> str:
-        """What it said last on standard error, on one line; empty where it said nothing."""
+        """Its last words on standard error, on one line; empty where there are none."""
         return " ".join(self._stderr.decode(errors="replace").split())
 
     @property
@@ -130,7 +132,7 @@ class Agent:
                 pass  # its end is noticed by the reader, which fails what is pending with the cause
             except BaseException:
                 if 0 < len(rest) < len(line):
-                    self._break("agent-broken", "was left with half a request by an interrupt")
+                    self._break("agent-broken", "got only half a request, because sending it was interrupted")
                 raise
 
     def _received(self, data: bytes) -> None:
@@ -157,23 +159,28 @@ class Agent:
                 words = f"{self.name}: {error.get('message', 'no reason given')}"
                 self._settle(request_id, AgentError(str(error.get("code", "internal")), words))
             case _:
-                self._break("agent-broken", f"answered with what is no response: {line[:100]!r}")
+                self._break("agent-broken", f"answered with something that is no response: {line[:100]!r}")
 
     def _settle(self, request_id: int, outcome: dict[str, Any] | AgentError) -> None:
-        """Gives a request its outcome; that of an unknown one is dropped."""
+        """Gives a request its outcome. The outcome of an unknown request is dropped."""
         with self._lock:
             request, future = self._pending.pop(request_id, (None, None))
         if request is None or future is None:
             return
+        if isinstance(outcome, AgentError):
+            future.set_exception(outcome)
+            return
         try:
-            if isinstance(outcome, AgentError):
-                raise outcome
-            future.set_result(request.check(outcome))
+            answer = request.check(outcome)
         except AgentError as error:
-            future.set_exception(error)
+            future.set_exception(AgentError(error.code, f"{self.name}: {error}"))
+        except Exception as mistake:  # noqa: BLE001, raised where the answer is waited for, not in the reading thread
+            future.set_exception(mistake)
+        else:
+            future.set_result(answer)
 
     def _break(self, code: str, what: str) -> None:
-        """Gives up an agent that can no longer be talked to."""
+        """Gives up an agent that no longer takes requests."""
         self._end(code, what)
         self._process.kill()
 
@@ -191,7 +198,7 @@ class Agent:
             future.set_exception(self._ended)
 
     def _gone(self) -> None:
-        """Its output has ended, and so should it."""
+        """Waits for the end of an agent whose output has ended."""
         try:
             code = self._process.wait(timeout=STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
@@ -201,7 +208,7 @@ class Agent:
         self._end("agent-died", f"was killed by signal {-code}" if code < 0 else f"ended with code {code}")
 
     def _drain_stderr(self) -> None:
-        """What it said last, which may not have been read yet."""
+        """Reads its last words, which may not have been read yet."""
         stderr = self._process.stderr
         if stderr is None or stderr.closed:
             return
@@ -246,12 +253,12 @@ class AgentHub:
         return self._greeted({name: ["node", "--name", name, "--here"]})[name]
 
     def connect(self, host: str, arguments: list[str]) -> Agent:
-        """The agent that serves at another machine, by `connect` with these arguments. Raises `CapabilityError` where
-        it cannot be reached, refuses or speaks another version of the protocol, `UsageError` where the arguments or
-        the key are wrong.
+        """Connects to the agent that serves on another machine, by `connect` with these arguments. Raises
+        `CapabilityError` where it cannot be reached, refuses or speaks another version of the protocol, `UsageError`
+        where the arguments or the key are wrong.
 
         Args:
-            host: what messages call it.
+            host: its name in messages.
         """
         agent = self._spawn(host, ["connect", *arguments])
         try:
@@ -363,7 +370,7 @@ class AgentHub:
 
 
 def _read_some(descriptor: int) -> bytes:
-    """What there is; nothing at the end, or where it cannot be read."""
+    """The bytes that are there; empty at the end, or where they cannot be read."""
     try:
         return os.read(descriptor, 2**20)
     except OSError:
@@ -371,7 +378,8 @@ def _read_some(descriptor: int) -> bytes:
 
 
 def _allow_many_files() -> None:
-    """Three pipes an agent: hundreds of nodes need more than the usual 1024 open files."""
+    """Raises the limit of open files. An agent has three pipes, so that hundreds of nodes need more than the usual
+    1024."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,7 +1,7 @@
 """The protocol's messages, typed. See docs/protocol.md for what they mean.
 
-A request cannot be sent with a field that it does not have, and an answer that lacks a field is noticed where it
-arrives, not where it is used.
+A request cannot be sent with a field that it does not have, and an answer of another form than its request's is
+noticed where it arrives, not where it is used.
 """
 
 from __future__ import annotations
@@ -10,32 +10,51 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
-from ..model.errors import AgentError
+from ..model.form import Form
+from .answers import (
+    AwakeAnswer,
+    BrokerAnswer,
+    CaptureAnswer,
+    CountersAnswer,
+    CpuSample,
+    DropsAnswer,
+    EmulateAnswer,
+    ExecAnswer,
+    ForgottenAnswer,
+    HelloAnswer,
+    LeaseAnswer,
+    Nothing,
+    PerfAnswer,
+    ProgressAnswer,
+    RouterAnswer,
+    ServeAnswer,
+    SysctlAnswer,
+    TunnelAnswer,
+    TunnelsAnswer,
+    check,
+)
+from .results import check_result
+
+_HERE = {"here": True}
+"""Marks a field that is not sent, because only the orchestrator needs it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A request. `answer` names the fields that its `ok` object must have, with their types."""
+    """A request. `answer` is the form of its `ok` object."""
 
     op: ClassVar[str]
-    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {}
+    answer: ClassVar[type[Form]] = Nothing
 
     def to_json(self, request_id: int) -> dict[str, Any]:
         """The object that is one line; fields that are None are left out."""
-        given = {f.name: getattr(self, f.name) for f in fields(self)}
+        given = {f.name: getattr(self, f.name) for f in fields(self) if "here" not in f.metadata}
         return {"id": request_id, "op": self.op} | {name: value for name, value in given.items() if value is not None}
 
     def check(self, answer: object) -> dict[str, Any]:
-        """The `ok` object, once it is found to be of the right form. Raises `AgentError` of code `agent-broken`."""
-        if not isinstance(answer, dict):
-            raise AgentError("agent-broken", f"{self.op} was answered with what is no object")
-        for name, kind in self.answer.items():
-            if name not in answer:
-                raise AgentError("agent-broken", f"{self.op} was answered without {name}")
-            if not isinstance(answer[name], kind):
-                raise AgentError(
-                    "agent-broken", f"{self.op} was answered with {name} of type {type(answer[name]).__name__}"
-                )
+        """The `ok` object, checked against its form. Raises `AgentError` of code `agent-broken`."""
+        check(self.answer, answer, self.op)
+        assert isinstance(answer, dict), "the form has been found right"
         return answer
 
 
@@ -44,7 +63,7 @@ class Hello(Request):
     """The first request: the versions must agree."""
 
     op: ClassVar[str] = "hello"
-    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {"protocol": int, "version": str, "pid": int}
+    answer: ClassVar[type[Form]] = HelloAnswer
     protocol: int
     version: str
 
@@ -54,7 +73,7 @@ class Exec(Request):
     """A command in the node."""
 
     op: ClassVar[str] = "exec"
-    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {"exit": int, "stdout": str, "stderr": str}
+    answer: ClassVar[type[Form]] = ExecAnswer
     argv: list[str]
     stdin: str | None = None
     timeout_ns: int | None = None
@@ -65,7 +84,7 @@ class Sysctl(Request):
     """Settings of the node, written and read."""
 
     op: ClassVar[str] = "sysctl"
-    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {"values": dict}
+    answer: ClassVar[type[Form]] = SysctlAnswer
     set: Mapping[str, str] | None = None
     get: list[str] | None = None
 
@@ -75,7 +94,15 @@ class Counters(Request):
     """Counters of interfaces and protocols."""
 
     op: ClassVar[str] = "counters"
-    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {"interfaces": dict, "snmp": dict}
+    answer: ClassVar[type[Form]] = CountersAnswer
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForgetPathMtu(Request):
+    """The node forgets what ICMP told it of paths."""
+
+    op: ClassVar[str] = "forget-path-mtu"
+    answer: ClassVar[type[Form]] = ForgottenAnswer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +110,7 @@ class Cpu(Request):
     """A CPU sample."""
 
     op: ClassVar[str] = "cpu"
-    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {"clock_ns": int, "realtime_ns": int, "cores": list}
+    answer: ClassVar[type[Form]] = CpuSample
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,16 +129,16 @@ class CaptureStart(Request):
 
 @dataclass(frozen=True, kw_only=True)
 class CaptureStop(Request):
-    """What was captured."""
+    """The end of a capture, answered with its packets."""
 
     op: ClassVar[str] = "capture-stop"
-    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {"packets": list, "matched": int}
+    answer: ClassVar[type[Form]] = CaptureAnswer
     capture: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class DropsStart(Request):
-    """Watches from now on where the kernel drops packets in these namespaces, and which of the trial's."""
+    """Begins to watch where the kernel drops packets in these namespaces, and which of the trial's packets."""
 
     op: ClassVar[str] = "drops-start"
     netns_inodes: Sequence[int]
@@ -120,30 +147,41 @@ class DropsStart(Request):
 
 @dataclass(frozen=True, kw_only=True)
 class DropsStop(Request):
-    """What was dropped."""
+    """The end of watching, answered with the drops."""
 
     op: ClassVar[str] = "drops-stop"
-    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {"dropped": list}
+    answer: ClassVar[type[Form]] = DropsAnswer
 
 
 @dataclass(frozen=True, kw_only=True)
 class PerfStart(Request):
-    """Counts the cycles and instructions of the whole machine from now on."""
+    """Begins to count the cycles and instructions of the whole machine."""
 
     op: ClassVar[str] = "perf-start"
 
 
 @dataclass(frozen=True, kw_only=True)
 class PerfStop(Request):
-    """How many there were."""
+    """The end of counting, answered with the counts."""
 
     op: ClassVar[str] = "perf-stop"
-    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {
-        "cycles": int,
-        "instructions": int,
-        "enabled_ns": int,
-        "running_ns": int,
-    }
+    answer: ClassVar[type[Form]] = PerfAnswer
+
+
+@dataclass(frozen=True, kw_only=True)
+class AwakeStart(Request):
+    """Processors that do not sleep from now on, until the agent ends."""
+
+    op: ClassVar[str] = "awake-start"
+    processors: list[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Awake(Request):
+    """How long each of them was busy."""
+
+    op: ClassVar[str] = "awake"
+    answer: ClassVar[type[Form]] = AwakeAnswer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +189,7 @@ class Serve(Request):
     """The serving side of a trial."""
 
     op: ClassVar[str] = "serve"
-    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {"port": int}
+    answer: ClassVar[type[Form]] = ServeAnswer
     session: str
     workload: str
     address: str
@@ -166,20 +204,40 @@ class Run(Serve):
     """The client's side of a trial; answered with its result when it is over."""
 
     op: ClassVar[str] = "run"
-    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {}
     port: int
     cookie: bool | None = None
+
+    def check(self, answer: object) -> dict[str, Any]:
+        """The result, as of any request. Its form is that of the workload."""
+        check_result(self.workload, "client", self.params, answer, f"run of {self.workload}")
+        assert isinstance(answer, dict), "the form has been found right"
+        return answer
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finish(Request):
-    """The end of a serving side; answered with its result."""
+    """The end of a serving side; answered with its result.
+
+    Attributes:
+        workload, params: what was served; they are not sent, and give the result's form. Without a workload the result
+            is not checked.
+    """
 
     op: ClassVar[str] = "finish"
     session: str
+    workload: str | None = field(default=None, metadata=_HERE)
+    params: Mapping[str, Any] = field(default_factory=dict, metadata=_HERE)
     sent: int | None = None
     timeout_ns: int
     first_silence_ns: int | None = None
+
+    def check(self, answer: object) -> dict[str, Any]:
+        """The result, as of any request. Its form is that of the workload."""
+        if self.workload is None:
+            return super().check(answer)
+        check_result(self.workload, "server", self.params, answer, f"finish of {self.workload}")
+        assert isinstance(answer, dict), "the form has been found right"
+        return answer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,7 +245,7 @@ class Progress(Request):
     """What has arrived at a session so far."""
 
     op: ClassVar[str] = "progress"
-    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {"now_ns": int}
+    answer: ClassVar[type[Form]] = ProgressAnswer
     session: str
 
 
@@ -204,7 +262,7 @@ class TunnelAdd(Request):
     """A tunnel's end, carried by the node itself."""
 
     op: ClassVar[str] = "tunnel-add"
-    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {"ifindex": int, "overhead_bytes": int}
+    answer: ClassVar[type[Form]] = TunnelAnswer
     device: str
     mtu_bytes: int
     outer: str
@@ -234,7 +292,7 @@ class TunnelCounters(Request):
     """What became of the packets of the node's tunnels."""
 
     op: ClassVar[str] = "tunnel-counters"
-    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {"tunnels": dict}
+    answer: ClassVar[type[Form]] = TunnelsAnswer
     device: str | None = None
     run_time: str | None = None
 
@@ -265,7 +323,7 @@ class RouterSolicit(Request):
     """A question to the routers on a device."""
 
     op: ClassVar[str] = "router-solicit"
-    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {"router": str, "prefixes": list}
+    answer: ClassVar[type[Form]] = RouterAnswer
     device: str
     timeout_ns: int
     destination: str | None = None
@@ -276,7 +334,7 @@ class BrokerStart(Request):
     """A tunnel broker in the node."""
 
     op: ClassVar[str] = "broker-start"
-    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {"port": int}
+    answer: ClassVar[type[Form]] = BrokerAnswer
     address: str
     clients: list[str]
     token: str = field(repr=False)
@@ -308,7 +366,7 @@ class BrokerRequest(Request):
     """A tunnel that a broker is asked for."""
 
     op: ClassVar[str] = "broker-request"
-    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {"device": str, "address": str}
+    answer: ClassVar[type[Form]] = LeaseAnswer
     broker: str
     port: int
     token: str = field(repr=False)
@@ -344,10 +402,10 @@ class EmulateChange(Request):
 
 @dataclass(frozen=True, kw_only=True)
 class EmulateRecord(Request):
-    """What was really done to the packets of a link."""
+    """What the emulator really did to the packets of a link."""
 
     op: ClassVar[str] = "emulate-record"
-    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {"forward": dict, "reverse": dict}
+    answer: ClassVar[type[Form]] = EmulateAnswer
     link: str
     restart: bool | None = None
     token: str | None = field(default=None, repr=False)
@@ -358,18 +416,18 @@ class EmulateRemove(Request):
     """The end of an emulated link."""
 
     op: ClassVar[str] = "emulate-remove"
-    answer: ClassVar[dict[str, type | tuple[type, ...]]] = {"forward": dict, "reverse": dict}
+    answer: ClassVar[type[Form]] = EmulateAnswer
     link: str
 
 
 REQUESTS: dict[str, type[Request]] = {
     request.op: request
     for request in (
-        *(Hello, Exec, Sysctl, Counters, Cpu, CaptureStart, CaptureStop),
+        *(Hello, Exec, Sysctl, Counters, ForgetPathMtu, Cpu, CaptureStart, CaptureStop),
         *(TunnelAdd, TunnelRemove, TunnelCounters),
         *(MulticastForward, RouterAdvertise, RouterSolicit),
         *(BrokerStart, BrokerStop, BrokerRequest, BrokerRelease),
-        *(DropsStart, DropsStop, PerfStart, PerfStop),
+        *(DropsStart, DropsStop, PerfStart, PerfStop, AwakeStart, Awake),
         *(EmulateAdd, EmulateChange, EmulateRecord, EmulateRemove),
         *(Serve, Run, Progress, Finish, Cancel),
     )

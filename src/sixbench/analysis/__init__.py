@@ -2,13 +2,16 @@
 
 Everything here is a pure function of a run that was read: no network, no agent, no clock; the same run gives the same
 analysis on any machine. `report` renders what comes out; `run` asks `stopping` whether a combination needs more
-blocks. May import `stats`, `store`, `theory`, `plan` and `model`; never `lab` or `agent`.
+blocks. It may import `stats`, `store`, `theory`, `plan` and `model`; never `lab` or `agent`.
 
 ================  ===================================================================================
 `clock`           what times are read from, and what is said of them where the clock is virtual
 `estimates`       each path by itself: mean and interval of every metric
 `findings`        each path against its baseline: ratio, interval, verdict
+`candidates`      what can be compared, and the finding that each comparison becomes
+`looks`           looks at what is not decided yet, and what they may spend of the error
 `noise`           the A/A comparisons beside them
+`blocks_needed`   about how many blocks would make an answer of what is undecided
 `stopping`        when a combination has been measured often enough
 `claims`          what became of a paper's claims and numbers
 `run_comparison`  a run against another one of the same experiment; `run_settings`: what else differs
@@ -29,7 +32,7 @@ __all__ = ["analyse"]
 
 
 def analyse(run: Run, paper: Any = None) -> Analysis:
-    """All that a report is made from, beside the run itself.
+    """All that a report is made from, besides the run itself.
 
     Raises `StoreError` where a run has trials by several clocks.
 
@@ -40,12 +43,18 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
     from .clock import beside_paper, clock_of, shown_estimates, shown_findings
     from .estimates import estimates
     from .findings import findings
-    from .noise import load_remarks, noise_remarks, tester_remarks
+    from .noise import load_remarks, neighbour_remarks, noise_remarks, outlying_remarks, tester_remarks
 
     clock = clock_of(run)
     measured = estimates(run)
     found = findings(run, measured)
-    remarks = [*load_remarks(run.trials), *tester_remarks(run.trials), *noise_remarks(found, run.manifest.experiment)]
+    remarks = [
+        *neighbour_remarks(run.trials),
+        *load_remarks(run.trials),
+        *tester_remarks(run.trials),
+        *noise_remarks(found, run.manifest.experiment),
+        *outlying_remarks(found),
+    ]
     analysis = Analysis(
         estimates=shown_estimates(measured, clock), findings=shown_findings(found, clock), remarks=remarks
     )

@@ -21,7 +21,7 @@ Levels = Mapping[str, Scalar]
 
 
 class Results:
-    """A run with its findings and estimates, indexed; and which of its kernels stand for a paper's systems."""
+    """A run with its findings and estimates, indexed, and the kernels that stand for a paper's systems."""
 
     def __init__(
         self, run: Run, findings: Sequence[Finding], estimates: Sequence[Estimate], stand_ins: StandIns
@@ -34,7 +34,7 @@ class Results:
         self._estimates = {(e.combination, e.path, e.metric): e for e in estimates}
 
     def combinations(self, selector: Selector) -> list[Combination]:
-        """Those of the experiment that a selector means, in order."""
+        """The combinations of the experiment that a selector means, in order."""
         levels = self.stand_ins.select(selector).levels
         return [
             combination
@@ -44,11 +44,11 @@ class Results:
         ]
 
     def finding(self, combination: Combination, path: str, metric: str) -> Finding | None:
-        """The path against the baseline."""
+        """The finding of the path against the baseline."""
         return self._findings.get((combination.name, path, metric))
 
     def estimate(self, combination: Combination, path: str, metric: str) -> Estimate | None:
-        """The path's own value."""
+        """The estimate of the path's own value."""
         return self._estimates.get((combination.name, path, metric))
 
     def by_block(self, combination: Combination, path: str, metric: str) -> dict[int, float]:
@@ -80,10 +80,15 @@ class Results:
         statistics = self.experiment.statistics
         blocks = sorted(then.keys() & at.keys())
         pairs = Pairs(path=[then[block] for block in blocks], baseline=[at[block] for block in blocks], scale=scale)
-        return compare(pairs, confidence=statistics.confidence, margin=statistics.margin if margin is None else margin)
+        return compare(
+            pairs,
+            confidence=statistics.confidence,
+            margin=statistics.margin if margin is None else margin,
+            estimator=statistics.estimator,
+        )
 
     def share_of_machine(self, metric: str) -> float:
-        """What turns a value of the metric into percent of the machine, for CPU time; 1 for other metrics."""
+        """The factor from a value of the metric to percent of the machine, for CPU time; 1 for other metrics."""
         return 100 / self.cores if METRICS[metric].unit == "cores" else 1.0
 
     def without(self, combinations: Sequence[Combination], factor: str) -> list[list[Combination]]:

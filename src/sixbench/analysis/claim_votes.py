@@ -4,39 +4,42 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Literal
 
-from ..model.experiment import Combination
-from ..model.finding import Verdict
+from ..model.experiment import Combination, Statistics
+from ..model.finding import Verdict, is_too_variable
 from ..model.metric import METRICS
+from ..model.names import level
 from ..model.paper import Amount, Contrast, Direction, Formula, Magnitude, Selector, Trend
 from ..stats import Comparison
+from .claim_blocks import blocks_of_a_trend, blocks_to_decide
 from .claim_results import Results, level_of
-from .claim_words import change, change_with_interval, level, place, quantity, signed
+from .claim_words import change, change_with_interval, place, quantity, signed
 
 MIN_BLOCKS = 3
-"""With fewer trials of each there is no saying how far they would scatter: a t interval of two has 12.7 standard
+"""With fewer trials of each nobody knows how far they would scatter. A t interval of two has 12.7 standard
 errors on each side."""
 
 MIN_LEVELS = 3
 """Two levels make no trend; a contrast is for them."""
 
 Outcome = Literal["agrees", "contradicts", "refutes", "undecided", "unknown"]
-"""`contradicts`: shows the contrary. `refutes`: shows that it is not so, such as that there is no difference.
-`undecided`: the interval takes in both. `unknown`: too few trials."""
+"""`contradicts`: it shows the contrary. `refutes`: it shows that the claim is not so, such as that there is no
+difference. `undecided`: the interval contains both. `unknown`: there are too few trials."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Vote:
-    """What one combination says.
+    """What one combination of levels says about a claim.
 
     Attributes:
         change_percent: the difference that was looked at, if it was one; in percentage points where `points` is true.
         value: the path's own value in the metric's unit, if that was looked at.
         n: blocks.
         sentence: the numbers in words.
+        blocks_needed: about how many blocks would decide it, where it is undecided.
     """
 
     outcome: Outcome
@@ -45,6 +48,7 @@ class Vote:
     change_percent: float | None = None
     points: bool = False
     value: float | None = None
+    blocks_needed: int | None = None
 
 
 def in_percent(formula: Formula, ratio: float) -> float:
@@ -59,7 +63,12 @@ def in_percent(formula: Formula, ratio: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class _Difference:
-    """A path and what it is compared with. `ratio` is None, and the interval that of the difference, for shares."""
+    """A path and the path that it is compared with.
+
+    Attributes:
+        ratio: None for shares, whose interval is that of the difference.
+        is_within_noise: whether the baseline may differ from itself by as much.
+    """
 
     where: str
     other: str
@@ -70,14 +79,16 @@ class _Difference:
     high: float | None
     verdict: Verdict
     is_share: bool
+    is_within_noise: bool = False
 
 
 def direction_votes(test: Direction, results: Results) -> list[Vote]:
-    """By the verdicts of the findings; by their intervals against the test's own margin where it has one."""
+    """The votes on a direction. They come from the verdicts of the findings, or from their intervals if the test has a
+    margin."""
     margin = results.experiment.statistics.margin if test.margin is None else test.margin
 
     def outcome(found: _Difference, low: float, high: float) -> Outcome:
-        below, above = (-margin, margin) if found.is_share else (1 / (1 + margin), 1 + margin)
+        below, above = _band(margin, is_share=found.is_share)
         if test.expect == "equivalent":
             return _equivalence(found.verdict, below <= low <= high <= above, low > above or high < below)
         if test.expect == "not lower":
@@ -97,7 +108,8 @@ def direction_votes(test: Direction, results: Results) -> list[Vote]:
             return "agrees"
         return "refutes" if (by_verdict and verdict != "inconclusive") or outside else "undecided"
 
-    return [_difference_vote(found, outcome) for found in _differences(test.selector, results, test.against)]
+    found = _differences(test.selector, results, test.against)
+    return [_difference_vote(one, outcome, results.experiment.statistics) for one in found]
 
 
 def magnitude_votes(test: Magnitude, results: Results) -> list[Vote]:
@@ -115,7 +127,8 @@ def magnitude_votes(test: Magnitude, results: Results) -> list[Vote]:
             return "refutes"
         return "undecided" if low <= 0 <= high and not test.low <= 0 <= test.high else "agrees"
 
-    return [_difference_vote(found, outcome, test.formula) for found in _differences(test.selector, results)]
+    found = _differences(test.selector, results)
+    return [_difference_vote(one, outcome, results.experiment.statistics, test.formula) for one in found]
 
 
 def amount_votes(test: Amount, results: Results) -> list[Vote]:
@@ -161,7 +174,7 @@ def contrast_votes(test: Contrast, results: Results) -> list[Vote]:
 
 
 def _differences(selector: Selector, results: Results, against: str | None = None) -> Iterator[_Difference]:
-    """Of each path, at each combination: the finding, or the comparison with another path."""
+    """The finding of each path at each combination, or its comparison with another path."""
     metric = selector.metric
     for combination in results.combinations(selector):
         for path in selector.paths:
@@ -177,7 +190,7 @@ def _differences(selector: Selector, results: Results, against: str | None = Non
                     difference=compared.difference,
                     low=compared.low,
                     high=compared.high,
-                    verdict="equivalent" if compared.equivalent else compared.direction or "inconclusive",
+                    verdict=_verdict_of(compared),
                     is_share=_is_share(metric),
                 )
             elif (finding := results.finding(combination, path, metric)) is not None:
@@ -191,12 +204,14 @@ def _differences(selector: Selector, results: Results, against: str | None = Non
                     high=finding.ci_high,
                     verdict=finding.verdict,
                     is_share=_is_share(metric),
+                    is_within_noise=finding.mark == "within A/A",
                 )
 
 
 def _difference_vote(
     found: _Difference,
     outcome: Callable[[_Difference, float, float], Outcome],
+    statistics: Statistics,
     formula: Formula = "of-baseline",
 ) -> Vote:
     """`outcome` takes a difference and the ends of its interval: of the ratio, or for shares of the difference."""
@@ -207,15 +222,47 @@ def _difference_vote(
         return Vote(outcome="unknown", n=found.n, sentence=f"{found.where}: {found.n} pairs of valid trials, {why}")
     ends = (middle, low, high)
     percents = [100 * end for end in ends] if found.is_share else [in_percent(formula, ratio) for ratio in ends]
-    words = f"{found.where}: {change_with_interval(*percents, points=found.is_share)} against {found.other}"
-    words += f", n = {found.n}, {found.verdict}"
+    wild = found.verdict == "inconclusive" and found.ratio is not None and is_too_variable(low, high, found.ratio, ())
+    in_words = change_with_interval(*percents, points=found.is_share, says_nothing=wild)
+    words = f"{found.where}: {in_words} against {found.other}"
+    words += f", n = {found.n}, {found.verdict}{', but within A/A' if found.is_within_noise else ''}"
+    said = outcome(found, low, high)
+
+    def decides(low: float, high: float) -> bool:
+        narrower = replace(found, verdict=_verdict(low, high, statistics.margin, is_share=found.is_share))
+        return outcome(narrower, low, high) != "undecided"
+
+    needed = None
+    if said == "undecided":
+        needed = blocks_to_decide(
+            ends, decides, n=found.n, confidence=statistics.confidence, is_ratio=not found.is_share
+        )
     return Vote(
-        outcome=outcome(found, low, high),
+        outcome=said,
         n=found.n,
         sentence=words,
         change_percent=percents[0],
         points=found.is_share,
+        blocks_needed=needed,
     )
+
+
+def _verdict_of(compared: Comparison) -> Verdict:
+    return "equivalent" if compared.equivalent else compared.direction or "inconclusive"
+
+
+def _band(margin: float, *, is_share: bool) -> tuple[float, float]:
+    """The ends of what counts as no difference."""
+    return (-margin, margin) if is_share else (1 / (1 + margin), 1 + margin)
+
+
+def _verdict(low: float, high: float, margin: float, *, is_share: bool) -> Verdict:
+    """What a comparison with such an interval would be found to be."""
+    none = 0.0 if is_share else 1.0
+    below, above = _band(margin, is_share=is_share)
+    if below <= low and high <= above:
+        return "equivalent"
+    return "higher" if low > none else "lower" if high < none else "inconclusive"
 
 
 def _series(of: str, results: Results, combination: Combination, path: str, metric: str) -> dict[int, float]:
@@ -269,7 +316,17 @@ def _trend_vote(test: Trend, results: Results, group: Sequence[Combination], pat
         f"from {level(test.factor, first)} to {level(test.factor, last)}{ends}; "
         f"rank correlation {signed(mean_rho)} over {len(correlations)} blocks"
     )
-    return Vote(outcome=outcome, n=len(correlations), sentence=sentence, change_percent=change_percent, points=share)
+    needed = None
+    if outcome == "undecided":
+        needed = blocks_of_a_trend(deviate, n=len(correlations), confidence=results.experiment.statistics.confidence)
+    return Vote(
+        outcome=outcome,
+        n=len(correlations),
+        sentence=sentence,
+        change_percent=change_percent,
+        points=share,
+        blocks_needed=needed,
+    )
 
 
 def _change_percent(change: Comparison, *, share: bool) -> float | None:
@@ -300,16 +357,33 @@ def _contrast_vote(test: Contrast, results: Results, group: Sequence[Combination
         return Vote(outcome="unknown", n=found.n, sentence=f"{thing}: {found.n} pairs of valid trials, too few")
     low, high = (100 * end if share else in_percent("of-baseline", end) for end in (found.low, found.high))
     ends = f"from {level(test.factor, test.at)} to {level(test.factor, test.then)}"
-    sentence = f"{thing}: {change_with_interval(middle, low, high, points=share)} {ends}, n = {found.n}"
-    outcome: Outcome = "undecided"
+    wild = found.direction is None and not share and is_too_variable(found.low, found.high, found.ratio, ())
+    said = change_with_interval(middle, low, high, points=share, says_nothing=wild)
+    sentence = f"{thing}: {said} {ends}, n = {found.n}"
+    statistics = results.experiment.statistics
+    margin = statistics.margin if test.margin is None else test.margin
+    outcome = _contrast_outcome(test, _verdict_of(found))
+
+    def decides(low: float, high: float) -> bool:
+        return _contrast_outcome(test, _verdict(low, high, margin, is_share=share)) != "undecided"
+
+    needed = None
+    if outcome == "undecided":
+        interval = (middle / 100 if share else 1 + middle / 100, found.low, found.high)
+        needed = blocks_to_decide(interval, decides, n=found.n, confidence=statistics.confidence, is_ratio=not share)
+    return Vote(
+        outcome=outcome, n=found.n, sentence=sentence, change_percent=middle, points=share, blocks_needed=needed
+    )
+
+
+def _contrast_outcome(test: Contrast, verdict: Verdict) -> Outcome:
+    if verdict == "inconclusive":
+        return "undecided"
     if test.expect == "same":
-        different = found.direction is not None and not found.equivalent
-        outcome = "agrees" if found.equivalent else "refutes" if different else "undecided"
-    elif found.equivalent:
-        outcome = "refutes"
-    elif found.direction is not None:
-        outcome = "agrees" if (found.direction == "higher") == (test.expect == "rises") else "contradicts"
-    return Vote(outcome=outcome, n=found.n, sentence=sentence, change_percent=middle, points=share)
+        return "agrees" if verdict == "equivalent" else "refutes"
+    if verdict == "equivalent":
+        return "refutes"
+    return "agrees" if (verdict == "higher") == (test.expect == "rises") else "contradicts"
 
 
 def rank_correlation(values: Sequence[float]) -> float:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
+from ..model import names
 from ..model.experiment import Combination
 from ..model.metric import METRICS
 from ..model.paper import Amount
-from ..model.units import format_duration, format_rate, format_size, scale
-from ..model.workload import Scalar
+from ..model.units import scale
 
 
 def percent(value: float) -> str:
@@ -24,12 +22,15 @@ def signed(value: float) -> str:
 
 
 def change(value: float, *, points: bool) -> str:
-    """A change in percent, or in percentage points: of shares, which have no ratio where they are 0."""
+    """A change in percent. A change of shares is in percentage points, because shares of 0 have no ratio."""
     return percent(value).replace("%", "pp") if points else percent(value)
 
 
-def change_with_interval(value: float, low: float, high: float, *, points: bool) -> str:
-    """Such as `+1.4 pp (+1.3 pp to +1.5 pp)`."""
+def change_with_interval(value: float, low: float, high: float, *, points: bool, says_nothing: bool = False) -> str:
+    """A change with its interval, such as `+1.4 pp (+1.3 pp to +1.5 pp)`. `says_nothing`: the interval is too wide to
+    show."""
+    if says_nothing:
+        return f"{change(value, points=points)} (too variable to tell)"
     return f"{change(value, points=points)} ({change(low, points=points)} to {change(high, points=points)})"
 
 
@@ -42,31 +43,15 @@ def quantity(metric: str, value: float) -> str:
 
 
 def amount(test: Amount) -> str:
-    """What a value should be: `0.9 s to 1.3 s`."""
+    """The range that a value should be in: `0.9 s to 1.3 s`."""
     if METRICS[test.selector.metric].unit == "cores":
         return f"{test.low:g} to {test.high:g} % of the machine"
     low, high = (quantity(test.selector.metric, end) for end in (test.low, test.high))
     return f"{low} to {high}"
 
 
-def level(column: str, value: Scalar) -> str:
-    """A level with its unit."""
-    if isinstance(value, (str, bool)):
-        return str(value)
-    for suffix, form in (("_bytes", format_size), ("_bps", format_rate), ("_ns", format_duration)):
-        if column.endswith(suffix):
-            return form(value)
-    return f"{value:g}"
-
-
 def place(combination: Combination, path: str, metric: str, without: str = "") -> str:
-    """What a comparison is of: `tcp-rr rtt_mean of ipv6 at message 64B`."""
-    levels: Mapping[str, Scalar] = {c: v for c, v in combination.levels.items() if c != without}
-    at = ", ".join(f"{_factor(column)} {level(column, value)}" for column, value in levels.items())
-    return f"{combination.workload.kind} {metric} of {path}" + (f" at {at}" if at else "")
-
-
-def _factor(column: str) -> str:
-    for suffix in ("_bytes", "_bps", "_ns", "_pps"):
-        column = column.removesuffix(suffix)
-    return column.replace("_", " ")
+    """The subject of a comparison: `Mean round-trip time of TCP request and response over ipv6 at message 64 B`."""
+    levels = {column: value for column, value in combination.levels.items() if column != without}
+    said = names.place(combination.workload.kind, metric, path, levels)
+    return said[:1].upper() + said[1:]

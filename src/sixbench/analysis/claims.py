@@ -1,10 +1,10 @@
-"""What became of a paper's claims and numbers in a run."""
+"""The verdicts on a paper's claims in a run, and our numbers beside the paper's."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..model.finding import ClaimResult, ClaimVerdict, ComparedTable, Estimate, Finding, PublishedComparison
 from ..model.paper import (
@@ -47,10 +47,10 @@ def judge(
     """A verdict on every claim, and our number beside every published one, in the order of the paper.
 
     *reproduced*: as many of the comparisons as the claim speaks of (all, most, any) show it, each by an interval or a
-    test at the experiment's confidence. *opposite*: as many show the contrary. *not reproduced*: so many show that it
-    is not so (no difference, or another one) that it cannot hold. *not testable here*: the experiment cannot tell, the
-    run has no such trials or fewer than three valid ones of each, or its intervals take in the claim and its failure
-    alike ("inconclusive": more blocks may tell). The reason says which.
+    test at the experiment's confidence. *opposite*: as many show the contrary. *not reproduced*: too many show that it
+    is not so (no difference, or another one) for the claim to hold. *undecided*: the run has fewer than three valid
+    trials of each, or its intervals contain both the claim and its failure, and more blocks may tell. *not testable
+    here*: the experiment cannot tell, however many blocks it has, or the run has no such trials. The reason says which.
     """
     results = Results(run, findings, estimates, stand_ins(paper, run))
     return [_judge(claim, results) for claim in paper.claims], compare_published(paper, results)
@@ -59,30 +59,43 @@ def judge(
 def in_own_columns(
     paper: Paper, run: Run, findings: Sequence[Finding], estimates: Sequence[Estimate]
 ) -> list[ComparedTable]:
-    """The paper's tables, those that are given in columns, with ours in the same."""
+    """The paper's tables that are given in columns, with our numbers in the same columns."""
     return compare_tables(paper, Results(run, findings, estimates, stand_ins(paper, run)))
 
 
 def _judge(claim: Claim, results: Results) -> ClaimResult:
-    verdict, reason, evidence = _decide(claim, results)
+    verdict, reason, evidence, blocks_needed = _decide(claim, results)
     if _names_systems(claim.test) and results.stand_ins.words:
         reason += f"; {results.stand_ins.words}"
     source = claim.source if claim.page is None else f"{claim.source}, p. {claim.page}"
     return ClaimResult(
-        claim=claim.name, text=claim.text, source=source, verdict=verdict, reason=reason, evidence=evidence
+        claim=claim.name,
+        text=claim.text,
+        source=source,
+        verdict=verdict,
+        reason=reason,
+        blocks_needed=blocks_needed,
+        evidence=list(evidence),
     )
 
 
-def _decide(claim: Claim, results: Results) -> tuple[ClaimVerdict, str, list[str]]:
+class _Decision(NamedTuple):
+    verdict: ClaimVerdict
+    reason: str
+    evidence: Sequence[str] = ()
+    blocks_needed: int | None = None
+
+
+def _decide(claim: Claim, results: Results) -> _Decision:
     match claim.test:
         case Untestable(reason=reason):
-            return "not testable here", reason, []
+            return _Decision("not testable here", reason)
         case InTheory() as test:
             ours = in_theory(test.theory)
             inside = test.low <= ours <= test.high
             between = f"the paper's {test.low:g} to {test.high:g} %"
             reason = f"the headers make {ours:.3g} %, {'within' if inside else 'outside'} {between}"
-            return "reproduced" if inside else "not reproduced", reason, []
+            return _Decision("reproduced" if inside else "not reproduced", reason)
         case Direction() as test:
             than = "" if test.against is None else f" against {test.against}"
             return _count(direction_votes(test, results), test.quantifier, f"{test.expect}{than}")
@@ -96,7 +109,7 @@ def _decide(claim: Claim, results: Results) -> tuple[ClaimVerdict, str, list[str
         case Contrast() as test if test.factor == SYSTEM:
             of_kernels = results.stand_ins.between(test)
             if of_kernels is None:
-                return "not testable here", NEEDS_KERNELS, []
+                return _Decision("not testable here", NEEDS_KERNELS)
             than = f"{'as' if test.expect == 'same' else 'than'} on {of_kernels.at}"
             expected = f"{_BETWEEN[test.expect]} on {of_kernels.then} {than}"
             return _count(contrast_votes(of_kernels, results), test.quantifier, expected)
@@ -116,24 +129,38 @@ _BETWEEN = {"rises": "higher", "falls": "lower", "same": "the same"}
 _NEEDED = {"all": "in all", "most": "in more than half", "any": "in at least one"}
 
 
-def _count(
-    votes: list[Vote], quantifier: Quantifier, expected: str, metric: str = ""
-) -> tuple[ClaimVerdict, str, list[str]]:
-    """The verdict that the votes make together; those that say nothing for want of trials do not count.
+def _count(votes: list[Vote], quantifier: Quantifier, expected: str, metric: str = "") -> _Decision:
+    """The verdict that the votes make together. Votes without enough trials do not count.
 
-    `metric`: of the values that the votes are on, where they are not on changes.
+    `metric` is the metric of the values that the votes are on, if they are not on changes.
     """
     evidence = [vote.sentence for vote in votes]
     known = [vote for vote in votes if vote.outcome != "unknown"]
-    if not votes:
-        return "not testable here", "this run has no trial of what the claim is about", evidence
-    if not known:
-        most = max(vote.n for vote in votes)
+    most = max((vote.n for vote in votes), default=0)
+    if not known and 0 < most < MIN_BLOCKS:
         few = f"too few valid trials: at most {most} in a comparison, and at least {MIN_BLOCKS} are needed"
-        return "not testable here", few if most < MIN_BLOCKS else votes[0].sentence, evidence
-    outcomes: Counter[Outcome] = Counter(vote.outcome for vote in known)
+        return _Decision("undecided", few, evidence, MIN_BLOCKS)
+    if not known:
+        why = votes[0].sentence if votes else "this run has no trial that the claim is about"
+        return _Decision("not testable here", why, evidence)
+    verdict = _verdict(Counter(vote.outcome for vote in known), len(known), quantifier)
+    needed = _blocks_needed(known, quantifier) if verdict == "undecided" else None
     reason = _reason(known, len(votes) - len(known), quantifier, expected, _spread(known, metric))
-    return _verdict(outcomes, len(known), quantifier), reason, evidence
+    if verdict == "undecided":
+        reason += f"; about {needed} blocks would tell" if needed else "; how many blocks would tell cannot be said"
+    return _Decision(verdict, reason, evidence, needed)
+
+
+def _blocks_needed(known: list[Vote], quantifier: Quantifier) -> int | None:
+    """About how many blocks would decide so many of the undecided comparisons that the claim is decided.
+
+    A claim on all or most is open until the last of them is decided at worst. For a claim on any, the first may do.
+    """
+    needed = [vote.blocks_needed for vote in known if vote.outcome == "undecided"]
+    those = [blocks for blocks in needed if blocks is not None]
+    if quantifier == "any":
+        return min(those, default=None)
+    return max(those) if those and len(those) == len(needed) else None
 
 
 def _verdict(outcomes: Counter[Outcome], total: int, quantifier: Quantifier) -> ClaimVerdict:
@@ -142,7 +169,7 @@ def _verdict(outcomes: Counter[Outcome], total: int, quantifier: Quantifier) -> 
     if _enough(outcomes["contradicts"], total, "all" if quantifier == "any" else quantifier):
         return "opposite"
     could_hold = _enough(outcomes["agrees"] + outcomes["undecided"], total, quantifier)
-    return "not testable here" if could_hold else "not reproduced"
+    return "undecided" if could_hold else "not reproduced"
 
 
 def _enough(count: int, total: int, quantifier: Quantifier) -> bool:
@@ -176,13 +203,13 @@ _WORDS: dict[Outcome, str] = {
     "agrees": "as claimed",
     "contradicts": "the contrary",
     "refutes": "not so",
-    "undecided": "inconclusive, where more blocks may tell",
+    "undecided": "inconclusive",
 }
 
 _SENSE: dict[Outcome, str] = {
     "agrees": "",
-    "contradicts": ", and this is the contrary",
-    "refutes": ", which is not so here",
-    "undecided": ", on which this is inconclusive: more blocks may tell",
+    "contradicts": "; here it is the contrary",
+    "refutes": "; here it is not so",
+    "undecided": "; here it is inconclusive",
     "unknown": "",
 }

@@ -1,4 +1,4 @@
-"""What the times of a run are read from, and what becomes of them where that is a virtual clock.
+"""The clock of a run's times, and how times are told if the clock is virtual.
 
 A virtual clock counts the instructions that an emulated machine executes (QEMU, `-icount`). What it calls a nanosecond
 is a fixed number of instructions, a property of the code and no duration: units say so (`virtual ns`), and CPU time a
@@ -31,14 +31,14 @@ class RunClock:
     """A clock.
 
     Attributes:
-        instruction_ns: how far an instruction moves a virtual one; None where that is not known, and on a real one.
+        instruction_ns: how far an instruction moves a virtual clock. None if that is not known, and for a real clock.
     """
 
     kind: Clock
     instruction_ns: float | None = None
 
     def unit(self, unit: str) -> str:
-        """A unit with a time in it, as it is told by this clock."""
+        """A unit with a time in it, as this clock tells it."""
         return unit if self.kind == "real" else f"{VIRTUAL}{unit}"
 
     def __str__(self) -> str:
@@ -47,13 +47,13 @@ class RunClock:
 
 
 def clock_of(run: Run) -> RunClock:
-    """The clock of a run. Raises `StoreError` where its trials are of several, which nothing can be said of at once."""
+    """The clock of a run. Raises `StoreError` where its trials have different clocks, which one report cannot show."""
     manifest = run.manifest
     clocks = {_clock(one) for one in manifest.guests.values()} or {_clock(manifest.environment)}
     if len(clocks) > 1:
         raise StoreError(
-            f"{run.directory} has trials by {' and '.join(sorted(map(str, clocks)))}: their times cannot stand in one "
-            "report; run each clock into a directory of its own"
+            f"{run.directory} has trials by {' and '.join(sorted(map(str, clocks)))}: one report cannot show both "
+            "kinds of times; run each clock in a directory of its own"
         )
     return clocks.pop()
 
@@ -64,7 +64,7 @@ def _clock(environment: Environment) -> RunClock:
 
 
 def shown_metric(metric: Metric, clock: RunClock) -> tuple[Metric, float]:
-    """A metric as it is told by a clock, and what its values are divided by for that."""
+    """A metric as a clock tells it, and the number that its values are divided by for that."""
     if clock.kind == "real":
         return metric, 1.0
     if metric.name in INSTRUCTIONS and clock.instruction_ns:
@@ -73,36 +73,36 @@ def shown_metric(metric: Metric, clock: RunClock) -> tuple[Metric, float]:
 
 
 def shown_estimates(estimates: Sequence[Estimate], clock: RunClock) -> list[Estimate]:
-    """Estimates as they are told by a clock."""
+    """Estimates as a clock tells them."""
     if clock.kind == "real":
         return list(estimates)
     return [_shown(one, clock, ("value", "ci_low", "ci_high", "theory")) for one in estimates]
 
 
 def shown_findings(findings: Sequence[Finding], clock: RunClock) -> list[Finding]:
-    """Findings as they are told by a clock. Ratios are the same."""
+    """Findings as a clock tells them. Ratios stay the same."""
     if clock.kind == "real":
         return list(findings)
     values = ("estimate", "baseline_estimate", "difference", "theory", "theory_baseline")
-    ends = ("ci_low", "ci_high", "noise_low", "noise_high")
+    ends = ("ci_low", "ci_high", "noise_low", "noise_high", "spread")
     return [_shown(one, clock, values if one.ratio is not None else (*values, *ends)) for one in findings]
 
 
 def beside_paper(analysis: Analysis, clock: RunClock) -> Analysis:
-    """What stands beside a paper's numbers, which are of a real clock, with a word of ours where it is another."""
+    """The analysis with a note beside the paper's numbers if our clock is virtual. The paper's clock is real."""
     if clock.kind == "real":
         return analysis
     return replace(
         analysis,
         claims=[replace(claim, evidence=[*claim.evidence, "our times are virtual"]) for claim in analysis.claims],
         published=[
-            replace(one, note="; ".join(filter(None, (one.note, "ours is by a virtual clock"))))
+            replace(one, note="; ".join(filter(None, (one.note, "ours is measured by a virtual clock"))))
             if one.unit in TIMED_UNITS
             else one
             for one in analysis.published
         ],
         tables=[
-            replace(table, note=" ".join(filter(None, (table.note, "Ours are by a virtual clock."))))
+            replace(table, note=" ".join(filter(None, (table.note, "Ours are measured by a virtual clock."))))
             for table in analysis.tables
         ],
     )

@@ -1,12 +1,14 @@
-"""What each path measured, by itself: the mean of every metric over its valid trials."""
+"""The results of each path by itself: the mean of every metric over its valid trials."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..model.experiment import Experiment
 from ..model.finding import Estimate
 from ..model.metric import COLUMNS, Metric
 from ..model.trial import TrialRecord
@@ -23,7 +25,8 @@ class PathTrials:
     Attributes:
         ok: the valid ones, by block. Only they enter a statistic.
         invalid: how many are invalid or failed.
-        theory: what the path should give, by column; the same in all of its trials, so the first one's is taken.
+        theory: what the path should give, by column. It is the same in all of its trials, so it is taken from the
+            first.
     """
 
     ok: dict[int, TrialRecord] = field(default_factory=dict)
@@ -38,13 +41,17 @@ class PathTrials:
 
 def group_trials(run: Run) -> dict[tuple[str, str], PathTrials]:
     """The trials by combination and path, for every combination and path of the experiment."""
-    experiment = run.manifest.experiment
+    return by_path(run.manifest.experiment, run.trials)
+
+
+def by_path(experiment: Experiment, trials: Iterable[TrialRecord]) -> dict[tuple[str, str], PathTrials]:
+    """These trials by combination and path, for every combination and path of the experiment."""
     groups = {
         (combination.name, path.name): PathTrials()
         for combination in experiment.combinations
         for path in experiment.paths
     }
-    for trial in run.trials:
+    for trial in trials:
         group = groups.setdefault((trial.combination, trial.path), PathTrials())
         if trial.status == "ok":
             group.ok[trial.block] = trial
@@ -56,16 +63,17 @@ def group_trials(run: Run) -> dict[tuple[str, str], PathTrials]:
 
 
 def measured_metrics(group: PathTrials) -> list[Metric]:
-    """The metrics that any valid trial has, in the registry's order; columns that it does not know are left out."""
+    """The metrics that any valid trial has, in the registry's order. Columns that the registry does not know are left
+    out."""
     columns = {column for trial in group.ok.values() for column in trial.metrics}
     return [metric for column, metric in COLUMNS.items() if column in columns]
 
 
 def estimates(run: Run) -> list[Estimate]:
-    """One for each combination, path and metric that was measured, in the order of experiment and registry.
+    """One estimate for each combination, path and metric that was measured, in the order of experiment and registry.
 
     The value is the mean without the `experiment.statistics.trim` lowest and highest trials. Its interval is that of
-    the mean of all valid trials, as if blocks were independent: for comparing paths use findings, which are paired
+    the mean of all valid trials, as if blocks were independent. To compare paths use findings, which are paired
     and immune to what drifts from block to block.
     """
     experiment = run.manifest.experiment

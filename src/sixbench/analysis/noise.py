@@ -1,4 +1,4 @@
-"""Noise: what the baseline differs from itself, where there is an A/A path; and what else the machine did."""
+"""Noise: how much the baseline differs from itself, if there is an A/A path, and what else the machine did."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from ..model.bypass import NEAR_SHARE
 from ..model.experiment import Experiment
 from ..model.finding import Finding
 from ..model.metric import COLUMNS
+from ..model.names import metric_in_sentence, place, workload_title
 from ..model.trial import TrialRecord
 from ..model.wording import listed
 
@@ -17,7 +18,7 @@ def with_noise(findings: Sequence[Finding], experiment: Experiment) -> list[Find
     """The findings with the A/A comparison's interval of the same combination and metric beside them, itself included.
 
     It is left out where one of the two is an interval of a ratio and the other of a difference (a value was zero).
-    Of several A/A paths of the baseline it is the first one's.
+    If the baseline has several A/A paths, the first one is taken.
     """
     floors: dict[tuple[str, str, bool], Finding] = {}
     for finding in findings:
@@ -33,7 +34,7 @@ def with_noise(findings: Sequence[Finding], experiment: Experiment) -> list[Find
 
 
 def noise_remarks(findings: Sequence[Finding], experiment: Experiment) -> list[str]:
-    """What the noise floor says against the findings, as sentences; none where it says nothing.
+    """Sentences on findings that the noise floor casts doubt on; empty if there are none.
 
     That an A/A comparison shows a difference is held against the testbed only where it is certain among those of all
     metrics together: each metric's family has a false one with a chance of 1 - confidence, and there are many metrics.
@@ -46,44 +47,71 @@ def noise_remarks(findings: Sequence[Finding], experiment: Experiment) -> list[s
     ]
     if different:
         remarks.append(
-            f"A path repeated differs from itself in {len(different)} of {len(compared)} A/A comparisons "
-            f"({_names(different)}): something other than the paths makes differences here, and findings of that size "
-            "may be its doing."
+            f"A path that was measured twice differs from itself in {len(different)} of {len(compared)} A/A "
+            f"comparisons ({_names(different)}). Something other than the paths causes differences on this machine. "
+            "Findings of that size may come from it."
         )
-    within = [
-        finding
-        for finding in findings
-        if not finding.is_aa and finding.verdict in ("higher", "lower") and _is_within_noise(finding)
-    ]
+    within = [finding for finding in findings if finding.mark == "within A/A"]
     if within:
+        differences = "1 difference is" if len(within) == 1 else f"{len(within)} differences are"
         remarks.append(
-            f"Differences no larger than what the baseline may differ from itself: {len(within)} ({_names(within)}). "
-            "They lie within the A/A intervals, which more blocks would narrow."
+            f"{differences} no larger than what the baseline may differ from itself ({_names(within)}). More blocks "
+            "would narrow the A/A intervals."
         )
     return remarks
 
 
+def outlying_remarks(findings: Sequence[Finding]) -> list[str]:
+    """A sentence on comparisons of headline metrics in which some blocks count for almost nothing; empty if none do."""
+    compared = [finding for finding in findings if finding.headline and finding.n and not finding.is_aa]
+    outlying = [finding for finding in compared if finding.outlying]
+    if not outlying:
+        return []
+    blocks = sum(finding.outlying for finding in outlying)
+    has = "1 block is" if blocks == 1 else f"{blocks} blocks are"
+    where = "a comparison" if len(outlying) == 1 else f"{len(outlying)} comparisons"
+    return [
+        f"{has} far from the others in {where} of headline metrics ({_names(outlying)}), and counts for almost nothing "
+        "in the change there. The trials are valid, and are in the count and in the figures."
+        if blocks == 1
+        else f"{has} far from the others in {where} of headline metrics ({_names(outlying)}), and count for almost "
+        "nothing in the change there. The trials are valid, and are in the counts and in the figures."
+    ]
+
+
 BUSY_ELSEWHERE_CORES = 0.5
-"""More than this, used by other programs during a trial, is told: it is enough to make timers and senders late."""
+"""Other programs that use more than this during a trial make timers and senders late: a remark says so."""
 
 _OTHER = "cpu_other_cores"
 
 
 def load_remarks(trials: Sequence[TrialRecord]) -> list[str]:
-    """What other programs took of the machine's CPU during trials, as sentences; none where it was little."""
+    """Sentences on the CPU time that other programs took during trials; empty if it was little."""
     told = [trial.metrics[_OTHER] for trial in trials if trial.status == "ok" and _OTHER in trial.metrics]
     busy = [cores for cores in told if cores > BUSY_ELSEWHERE_CORES]
     if not busy:
         return []
     return [
-        f"During {len(busy)} of {len(told)} trials other programs of this machine used more than "
-        f"{BUSY_ELSEWHERE_CORES:g} cores (at most {max(busy):.1f}): rates may be low, times long and intervals wide "
-        "for that reason. Run it on a quiet machine."
+        f"Other programs on this machine used more than {BUSY_ELSEWHERE_CORES:g} cores during {len(busy)} of "
+        f"{len(told)} trials (at most {max(busy):.1f}). Rates may be low, times long and intervals wide for that "
+        "reason. Repeat the run on a quiet machine."
+    ]
+
+
+def neighbour_remarks(trials: Sequence[TrialRecord]) -> list[str]:
+    """A sentence on other runs of sixbench that measured on the machine during trials; empty if there were none."""
+    beside = [trial for trial in trials if trial.other_runs]
+    if not beside:
+        return []
+    names = sorted({name for trial in beside for name in trial.other_runs or ()})
+    return [
+        f"Another run of sixbench ({listed(names)}) measured on this machine during {len(beside)} of {len(trials)} "
+        "trials. The runs disturbed each other. Repeat this one with --wait."
     ]
 
 
 def tester_remarks(trials: Sequence[TrialRecord]) -> list[str]:
-    """Which results say as much of the tester as of the paths: a sentence a workload."""
+    """A sentence for each workload whose results depend on the tester as much as on the paths."""
     valid = [trial for trial in trials if trial.status == "ok" and trial.bypass]
     remarks = []
     for workload in dict.fromkeys(trial.workload for trial in valid):
@@ -91,22 +119,16 @@ def tester_remarks(trials: Sequence[TrialRecord]) -> list[str]:
         limited = [trial for trial in own if trial.limited_by == "tester"]
         if limited:
             columns = dict.fromkeys(column for trial in limited for column in trial.bypass)
-            metrics = [COLUMNS[column].name if column in COLUMNS else column for column in columns]
+            metrics = [metric_in_sentence(COLUMNS[column].name) if column in COLUMNS else column for column in columns]
             remarks.append(
-                f"{len(limited)} of {len(own)} trials of {workload} are limited by the tester "
-                f"(over {listed(dict.fromkeys(trial.path for trial in limited))}): their {listed(metrics)} is within "
-                f"{NEAR_SHARE:.0%} of what it does with no path between."
+                f"The tester was the limit in {len(limited)} of {len(own)} trials of {workload_title(workload)} "
+                f"(over {listed(dict.fromkeys(trial.path for trial in limited))}): the {listed(metrics)} is within "
+                f"{100 * NEAR_SHARE:g} % of what it is with no path between."
             )
     return remarks
 
 
-def _is_within_noise(finding: Finding) -> bool:
-    value = finding.difference if finding.ratio is None else finding.ratio
-    if value is None or finding.noise_low is None or finding.noise_high is None:
-        return False
-    return finding.noise_low <= value <= finding.noise_high
-
-
 def _names(findings: Sequence[Finding], most: int = 5) -> str:
-    names = [f"{finding.metric} of {finding.path} at {finding.combination}" for finding in findings[:most]]
-    return ", ".join(names) + (f" and {len(findings) - most} more" if len(findings) > most else "")
+    """The first few of these, by metric, workload, path and levels."""
+    named = [place(finding.workload, finding.metric, finding.path, finding.levels) for finding in findings[:most]]
+    return "; ".join(named) + (f"; and {len(findings) - most} more" if len(findings) > most else "")

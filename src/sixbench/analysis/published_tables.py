@@ -1,4 +1,4 @@
-"""A paper's tables in its own columns, with ours at the same places."""
+"""A paper's tables in its own columns, with our values in the same places."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .published_values import measured, share_of
 
 
 def compare_tables(paper: Paper, results: Results) -> list[ComparedTable]:
-    """Those that are given in columns and rows, in order."""
+    """The tables that are given in columns and rows, in order."""
     return [_compare(table, results) for table in paper.tables if table.columns]
 
 
@@ -35,7 +35,7 @@ def _compare(table: PublishedTable, results: Results) -> ComparedTable:
 
 
 def _ours(column: TableColumn, row: TableRow, results: Results) -> float | None:
-    """In the unit of the column: the mean over blocks, or that of one block where the rows are repetitions."""
+    """Our value in the column's unit: the mean over blocks, or one block's value where the rows are repetitions."""
     if column.ours is None:
         return None
     selector = column.ours.selector
@@ -47,7 +47,7 @@ def _ours(column: TableColumn, row: TableRow, results: Results) -> float | None:
 
 
 def _in_block(ours: OurMeasurement, block: int, results: Results) -> float | None:
-    """The value of the one trial that is meant; None where there is none, or more than one would be."""
+    """The value of the one trial that is meant; None where there is no such trial, or more than one."""
     metric = ours.selector.metric
     values = [
         values[block]

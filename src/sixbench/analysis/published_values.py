@@ -17,13 +17,14 @@ from .stand_ins import NEEDS_KERNELS
 
 
 def compare_published(paper: Paper, results: Results) -> list[PublishedComparison]:
-    """One for each published value, in order; `ours` is None where nothing of this run compares, and the note says
-    why."""
+    """One comparison for each published value, in order. If nothing of this run compares with it, `ours` is None and
+    the note says why."""
     return [_compare(paper, value, results) for value in paper.values]
 
 
 def in_theory(ours: OurTheory) -> float:
-    """What headers alone make: bytes or percent. TCP carries no options here, as in Table 1 of raicu-stack-rtt."""
+    """The bytes or percent that follow from headers alone. TCP carries no options here, as in Table 1 of
+    raicu-stack-rtt."""
     if ours.message_bytes is not None and ours.quantity.endswith("ip_header_percent"):
         own_bytes, ipv4_bytes = (
             theory.full_packet(mechanism, ours.transport).ip_header_bytes for mechanism in (ours.mechanism, "native4")
@@ -71,7 +72,7 @@ def _compare(paper: Paper, value: PublishedValue, results: Results) -> Published
 
 
 def _of_system(ours: OurMeasurement, value: PublishedValue, paper: Paper) -> OurMeasurement:
-    """What is asked of the kernel that stands for the number's system, where there is one."""
+    """The measurement with the kernel that stands for the number's system, if there is one."""
     if value.system not in paper.generations:
         return ours
     levels = {**ours.selector.levels, SYSTEM: (value.system,)}
@@ -79,13 +80,13 @@ def _of_system(ours: OurMeasurement, value: PublishedValue, paper: Paper) -> Our
 
 
 _Numbers = tuple[float | None, float | None, float | None]
-"""Ours, and its interval."""
+"""Our value and its interval."""
 
 _NOTHING: _Numbers = (None, None, None)
 
 
 def _base_unit(value: PublishedValue) -> tuple[float, str]:
-    """What turns a published number into the metric's unit, which is how reports take it."""
+    """The factor from a published number to the metric's unit, which reports use."""
     if isinstance(value.ours, OurMeasurement):
         own = own_unit(value.ours)
         return unit_factor(value.unit, own) or 1.0, own
@@ -96,7 +97,7 @@ def _base_unit(value: PublishedValue) -> tuple[float, str]:
 
 
 def measured(ours: OurMeasurement, results: Results) -> tuple[_Numbers, str]:
-    """Ours in `own_unit`, with its interval where it has one; and a note, or why there is none."""
+    """Our value in `own_unit`, with its interval if it has one, and a note, which says why if there is no value."""
     selector = ours.selector
     if SYSTEM in ours.against and not results.stand_ins.kernels:
         return _NOTHING, NEEDS_KERNELS
@@ -151,7 +152,7 @@ def _absolute(ours: OurMeasurement, results: Results, combination: Combination, 
 
 
 def _base(ours: OurMeasurement, results: Results, combination: Combination, path: str) -> Estimate | None:
-    """What a path's own value is compared with."""
+    """The value that a path's own value is compared with."""
     metric = ours.selector.metric
     if not ours.against:
         return results.estimate(combination, results.experiment.baseline, metric)
@@ -160,7 +161,7 @@ def _base(ours: OurMeasurement, results: Results, combination: Combination, path
 
 
 def share_of(ours: OurMeasurement, results: Results) -> float:
-    """What turns a value of the metric into `own_unit`."""
+    """The factor from a value of the metric to `own_unit`."""
     return results.share_of_machine(ours.selector.metric) * (1.0 if ours.over_ns is None else ours.over_ns / 1e9)
 
 

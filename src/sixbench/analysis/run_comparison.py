@@ -1,13 +1,15 @@
-"""Two runs of one experiment: every metric of every cell, and whether it has become worse by more than a limit.
+"""Compares two runs of one experiment: every metric of every cell, and whether it became worse by more than a limit.
 
-*Samples.* The trials of the two runs are of different blocks: nothing pairs them, and they are compared by Welch's t
+*Samples.* The trials of the two runs come from different blocks, so they form no pairs. They are compared by Welch's t
 (`stats.unpaired`), by ratio or by difference as in findings. A metric that is a share (loss) changes by percentage
-points, and the limit is of the share itself; for other metrics that are compared by difference it is of the old mean.
+points, and the limit is a limit of the share itself. For other metrics that are compared by difference, the limit is a
+share of the old mean.
 
-*The limit.* A cell is over it when the hypothesis that its metric has become worse by at most the limit is rejected at
-half of 1 - confidence (which is to say that the whole interval is beyond the limit), after Holm's adjustment over all
-cells that the limit is for: the chance that any of them is called worse without being so is at most that. Where
-neither run has any spread (a virtual clock), nothing is left to chance, and the values decide.
+*The limit.* The hypothesis is that the metric of a cell became worse by at most the limit. A cell is over the limit if
+this is rejected at half of 1 - confidence, which means that the whole interval is beyond the limit. The p-values are
+adjusted by Holm over all cells that the limit is for. The chance that any of them is wrongly called worse is at most
+half of 1 - confidence. Where neither run has any spread (a virtual clock), nothing is left to chance, and the values
+decide.
 """
 
 from __future__ import annotations
@@ -32,18 +34,18 @@ if TYPE_CHECKING:
     from ..store import Run
 
 Place = tuple[str, tuple[tuple[str, Scalar], ...], int, str]
-"""Workload, levels, which of several such combinations, path."""
+"""Workload, levels, number among several such combinations, path."""
 
 
 def compare_runs(old: Run, new: Run, limit: float | None = None, metrics: Collection[str] = ()) -> RunComparison:
-    """A new run against an old one.
+    """Compares a new run with an old one.
 
     Args:
-        limit: the share by which a metric may become worse, at least 0 and under 1; None: no limit.
-        metrics: those that the limit is for; none: the headline metrics of each workload.
+        limit: the share by which a metric may become worse, at least 0 and under 1. None: there is no limit.
+        metrics: the metrics that the limit is for. Empty: the headline metrics of each workload.
 
     Raises:
-        UsageError: the runs cannot be compared, or nothing of them.
+        UsageError: the runs cannot be compared, or they have nothing in common.
     """
     check_comparable(old, new)
     clock = clock_of(old)
@@ -58,7 +60,7 @@ def compare_runs(old: Run, new: Run, limit: float | None = None, metrics: Collec
     if not compared:
         raise UsageError(
             f"{old.directory} and {new.directory} have no workload, path and levels in common "
-            "that both have valid trials of"
+            "for which both have valid trials"
         )
     return RunComparison(
         experiment=old.manifest.experiment.name,
@@ -82,7 +84,7 @@ class _Compared:
 
 
 def _places(run: Run) -> dict[Place, PathTrials]:
-    """The trials by what they are of, whatever the combinations are called."""
+    """The trials by their cell, which does not depend on the names of combinations."""
     groups = group_trials(run)
     seen: dict[tuple[str, tuple[tuple[str, Scalar], ...]], int] = defaultdict(int)
     places: dict[Place, PathTrials] = {}
@@ -164,7 +166,7 @@ def _change(one: _Compared, p_value: float | None, error: float) -> Change:
 
 
 def _p_within(one: _Compared, limit: float) -> float | None:
-    """The p-value of having become worse by at most the limit."""
+    """The p-value of the hypothesis that a metric became worse by at most the limit."""
     if one.metric.better == "lower":
         return one.unpaired.p_at_most(_bound(one, limit))
     return one.unpaired.p_at_least(-_bound(one, limit) if not one.unpaired.is_ratio else log1p(-limit))

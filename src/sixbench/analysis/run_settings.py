@@ -1,4 +1,4 @@
-"""What is not the same in two runs beside their results: machine, kernel, versions, experiment."""
+"""What differs between two runs besides their results: machine, kernel, versions, experiment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..store import Run
 
 LEFT_OUT = {"text", "file", "description", "title", "notes"}
-"""Of an experiment: words, which change nothing."""
+"""Keys of an experiment that only describe it, and do not change results."""
 
 
 def check_comparable(old: Run, new: Run) -> None:

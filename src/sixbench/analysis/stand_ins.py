@@ -1,7 +1,7 @@
-"""Which kernels of a run stand for the systems that a paper compares: the oldest for its older, the newest for its
-newer.
+"""Which kernels of a run stand for the two systems that a paper compares.
 
-They are other kernels than the paper's, so that what is judged is whether a difference is there between ours.
+The oldest kernel stands for the older system, and the newest kernel for the newer one. They are not the kernels of the
+paper. A claim is therefore judged by the difference between ours.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from ..store import Run
 
 NEEDS_KERNELS = (
-    "not judged: it compares two systems, for which two kernels must stand: --kernels with an older and a newer one, "
-    "such as debian-5.10,debian-6.12"
+    "not judged: it compares two systems. Run with two kernels in their place, an older and a newer one: --kernels "
+    "debian-5.10,debian-6.12"
 )
 
 
@@ -37,21 +37,22 @@ class StandIns:
     words: str = ""
 
     def select(self, selector: Selector) -> Selector:
-        """With the kernels of the systems that it names in their place; with none where one kernel stands for all."""
+        """The selector with kernels in place of the systems that it names, or without both if one kernel stands for
+        all."""
         levels = {column: values for column, values in selector.levels.items() if column != SYSTEM}
         if self.kernels and SYSTEM in selector.levels:
             levels[COLUMN] = tuple(self.kernels[str(name)] for name in selector.levels[SYSTEM])
         return replace(selector, levels=levels)
 
     def between(self, test: Contrast) -> Contrast | None:
-        """A contrast of systems as one of kernels; None where there are none to stand for them."""
+        """A contrast of systems as a contrast of kernels; None if no kernels stand for the systems."""
         if not self.kernels:
             return None
         return replace(test, factor=COLUMN, at=self.kernels[str(test.at)], then=self.kernels[str(test.then)])
 
 
 def stand_ins(paper: Paper, run: Run) -> StandIns:
-    """By the releases of the kernels that the run has trials on."""
+    """The stand-ins, chosen by the releases of the kernels that the run has trials on."""
     guests = run.manifest.guests
     by_age = sorted(guests, key=lambda name: _version(guests[name].kernel))
     if not paper.generations or not by_age or _version(guests[by_age[0]].kernel) == _version(guests[by_age[-1]].kernel):

@@ -9,7 +9,8 @@ from ..model.experiment import Combination, Experiment
 from ..model.metric import METRICS, Metric
 from ..model.trial import TrialRecord
 from ..model.workloads import WORKLOADS
-from ..stats import Pairs, coefficient_of_variation, compare, half_width
+from ..stats import Estimator, Pairs, coefficient_of_variation, compare, half_width
+from .looks import are_answers_decided, schedule
 
 Values = dict[int, float]
 """One path's primary metric by block, of valid trials."""
@@ -18,33 +19,39 @@ Values = dict[int, float]
 def should_stop(experiment: Experiment, combination: Combination, trials_so_far: Iterable[TrialRecord]) -> bool:
     """Whether the combination needs no further block.
 
-    A block counts as executed whatever became of its trials. After `blocks.minimum` of them a combination ends when
-    the rules that the experiment gives hold: the confidence interval of every path's ratio to the baseline has a
-    half-width of at most `precision` of the ratio, and the standard deviation of every path is under `deviation` of
-    its mean; both of the workload's primary metric. After `blocks.maximum`, and with no rule only then, it ends
-    anyway. Never by a p-value: to stop when a difference becomes significant makes differences out of noise.
+    A block counts as executed even if its trials failed. After `blocks.minimum` of them a combination ends when the
+    rules that the experiment gives hold. `precision`: the confidence interval of every path's ratio to the baseline has
+    a half-width of at most this share of the ratio. `deviation`: the standard deviation of every path is under this
+    share of its mean. `until: decided`: every path is different from the baseline, or equivalent to it, by tests that
+    keep their error over all looks (`looks`). All are about the workload's primary metric. After `blocks.maximum` a
+    combination ends in any case, and without a rule it ends only then. A p-value that does not allow for the looks
+    never decides: to stop when a difference becomes significant makes differences out of noise.
 
     A path without any valid trial after the minimum does not hold up the others, since more blocks would not make it
     more precise. Where there is nothing to compare with, because there is only the baseline or because it has no
     valid trial, the interval of each path's own mean is to be as narrow.
 
-    Stopping by precision has a price, as trials that are alike by chance end a combination early: by simulation of
+    Stopping by precision has a price, since trials that are alike by chance end a combination early. By simulation of
     normal values, intervals of nominal 95 % then cover 92 to 95 % with a minimum of five blocks and 94 to 96 % with
-    ten, and the chance of any false difference among twenty comparisons, nominally 5 %, is up to 11 % and 8 %. A fixed
-    number of blocks pays nothing. Correcting the width by the number of blocks, or asking for precision twice or
-    three times in a row, was tried, costs more blocks and gains nothing; a higher minimum does.
+    ten. The chance of any false difference among twenty comparisons, nominally 5 %, is up to 11 % and 8 %. A fixed
+    number of blocks has no such price. Two remedies were tried: to correct the width by the number of blocks, and to
+    ask for precision twice or three times in a row. They cost more blocks and gain nothing. A higher minimum helps.
 
     Args:
-        experiment: whose rules and paths.
+        experiment: the experiment with the rules and the paths.
         combination: one of its combinations.
-        trials_so_far: of this run, of complete blocks; those of other combinations are passed over.
+        trials_so_far: the trials of complete blocks of this run. Those of other combinations are ignored.
     """
     trials = [trial for trial in trials_so_far if trial.combination == combination.name]
     executed = len({trial.block for trial in trials})
     rules = experiment.blocks
     if executed >= rules.maximum:
         return True
-    if executed < rules.minimum or (rules.precision is None and rules.deviation is None):
+    if executed < rules.minimum or (rules.precision is None and rules.deviation is None and rules.until is None):
+        return False
+    if rules.until is not None and not (
+        executed in schedule(rules) and are_answers_decided(experiment, combination, trials)
+    ):
         return False
     metric = METRICS[WORKLOADS[combination.workload.kind].primary]
     values: dict[str, Values] = {path.name: {} for path in experiment.paths}
@@ -68,7 +75,8 @@ def _is_precise(experiment: Experiment, measured: dict[str, Values], metric: Met
     others = [values for path, values in measured.items() if path != experiment.baseline]
     if not baseline or not others:
         return all(_relative_width(v, confidence) <= precision for v in chain(others, [baseline] if baseline else []))
-    return all(_relative_ratio_width(v, baseline, metric, confidence) <= precision for v in others)
+    estimator = experiment.statistics.estimator
+    return all(_relative_ratio_width(v, baseline, metric, confidence, estimator) <= precision for v in others)
 
 
 def _relative_width(values: Values, confidence: float) -> float:
@@ -77,11 +85,13 @@ def _relative_width(values: Values, confidence: float) -> float:
     return _share(width, sum(values.values()) / len(values))
 
 
-def _relative_ratio_width(values: Values, baseline: Values, metric: Metric, confidence: float) -> float:
+def _relative_ratio_width(
+    values: Values, baseline: Values, metric: Metric, confidence: float, estimator: Estimator
+) -> float:
     """Half-width of the interval of the ratio, as a share of it; of a difference, as a share of the baseline's mean."""
     blocks = sorted(values.keys() & baseline.keys())
     pairs = Pairs(path=[values[b] for b in blocks], baseline=[baseline[b] for b in blocks], scale=metric.scale)
-    compared = compare(pairs, confidence=confidence, margin=0.0)
+    compared = compare(pairs, confidence=confidence, margin=0.0, estimator=estimator)
     if compared.low is None or compared.high is None:
         return float("inf")
     centre = compared.ratio if compared.ratio is not None else sum(pairs.baseline) / len(blocks)

@@ -1,4 +1,4 @@
-"""From readings to bias, spread, coverage and trusted ranges. Pure."""
+"""Bias, spread, coverage and trusted ranges, computed from readings alone."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .results import AtTruth, Interval, OverPath
 
 CONFIDENCE = 0.95
 VALID_SHARE = 0.9
-"""Of trials, from which on a truth is one that this machine can measure."""
+"""The share of valid trials from which on this machine can measure a truth."""
 
 
 def assess(found: Iterable[Readings]) -> list[OverPath]:
-    """What was found, by metric and path, in the order of the readings."""
+    """The results by metric and path, in the order of the readings."""
     results = []
     for _, group in groupby(found, key=lambda own: (own.metric.name, own.path)):
         levels = list(group)
@@ -121,7 +121,7 @@ def _of_matches(own: Readings, readings: Sequence[Match]) -> AtTruth:
 
 
 def error_of(metric: CalibratedMetric, reading: Deviation) -> float:
-    """Measured minus true: as a share of the truth, or in the unit of the metric."""
+    """The measured value minus the true one, as a share of the truth or in the unit of the metric."""
     error = reading.measured - reading.truth
     return error / reading.truth if metric.scale == "relative" else error
 
@@ -136,7 +136,8 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _pooled_bias(levels: Sequence[Readings]) -> Interval | None:
-    """Over all truths: the mean of each block is one value, for the trials of a block may share a reference."""
+    """The bias over all truths. The mean of each block is one value, because the trials of a block may share a
+    reference."""
     by_block: dict[int, list[float]] = {}
     for own in levels:
         for block, reading in own.by_block.items():
@@ -161,7 +162,7 @@ def _coverage(at: Sequence[AtTruth]) -> Interval | None:
 
 
 def _summary(metric: CalibratedMetric, path: str, at: Sequence[AtTruth]) -> Calibrated | None:
-    """The longest row of neighbouring truths that are all measured well."""
+    """The range of the longest row of neighbouring truths that are all measured well."""
     rows = [list(row) for trusted, row in groupby(at, key=lambda one: one.is_trusted) if trusted]
     if not rows:
         return None

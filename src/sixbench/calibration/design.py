@@ -1,4 +1,4 @@
-"""From the registry to an experiment."""
+"""The experiment that is made from the registry."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def design(metrics: Iterable[CalibratedMetric], *, quick: bool, blocks: int | No
         whole,
         name=NAME,
         title="Calibration: links whose truth is known",
-        description="Each link has a known rate, delay, loss or MTU; what is measured over it is held against that.",
+        description="Each link has a known rate, delay, loss or MTU. What is measured over it is compared with that.",
         file=NAME,
         text="---\n".join(texts),
         topologies=tuple(topologies),

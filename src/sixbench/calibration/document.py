@@ -1,4 +1,4 @@
-"""A calibration as it is kept."""
+"""The JSON form of a calibration."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .results import OverPath
 
 
 def calibration_of(manifest: Manifest, found: Sequence[OverPath]) -> Calibration:
-    """What later runs quote."""
+    """The part of a calibration that later runs quote."""
     return Calibration(
         machine=machine_name(),
         kernel=manifest.environment.kernel,
@@ -23,5 +23,5 @@ def calibration_of(manifest: Manifest, found: Sequence[OverPath]) -> Calibration
 
 
 def results_of(found: Sequence[OverPath]) -> list[dict[str, Any]]:
-    """What was found, in detail, without what is told in `ranges`."""
+    """The results in detail, without what `ranges` has."""
     return [{name: value for name, value in asdict(over).items() if name != "summary"} for over in found]

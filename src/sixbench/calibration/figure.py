@@ -1,4 +1,5 @@
-"""The figure of one quantity: truth across, measured up; and the errors, which are too small to be seen there."""
+"""The figure of one quantity: measured values against the truth, and the errors, which are too small to be seen
+there."""
 
 from __future__ import annotations
 
@@ -11,22 +12,22 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from ..report import words
-from ..report.figures import Drawing, Picture, style
+from ..report.figures import Drawing, Picture, cut, style
 from . import wording
 from .metric import CalibratedMetric
 from .results import AtTruth, OverPath
 
 _CAPTION = (
-    "Left: the mean of what was measured, against the truth; the line is where both are the same. Right: the errors at "
-    "each truth, with the 95 % intervals of their means (bold) and of one trial (thin); hollow: not trusted. What lies "
-    "far beyond those that are trusted is cut off."
+    "The first panel has the mean of what was measured, against the truth. On the line, both are the same. The second "
+    "panel has the errors at each truth, with the 95 % intervals of their means (bold) and of one trial (thin). Hollow "
+    "markers are not trusted. An arrowhead marks an interval that is cut off, with the number at which it ends."
 )
 _SHIFT = 0.05
-"""Between the paths at one truth, as a share of the distance to the next."""
+"""The distance between paths at one truth, as a share of the distance to the next truth."""
 
 
 def drawing(metric: CalibratedMetric, found: Sequence[OverPath]) -> Drawing | None:
-    """The figure; None where nothing was measured that is a number."""
+    """The figure. None if nothing was measured that is a number."""
     if not any(one.expected is not None and one.measured for over in found for one in over.at):
         return None
     return Drawing(
@@ -35,12 +36,12 @@ def drawing(metric: CalibratedMetric, found: Sequence[OverPath]) -> Drawing | No
         caption=_CAPTION,
         section="overview",
         rank=0,
-        draw=lambda: _Figure(metric, found).draw(),
+        draw=lambda width_in: _Figure(metric, found, width_in).draw(),
     )
 
 
 def _reach(one: AtTruth) -> float:
-    """How far from zero its marks go."""
+    """The farthest from zero that its marks go."""
     if one.bias is None:
         return 0.0
     return max(abs(one.bias.low), abs(one.bias.high), abs(one.bias.value) + (one.uncertainty or 0.0))
@@ -50,17 +51,20 @@ def _reach(one: AtTruth) -> float:
 class _Figure:
     metric: CalibratedMetric
     found: Sequence[OverPath]
+    width_in: float
     tips: dict[str, list[str]] = field(default_factory=dict)
 
     def draw(self) -> Picture:
         """The figure."""
         with style.house_style():
-            figure = style.figure(3.2)
             has_errors = any(one.bias is not None for over in self.found for one in over.at)
-            grid = figure.add_gridspec(1, 2 if has_errors else 1)
-            self._values(figure.add_subplot(grid[0, 0]))
-            if has_errors:
-                self._errors(figure.add_subplot(grid[0, 1]))
+            panels = [self._values, self._errors] if has_errors else [self._values]
+            across = 1 if style.is_narrow(self.width_in) else len(panels)
+            down = len(panels) // across
+            figure = style.figure(0.6 + 2.6 * down, self.width_in)
+            grid = figure.add_gridspec(down, across)
+            for place, panel in enumerate(panels):
+                panel(figure.add_subplot(grid[divmod(place, across)]))
             style.title(figure, self.metric.label)
             style.legend(figure, [self._handle(over) for over in self.found])
             return Picture(figure=figure, tips=self.tips)
@@ -99,20 +103,31 @@ class _Figure:
     def _errors(self, axes: Axes) -> None:
         truths = sorted({one.truth for over in self.found for one in over.at})
         axes.axhline(0, color=style.MUTED, linewidth=0.8, zorder=1)
+        beyond: list[cut.Interval] = []
         for number, over in enumerate(self.found):
             shift = (number - (len(self.found) - 1) / 2) * 3 * _SHIFT
             for one in over.at:
-                self._error_of(axes, over, one, truths.index(one.truth) + shift)
+                place = truths.index(one.truth) + shift
+                self._error_of(axes, over, one, place)
+                beyond += self._intervals(over, one, place)
         axes.set_xlim(-0.6, len(truths) - 0.4)
         every = [one for over in self.found for one in over.at if one.bias is not None]
         reach = [_reach(one) for one in every if one.is_trusted] or [_reach(one) for one in every]
         if max(reach, default=0.0) > 0:
             axes.set_ylim(-1.15 * max(reach), 1.15 * max(reach))
+            cut.mark(axes, "y", beyond, lambda error: wording.deviation(self.metric, error) or "0")
         axes.set_xticks(range(len(truths)), [words.level(self.metric.column, truth) for truth in truths])
         axes.tick_params(axis="x", labelrotation=30)
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: wording.deviation(self.metric, value) or "0"))
         axes.set_xlabel(words.factor(self.metric.column))
-        axes.set_ylabel("measured less true")
+        axes.set_ylabel("measured minus true")
+
+    def _intervals(self, over: OverPath, one: AtTruth, place: float) -> list[cut.Interval]:
+        if one.bias is None:
+            return []
+        reach = one.uncertainty or 0.0
+        low, high = min(one.bias.low, one.bias.value - reach), max(one.bias.high, one.bias.value + reach)
+        return [cut.Interval(place=place, low=low, high=high, colour=self._look(over.path)["color"])]
 
     def _error_of(self, axes: Axes, over: OverPath, one: AtTruth, place: float) -> None:
         if one.bias is None:

@@ -1,4 +1,4 @@
-"""What is calibrated: a quantity, the links that have it, and how a trial is read."""
+"""Quantities that are calibrated, the links that have them, and how a trial is read."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ Scale = Literal["relative", "absolute"]
 
 @dataclass(frozen=True, kw_only=True)
 class Level:
-    """One truth.
+    """One known value of a quantity.
 
     Attributes:
-        truth: in the unit of its metric.
-        link: settings of the link that has it, as an experiment writes them.
-        tunnel_link: of the tunnel's own, where the truth is of what the link leaves inside the tunnel; None: the same.
-        workload: name and parameters of what is measured, likewise.
+        truth: the value, in the unit of its metric.
+        link: settings of the link that has this value, as an experiment writes them.
+        tunnel_link: settings of the tunnel's own link, if the truth is about what the link leaves inside the tunnel.
+            None: the same.
+        workload: name and parameters of the workload, likewise.
         first_link: settings of the link before it.
         is_quick: whether `--quick` has it.
-        is_reference: whether it is no truth of its own, but what others of its block are held against.
-        reference: the truth of the one that it is held against; None: none.
+        is_reference: whether it is not a truth of its own, but others of its block are compared with it.
+        reference: the truth of the level that it is compared with, if any.
     """
 
     truth: float
@@ -39,12 +40,12 @@ class Level:
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """What a reading is made of.
+    """The parts from which a reading is made.
 
     Attributes:
-        record: of a valid trial.
-        reference: of the level's reference in the same block on the same path, where that is valid.
-        directory: of the trial's files.
+        record: the record of a valid trial.
+        reference: the record of the level's reference in the same block on the same path, if that is valid.
+        directory: the directory of the trial's files.
     """
 
     level: Level
@@ -66,9 +67,9 @@ class Count:
     """A reading of something that happens to each packet with a known probability.
 
     Attributes:
-        found, of: so many of so many.
-        probability: of each.
-        dispersion: variance of the count over that of independent packets.
+        found, of: the number of packets to which it happened, and the number of all.
+        probability: the probability for each packet.
+        dispersion: the variance of the count, divided by that of independent packets.
     """
 
     found: int
@@ -82,9 +83,9 @@ class Match:
     """A reading that is either exactly the truth or not.
 
     Attributes:
-        measured: what was found, in the unit of the metric; None where that is no number.
-        truth: what it should be, where that is a number.
-        difference: what is not as it should be, in words; None: all is.
+        measured: the value that was found, in the unit of the metric. None if that is not a number.
+        truth: the value that it should be, if that is a number.
+        difference: the difference in words. None: there is none.
     """
 
     measured: float | None = None
@@ -97,18 +98,18 @@ Reading = Deviation | Count | Match
 
 @dataclass(frozen=True, kw_only=True)
 class Limit:
-    """Up to which uncertainty a truth counts as measured well: the larger of the two.
+    """The uncertainty up to which a truth counts as measured well: the larger of the two.
 
     Attributes:
-        absolute: in the unit of the metric.
-        relative: share of the truth.
+        absolute: a limit in the unit of the metric.
+        relative: a limit as a share of the truth.
     """
 
     absolute: float = 0.0
     relative: float = 0.0
 
     def at(self, truth: float) -> float:
-        """In the unit of the metric."""
+        """The limit at this truth, in the unit of the metric."""
         return max(self.absolute, self.relative * abs(truth))
 
 
@@ -117,18 +118,18 @@ class CalibratedMetric:
     """A quantity that is calibrated.
 
     Attributes:
-        name: `tcp-goodput` ...
-        label: for tables and axes.
-        column: of the level in records, its unit last, such as `rate_bps`.
-        workload: that it is measured with.
-        metrics: names of the metrics of that workload that it vouches for.
+        name: its name in the registry, such as `tcp-goodput`.
+        label: its name in tables and on axes.
+        column: the column of the level in records, with the unit last, such as `rate_bps`.
+        workload: the workload that measures it.
+        metrics: names of that workload's metrics for which it vouches.
         levels: the truths, in ascending order.
         scale: whether bias and uncertainty are shares of the truth or in its unit.
-        limit: see there; None for what is counted or exact, which is judged by its intervals.
-        read: a valid trial to its reading; None where the trial does not say.
-        causes: what is known to cause the bias that remains, in a sentence; empty: nothing is known to.
-        is_number: whether what is measured is a mere number, rather than in the unit of `column`.
-        note: how the interval of one trial arises, in a sentence.
+        limit: the limit of uncertainty. None for what is counted or exact, which is judged by its intervals.
+        read: makes the reading of a valid trial. None if the trial does not say.
+        causes: the known cause of the bias that remains, in a clause. Empty: none is known.
+        is_number: whether the measured value is a mere number, rather than in the unit of `column`.
+        note: the origin of one trial's truth or interval, in a sentence without its full stop.
     """
 
     name: str

@@ -13,17 +13,17 @@ from .results import OverPath
 
 TITLE = "Calibration"
 _LEAD = (
-    "Links whose truth is known were measured with the ordinary workloads, over both families and a tunnel: how "
-    "far may this machine's numbers be trusted?"
+    "sixbench measured links whose properties are known, with its ordinary workloads, over both families and a tunnel. "
+    "This page tells how far to trust the numbers of this machine."
 )
 
 
 def sections(found: Sequence[OverPath]) -> list[page.Section]:
-    """One for each quantity."""
+    """One section for each quantity."""
     return [
         page.Section(
             title=BY_NAME[name].label,
-            sentences=[f"{BY_NAME[name].workload}; {BY_NAME[name].note}."],
+            sentences=[f"Measured with {BY_NAME[name].workload}. {BY_NAME[name].note}."],
             warnings=table.remarks(paths),
             tables=[table.summary_table(name, paths), table.truths_table(name, paths)],
             drawing=drawing(BY_NAME[name], paths),

@@ -1,4 +1,4 @@
-"""From the trials of a run to readings: what each says of its truth."""
+"""Readings, taken from the trials of a run: what each trial says of its truth."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Readings:
 
     Attributes:
         by_block: the readings of valid trials.
-        unusable: why the others have none, and how many.
+        unusable: the reasons why the other trials have none, and how many trials have each.
     """
 
     metric: CalibratedMetric
@@ -31,8 +31,8 @@ class Readings:
 
 
 def readings(run: Run, metrics: Iterable[CalibratedMetric]) -> list[Readings]:
-    """By metric, path and truth, in the order of the registry and the experiment. What the registry does not know any
-    more is left out."""
+    """The readings by metric, path and truth, in the order of the registry and the experiment. Metrics that the
+    registry no longer has are left out."""
     known = {metric.name: metric for metric in metrics}
     references = _references(run, known)
     found: dict[tuple[str, str, float], Readings] = {}
@@ -44,13 +44,13 @@ def readings(run: Run, metrics: Iterable[CalibratedMetric]) -> list[Readings]:
         key = (metric.name, record.path, level.truth)
         own = found.setdefault(key, Readings(metric=metric, level=level, path=record.path))
         if record.status != "ok":
-            own.unusable[record.reasons[0] if record.reasons else record.status] += 1
+            own.unusable[record.reasons[0].text if record.reasons else record.status] += 1
             continue
         reference = references.get((metric.name, record.block, record.path, level.reference))
         directory = run.directory / TRIALS / record.key
         reading = metric.read(Trial(level=level, record=record, reference=reference, directory=directory))
         if reading is None:
-            own.unusable["it or the trial it is held against does not say"] += 1
+            own.unusable["it, or the trial that it is compared with, does not say"] += 1
         else:
             own.by_block[record.block] = reading
     order = {name: number for number, name in enumerate(known)}
@@ -59,7 +59,7 @@ def readings(run: Run, metrics: Iterable[CalibratedMetric]) -> list[Readings]:
 
 
 def _references(run: Run, known: dict[str, CalibratedMetric]) -> dict[tuple[str, int, str, float | None], TrialRecord]:
-    """By metric, block, path and truth."""
+    """The valid reference trials by metric, block, path and truth."""
     found: dict[tuple[str, int, str, float | None], TrialRecord] = {}
     for record in run.trials:
         metric = known.get(str(record.levels.get(FACTOR)))

@@ -1,4 +1,4 @@
-"""What a calibration found."""
+"""The results of a calibration."""
 
 from __future__ import annotations
 
@@ -17,25 +17,28 @@ class Interval:
 
     @property
     def has_zero(self) -> bool:
-        """Whether it cannot be told from zero."""
+        """Whether the value cannot be told from zero."""
         return self.low <= 0 <= self.high
 
 
 @dataclass(frozen=True, kw_only=True)
 class AtTruth:
-    """What was found at one truth over one path. Bias, spread and uncertainty are shares of the truth, or in the unit
+    """The results at one truth over one path. Bias, spread and uncertainty are shares of the truth, or in the unit
     of the metric, as its scale says.
 
     Attributes:
-        trials: that were valid.
-        unusable: that were not, by the reason.
-        bias: with its interval, widened so that all intervals of a metric over a path hold together.
+        trials: the number of valid trials.
+        unusable: the number of other trials, by the reason.
+        bias: the bias with its interval, which is widened so that all intervals of a metric over a path hold
+            together.
         spread: the standard deviation of one trial.
         uncertainty: half the width of the 95 % interval of one trial.
-        covered, judged: of so many intervals of trials, so many hold the truth; or so many are exactly the truth.
+        covered, judged: the number of trials whose interval holds the truth, or which are exact, and the number of
+            all that were judged.
         is_trusted: whether it is measured well.
-        expected: the mean of what the trials should have measured, which may be another quantity than `truth`.
-        measured: what they did.
+        expected: the mean of the values that the trials should have measured, which may be another quantity than
+            `truth`.
+        measured: the values that they did measure.
     """
 
     truth: float
@@ -53,12 +56,12 @@ class AtTruth:
 
 @dataclass(frozen=True, kw_only=True)
 class OverPath:
-    """What was found of one metric over one path.
+    """The results of one metric over one path.
 
     Attributes:
-        bias: of all truths together, with its interval by blocks.
-        covered: the share of trials' intervals that hold the truth, with its interval (Clopper and Pearson's).
-        summary: what later runs quote; None: at no truth is it measured well.
+        bias: the bias over all truths together, with its interval by blocks.
+        coverage: the share of trials' intervals that hold the truth, with its interval (Clopper and Pearson's).
+        summary: the part that later runs quote. None: it is measured well at no truth.
     """
 
     metric: str
@@ -70,15 +73,15 @@ class OverPath:
 
     @property
     def trials(self) -> int:
-        """Valid ones."""
+        """The number of valid trials."""
         return sum(one.trials for one in self.at)
 
     @property
     def unusable(self) -> int:
-        """The others."""
+        """The number of other trials."""
         return sum(sum(one.unusable.values()) for one in self.at)
 
     @property
     def is_unbiased(self) -> bool:
-        """Whether zero is in the interval of every bias."""
+        """Whether the interval of every bias has zero in it."""
         return all(one.bias is None or one.bias.has_zero for one in self.at)

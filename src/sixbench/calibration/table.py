@@ -24,7 +24,7 @@ def by_metric(found: Iterable[OverPath]) -> dict[str, list[OverPath]]:
 
 
 def summary_table(name: str, found: Sequence[OverPath]) -> Table:
-    """One metric: a row a path."""
+    """The table of one metric, with a row for each path."""
     metric = BY_NAME[name]
     rows = []
     for over in found:
@@ -48,7 +48,7 @@ def summary_table(name: str, found: Sequence[OverPath]) -> Table:
 
 
 def truths_table(name: str, found: Sequence[OverPath]) -> Table:
-    """One metric: a row a truth and path."""
+    """The table of one metric, with a row for each truth and path."""
     metric = BY_NAME[name]
     rows = [
         [
@@ -69,7 +69,7 @@ def truths_table(name: str, found: Sequence[OverPath]) -> Table:
 
 
 def remarks(found: Iterable[OverPath]) -> list[str]:
-    """What a reader has to know beside the tables: biases that remain, and trials that were not valid."""
+    """Remarks that a reader needs beside the tables, on biases that remain and on trials that were not valid."""
     said = []
     for name, paths in by_metric(found).items():
         metric = BY_NAME[name]
@@ -84,14 +84,15 @@ def remarks(found: Iterable[OverPath]) -> list[str]:
                     f"{wording.bias(metric, worst.bias)} at {words.level(metric.column, worst.truth)}{cause}"
                 )
             said += [
-                f"{metric.label} over {over.path}: {words.count(count, 'trial')} not valid, as: {reason}"
+                f"{metric.label} over {over.path}: {words.count(count, 'trial')} not valid, because: {reason}"
                 for reason, count in _reasons(over)
             ]
     return said
 
 
 def _reasons(over: OverPath) -> list[tuple[str, int]]:
-    """Why trials are not valid, the most frequent reasons first: one of each that differ in their numbers only."""
+    """The reasons why trials are not valid, the most frequent ones first. Of reasons that differ only in their
+    numbers, one stands for all."""
     counts: Counter[str] = Counter()
     examples: dict[str, str] = {}
     for one in over.at:

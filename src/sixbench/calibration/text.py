@@ -1,4 +1,4 @@
-"""A calibration for a terminal."""
+"""The text of a calibration for a terminal."""
 
 from __future__ import annotations
 

@@ -16,12 +16,12 @@ def deviation(metric: CalibratedMetric, value: float | None, *, sign: bool = Tru
 
 
 def value(metric: CalibratedMetric, measured: float) -> str:
-    """What was measured, such as `10 Mbit/s`."""
+    """A measured value, such as `10 Mbit/s`."""
     return f"{measured:g}" if metric.is_number else words.level(metric.column, float(f"{measured:.3g}"))
 
 
 def bias(metric: CalibratedMetric, found: Interval | None) -> str:
-    """Such as `+0.002 % (−0.001 % to +0.005 %)`."""
+    """The bias with its interval, such as `+0.002 % (−0.001 % to +0.005 %)`."""
     if found is None:
         return ""
     low, high = deviation(metric, found.low), deviation(metric, found.high)
@@ -29,7 +29,7 @@ def bias(metric: CalibratedMetric, found: Interval | None) -> str:
 
 
 def coverage(found: Interval | None, over: OverPath) -> str:
-    """Such as `191/200, 95.5 %`."""
+    """The coverage, such as `191/200, 95.5 %`."""
     if found is None:
         return ""
     covered, judged = sum(one.covered for one in over.at), sum(one.judged for one in over.at)
@@ -37,13 +37,13 @@ def coverage(found: Interval | None, over: OverPath) -> str:
 
 
 def trials(over: OverPath | AtTruth) -> str:
-    """How many are valid, and how many are not."""
+    """The number of valid trials, and of those that are not valid."""
     unusable = over.unusable if isinstance(over, OverPath) else sum(over.unusable.values())
     return f"{over.trials}" + (f" (+{unusable} not valid)" if unusable else "")
 
 
 def trusted(metric: CalibratedMetric, over: OverPath) -> str:
-    """Such as `1 Mbit/s to 1 Gbit/s`."""
+    """The trusted range, such as `1 Mbit/s to 1 Gbit/s`."""
     if over.summary is None:
         return "nowhere"
     low, high = (words.level(metric.column, value) for value in (over.summary.low, over.summary.high))

@@ -11,39 +11,54 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ..model.exit_codes import Exit
+from . import completions
+from .bugs import keeping_trials
+from .command_groups import MACHINE
 from .common import default_directory, note
 from .progress import Progress
-from .running import agent_hub, probe_machine
+from .running import WAIT, agent_hub, begin_run, probe_machine, tell
 
 if TYPE_CHECKING:
     from ..agent import AgentHub
-    from ..store import Run, RunWriter
+    from ..model.experiment import Experiment
+    from ..model.trial import TrialRecord
+    from ..run.other_runs import Presence
+    from ..store import RunWriter
 
 SEED = 1
 
 
 def register(app: typer.Typer) -> None:
     """Adds the command."""
-    app.command("calibrate")(calibrate)
+    app.command("calibrate", rich_help_panel=MACHINE)(calibrate)
 
 
 def calibrate(
-    quick: bool = typer.Option(False, "--quick", help="Fewer truths and trials: under 5 minutes."),
+    quick: bool = typer.Option(False, "--quick", help="Measure fewer known values, in fewer trials: under 5 minutes."),
     blocks: int | None = typer.Option(
-        None, "--blocks", metavar="N", min=1, max=999, help="Trials of each truth over each path."
+        None, "--blocks", metavar="N", min=1, max=999, help="How many trials each known value gets over each path."
     ),
-    only: list[str] = typer.Option([], "--only", metavar="NAME", help="Only this quantity; may be repeated."),
-    seed: int = typer.Option(SEED, "--seed", metavar="N", min=0, help="Seed of the order, and of what links do."),
+    only: list[str] = typer.Option(
+        [],
+        "--only",
+        metavar="NAME",
+        help="Measure only this quantity; may be repeated.",
+        autocompletion=completions.calibrated,
+    ),
+    seed: int = typer.Option(
+        SEED, "--seed", metavar="N", min=0, help="Seed of the random order, and of what links do at random."
+    ),
     out: Path | None = typer.Option(
         None,
         "--out",
         metavar="DIR",
-        help="The run directory; default: runs/calibrate-DATE-TIME. One that was interrupted is finished.",
+        help="The run directory; default: runs/calibrate-DATE-TIME. An interrupted calibration there is finished.",
     ),
     null: bool = typer.Option(
         False,
         "--null",
-        help="Instead: compare paths that are the same, and paths of which one has a slower link, over and over.",
+        help="Instead, compare paths that are the same, and paths of which one has a slower link, many times.",
     ),
     comparisons: int | None = typer.Option(
         None,
@@ -51,34 +66,38 @@ def calibrate(
         metavar="N",
         min=1,
         max=100_000,
-        help="With --null: so many; default 200, with --quick 32; and a quarter as many with a slower link.",
+        help="With --null: how many comparisons; default 200, with --quick 32. A quarter more have a slower link.",
     ),
     json: bool = typer.Option(False, "--json", help="Print the results as JSON."),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Show no progress."),
+    wait: bool = WAIT,
 ) -> int:
-    """Measure links whose truth is known: how far may this machine's numbers be trusted?"""
+    """Learn how far to trust this machine's numbers.
+
+    It measures links whose true values are known, and compares.
+    """
     from ..model.errors import UsageError
 
     if null:
         from .null_calibration import calibrate_null
 
         if only or blocks is not None or seed != SEED:
-            raise UsageError("--only, --blocks and --seed say nothing to --null; leave them out")
-        return calibrate_null(out, quick=quick, comparisons=comparisons, as_json=json, quiet=quiet)
+            raise UsageError("--only, --blocks and --seed have no meaning with --null; leave them out")
+        return calibrate_null(out, quick=quick, comparisons=comparisons, as_json=json, quiet=quiet, wait=wait)
     if comparisons is not None:
-        raise UsageError("--comparisons says how many there are with --null; give both, or neither")
+        raise UsageError("--comparisons needs --null; give both, or neither")
     from ..calibration.design import NAME, design
     from ..calibration.metrics import chosen
     from ..lab.privileges import enter_namespace_if_needed
-    from ..store import Manifest, create_run, holds_run, open_run
+    from ..run.other_runs import measuring
+    from ..store import Manifest, holds_run
 
     metrics = chosen(only)
     directory = out or default_directory(NAME)
     enter_namespace_if_needed(sys.argv[1:])
     with agent_hub() as hub:
         if out is not None and holds_run(out):
-            writer, so_far = open_run(out)
-            return _finish(hub, writer, so_far, json, quiet)
+            return _go_on(out, hub, json, quiet, wait)
         experiment, environment = probe_machine(hub, design(metrics, quick=quick, blocks=blocks, seed=seed))
         manifest = Manifest(
             run=directory.resolve().name,
@@ -89,42 +108,61 @@ def calibrate(
             quick=quick,
             command=["sixbench", *sys.argv[1:]],
         )
-        writer = create_run(directory, manifest)
-        return _finish(hub, writer, None, json, quiet)
+        with measuring(experiment.name, wait=wait, told=tell) as presence:
+            writer = begin_run(directory, manifest, is_named=out is not None)
+            return _measure(experiment, writer, [], hub, presence, json, quiet)
 
 
-def _finish(hub: AgentHub, writer: RunWriter, so_far: Run | None, json: bool, quiet: bool) -> int:
-    """Runs what is not yet done, and presents the whole."""
+def _go_on(directory: Path, hub: AgentHub, json: bool, quiet: bool, wait: bool) -> int:
+    """Runs what a calibration that was interrupted lacks, if anything, and presents all of it."""
     from ..calibration.design import is_calibration
-    from ..model.errors import Interrupted, UsageError
+    from ..model.errors import UsageError
+    from ..run.other_runs import measuring
+    from ..store import open_run
+
+    writer, so_far = open_run(directory)
+    if not is_calibration(so_far.manifest.experiment):
+        raise UsageError(f"{writer.directory} holds a run that is not a calibration; give another --out")
+    if so_far.manifest.state == "complete":
+        present(writer.directory, json, is_new=False)
+        return Exit.DONE
+    experiment, _ = probe_machine(hub, so_far.manifest.experiment)
+    with measuring(experiment.name, wait=wait, told=tell) as presence:
+        writer.save_manifest(state="running")
+        return _measure(experiment, writer, so_far.trials, hub, presence, json, quiet)
+
+
+def _measure(
+    experiment: Experiment,
+    writer: RunWriter,
+    done: list[TrialRecord],
+    hub: AgentHub,
+    presence: Presence,
+    json: bool,
+    quiet: bool,
+) -> int:
+    """Runs what is not yet done, then presents the whole calibration."""
+    from ..model.errors import Interrupted
     from ..run.scheduler import run_experiment
     from ..theory import expected_amid_changes
 
-    if so_far is not None and not is_calibration(so_far.manifest.experiment):
-        raise UsageError(f"{writer.directory} holds a run that is no calibration; give another --out")
-    if so_far is not None and so_far.manifest.state == "complete":
-        present(writer.directory, json, is_new=False)
-        return 0
-    experiment = writer.manifest.experiment
-    if so_far is not None:
-        experiment, _ = probe_machine(hub, experiment)
-        writer.save_manifest(state="running")
-    try:
-        with Progress(quiet) as progress:
-            done = [] if so_far is None else so_far.trials
-            end = run_experiment(experiment, writer, done, hub, expected_amid_changes, progress)
-    except Interrupted as stop:
-        note(f"sixbench: stopped; continue with: sixbench calibrate --out {writer.directory}")
-        return stop.exit_code
-    present(writer.directory, json, is_new=True)
-    return 0 if end.state == "complete" else 4
+    again = f"sixbench calibrate --out {writer.directory}"
+    with keeping_trials(writer.directory, again):
+        try:
+            with Progress(quiet, done) as progress:
+                end = run_experiment(experiment, writer, done, hub, expected_amid_changes, progress, presence=presence)
+        except Interrupted as stop:
+            note(f"sixbench: stopped; continue with: {again}")
+            return stop.exit_code
+        present(writer.directory, json, is_new=True)
+        return Exit.DONE if end.state == "complete" else Exit.PARTLY
 
 
 def present(directory: Path, json: bool, *, is_new: bool) -> None:
     """Assesses a calibration, writes what follows from it into its directory, and prints it.
 
     Args:
-        is_new: whether it was made here and now, so that later runs are to find it.
+        is_new: whether it was made just now on this machine, so that later runs should use it.
     """
     from ..calibration.assessment import assess
     from ..calibration.document import calibration_of, results_of

@@ -6,27 +6,39 @@ from pathlib import Path
 
 import typer
 
-from .common import print_json
+from ..model.exit_codes import Exit
+from . import completions
+from .command_groups import RESULTS
+from .common import print_json, tell_problems
 
 
 def register(app: typer.Typer) -> None:
     """Adds the command."""
-    app.command("compare")(compare)
+    app.command("compare", rich_help_panel=RESULTS)(compare)
 
 
 def compare(
-    old: Path = typer.Argument(help="A run directory."),
-    new: Path = typer.Argument(help="Another run of the same experiment, later or elsewhere."),
+    old: Path = typer.Argument(help="A run directory.", autocompletion=completions.run_directories),
+    new: Path = typer.Argument(
+        help="Another run of the same experiment, later or elsewhere.", autocompletion=completions.run_directories
+    ),
     fail_over: str | None = typer.Option(
-        None, "--fail-over", metavar="SHARE", help="End with 1 where a metric is worse by more than this, such as 1%."
+        None,
+        "--fail-over",
+        metavar="SHARE",
+        help="End with exit code 1 if a metric is worse by more than this, such as 1%.",
     ),
     metric: list[str] = typer.Option(
-        [], "--metric", metavar="NAME", help="Hold only these against --fail-over; else the headline metrics."
+        [],
+        "--metric",
+        metavar="NAME",
+        help="Apply --fail-over to these metrics only; default: the headline metrics.",
+        autocompletion=completions.metrics,
     ),
-    everything: bool = typer.Option(False, "--all", help="Show all metrics, not the headline ones alone."),
-    json: bool = typer.Option(False, "--json", help="Everything, for programs."),
+    everything: bool = typer.Option(False, "--all", help="Show all metrics, not only the headline ones."),
+    json: bool = typer.Option(False, "--json", help="Print everything as JSON."),
 ) -> int:
-    """Compare a run with an earlier one: what differs, what is better, what is worse."""
+    """Compare a run with an earlier one: what is better, what is worse."""
     from ..analysis.run_comparison import compare_runs
     from ..model.errors import UsageError
     from ..report.run_comparison import document, render
@@ -34,17 +46,19 @@ def compare(
 
     limit = None if fail_over is None else _limit(fail_over)
     _check_metrics(metric)
-    comparison = compare_runs(read_run(old), read_run(new), limit, metric)
+    old_run, new_run = read_run(old), read_run(new)
+    comparison = compare_runs(old_run, new_run, limit, metric)
     if json:
         print_json(document(comparison))
     else:
         typer.echo(render(comparison, everything=everything), nl=False)
     if limit is not None and not comparison.judged and not comparison.fails:
         raise UsageError(
-            f"--fail-over {fail_over}: no metric could be held against it, for {old} or {new} has fewer than two valid "
-            "trials of each, or none of the metrics; run more blocks, or name others with --metric"
+            f"--fail-over {fail_over}: no metric could be tested against it, because {old} or {new} has fewer than "
+            "two valid trials of each path or none of the metrics; run more blocks, or name other metrics with --metric"
         )
-    return 1 if comparison.fails else 0
+    damaged = max(tell_problems(old_run), tell_problems(new_run))
+    return damaged or (Exit.CHECK_FAILED if comparison.fails else Exit.DONE)
 
 
 def _limit(text: str) -> float:
@@ -56,7 +70,7 @@ def _limit(text: str) -> float:
     except ValueError as error:
         raise UsageError(f"--fail-over {text}: {error}") from error
     if not 0 <= limit < 1:
-        raise UsageError(f"--fail-over {text}: a share from 0% to under 100%")
+        raise UsageError(f"--fail-over {text}: give a share from 0% to under 100%")
     return limit
 
 
@@ -67,6 +81,6 @@ def _check_metrics(names: list[str]) -> None:
 
     for name in names:
         if name not in METRICS:
-            raise UsageError(f"--metric {name}: no such metric; {suggest(name, METRICS)}")
+            raise UsageError(f"--metric {name}: there is no such metric; {suggest(name, METRICS)}")
         if METRICS[name].better == "neither":
-            raise UsageError(f"--metric {name}: neither direction of it is worse, so that no limit can be held")
+            raise UsageError(f"--metric {name}: neither direction of it is worse, so it cannot have a limit")

@@ -4,38 +4,55 @@ from __future__ import annotations
 
 import os
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import typer
 
+from . import completions
+from .command_groups import MACHINE
 from .common import print_json
 
 if TYPE_CHECKING:
     from ..lab.doctor import Answer, Capability
+    from ..run.doctor_conclusion import Conclusion
     from ..run.mechanism_doctor import EngineAnswer
 
-NOT_ITS_ENGINE = "-"
-"""Where a mechanism has no such engine."""
+EXIT_NOT_READY = 3
+"""Something is missing that every run needs. With limits alone the exit code is 0."""
 
-YES_MEANS = "yes: echoes went from end to end of a throw-away network, in the headers that the mechanism claims"
+NOT_ITS_ENGINE = "-"
+"""What the table has where a mechanism has no such engine."""
+
+YES_MEANS = (
+    '"yes" means that echoes went from end to end of a throw-away network, in the headers that the mechanism claims'
+)
 
 
 def register(app: typer.Typer) -> None:
     """Adds the command."""
-    app.command("doctor")(doctor)
+    app.command("doctor", rich_help_panel=MACHINE)(doctor)
 
 
 def doctor(
     json: bool = typer.Option(False, "--json", help="Print as JSON."),
     kernel: str | None = typer.Option(
-        None, "--kernel", metavar="NAME", help="Of an emulated machine with this kernel: sixbench kernels list."
+        None,
+        "--kernel",
+        metavar="NAME",
+        help="Examine an emulated machine with this kernel instead; see: sixbench kernels list.",
+        autocompletion=completions.kept_kernels,
     ),
 ) -> int:
-    """Tell what this machine can do, and why not; every mechanism is tried with every engine. Exit code 3 if something
-    that every run needs is missing."""
+    """Tell what this machine can do, and how to mend what it cannot.
+
+    Every mechanism is tried with every engine. The exit code is 3 if something that every run needs is missing.
+    """
     from dataclasses import asdict
 
+    from ..lab.mending import machine_facts
+    from ..run.doctor_conclusion import conclude
     from ..run.environment import GUEST
 
     if kernel is not None:
@@ -45,10 +62,12 @@ def doctor(
     capabilities, answers = _examine()
     if GUEST not in os.environ:
         capabilities.append(kvm_capability())
+    conclusion = conclude(capabilities, answers, machine_facts())
     if json:
         print_json(
             {
                 "schema": "sixbench.doctor/1",
+                "conclusion": {"sentence": conclusion.sentence} | asdict(conclusion),
                 "capabilities": [asdict(capability) for capability in capabilities],
                 "mechanisms": [asdict(answer) for answer in answers],
             }
@@ -65,14 +84,35 @@ def doctor(
         typer.echo(YES_MEANS)
         for line in reasons(answers):
             typer.echo(line)
-    missing = [capability.name for capability in capabilities if capability.required and capability.answer == "no"]
-    if missing:
-        print(f"sixbench: this machine lacks what every run needs: {', '.join(missing)}", file=sys.stderr)
-    return 3 if missing else 0
+        typer.echo()
+        for line in conclusion_lines(conclusion):
+            typer.echo(line)
+    if not conclusion.ready:
+        missing = ", ".join(limit.what.partition(":")[0] for limit in conclusion.missing)
+        print(f"sixbench: this machine lacks what every run needs: {missing}", file=sys.stderr)
+    return 0 if conclusion.ready else EXIT_NOT_READY
+
+
+def conclusion_lines(conclusion: Conclusion) -> list[str]:
+    """Whether runs are possible, then each limit with what mends it, in 80 columns."""
+    lines = [conclusion.sentence]
+    for number, limit in enumerate((*conclusion.missing, *conclusion.limits), start=1):
+        head = f"{number}. "
+        indent = " " * len(head)
+        lines += _wrapped(limit.what, head, indent)
+        lines += _wrapped(limit.affects, f"{indent}affects: ", indent + "  ")
+        lines += _wrapped(limit.mend, f"{indent}to mend it: ", indent + "  ")
+    return lines
+
+
+def _wrapped(text: str, first: str, rest: str) -> list[str]:
+    return textwrap.wrap(
+        text, 80, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def matrix(answers: Sequence[EngineAnswer]) -> list[str]:
-    """Mechanisms by engines, as lines."""
+    """A table of mechanisms by engines, as lines."""
     engines = list(dict.fromkeys(answer.engine for answer in answers))
     cells = {(answer.mechanism, answer.engine): str(answer.answer) for answer in answers}
     rows = [("mechanism", *engines)]
@@ -83,7 +123,8 @@ def matrix(answers: Sequence[EngineAnswer]) -> list[str]:
 
 
 def reasons(answers: Iterable[EngineAnswer]) -> list[str]:
-    """Why it is no or unknown, as lines: each reason once, with what it is the reason of."""
+    """The reasons of answers other than yes, as lines. Each reason stands once, with the mechanisms that it
+    concerns."""
     groups: dict[tuple[str, str, str], list[str]] = {}
     for one in answers:
         if one.answer != "yes":
@@ -97,7 +138,7 @@ def counters_capability(refusal: str | None) -> Capability:
     """Whether cycles and instructions can be counted.
 
     Args:
-        refusal: why not; None where they can.
+        refusal: why not; None if they can be counted.
     """
     from ..lab.doctor import Capability
 
@@ -105,12 +146,12 @@ def counters_capability(refusal: str | None) -> Capability:
         name="hardware counters",
         answer="yes" if refusal is None else "no",
         reason=refusal or "cycles and instructions of the whole machine were counted",
-        needed_for="cycles and instructions per packet; CPU time per packet goes without",
+        needed_for="cycles and instructions per packet; CPU time per packet is there without them",
     )
 
 
 def kvm_capability() -> Capability:
-    """Whether an emulated machine can be one by KVM."""
+    """Whether emulated machines can use KVM."""
     from ..guest import find_qemu, kept_kernels, why_no_kvm
     from ..lab.doctor import Capability
     from ..model.errors import CapabilityError
@@ -120,10 +161,13 @@ def kvm_capability() -> Capability:
     try:
         qemu = find_qemu()
         if not kernels:
-            answer, reason = "unknown", "there is no kernel to try it with; fetch one: sixbench kernels add debian-6.1"
+            answer, reason = (
+                "unknown",
+                "there is no kernel to try it with; fetch one with: sixbench kernels add debian-6.1",
+            )
         else:
             refusal = why_no_kvm(qemu, kernels[0].vmlinuz)
-            answer, reason = ("yes", f"{kernels[0].name} came up by it") if refusal is None else ("no", refusal)
+            answer, reason = ("yes", f"{kernels[0].name} started with it") if refusal is None else ("no", refusal)
     except CapabilityError as error:
         answer, reason = "no", str(error)
     return Capability(
@@ -150,7 +194,7 @@ def _examine() -> tuple[list[Capability], list[EngineAnswer]]:
     except CapabilityError as error:
         reason = str(error)
         agent = Capability(name="agent", answer="no", reason=reason, needed_for=needed_for, required=True)
-        return [agent, *examine(None, reason)], unknown_mechanisms("there is no agent to try it with")
+        return [agent, *examine(None, reason, was_tried=False)], unknown_mechanisms("there is no agent to try it with")
     agent = Capability(name="agent", answer="yes", reason=str(binary), needed_for=needed_for, required=True)
     try:
         enter_namespace_if_needed(sys.argv[1:])

@@ -21,7 +21,7 @@ _AT_MOST_LEVELS = 8
 def print_fragments(
     experiment: str, assignments: list[str], paths: list[str], datagrams: list[str], df: str, json: bool
 ) -> None:
-    """Prints a prediction for each network of the experiment, path and size. Raises `UsageError`."""
+    """Prints a prediction for each network, path and size of an experiment. Raises `UsageError`."""
     from ..model.errors import UsageError
     from ..model.units import format_size
     from ..theory import POLICIES, NotPredicted
@@ -78,7 +78,7 @@ def _predicted(experiment: Experiment, topology: int, path: Path, size_bytes: in
 
 
 def _levels(experiment: Experiment, topology: int) -> dict[str, Any]:
-    """What all combinations on a network have in common, where there are several networks."""
+    """The levels that all combinations on a network have in common; empty if there is only one network."""
     if len(experiment.topologies) == 1:
         return {}
     levels = [one.levels for one in experiment.combinations if one.topology == topology]
@@ -137,16 +137,18 @@ def _attempt_json(attempt: Attempt) -> dict[str, Any]:
 
 
 def _print(levels: dict[str, Any], path: Path, prediction: Prediction) -> None:
+    from ..model import names
     from ..model.units import format_size, scale
 
-    at = "".join(f", {key} {value}" for key, value in list(levels.items())[:_AT_MOST_LEVELS])
+    shown = names.levels(levels, list(levels)[:_AT_MOST_LEVELS])
+    at = f", {shown}" if shown else ""
     typer.echo(f"{path.name} ({path.mechanism}){at}: {format_size(prediction.datagram_bytes)}, DF {prediction.policy}")
     if len(prediction.attempts) > 1:
         _print_attempt("first datagram", prediction.first)
         lost = prediction.lost_first
         words = "datagram is" if lost == 1 else "datagrams are"
-        typer.echo(f"  at least {lost} {words} lost until all path MTUs are known that are told")
-        _print_attempt("every further one", prediction.settled)
+        typer.echo(f"  at least {lost} {words} lost until every path MTU is known that routers report")
+        _print_attempt("every later one", prediction.settled)
     else:
         _print_attempt("every datagram", prediction.settled)
     limits = [limit for limit in prediction.goodput_limits_bps if limit is not None]

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ..model.errors import SixbenchError, UsageError
+from ..model.errors import Bug, SixbenchError, UsageError
+from ..model.exit_codes import Exit
 from ..model.kernels import is_kernel_name, no_such_kernel
 from ..model.wording import listed, printable
+from .bugs import keeping_trials
 from .common import note
 from .presenting import present
+from .running import begin_run
 
 if TYPE_CHECKING:
     from ..model.experiment import Experiment
@@ -22,17 +25,20 @@ if TYPE_CHECKING:
 
 
 def chosen_kernels(kernel: str | None, kernels: str | None) -> list[str] | None:
-    """The kernels that the command line names; None where it names none. Raises `UsageError`, and `CapabilityError`
-    where there is none of a name."""
+    """The kernels that the command line names; None if it names none. Raises `UsageError`, and `CapabilityError` for a
+    name that no kernel has."""
     if kernel is not None and kernels is not None:
-        raise UsageError("--kernel and --kernels were both given; --kernels a,b is for several")
-    if kernel is None and kernels is None:
+        raise UsageError("--kernel and --kernels were both given; use --kernels a,b for several kernels")
+    if kernels is not None:
+        names = [name.strip() for name in kernels.split(",")]
+        if not all(names):
+            raise UsageError(
+                f"--kernels {printable(kernels)}: write it as a,b, such as --kernels debian-5.10,debian-6.1"
+            )
+    elif kernel is not None:
+        names = [kernel]
+    else:
         return None
-    names = [name.strip() for name in (kernels or "").split(",")] if kernel is None else [kernel]
-    if not all(names):
-        raise UsageError(
-            f"--kernels {printable(kernels or '')}: write it as a,b, such as --kernels debian-5.10,debian-6.1"
-        )
     for name in names:
         if not is_kernel_name(name):
             raise no_such_kernel(name)
@@ -40,12 +46,13 @@ def chosen_kernels(kernel: str | None, kernels: str | None) -> list[str] | None:
 
 
 def check_clock(clock: str | None, experiment: Experiment) -> Clock:
-    """The clock that `--clock` asks for. Raises `UsageError` where there is none such, or no kernel to have it."""
+    """The clock that `--clock` asks for. Raises `UsageError` if there is no such clock, or no kernel that could have
+    it."""
     if clock not in (None, "virtual", "real"):
-        raise UsageError(f"--clock {printable(clock)}: it is virtual or real")
+        raise UsageError(f"--clock {printable(clock)}: give virtual or real")
     if clock == "virtual" and not experiment.kernels:
         raise UsageError(
-            "--clock virtual: only an emulated machine has it; name a kernel too, such as --kernel debian-6.1"
+            "--clock virtual: only an emulated machine has this clock; name a kernel too, such as --kernel debian-6.1"
         )
     return "real" if clock == "real" else "virtual"
 
@@ -53,6 +60,7 @@ def check_clock(clock: str | None, experiment: Experiment) -> Clock:
 def run_in_guests(
     experiment: Experiment,
     directory: Path,
+    own: bool,
     paper: str | None,
     quick: bool,
     capture: bool,
@@ -60,11 +68,15 @@ def run_in_guests(
     json: bool,
     quiet: bool,
 ) -> int:
-    """Runs an experiment on its kernels. Returns the exit code; raises what a run raises, with no directory left behind
-    where no kernel's trials are in it."""
+    """Runs an experiment on its kernels. Returns the exit code and raises what a run raises. A run directory that has
+    no trials then is removed.
+
+    Args:
+        own: whether the directory may have another name where there is one of that name.
+    """
     from ..agent import find_agent
     from ..run.environment import gather
-    from ..store import Manifest, create_run
+    from ..store import Manifest
 
     manifest = Manifest(
         run=directory.resolve().name,
@@ -77,7 +89,7 @@ def run_in_guests(
         capture=capture,
         command=["sixbench", *sys.argv[1:]],
     )
-    return resume_in_guests(create_run(directory, manifest), json, quiet)
+    return resume_in_guests(begin_run(directory, manifest, is_named=not own), json, quiet)
 
 
 def resume_in_guests(writer: RunWriter, json: bool, quiet: bool) -> int:
@@ -93,7 +105,11 @@ def resume_in_guests(writer: RunWriter, json: bool, quiet: bool) -> int:
     if not quiet:
         note(f"running {manifest.experiment.name} on {listed(manifest.experiment.kernels)}")
     try:
-        state = run_on_kernels(manifest.experiment, writer, find_agent(), manifest.environment.clock, told)
+        with keeping_trials(writer.directory, f"sixbench resume {writer.directory}"):
+            state = run_on_kernels(manifest.experiment, writer, find_agent(), manifest.environment.clock, told)
+    except Bug:
+        writer.set_state("interrupted", time.time_ns())
+        raise
     except (SixbenchError, KeyboardInterrupt):
         if writer.manifest.guests:
             writer.set_state("interrupted", time.time_ns())
@@ -103,7 +119,7 @@ def resume_in_guests(writer: RunWriter, json: bool, quiet: bool) -> int:
         raise
     writer.set_state(state, time.time_ns())
     present(writer.directory, json)
-    return 0 if state == "complete" else 4
+    return Exit.DONE if state == "complete" else Exit.PARTLY
 
 
 def doctor_in_guest(name: str, json: bool) -> int:

@@ -1,25 +1,35 @@
-"""`sixbench kernels`: the kernels that experiments can be run on, in an emulated machine."""
+"""`sixbench kernels`: the kernels on which emulated machines can run experiments."""
 
 from __future__ import annotations
 
 import typer
 
+from . import completions
+from .command_groups import MACHINE, GroupedCommands
 from .common import print_json
 
 
 def register(app: typer.Typer) -> None:
     """Adds the commands."""
     kernels = typer.Typer(
-        help="Kernels for `run --kernel`: fetched from Debian, kept in the cache.", no_args_is_help=True
+        help="Fetch, list and remove kernels for `run --kernel`.",
+        no_args_is_help=True,
+        cls=GroupedCommands,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
     )
     kernels.command("add")(add)
     kernels.command("list")(list_)
     kernels.command("remove")(remove)
-    app.add_typer(kernels, name="kernels")
+    app.add_typer(kernels, name="kernels", rich_help_panel=MACHINE)
 
 
-def add(name: str = typer.Argument(help="Such as debian-6.1; see: sixbench kernels list.")) -> None:
-    """Fetch a kernel through apt, from the Debian suite that has it, and keep it."""
+def add(
+    name: str = typer.Argument(
+        help="The kernel, such as debian-6.1; see: sixbench kernels list.", autocompletion=completions.kernels
+    ),
+) -> None:
+    """Fetch a kernel from Debian and keep it."""
     from ..guest import add_kernel
 
     kernel = add_kernel(name)
@@ -27,7 +37,7 @@ def add(name: str = typer.Argument(help="Such as debian-6.1; see: sixbench kerne
 
 
 def list_(json: bool = typer.Option(False, "--json", help="Print them as JSON.")) -> None:
-    """List the kernels that are kept, and those that can be fetched."""
+    """List the kernels that are kept and those that you can fetch."""
     from dataclasses import asdict
 
     from ..guest import kept_kernels
@@ -45,8 +55,12 @@ def list_(json: bool = typer.Option(False, "--json", help="Print them as JSON.")
         typer.echo(f"{name:<12}  to fetch  from Debian {suite}, with: sixbench kernels add {name}")
 
 
-def remove(name: str = typer.Argument(help="As `sixbench kernels list` names it.")) -> None:
-    """Forget a kernel that is kept."""
+def remove(
+    name: str = typer.Argument(
+        help="The kernel, as `sixbench kernels list` names it.", autocompletion=completions.kept_kernels
+    ),
+) -> None:
+    """Remove a kernel that is kept."""
     from ..guest import remove_kernel
 
     remove_kernel(name)

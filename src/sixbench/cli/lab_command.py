@@ -1,4 +1,4 @@
-"""`sixbench lab` and `sixbench clean`: the network on its own, to try things by hand."""
+"""`sixbench lab` and `sixbench clean`: a network without an experiment, to try things by hand."""
 
 from __future__ import annotations
 
@@ -8,19 +8,24 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ..model.exit_codes import Exit
+from . import completions
+from .command_groups import BY_HAND, GroupedCommands
 from .common import load_experiment, note, print_json
 
 if TYPE_CHECKING:
     from ..lab.registry import LabRecord
     from ..model.network import Blueprint
     from ..model.path import Path as ExperimentPath
+    from ..plan.yaml_source import Source
 
 lab_app = typer.Typer(
     no_args_is_help=True,
+    cls=GroupedCommands,
     rich_markup_mode=None,
     help="Build a network and keep it up, to try things by hand.",
     pretty_exceptions_enable=False,
@@ -31,30 +36,34 @@ _READY = "ready"
 
 def register(app: typer.Typer) -> None:
     """Adds the commands."""
-    app.add_typer(lab_app, name="lab")
-    app.command("clean")(clean)
+    app.add_typer(lab_app, name="lab", rich_help_panel=BY_HAND)
+    app.command("clean", rich_help_panel=BY_HAND)(clean)
 
 
 @lab_app.command("up")
 def up(
-    topology: str = typer.Argument(help="A topology or experiment file, or the name of a shipped experiment."),
-    lab: str = typer.Option("lab", "--lab", metavar="NAME", help="What to call it."),
+    topology: str = typer.Argument(
+        help="A topology or experiment file, or the name of a shipped experiment.",
+        autocompletion=completions.experiments,
+    ),
+    lab: str = typer.Option("lab", "--lab", metavar="NAME", help="The name of this lab."),
     path: str | None = typer.Option(
         None, "--path", metavar="NAME", help="Install this path of the experiment (at the first level of each factor)."
     ),
     foreground: bool = typer.Option(
         False, "--foreground", help="Stay until Ctrl-C instead of going to the background."
     ),
+    json: bool = typer.Option(False, "--json", help="Print what is up as JSON."),
 ) -> int:
     """Build the network of a file and keep it up."""
     from ..lab import registry
     from ..lab.privileges import enter_namespace_if_needed
     from ..model.errors import UsageError
-    from ..plan.topology_file import NAME, NAME_RULE
+    from ..model.identifiers import NAME, NAME_RULE
 
     if not NAME.fullmatch(lab):
         raise UsageError(f"--lab {lab}: {NAME_RULE}")
-    network, installed, file = _blueprint(topology, path)
+    network, installed, source = _blueprint(topology, path)
     if any(other.name == lab and other.holder.alive for other in registry.all_labs()):
         raise UsageError(f'a lab "{lab}" is up already; take it down with: sixbench lab down --lab {lab}')
     enter_namespace_if_needed(sys.argv[1:])
@@ -62,22 +71,26 @@ def up(
         from ..run.hold import hold
 
         note(f"building {lab}; Ctrl-C takes it down")
-        hold(network, lab, _say_ready, installed, file)
+        hold(network, lab, _say_ready, installed, source)
         return 0
     code = _start_holder(topology, lab, path)
     if code == 0:
-        _show(registry.find(lab))
+        record = registry.find(lab)
+        if json:
+            print_json(_as_json([record]))
+        else:
+            _show(record)
     return code
 
 
 def _say_ready() -> None:
-    """Tells whoever started this process, who need not read on."""
+    """Tells the process that started this one, which need not read any further."""
     print(_READY, flush=True)
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _blueprint(file: str, name: str | None) -> tuple[Blueprint, ExperimentPath | None, str]:
-    """What is to be built, which path is installed in it, and the file that says so. Raises `UsageError`."""
+def _blueprint(file: str, name: str | None) -> tuple[Blueprint, ExperimentPath | None, Source]:
+    """The network to build, the path that is installed in it, and the file that describes both. Raises `UsageError`."""
     from ..mechanisms import install
     from ..model.errors import UsageError
     from ..model.network import Blueprint
@@ -85,22 +98,24 @@ def _blueprint(file: str, name: str | None) -> tuple[Blueprint, ExperimentPath |
     from ..plan.shipped import find_experiment
     from ..plan.yaml_source import read_yaml
 
+    source = read_yaml(find_experiment(file))
     if name is None:
-        source = read_yaml(find_experiment(file))
-        return Blueprint(topology=read_topology_only(source)), None, source.file
+        return Blueprint(topology=read_topology_only(source)), None, source
     experiment = load_experiment(file, [], False, None, None)
     found = next((path for path in experiment.paths if path.name == name), None)
     if found is None:
         names = ", ".join(path.name for path in experiment.paths)
         raise UsageError(f'--path {name}: {experiment.file} has no path "{name}"; it has {names}')
-    return install(found, experiment.topologies[0], experiment.between), found, experiment.file
+    return install(found, experiment.topologies[0], experiment.between), found, source
 
 
 def _start_holder(topology: str, lab: str, path: str | None) -> int:
     """Starts `lab up --foreground` in a session of its own and waits until the network is up."""
+    from ..lab.own_program import own_command
+
     holder = subprocess.Popen(
         [
-            *(sys.executable, "-m", "sixbench", "lab", "up", topology, "--lab", lab, "--foreground"),
+            *own_command("lab", "up", topology, "--lab", lab, "--foreground"),
             *(["--path", path] if path is not None else []),
         ],
         stdin=subprocess.DEVNULL,
@@ -116,9 +131,15 @@ def _start_holder(topology: str, lab: str, path: str | None) -> int:
     errors = holder.stderr.read()
     code = holder.wait()
     for line in errors.splitlines():
-        if line.startswith("sixbench:"):
+        if line.startswith("sixbench:") or code == Exit.USAGE:
             note(line)
     return code or 3
+
+
+def _as_json(labs: list[LabRecord]) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {"schema": "sixbench.labs/1", "labs": [asdict(lab) for lab in labs]}
 
 
 def _show(record: LabRecord) -> None:
@@ -128,19 +149,17 @@ def _show(record: LabRecord) -> None:
         typer.echo(f"  {name} (process {node.pid}): {', '.join(ends)}")
     option = "" if record.name == "lab" else f" --lab {record.name}"
     first = next(iter(record.nodes))
-    typer.echo(f"try: sixbench lab exec{option} {first} -- ip address")
+    typer.echo(f"try: sixbench lab exec{option} {first} ping {list(record.nodes)[-1]}")
 
 
 @lab_app.command("list")
 def list_(json: bool = typer.Option(False, "--json", help="Print as JSON.")) -> None:
-    """The labs that are up."""
-    from dataclasses import asdict
-
+    """List the labs that are up."""
     from ..lab import registry
 
     labs = [lab for lab in registry.all_labs() if lab.holder.alive]
     if json:
-        print_json([asdict(lab) for lab in labs])
+        print_json(_as_json(labs))
     elif not labs:
         note("no lab is up")
     else:
@@ -150,16 +169,40 @@ def list_(json: bool = typer.Option(False, "--json", help="Print as JSON.")) -> 
 
 @lab_app.command("exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 def exec_(
-    node: str = typer.Argument(help="The node."),
+    node: str = typer.Argument(help="The node.", autocompletion=completions.lab_nodes),
     command: list[str] = typer.Argument(help="The command to run in it."),
-    lab: str | None = typer.Option(None, "--lab", metavar="NAME", help="Which lab, if several are up."),
+    lab: str | None = typer.Option(
+        None, "--lab", metavar="NAME", help="Which lab, if several are up.", autocompletion=completions.labs
+    ),
 ) -> None:
-    """Run a command inside a node, in its network namespace."""
+    """Run a command inside a node, in its network namespace.
+
+    The names of nodes resolve there, in both families, and so do NODE-INTERFACE, such as server-eth0. For that the
+    command has a hosts file of its own. That of the machine stays as it is.
+    """
+    from ..lab import registry
+
     words = command[1:] if command and command[0] == "--" else command
     arguments = _enter(lab, node)
+    hosts = registry.hosts_path(registry.find(lab).name)
+    if words:
+        words = _with_names(arguments, hosts, words)
     sys.stdout.flush()
     sys.stderr.flush()
     os.execvp(arguments[0], [*arguments, *words])
+
+
+def _with_names(arguments: list[str], hosts: Path, words: list[str]) -> list[str]:
+    """The command that sees the names of nodes. Where the machine refuses that: the plain command, and a line says
+    why."""
+    from ..lab.names import entering
+
+    tried = subprocess.run([*arguments, *entering(str(hosts), ["true"])], capture_output=True, text=True, check=False)
+    if tried.returncode == 0:
+        return entering(str(hosts), words)
+    why = " ".join(tried.stderr.split()) or f"unshare ended with {tried.returncode}"
+    note(f"sixbench: names of nodes do not resolve in this command: {why}")
+    return words
 
 
 @lab_app.command("capture")
@@ -168,11 +211,13 @@ def capture(
         metavar="NODE[:INTERFACE]|LINK", help="A link (seen from its first end), or a node with an interface."
     ),
     out: Path = typer.Option(..., "--out", "-o", metavar="FILE", help="The pcap file to write."),
-    lab: str | None = typer.Option(None, "--lab", metavar="NAME", help="Which lab, if several are up."),
-    seconds: float | None = typer.Option(
-        None, "--seconds", metavar="S", help="Stop after so many seconds; else at Ctrl-C."
+    lab: str | None = typer.Option(
+        None, "--lab", metavar="NAME", help="Which lab, if several are up.", autocompletion=completions.labs
     ),
-    count: int | None = typer.Option(None, "--count", "-c", metavar="N", help="Stop after so many packets."),
+    seconds: float | None = typer.Option(
+        None, "--seconds", metavar="S", help="Stop after this many seconds; default: at Ctrl-C."
+    ),
+    count: int | None = typer.Option(None, "--count", "-c", metavar="N", help="Stop after this many packets."),
 ) -> int:
     """Capture packets on a link or interface into a pcap file."""
     import shutil
@@ -212,7 +257,11 @@ def capture(
 
 
 @lab_app.command("down")
-def down(lab: str | None = typer.Option(None, "--lab", metavar="NAME", help="Which lab, if several are up.")) -> int:
+def down(
+    lab: str | None = typer.Option(
+        None, "--lab", metavar="NAME", help="Which lab, if several are up.", autocompletion=completions.labs
+    ),
+) -> int:
     """Take a lab down, with everything in it."""
     from ..lab import registry
     from ..model.errors import LabError
@@ -230,7 +279,10 @@ def down(lab: str | None = typer.Option(None, "--lab", metavar="NAME", help="Whi
 
 
 def clean() -> int:
-    """Remove whatever a crash left that is ours. Labs that are up are left alone."""
+    """Remove what a crash left behind.
+
+    Only what sixbench made is removed. Labs that are up stay up.
+    """
     from ..lab import registry
 
     removed = registry.clean()

@@ -10,6 +10,7 @@ import typer
 
 from .. import __version__
 from ..model.errors import ExperimentError, SixbenchError
+from ..model.exit_codes import Exit, exit_codes_line
 from . import (
     calibrate_command,
     compare_command,
@@ -17,21 +18,31 @@ from . import (
     kernels_command,
     lab_command,
     measure_command,
+    new_command,
     papers_command,
     plan_command,
     profiles_command,
     report_command,
     run_command,
+    runs_command,
     serve_command,
     theory_command,
+    verify_command,
 )
+from .bugs import tell
+from .command_groups import GroupedCommands
+from .interrupts import between_imports
+from .program_path import search_usual_places
+
+NAME = "sixbench"
 
 app = typer.Typer(
-    name="sixbench",
-    help="The bench for IPv4, IPv6 and everything between: "
-    "one experiment file in, a network, proved measurements and a report out.",
+    name=NAME,
+    help="The bench for IPv4, IPv6 and everything between. It takes one experiment file, builds the network, measures "
+    "with proof from packets, and writes a report.\n\nStart with: sixbench run quickstart",
+    cls=GroupedCommands,
     no_args_is_help=True,
-    add_completion=False,
+    epilog=f"Exit codes: {exit_codes_line()}. See also: man sixbench.",
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -53,52 +64,59 @@ def _options(
     pass
 
 
-run_command.register(app)
-plan_command.register(app)
-profiles_command.register(app)
-report_command.register(app)
-compare_command.register(app)
+# Within a group of `command_groups`, --help lists commands in this order.
 papers_command.register(app)
-theory_command.register(app)
+new_command.register(app)
+plan_command.register(app)
+run_command.register(app)
+profiles_command.register(app)
+runs_command.register(app)
+report_command.register(app)
+verify_command.register(app)
+compare_command.register(app)
 serve_command.register(app)
 measure_command.register(app)
-calibrate_command.register(app)
 lab_command.register(app)
-kernels_command.register(app)
+theory_command.register(app)
 doctor_command.register(app)
+calibrate_command.register(app)
+kernels_command.register(app)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the command line. Returns the exit code: 0 done; 1 a check failed; 2 usage or a bad experiment; 3 this
-    machine cannot; 4 done in part; 130 interrupted."""
+    """Runs the command line. Returns the exit code, one of `model.exit_codes`."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal without µ still shows a report
+    search_usual_places()
     try:
-        result = app(args=arguments, standalone_mode=False)
-        return result if isinstance(result, int) else 0
+        with between_imports():
+            result = app(args=arguments, prog_name=NAME, standalone_mode=False)
+        return result if isinstance(result, int) else Exit.DONE
     except typer.Exit as stop:
         return stop.exit_code
     except (KeyboardInterrupt, typer.Abort):
         print("sixbench: interrupted", file=sys.stderr)
-        return 130
+        return Exit.INTERRUPTED
     except typer.TyperException as error:
         words = _words_of(error)
         print(words if words.startswith("Usage:") else f"sixbench: {words}", file=sys.stderr)
-        return 2
+        return Exit.USAGE
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return Exit.DONE
     except ExperimentError as error:
         print(error, file=sys.stderr)  # each line starts with file:line:, as editors expect
         return error.exit_code
     except SixbenchError as error:
         print(f"sixbench: {error}", file=sys.stderr)
         return error.exit_code
+    except Exception as error:  # noqa: BLE001, nothing is hidden: the traceback is kept
+        return tell(error)
 
 
 def _words_of(error: typer.TyperException) -> str:
-    """What is wrong with a command line, and where help is."""
+    """What is wrong with a command line, and how to get help."""
     command = getattr(getattr(error, "ctx", None), "command_path", "sixbench")
     message = error.format_message() if hasattr(error, "format_message") else str(error)
     return message if message.startswith("Usage:") else f"{message.rstrip('.')}. See: {command} --help"

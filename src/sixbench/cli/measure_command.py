@@ -9,22 +9,33 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ..model.errors import UsageError
+from . import completions
+from .command_groups import TWO_MACHINES
+from .iperf3_words import MeasureCommand
+
 if TYPE_CHECKING:
     from ..model.experiment import Experiment
     from ..model.topology import Family
     from ..plan.letters import Letters
 
 DEFAULT_PORT = 5210
-"""The agent's."""
+"""The default port of `sixbench serve`."""
 
 
 def register(app: typer.Typer) -> None:
     """Adds the command."""
-    app.command("measure")(measure)
+    app.command("measure", rich_help_panel=TWO_MACHINES, cls=MeasureCommand)(measure)
 
 
 def measure(
-    host: str = typer.Argument(help="A name or an address; or two addresses, one a family, with a comma between them."),
+    host_: str | None = typer.Argument(
+        None,
+        metavar="HOST",
+        help="A name or an address; or two addresses, one of each family, with a comma between them.",
+        show_default=False,
+    ),
+    client: str | None = typer.Option(None, "-c", "--client", metavar="HOST", help="The host, as iperf3 has it."),
     port: int = typer.Option(DEFAULT_PORT, "-p", "--port", min=1, max=65535, help="Control port of the server."),
     time_: str | None = typer.Option(
         None, "-t", "--time", metavar="S", help="How long to measure; default 10 s, with -46 2 s a trial."
@@ -33,54 +44,87 @@ def measure(
         None, "-i", "--interval", metavar="S", help="Length of the intervals that are shown; default 1 s, 0 for none."
     ),
     omit: str | None = typer.Option(
-        None, "-O", "--omit", metavar="S", help="Time before the measuring, not counted; default 0.5 s."
+        None, "-O", "--omit", metavar="S", help="Time before the measuring, which is not counted; default 0.5 s."
     ),
-    parallel: int | None = typer.Option(None, "-P", "--parallel", metavar="N", help="Parallel streams."),
+    parallel: int | None = typer.Option(
+        None, "-P", "--parallel", metavar="N", help="How many parallel streams of TCP."
+    ),
     reverse: bool = typer.Option(False, "-R", "--reverse", help="The server sends."),
-    bidir: bool = typer.Option(False, "--bidir", help="Both send at once."),
-    udp: bool = typer.Option(False, "-u", "--udp", help="UDP rather than TCP."),
+    bidir: bool = typer.Option(False, "--bidir", help="Both machines send at once."),
+    udp: bool = typer.Option(False, "-u", "--udp", help="Send UDP instead of TCP."),
     bitrate: str | None = typer.Option(
-        None, "-b", "--bitrate", metavar="RATE", help="Of UDP payload: 100M, 1Gbit, 1000pps; default 1M, 0 unlimited."
+        None,
+        "-b",
+        "--bitrate",
+        metavar="RATE",
+        help="Rate of UDP payload, such as 100M, 1Gbit or 1000pps; default 1M, 0 for unlimited.",
     ),
     length: str | None = typer.Option(
-        None, "-l", "--length", metavar="SIZE", help="Of a write, a datagram or a message; default 128K, of UDP 1400."
+        None,
+        "-l",
+        "--length",
+        metavar="SIZE",
+        help="Size of a write, a datagram or a message; default 128K, for UDP 1400.",
     ),
-    bytes_: str | None = typer.Option(None, "-n", "--bytes", metavar="SIZE", help="So much instead of a time."),
+    bytes_: str | None = typer.Option(
+        None, "-n", "--bytes", metavar="SIZE", help="Send this much, instead of for a time."
+    ),
     blockcount: int | None = typer.Option(
-        None, "-k", "--blockcount", metavar="N", help="So many datagrams, requests or connections instead of a time."
+        None,
+        "-k",
+        "--blockcount",
+        metavar="N",
+        help="Send this many datagrams, requests or connections, instead of for a time.",
     ),
-    window: str | None = typer.Option(None, "-w", "--window", metavar="SIZE", help="Socket buffers of both ends."),
-    mss: str | None = typer.Option(None, "-M", "--set-mss", metavar="SIZE", help="TCP's largest segment."),
+    window: str | None = typer.Option(
+        None, "-w", "--window", metavar="SIZE", help="Size of the socket buffers at both ends."
+    ),
+    mss: str | None = typer.Option(None, "-M", "--set-mss", metavar="SIZE", help="Largest segment of TCP."),
     congestion: str | None = typer.Option(
         None, "-C", "--congestion", metavar="NAME", help="TCP congestion control; default cubic."
     ),
-    no_delay: bool = typer.Option(False, "-N", "--no-delay", help="TCP_NODELAY."),
-    zerocopy: bool = typer.Option(False, "-Z", "--zerocopy", help="TCP sends without copying."),
-    skip_rx_copy: bool = typer.Option(False, "--skip-rx-copy", help="TCP receives without copying."),
-    bind: str | None = typer.Option(None, "-B", "--bind", metavar="ADDR", help="The local address."),
-    four: bool = typer.Option(False, "-4", help="Over IPv4."),
-    six: bool = typer.Option(False, "-6", help="Over IPv6; -46: over both in turn, and compared."),
+    no_delay: bool = typer.Option(False, "-N", "--no-delay", help="Send small segments at once (TCP_NODELAY)."),
+    zerocopy: bool = typer.Option(False, "-Z", "--zerocopy", help="TCP sends without copying (MSG_ZEROCOPY)."),
+    skip_rx_copy: bool = typer.Option(False, "--skip-rx-copy", help="TCP receives without copying (MSG_TRUNC)."),
+    bind: str | None = typer.Option(None, "-B", "--bind", metavar="ADDR", help="Send from this local address."),
+    four: bool = typer.Option(False, "-4", help="Measure over IPv4."),
+    six: bool = typer.Option(False, "-6", help="Measure over IPv6; -46 measures over both in turn and compares them."),
     blocks: int | None = typer.Option(
-        None, "--blocks", metavar="N", min=1, max=10_000, help="Trials of each family; default 1, with -46 6."
+        None,
+        "--blocks",
+        metavar="N",
+        min=1,
+        max=10_000,
+        help="How many trials each family gets; default 1, with -46 6.",
     ),
-    pmtu: bool = typer.Option(False, "--pmtu", help="The path MTU of each direction, three ways."),
+    pmtu: bool = typer.Option(False, "--pmtu", help="Find the path MTU of each direction, in three ways."),
     workload: str | None = typer.Option(
-        None, "--workload", metavar="NAME", help="Any workload, such as tcp-rr, tcp-crr, ping."
+        None,
+        "--workload",
+        metavar="NAME",
+        help="Measure this workload, such as tcp-rr, tcp-crr or ping.",
+        autocompletion=completions.workloads,
     ),
     set_: list[str] = typer.Option(
-        [], "--set", metavar="NAME=VALUE", help="A parameter of the workload, as in an experiment; may be repeated."
+        [], "--set", metavar="NAME=VALUE", help="Set a parameter of the workload, as in an experiment; may be repeated."
     ),
     key: Path | None = typer.Option(None, "--key", metavar="FILE", help="The key that both machines have."),
-    out: Path | None = typer.Option(None, "--out", metavar="DIR", help="Keep the trials in a run directory too."),
+    out: Path | None = typer.Option(None, "--out", metavar="DIR", help="Also keep the trials in a run directory."),
     json: bool = typer.Option(False, "-J", "--json", help="Print one JSON document."),
 ) -> int:
-    """Measure to a machine that runs sixbench serve, without any file; the letters are iperf3's."""
+    """Measure to a machine that runs `sixbench serve`.
+
+    It needs no experiment file. The letters are those of iperf3.
+    """
     from ..agent import AgentHub, find_agent
     from ..plan.letters import Letters, read_letters
     from ..plan.measurement import as_experiment
     from ..run.machines import Machines, Target, find_addresses
+    from ..run.other_runs import measuring
     from .measuring import Measuring
+    from .running import tell
 
+    host = _host(host_, client)
     letters = Letters(
         time=time_,
         interval=interval,
@@ -109,12 +153,29 @@ def measure(
     addresses = find_addresses(target, asked)
     families = tuple(item.family for item in addresses)
     experiment = as_experiment(read_letters(letters, families), host, families, blocks, _as_comment())
-    with AgentHub(find_agent()) as hub, Machines(hub, target, addresses) as machines:
-        return Measuring(experiment, machines, as_json=json, out=out, shows_intervals=_shows(letters, experiment)).run()
+    with (
+        AgentHub(find_agent()) as hub,
+        Machines(hub, target, addresses) as machines,
+        measuring(experiment.name, wait=False, told=tell) as presence,
+    ):
+        shows = _shows(letters, experiment)
+        return Measuring(experiment, machines, presence, as_json=json, out=out, shows_intervals=shows).run()
+
+
+def _host(argument: str | None, option: str | None) -> str:
+    """The host, given once. Raises `UsageError`."""
+    given = [host for host in (argument, option) if host is not None]
+    if len(given) != 1:
+        what = (
+            "name the host once, not both as an argument and by -c" if given else "name a host: sixbench measure HOST"
+        )
+        raise UsageError(what)
+    return given[0]
 
 
 def _shows(letters: Letters, experiment: Experiment) -> bool:
-    """Whether interval lines are wanted: of a single trial unless `-i 0` says otherwise, of several where `-i` does."""
+    """Whether lines for intervals are wanted: for a single trial unless `-i 0` is given, for several only if `-i` is
+    given."""
     if letters.interval is not None:
         return letters.interval.strip("0.") != ""
     return len(experiment.paths) * experiment.blocks.maximum == 1

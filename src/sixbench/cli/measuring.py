@@ -12,9 +12,11 @@ from pathlib import Path
 import typer
 
 from ..agent import find_agent
-from ..model.errors import Interrupted
+from ..model.errors import Interrupted, SixbenchError
+from ..model.exit_codes import Exit
 from ..model.experiment import Experiment
 from ..model.finding import Analysis
+from ..plan.schedule import all_trials
 from ..report import measurement, measurement_json
 from ..run.arriving import Arriving
 from ..run.environment import gather
@@ -22,31 +24,41 @@ from ..run.interrupt import interruptible
 from ..run.machines import Machines
 from ..run.measurement import measure
 from ..run.needs import read_sysctls
+from ..run.other_runs import Presence
 from ..run.session import expected_ns
 from ..run.trial import Outcome
 from ..store import Environment, Manifest, Run, RunState, create_run, write_derived
+from .bugs import keeping_trials
 from .common import note
-
-EXIT_PARTLY = 4
-"""Trials failed, or a family has no valid one."""
+from .progress import Progress
 
 
 class Measuring:
     """One measurement from its first trial to its conclusion.
 
     Args:
+        presence: this measurement among the runs of this machine.
         out: where a run directory of it is made.
         shows_intervals: whether each trial is printed with its intervals rather than on one line.
     """
 
     def __init__(
-        self, experiment: Experiment, machines: Machines, *, as_json: bool, out: Path | None, shows_intervals: bool
+        self,
+        experiment: Experiment,
+        machines: Machines,
+        presence: Presence,
+        *,
+        as_json: bool,
+        out: Path | None,
+        shows_intervals: bool,
     ) -> None:
         self.experiment = experiment
+        self.presence = presence
         self.machines = machines
         self.as_json = as_json
         self.shows_intervals = shows_intervals
-        self.total = len(experiment.paths) * experiment.blocks.maximum
+        self.order = list(all_trials(experiment))
+        self.total = len(self.order)
         self.outcomes: list[Outcome] = []
         self.addresses = {
             path.name: (machines.addresses[path.family].client, machines.addresses[path.family].server)
@@ -63,32 +75,60 @@ class Measuring:
         self.writer = None if out is None else create_run(out, self.manifest)
 
     def run(self) -> int:
-        """Measures and prints; the exit code. Raises `Interrupted` after printing what was done, and `CapabilityError`
-        where the other machine refuses."""
+        """Measures and prints; the exit code. Raises `Interrupted` after printing what was done, `CapabilityError`
+        where the other machine refuses, and `Bug`."""
+        with keeping_trials(None if self.writer is None else self.writer.directory):
+            return self._run()
+
+    def _run(self) -> int:
         self._say(measurement.header(self.experiment, self.addresses, self.machines.target.port))
         params = self.experiment.combinations[0].workload.params
         timed_ns = expected_ns(params)
         if timed_ns is not None and self.total == 1 and sys.stderr.isatty():
             note(f"measuring for {timed_ns / 1e9:g} s")
         try:
-            with interruptible():
+            with interruptible(), Progress(quiet=not self._needs_progress()) as progress:
+                self._begins(progress)
                 watch = self._arriving if self.shows_intervals and not self.as_json and sys.stderr.isatty() else None
                 for outcome in measure(self.experiment, self.machines, watch):
                     self._ended(outcome)
-        except BaseException as error:
+                    progress.trial_ended(outcome.record)
+                    self._begins(progress)
+        except (KeyboardInterrupt, SixbenchError) as error:
             self._conclude("interrupted")
             if isinstance(error, KeyboardInterrupt):
                 raise Interrupted(f"stopped after {len(self.outcomes)} of {self.total} trials") from None
             raise
+        except BaseException:
+            if self.writer is not None:
+                self.writer.save_manifest(state="interrupted", ended_realtime_ns=time.time_ns())
+            raise
         whole = len(self.outcomes) == self.total and all(o.record.status != "failed" for o in self.outcomes)
         self._conclude("complete" if whole else "partial")
         valid = {outcome.record.path for outcome in self.outcomes if outcome.record.status == "ok"}
-        return 0 if whole and len(valid) == len(self.experiment.paths) else EXIT_PARTLY
+        return Exit.DONE if whole and len(valid) == len(self.experiment.paths) else Exit.PARTLY
+
+    def _needs_progress(self) -> bool:
+        """Whether somebody at a terminal would otherwise see nothing: each trial's own line goes elsewhere."""
+        return self.total > 1 and sys.stderr.isatty() and (self.as_json or not sys.stdout.isatty())
+
+    def _begins(self, progress: Progress) -> None:
+        """Tells of the next trial, if there is one."""
+        self.presence.next_trial()
+        done = len(self.outcomes)
+        if done < self.total:
+            [combination] = self.experiment.combinations
+            timed_ns = expected_ns(combination.workload.params)
+            took_ns = sum(outcome.record.elapsed_ns for outcome in self.outcomes)
+            each_ns = took_ns // done if done else timed_ns or 0
+            progress.progress(done, self.total, each_ns * (self.total - done))
+            progress.trial_begins(self.experiment, combination, self.order[done])
 
     def _arriving(self, seen: Arriving) -> None:
         note(measurement.arriving(seen.path, seen.direction, seen.from_ns, seen.to_ns, seen.rate_bps))
 
     def _ended(self, outcome: Outcome) -> None:
+        outcome = replace(outcome, record=replace(outcome.record, other_runs=self.presence.during_trial()))
         self.outcomes.append(outcome)
         if self.writer is not None:
             self.writer.add_trial(outcome.record, outcome.series, outcome.files)
@@ -120,7 +160,7 @@ class Measuring:
             self._say("\n" + measurement.conclusion(self.experiment, run.trials, analysis, width=width, colour=colour))
 
     def _analysis(self, run: Run) -> Analysis:
-        """Of a trial that is only printed there is nothing to analyse, which would take longer than many a trial."""
+        """The analysis. A trial that is only printed needs none, which would take longer than many a trial."""
         if self.total == 1 and not self.as_json and self.writer is None:
             return Analysis(estimates=[], findings=[])
         from ..analysis import analyse
@@ -155,6 +195,6 @@ def _keep(run: Run, analysis: Analysis) -> None:
 
 
 def _environment(machines: Machines) -> Environment:
-    """Of this machine."""
+    """The environment of this machine."""
     environment = gather(find_agent(), read_sysctls(machines.client), in_user_namespace=False)
     return environment if os.geteuid() == 0 else replace(environment, privileges="user")

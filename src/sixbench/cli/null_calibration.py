@@ -1,4 +1,4 @@
-"""`sixbench calibrate --null`: comparisons of which it is known whether there is a difference."""
+"""`sixbench calibrate --null`: comparisons where it is known whether there is a difference."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ..model.exit_codes import Exit
+from .bugs import keeping_trials
 from .common import default_directory, note
 from .progress import Progress
-from .running import agent_hub, probe_machine
+from .running import agent_hub, probe_machine, tell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,27 +21,33 @@ if TYPE_CHECKING:
     from ..calibration.null.design import PlannedComparison
     from ..store import Run
 
+NAME = "calibrate-null"
 RESULT, PAGE = "null.json", "report.html"
 
 
-def calibrate_null(out: Path | None, *, quick: bool, comparisons: int | None, as_json: bool, quiet: bool) -> int:
-    """Makes the comparisons, judges them, writes and prints the result. The exit code: 1 where there are more false
-    differences, or fewer found ones, than chance explains."""
+def calibrate_null(
+    out: Path | None, *, quick: bool, comparisons: int | None, as_json: bool, quiet: bool, wait: bool
+) -> int:
+    """Makes the comparisons, judges them, writes and prints the result. The exit code is 1 if there are more false
+    differences, or fewer true ones found, than chance explains."""
     from ..calibration.null.design import COMPARISONS, QUICK_COMPARISONS, plan_comparisons
     from ..calibration.null.measure import measure
     from ..lab.privileges import enter_namespace_if_needed
     from ..model.errors import Interrupted, UsageError
-    from ..store import holds_run
+    from ..run.other_runs import measuring
+    from ..store import holds_run, new_directory
 
-    directory = out or default_directory("calibrate-null")
+    directory = out or default_directory(NAME)
     if holds_run(directory):
-        raise UsageError(f"{directory} holds a run of its own; give another --out")
+        raise UsageError(f"{directory} holds another run; give another --out")
     planned = plan_comparisons(comparisons or (QUICK_COMPARISONS if quick else COMPARISONS))
     enter_namespace_if_needed(sys.argv[1:])
-    with agent_hub() as hub, Progress(quiet) as progress:
+    with agent_hub() as hub, measuring(NAME, wait=wait, told=tell) as presence, Progress(quiet) as progress:
         _, environment = probe_machine(hub, planned[0].experiment)
+        directory = new_directory(directory) if out is None else directory
         try:
-            runs = measure(planned, directory, hub, environment, progress, ["sixbench", *sys.argv[1:]])
+            with keeping_trials(directory, f"sixbench calibrate --null --out {directory}"):
+                runs = measure(planned, directory, hub, environment, progress, ["sixbench", *sys.argv[1:]], presence)
         except Interrupted as stop:
             note(f"sixbench: {stop}")
             return stop.exit_code
@@ -60,4 +68,4 @@ def _present(planned: Sequence[PlannedComparison], runs: Sequence[Run], director
     kernel = runs[0].manifest.environment.kernel
     kept = keep_false_alarms(document.false_alarms(result, runs), machine_name(), kernel)
     note(f"kept for later runs: {kept}")
-    return 1 if table.is_alarming(result) else 0
+    return Exit.CHECK_FAILED if table.is_alarming(result) else Exit.DONE

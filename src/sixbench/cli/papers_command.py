@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import typer
 
-from .common import load_paper, print_json
+from . import completions
+from .command_groups import EXPERIMENTS
+from .common import load_experiment, load_paper, print_json
+from .plan_words import time_words, trials_words
 
 if TYPE_CHECKING:
+    from ..model.experiment import Experiment
     from ..model.paper import Claim, Paper, PublishedTable
+    from ..run.estimate import Estimate
 
 
 def register(app: typer.Typer) -> None:
     """Adds the command."""
-    app.command("papers")(papers)
+    app.command("papers", rich_help_panel=EXPERIMENTS)(papers)
 
 
 def papers(
-    name: str | None = typer.Argument(None, help="One paper; all of them otherwise."),
+    name: str | None = typer.Argument(
+        None, help="The paper to show; default: a list of all.", autocompletion=completions.papers
+    ),
     json: bool = typer.Option(False, "--json", help="Print as JSON."),
 ) -> None:
-    """The papers that can be reproduced: what they measured, what they claim."""
+    """List the papers that you can reproduce, or show one.
+
+    For one paper it shows the claims, the published numbers, and how long a run takes.
+    """
     from dataclasses import asdict
 
     from ..model.errors import UsageError
@@ -33,13 +44,39 @@ def papers(
         raise UsageError(f'there is no paper "{name}"; there are {", ".join(known)}')
     shown = known if name is None else {name: known[name]}
     if json:
-        print_json({"schema": "sixbench.papers/1", "papers": [asdict(paper) for paper in shown.values()]})
+        described = [
+            asdict(paper)
+            | {"runs": [{"command": run.command, "estimate": asdict(run.estimated)} for run in runs_of(key)]}
+            for key, paper in shown.items()
+        ]
+        print_json({"schema": "sixbench.papers/1", "papers": described})
     elif name is None:
         _print_list(known)
         others = [shipped for shipped in shipped_names() if shipped not in known]
-        typer.echo(f"other experiments that are shipped: {', '.join(others)}")
+        typer.echo(f"Other experiments that are shipped: {', '.join(others)}")
     else:
-        _print_paper(known[name])
+        _print_paper(known[name], runs_of(name))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaperRun:
+    """A way to run a paper's experiment: the command, and how many trials and how much time it takes."""
+
+    command: str
+    experiment: Experiment
+    estimated: Estimate
+
+
+def runs_of(name: str) -> list[PaperRun]:
+    """The quick run of a paper and the full one."""
+    from ..run.estimate import estimate
+
+    runs = []
+    for option, quick in ((" --quick", True), ("", False)):
+        experiment = load_experiment(name, [], quick, None, None)
+        command = f"sixbench run {name}{option}"
+        runs.append(PaperRun(command=command, experiment=experiment, estimated=estimate(experiment)))
+    return runs
 
 
 def _print_list(known: dict[str, Paper]) -> None:
@@ -52,13 +89,18 @@ def _print_list(known: dict[str, Paper]) -> None:
         typer.echo("")
 
 
-def _print_paper(paper: Paper) -> None:
+def _print_paper(paper: Paper, runs: list[PaperRun]) -> None:
     year = f", {paper.year}" if paper.year else ""
     typer.echo(f"{paper.title}\n{', '.join(paper.authors)}. {paper.published}{year}\n")
     typer.echo(textwrap.fill(paper.doc, 100) + "\n")
-    typer.echo("Claims")
+    typer.echo("How long it takes, by an estimate")
+    width = max(len(run.command) for run in runs)
+    for run in runs:
+        words = f"{trials_words(run.experiment)}, {time_words(run.experiment, run.estimated)}"
+        typer.echo(f"  {run.command:<{width}}  {words}")
+    typer.echo("\nClaims, by the names that documents and reports use")
     for claim in paper.claims:
-        typer.echo(_indented(f'"{claim.text}" ({_place(claim)})'))
+        typer.echo(_indented(f'{claim.name}: "{claim.text}" ({_place(claim)})'))
     typer.echo("\nPublished numbers")
     for value in paper.values:
         system = f", {paper.systems.get(value.system, value.system)}" if value.system else ""
@@ -76,7 +118,7 @@ def _print_paper(paper: Paper) -> None:
 
 
 def _numbers(paper: Paper) -> int:
-    """Of the paper's results: not what a table's rows are of."""
+    """How many numbers of the paper are results: those that only say what a table's row is about do not count."""
     cells = sum(
         cell is not None and column.level is None and not column.is_block
         for table in paper.tables
@@ -87,7 +129,7 @@ def _numbers(paper: Paper) -> int:
 
 
 def _print_table(table: PublishedTable) -> None:
-    """As the paper has it: headings numbered, since they are longer than the numbers under them."""
+    """Prints a table as the paper has it. Its headings are numbered, since they are longer than the numbers."""
     typer.echo(f"\n{table.name}: {table.title}")
     if table.note:
         typer.echo(_indented(table.note))

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .common import load_experiment, print_json
+from . import completions
+from .command_groups import EXPERIMENTS
+from .common import experiment_source, load_experiment, print_json
 
 if TYPE_CHECKING:
     from ..model.experiment import Experiment
     from ..model.path import Path
-    from ..model.topology import Link, Topology
+    from ..model.topology import Link
+    from ..plan.yaml_source import Source
+    from ..run.estimate import Estimate
 
 
 def register(app: typer.Typer) -> None:
     """Adds the command."""
-    app.command("plan")(plan)
-    app.command("schema")(schema)
+    app.command("plan", rich_help_panel=EXPERIMENTS)(plan)
+    app.command("schema", rich_help_panel=EXPERIMENTS)(schema)
 
 
 def schema() -> None:
@@ -30,27 +36,69 @@ def schema() -> None:
 
 
 def plan(
-    experiment: str = typer.Argument(help="An experiment file, or the name of a shipped one."),
+    experiment: str = typer.Argument(
+        help="An experiment file, or the name of a shipped one.", autocompletion=completions.experiments
+    ),
     set_: list[str] = typer.Option(
         [], "--set", metavar="A.B=C", help="Change a value of the experiment; may be repeated."
     ),
-    quick: bool = typer.Option(False, "--quick", help="As `run --quick` would run it."),
-    blocks: int | None = typer.Option(None, "--blocks", metavar="N", help="Exactly so many blocks."),
+    quick: bool = typer.Option(False, "--quick", help="Plan what `run --quick` would run."),
+    blocks: int | None = typer.Option(None, "--blocks", metavar="N", help="Plan exactly this many blocks."),
     seed: int | None = typer.Option(None, "--seed", metavar="N", help="Seed of the random order."),
+    commands: bool = typer.Option(
+        False, "--commands", help="Print every command that would be run, with the rest as comments."
+    ),
     trials: bool = typer.Option(False, "--trials", help="List every trial in its order, not only their number."),
     json: bool = typer.Option(False, "--json", help="Print everything as JSON."),
 ) -> None:
-    """Print the trials, the addresses, and every command that would be run."""
-    loaded = load_experiment(experiment, set_, quick, blocks, seed)
+    """Show what an experiment would do, and how long it would take."""
+    from ..run.estimate import estimate
+    from .plan_script import script_of
+    from .plan_summary import summary_of
+
+    changes = (set_, quick, blocks, seed)
+    loaded = load_experiment(experiment, *changes)
+    _check_settings(loaded, lambda: experiment_source(experiment, *changes))
+    estimated = estimate(loaded)
     if json:
-        print_json(_as_json(loaded))
+        print_json(_as_json(loaded, estimated))
+    elif commands:
+        typer.echo(script_of(loaded, estimated, trials), nl=False)
     else:
-        typer.echo(_as_text(loaded, trials), nl=False)
+        typer.echo(
+            summary_of(loaded, estimated, shlex.join([experiment, *_changes(set_, quick, blocks, seed)]), trials),
+            nl=False,
+        )
 
 
-def _as_json(experiment: Experiment) -> dict[str, Any]:
+def _check_settings(experiment: Experiment, source: Callable[[], Source]) -> None:
+    """Raises `ExperimentError` where this machine's kernel refuses a setting of a node: the values too where nodes can
+    be made, else only the names. Other kernels are not asked."""
+    from ..model.errors import AgentError, CapabilityError
+    from ..run.refused_settings import check_setting_names, check_settings
+    from .running import agent_hub
+
+    if experiment.kernels or not any(node.sysctl for one in experiment.topologies for node in one.nodes.values()):
+        return
+    try:
+        with agent_hub() as hub:
+            check_settings(hub, experiment.topologies, source)
+    except (AgentError, CapabilityError):
+        check_setting_names(experiment.topologies, source)
+
+
+def _changes(set_: list[str], quick: bool, blocks: int | None, seed: int | None) -> list[str]:
+    """What the command line changes in the experiment, as it was written."""
+    words = ["--quick"] if quick else []
+    words += [word for assignment in set_ for word in ("--set", assignment)]
+    words += ["--blocks", str(blocks)] if blocks is not None else []
+    return words + (["--seed", str(seed)] if seed is not None else [])
+
+
+def _as_json(experiment: Experiment, estimated: Estimate) -> dict[str, Any]:
     from ..lab.render import render, script_text
     from ..plan.schedule import all_trials, trial_counts
+    from ..run.processors import placement_of
 
     least, most = trial_counts(experiment)
     return {
@@ -70,6 +118,9 @@ def _as_json(experiment: Experiment) -> dict[str, Any]:
         ],
         "baseline": experiment.baseline,
         "trials": {"min": least, "max": most},
+        "estimate": asdict(estimated)
+        | {"at_least": estimated.open_ended > 0, "clock": "virtual" if experiment.kernels else "real"},
+        "keep_awake": experiment.keep_awake,
         "combinations": [
             {
                 "name": c.name,
@@ -77,6 +128,7 @@ def _as_json(experiment: Experiment) -> dict[str, Any]:
                 "params": c.workload.params,
                 "levels": c.levels,
                 "topology": c.topology,
+                "placement": placement_of(experiment, c.workload),
             }
             | ({"events": [asdict(event) for event in c.events]} if c.events else {})
             for c in experiment.combinations
@@ -106,88 +158,6 @@ def _as_json(experiment: Experiment) -> dict[str, Any]:
     }
 
 
-def _as_text(experiment: Experiment, list_trials: bool) -> str:
-    from ..model.workloads import WORKLOADS
-    from ..plan.schedule import all_trials, trial_counts
-    from ..plan.workload_file import describe_params
-    from ..report.link_words import event_words
-
-    least, most = trial_counts(experiment)
-    trials = f"{least} trials" if least == most else f"{least} to {most} trials"
-    blocks = experiment.blocks
-    lines = [
-        f"# {experiment.name}: {trials}: {len(experiment.combinations)} combinations x {len(experiment.paths)} paths x "
-        + (
-            f"{blocks.minimum} blocks"
-            if blocks.minimum == blocks.maximum
-            else f"{blocks.minimum} to {blocks.maximum} blocks"
-        ),
-        f"# between {' and '.join(experiment.between)}; baseline {experiment.baseline}; seed {experiment.seed}",
-        "",
-        "# paths",
-        *(
-            f"#   {path.name}: {path_words(path)}" + (f" (A/A: {path.aa_of} once more)" if path.aa_of else "")
-            for path in experiment.paths
-        ),
-        "",
-        "# combinations",
-        *(
-            f"#   {c.name}: {c.workload.kind}: {describe_params(WORKLOADS[c.workload.kind], c.workload.params)}"
-            + (f" (network {c.topology + 1})" if len(experiment.topologies) > 1 else "")
-            + "".join(f"; {text}" for text in event_words(experiment.topologies[c.topology], c.events))
-            for c in experiment.combinations
-        ),
-    ]
-    if list_trials:
-        lines += ["", "# trials, in order (a combination that is precise enough leaves early)"]
-        lines += [f"#   {trial.key}" for trial in all_trials(experiment)]
-    for index, topology in enumerate(experiment.topologies):
-        lines += ["", f"# network {index + 1} of {len(experiment.topologies)}", *topology_lines(topology)]
-        for path in experiment.paths:
-            if path.aa_of is None:
-                lines += path_lines(path, topology, experiment.between)
-    return "\n".join(lines) + "\n"
-
-
-def path_words(path: Path) -> str:
-    """Its mechanism, as an experiment would write it."""
-    from ..mechanisms import MECHANISMS
-
-    parts = [f"on {', '.join(path.nodes)}"] if path.nodes else []
-    for name, value in path.options.items():
-        option = MECHANISMS[path.mechanism].option(name)
-        parts.append(f"{name}: {option.format(value) if option else value}")
-    if path.engine is not None:
-        parts.append(f"engine: {path.engine}")
-    return " ".join([path.mechanism, ", ".join(parts)]).strip()
-
-
-def path_lines(path: Path, topology: Topology, between: tuple[str, str]) -> list[str]:
-    """How a path's network differs from the plain one: its ends, its headers by link, and what is done to install it.
-    Nothing where it does not differ."""
-    from ..lab.render import render, render_path, script_text
-    from ..mechanisms import engine_of, install
-
-    network = install(path, topology, between)
-    ends = network.ends
-    seen = "" if ends.client_seen == ends.client else f", which sees {ends.client_seen}"
-    lines = ["", f"# path {path.name}: {path_words(path)}: {ends.client} to {ends.server}{seen}"]
-    if not network.tunnels:
-        return lines
-    for segment in network.segments(*between):
-        headers = " in ".join(reversed(segment.headers))
-        lines.append(f"#   {segment.link.name} (from {segment.near} to {segment.far}): {headers}")
-    engine = engine_of(path)
-    automatic = "" if path.engine else " (the first that works is taken)"
-    plain = {name: set(script_text(script).splitlines()) for name, script in render(topology).items()}
-    for name, script in render_path(network, engine).items():
-        own = [line for line in script_text(script).splitlines() if line not in plain[name]]
-        if own:
-            lines += [f"# in {name}, where it differs from the plain network, by the engine {engine}{automatic}"]
-            lines += own
-    return lines
-
-
 def _path_json(path: Path, index: int, experiment: Experiment) -> dict[str, Any]:
     from ..mechanisms import install
 
@@ -214,44 +184,5 @@ def _link_json(link: Link) -> dict[str, Any]:
     }
 
 
-def _link_line(link: Link) -> str:
-    """Such as `#   access: profile dsl, MTU 1492; from h1: 8 Mbit/s, delay 10 ms; from r1: 33 Mbit/s, delay 10 ms`."""
-    from ..report.link_words import direction_words
-
-    parts = [f"profile {link.profile}, MTU {link.mtu_bytes}" if link.profile else f"MTU {link.mtu_bytes}"]
-    told = [direction_words(direction) for direction in link.directions]
-    if told[0] == told[1]:
-        parts += [f"each way: {told[0]}"] if told[0] else []
-    else:
-        parts += [
-            f"from {end.node}: {one or 'as fast as the machine'}" for end, one in zip(link.ends, told, strict=True)
-        ]
-    return f"#   {link.name}: {'; '.join(parts)}"
-
-
 def _text(address: object) -> str | None:
     return None if address is None else str(address)
-
-
-def _role(topology: Topology, node: str) -> str:
-    found = topology.nodes.get(node)
-    return "carries emulated links" if found is None else found.kind
-
-
-def topology_lines(topology: Topology) -> list[str]:
-    """Addresses, links and commands of a network."""
-    from ..lab.render import render, script_text
-
-    lines = ["# addresses"]
-    for link in topology.links:
-        for end in link.ends:
-            addresses = " ".join(str(address) for address in (end.ipv4, end.ipv6) if address is not None)
-            lines.append(f"#   {link.name}: {end.node} {end.name}: {addresses}")
-    lines += ["", "# links", *map(_link_line, topology.links)]
-    for name, script in render(topology).items():
-        lines += [
-            "",
-            f"# in {name} ({_role(topology, name)}); {{pid:NODE}} is the process that holds NODE's namespace",
-        ]
-        lines += script_text(script).splitlines()
-    return lines

@@ -1,4 +1,4 @@
-"""The end of a run: findings, report, what is printed of them."""
+"""The end of a run: its findings, its report, and what is printed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def present(directory: Path, json: bool) -> None:
 
 
 def terminal_report(run: Run, analysis: Analysis, report_path: Path | None = None) -> str:
-    """The report for a terminal: as wide as it is and in colour where there is one, else 80 columns of plain text."""
+    """The report for standard output: as wide as the terminal and in colour, or 80 columns of plain text where there is
+    no terminal."""
     import shutil
 
     from ..report import terminal
@@ -46,4 +47,16 @@ def terminal_report(run: Run, analysis: Analysis, report_path: Path | None = Non
         width=max(60, min(width, 160)),
         colour=colour,
         report_path=None if report_path is None else str(report_path),
+        ascii_only=_has_ascii_only(sys.stdout.encoding),
     )
+
+
+def _has_ascii_only(encoding: str | None) -> bool:
+    """Whether a terminal of this encoding lacks the characters that bars are drawn with."""
+    from ..report import bars
+
+    try:
+        "".join(vars(bars.BLOCKS).values()).encode(encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return True
+    return False

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from . import completions
+from .command_groups import EXPERIMENTS
 from .common import print_json
 
 if TYPE_CHECKING:
@@ -15,16 +17,21 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Adds the command."""
-    app.command("profiles")(profiles)
+    app.command("profiles", rich_help_panel=EXPERIMENTS)(profiles)
 
 
 def profiles(
     name: str | None = typer.Argument(
-        None, help="One profile, with the sources of its numbers; all of them otherwise."
+        None,
+        help="The profile to show, with the sources of its numbers; default: a list of all.",
+        autocompletion=completions.profiles,
     ),
     json: bool = typer.Option(False, "--json", help="Print as JSON."),
 ) -> None:
-    """The access networks that a link may be, by name: rates, delays, queues, and where the numbers come from."""
+    """List the access networks that a link can be, such as dsl or lte.
+
+    For each it shows rates, delays and queues. With a name it shows where these numbers come from.
+    """
     from ..model.errors import UsageError
     from ..plan.profile_file import shipped_profiles
     from ..plan.reader import suggest
@@ -42,7 +49,7 @@ def profiles(
             for key, text in profile.sources.items():
                 typer.echo(textwrap.fill(f"{key}: {text}", 100, initial_indent="  ", subsequent_indent="    "))
     if name is None:
-        typer.echo("\nwhere the numbers come from: sixbench profiles NAME")
+        typer.echo("\nTo see where the numbers come from: sixbench profiles NAME")
 
 
 def _lines(profile: Profile) -> list[str]:

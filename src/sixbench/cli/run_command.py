@@ -9,98 +9,127 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from .common import default_directory, load_experiment, note, paper_name
+from ..model.exit_codes import Exit
+from . import completions
+from .bugs import keeping_trials
+from .command_groups import EXPERIMENTS
+from .common import default_directory, experiment_source, load_experiment, note, paper_name
 from .guest_runs import check_clock, chosen_kernels, resume_in_guests, run_in_guests
 from .presenting import present
 from .progress import Progress
-from .running import agent_hub, known_calibration, probe_machine
+from .running import WAIT, agent_hub, begin_run, known_calibration, probe_machine, tell
 
 if TYPE_CHECKING:
     from ..agent import AgentHub
     from ..model.experiment import Experiment
     from ..model.trial import TrialRecord
+    from ..run.other_runs import Presence
     from ..store import RunWriter
 
 
 def register(app: typer.Typer) -> None:
     """Adds the commands."""
-    app.command("run")(run)
-    app.command("resume")(resume)
+    app.command("run", rich_help_panel=EXPERIMENTS)(run)
+    app.command("resume", rich_help_panel=EXPERIMENTS)(resume)
 
 
 def run(
-    experiment: str = typer.Argument(help="An experiment file, or the name of a shipped one (see: sixbench papers)."),
+    experiment: str = typer.Argument(
+        help="An experiment file, or the name of a shipped one (see: sixbench papers).",
+        autocompletion=completions.experiments,
+    ),
     set_: list[str] = typer.Option(
         [], "--set", metavar="A.B=C", help="Change a value of the experiment; may be repeated."
     ),
     quick: bool = typer.Option(
-        False, "--quick", help="A run of a few minutes: fewer blocks, shorter trials, wider intervals."
+        False, "--quick", help="Run for a few minutes only: fewer blocks, shorter trials, wider intervals."
     ),
-    blocks: int | None = typer.Option(None, "--blocks", metavar="N", help="Exactly so many blocks."),
+    blocks: int | None = typer.Option(None, "--blocks", metavar="N", help="Run exactly this many blocks."),
     seed: int | None = typer.Option(None, "--seed", metavar="N", help="Seed of the random order."),
     out: Path | None = typer.Option(
         None, "--out", metavar="DIR", help="The run directory; default: runs/NAME-DATE-TIME."
     ),
     capture: bool = typer.Option(
-        False, "--capture", help="Keep a pcapng of every link that a trial crosses: its first 4096 packets, whole."
+        False,
+        "--capture",
+        help="Keep a pcapng file for every link that a trial crosses, with its first 4096 packets in full.",
     ),
     json: bool = typer.Option(False, "--json", help="Print the findings as JSON."),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Show no progress."),
+    wait: bool = WAIT,
     kernel: str | None = typer.Option(
         None,
         "--kernel",
         metavar="NAME",
         help="Run it in an emulated machine with this kernel; see: sixbench kernels list.",
+        autocompletion=completions.kernels,
     ),
     kernels: str | None = typer.Option(
-        None, "--kernels", metavar="A,B", help="Run it on each of these kernels, and compare them."
+        None,
+        "--kernels",
+        metavar="A,B",
+        help="Run it on each of these kernels, and compare them.",
+        autocompletion=completions.kernel_list,
     ),
     clock: str | None = typer.Option(
         None,
         "--clock",
         metavar="virtual|real",
-        help="Of an emulated machine: virtual counts instructions, the same on every machine; real is this one's.",
+        help="The clock of an emulated machine: virtual (it counts instructions, the same everywhere) or real.",
     ),
 ) -> int:
     """Run an experiment: build its network, measure, and report."""
     from ..lab.privileges import enter_namespace_if_needed
+    from ..run.other_runs import measuring
 
     chosen = chosen_kernels(kernel, kernels)
-    loaded = load_experiment(experiment, set_, quick, blocks, seed, chosen, clock)
-    directory = out or default_directory(loaded.name)
+    changes = (set_, quick, blocks, seed, chosen, clock)
+    loaded = load_experiment(experiment, *changes)
     guest_clock = check_clock(clock, loaded)
+    from ..store import Manifest, check_free
+
+    if out is not None:
+        check_free(out, loaded.text)
     if loaded.kernels:
-        return run_in_guests(loaded, directory, paper_name(experiment), quick, capture, guest_clock, json, quiet)
+        with measuring(loaded.name, wait=wait, told=tell):
+            directory, paper = out or default_directory(loaded.name), paper_name(experiment)
+            return run_in_guests(loaded, directory, out is None, paper, quick, capture, guest_clock, json, quiet)
     enter_namespace_if_needed(sys.argv[1:])
     with agent_hub() as hub:
-        loaded, environment = probe_machine(hub, loaded)
-        from ..store import Manifest, create_run
-
-        manifest = Manifest(
-            run=directory.resolve().name,
-            experiment=loaded,
-            environment=environment,
-            state="running",
-            started_realtime_ns=time.time_ns(),
-            paper=paper_name(experiment),
-            quick=quick,
-            capture=capture,
-            calibration=known_calibration(environment.kernel),
-            command=["sixbench", *sys.argv[1:]],
-        )
-        writer = create_run(directory, manifest)
-        return _measure(loaded, writer, [], hub, json, quiet)
+        loaded, environment = probe_machine(hub, loaded, lambda: experiment_source(experiment, *changes))
+        with measuring(loaded.name, wait=wait, told=tell) as presence:
+            directory = out or default_directory(loaded.name)
+            manifest = Manifest(
+                run=directory.resolve().name,
+                experiment=loaded,
+                environment=environment,
+                state="running",
+                started_realtime_ns=time.time_ns(),
+                paper=paper_name(experiment),
+                quick=quick,
+                capture=capture,
+                calibration=known_calibration(environment.kernel),
+                command=["sixbench", *sys.argv[1:]],
+            )
+            writer = begin_run(directory, manifest, is_named=out is not None)
+            return _measure(loaded, writer, [], hub, presence, json, quiet)
 
 
 def resume(
-    directory: Path = typer.Argument(help="The directory of an interrupted run."),
+    directory: Path = typer.Argument(
+        help="The directory of an interrupted run.", autocompletion=completions.run_directories
+    ),
     json: bool = typer.Option(False, "--json", help="Print the findings as JSON."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
-    report: bool = typer.Option(True, "--report/--no-report", help="Whether the findings are made and printed."),
+    wait: bool = WAIT,
+    report: bool = typer.Option(
+        True, "--report/--no-report", help="Compute and print the findings, or leave them out."
+    ),
 ) -> int:
-    """Finish an interrupted run; no trial is run twice."""
+    """Finish an interrupted run. No trial is run twice."""
     from ..lab.privileges import enter_namespace_if_needed
     from ..model.errors import UsageError
+    from ..run.other_runs import measuring
     from ..store import open_run
 
     writer, run_so_far = open_run(directory)
@@ -110,14 +139,16 @@ def resume(
             "measure again with another --out"
         )
     if run_so_far.manifest.experiment.kernels:
-        return resume_in_guests(writer, json, quiet)
+        with measuring(run_so_far.manifest.experiment.name, wait=wait, told=tell):
+            return resume_in_guests(writer, json, quiet)
     enter_namespace_if_needed(sys.argv[1:])
     with agent_hub() as hub:
         experiment, environment = probe_machine(hub, run_so_far.manifest.experiment)
         # A run without a trial takes place where it is resumed.
         here = {} if run_so_far.trials else {"experiment": experiment, "environment": environment}
-        writer.save_manifest(state="running", **here)
-        return _measure(experiment, writer, run_so_far.trials, hub, json, quiet, report)
+        with measuring(experiment.name, wait=wait, told=tell) as presence:
+            writer.save_manifest(state="running", **here)
+            return _measure(experiment, writer, run_so_far.trials, hub, presence, json, quiet, report)
 
 
 def _measure(
@@ -125,6 +156,7 @@ def _measure(
     writer: RunWriter,
     done: list[TrialRecord],
     hub: AgentHub,
+    presence: Presence,
     json: bool,
     quiet: bool,
     report: bool = True,
@@ -133,14 +165,15 @@ def _measure(
     from ..run.scheduler import run_experiment
     from ..theory import expected_amid_changes
 
-    try:
-        with Progress(quiet) as progress:
-            end = run_experiment(experiment, writer, done, hub, expected_amid_changes, progress)
-    except Interrupted as stop:
-        note(f"sixbench: {stop}")
+    with keeping_trials(writer.directory, f"sixbench resume {writer.directory}"):
+        try:
+            with Progress(quiet, done) as progress:
+                end = run_experiment(experiment, writer, done, hub, expected_amid_changes, progress, presence=presence)
+        except Interrupted as stop:
+            note(f"sixbench: {stop}")
+            if report:
+                present(writer.directory, json)
+            return stop.exit_code
         if report:
             present(writer.directory, json)
-        return stop.exit_code
-    if report:
-        present(writer.directory, json)
-    return 0 if end.state == "complete" else 4
+        return Exit.DONE if end.state == "complete" else Exit.PARTLY

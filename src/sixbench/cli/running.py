@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import typer
 
 from .common import note
 
@@ -11,7 +15,16 @@ if TYPE_CHECKING:
     from ..agent import AgentHub
     from ..model.calibration import Calibration
     from ..model.experiment import Experiment
-    from ..store import Environment
+    from ..plan.yaml_source import Source
+    from ..store import Environment, Manifest, RunWriter
+
+
+WAIT: bool = typer.Option(False, "--wait", help="Begin only when no other run of sixbench measures on this machine.")
+
+
+def tell(sentence: str) -> None:
+    """Says something about other runs, on standard error."""
+    note(f"sixbench: {sentence}")
 
 
 def agent_hub() -> AgentHub:
@@ -19,6 +32,21 @@ def agent_hub() -> AgentHub:
     from ..agent import AgentHub, find_agent
 
     return AgentHub(find_agent())
+
+
+def begin_run(directory: Path, manifest: Manifest, *, is_named: bool) -> RunWriter:
+    """Makes a run directory: the one that the user named, or else a new one of that name or one like it. Raises
+    `UsageError` where that of the user holds something, `WriteError` where it cannot be made."""
+    from ..store import create_new_run, create_run
+
+    return create_run(directory, manifest) if is_named else create_new_run(directory, manifest)
+
+
+def text_of(experiment: Experiment) -> Source:
+    """The experiment's file as it was when it was read, without changes from a command line."""
+    from ..plan.yaml_source import parse_yaml
+
+    return parse_yaml(experiment.text, experiment.file)
 
 
 def known_calibration(kernel: str) -> Calibration | None:
@@ -33,16 +61,24 @@ def known_calibration(kernel: str) -> Calibration | None:
         return None
 
 
-def probe_machine(hub: AgentHub, experiment: Experiment) -> tuple[Experiment, Environment]:
+def probe_machine(
+    hub: AgentHub, experiment: Experiment, source: Callable[[], Source] | None = None
+) -> tuple[Experiment, Environment]:
     """Starts one node to see that it can be done, chooses the paths' engines and reads the machine's settings in it.
-    Raises `CapabilityError`."""
+    Raises `CapabilityError`, and `ExperimentError` where the kernel refuses a setting of a node.
+
+    Args:
+        source: gives the experiment's file with its changes; None: the text that the experiment keeps.
+    """
     from ..agent import find_agent
     from ..lab.privileges import in_user_namespace
     from ..run.engines import choose_engines
     from ..run.environment import gather
     from ..run.hardware_counters import ask
     from ..run.needs import check_needs, read_sysctls
+    from ..run.refused_settings import check_settings
 
+    check_settings(hub, experiment.topologies, source or (lambda: text_of(experiment)))
     probe = hub.start(["probe"])["probe"]
     try:
         check_needs(probe, experiment)

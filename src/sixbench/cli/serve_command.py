@@ -2,38 +2,74 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
+import signal
+import sys
 from pathlib import Path
 
 import typer
 
+from .command_groups import TWO_MACHINES
 from .common import note
 
 KEY_BYTES = 32
-"""Of a pre-shared key of the Noise Protocol Framework (revision 34, section 9)."""
+"""Length of a pre-shared key of the Noise Protocol Framework (revision 34, section 9)."""
 
 
 def register(app: typer.Typer) -> None:
     """Adds the commands."""
-    app.command("serve")(serve)
-    app.command("key")(key)
+    app.command("serve", rich_help_panel=TWO_MACHINES)(serve)
+    app.command("key", rich_help_panel=TWO_MACHINES)(key)
 
 
 def serve(
-    port: int = typer.Option(5210, "-p", "--port", min=0, max=65535, help="Control port; 0: any that is free."),
+    port: int = typer.Option(5210, "-p", "--port", min=0, max=65535, help="Control port; 0 takes any that is free."),
     bind: str | None = typer.Option(
-        None, "-B", "--bind", metavar="ADDR", help="Listen there; several with commas; default: loopback only."
+        None,
+        "-B",
+        "--bind",
+        metavar="ADDR",
+        help="Where to listen; separate several by commas. Default: loopback only.",
     ),
     key: Path | None = typer.Option(
-        None, "--key", metavar="FILE", help="The key that clients must have; beyond loopback there must be one."
+        None, "--key", metavar="FILE", help="The key that clients must have. Beyond loopback a key is required."
     ),
-    max_clients: int | None = typer.Option(None, "--max-clients", metavar="N", help="Clients at a time; default 8."),
-    max_rate: str | None = typer.Option(None, "--max-rate", metavar="RATE", help="Of a UDP flow; default 1G."),
-    max_duration: str | None = typer.Option(None, "--max-duration", metavar="S", help="Of a trial; default 120 s."),
+    max_clients: int | None = typer.Option(
+        None, "--max-clients", metavar="N", help="How many clients at a time; default 8."
+    ),
+    max_client_flows: int | None = typer.Option(
+        None,
+        "--max-client-flows",
+        metavar="N",
+        min=1,
+        max=65536,
+        help="How many flows of one client at a time: streams in each direction, connections in flight; default 256.",
+    ),
+    max_flows: int | None = typer.Option(
+        None,
+        "--max-flows",
+        metavar="N",
+        min=1,
+        max=65536,
+        help="How many flows of all clients at a time; default 1024.",
+    ),
+    max_rate: str | None = typer.Option(
+        None, "--max-rate", metavar="RATE", help="Highest rate of a UDP flow; default 1G."
+    ),
+    max_duration: str | None = typer.Option(None, "--max-duration", metavar="S", help="Longest trial; default 120 s."),
     one_off: bool = typer.Option(False, "-1", "--one-off", help="End when the first client has gone."),
+    as_json: bool = typer.Option(
+        False,
+        "--json",
+        help="Print the addresses as one line of JSON. This is the default where the output is not a terminal.",
+    ),
 ) -> None:
-    """Serve sixbench measure on another machine, until Ctrl-C."""
+    """Answer `sixbench measure` on another machine, until Ctrl-C.
+
+    The agent takes the place of this process, so that signals reach it and its exit code is the command's.
+    """
     from ..agent import find_agent
     from ..model.errors import CapabilityError
     from ..plan.letters import read_rate, read_seconds
@@ -46,20 +82,64 @@ def serve(
         words += ["--key", str(key)]
     if max_clients is not None:
         words += ["--max-clients", str(max_clients)]
+    if max_client_flows is not None:
+        words += ["--max-client-flows", str(max_client_flows)]
+    if max_flows is not None:
+        words += ["--max-flows", str(max_flows)]
     if max_rate is not None:
         words += ["--max-rate", str(read_rate("--max-rate", max_rate))]
     if max_duration is not None:
         words += ["--max-duration", str(read_seconds("--max-duration", max_duration))]
     if one_off:
         words.append("--one-off")
+    if not as_json and sys.stdout.isatty():
+        _read_out_loud()
     try:
         os.execv(agent, words)
     except OSError as error:
         raise CapabilityError(f"starting {agent}: {error.strerror}") from error
 
 
+def listening_words(line: str) -> str:
+    """What the agent's line of JSON says, in words; any other line as it is."""
+    try:
+        said = json.loads(line)
+        places = [(str(place["address"]), int(place["port"])) for place in said["listening"]]
+        with_key = bool(said["key"])
+    except (ValueError, KeyError, TypeError):
+        return line
+    where = ", ".join(f"[{address}]:{port}" if ":" in address else f"{address}:{port}" for address, port in places)
+    return f"Listening on {where} ({'with' if with_key else 'without'} a key), stop with Ctrl-C\n"
+
+
+def _read_out_loud() -> None:
+    """Puts a process between the agent's output and the terminal, which tells the agent's JSON in words.
+
+    It ends with the agent: a signal that the terminal sends to both of them must not take it away first.
+    """
+    sys.stdout.flush()
+    reading, writing = os.pipe()
+    if os.fork() != 0:
+        os.dup2(writing, sys.stdout.fileno())
+        os.close(reading)
+        os.close(writing)
+        return
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        os.close(writing)
+        with open(reading, encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                sys.stdout.write(listening_words(line))
+                sys.stdout.flush()
+    finally:
+        os._exit(0)
+
+
 def key(file: Path = typer.Argument(help="A file that does not exist yet.")) -> None:
-    """Make a key for sixbench serve and measure; copy the file to the other machine by a safe way."""
+    """Make a key for `serve` and `measure`.
+
+    Copy the file to the other machine in a safe way, such as scp.
+    """
     from ..model.errors import UsageError, WriteError
 
     try:

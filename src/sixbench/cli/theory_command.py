@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from . import completions
+from .command_groups import BY_HAND
 from .common import print_json
 from .fragments_table import print_fragments
 from .tables import print_table
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Adds the command."""
-    app.command("theory")(theory)
+    app.command("theory", rich_help_panel=BY_HAND)(theory)
 
 
 def theory(
@@ -24,47 +26,57 @@ def theory(
         [],
         "--path",
         metavar="PATH",
-        help="A mechanism (native4, native6, ...), or with --experiment one of its paths; may be repeated; default: "
-        "both native ones, or all of the experiment's.",
+        help="A mechanism such as native6, or with --experiment one of its paths; may be repeated. Default: native4 "
+        "and native6, or all paths of the experiment.",
+        autocompletion=completions.mechanisms,
     ),
-    protocol: list[str] = typer.Option([], "--protocol", metavar="tcp|udp", help="May be repeated; default: both."),
+    protocol: list[str] = typer.Option(
+        [], "--protocol", metavar="tcp|udp", help="tcp or udp; may be repeated; default: both."
+    ),
     mtu: list[int] = typer.Option([1500], "--mtu", metavar="BYTES", help="IP MTU of the link; may be repeated."),
     size: list[str] = typer.Option(
         [],
         "--size",
         metavar="SIZE",
-        help="Size of a message, such as 1KiB; may be repeated; default: what fills one packet.",
+        help="Size of a message, such as 1KiB; may be repeated. Default: the size that fills one packet.",
     ),
     rate: str = typer.Option("100Mbit", "--rate", metavar="RATE", help="Rate of the link."),
-    mss: str | None = typer.Option(None, "--mss", metavar="SIZE", help="TCP_MAXSEG, options included."),
+    mss: str | None = typer.Option(
+        None, "--mss", metavar="SIZE", help="Largest segment of TCP (TCP_MAXSEG), options included."
+    ),
     timestamps: bool = typer.Option(
         True, "--timestamps/--no-timestamps", help="Whether TCP carries timestamps (12 bytes), as Linux does."
     ),
-    table_1: bool = typer.Option(False, "--table-1", help="Table 1 of raicu-stack-rtt, as printed there."),
+    table_1: bool = typer.Option(False, "--table-1", help="Print Table 1 of raicu-stack-rtt as the paper has it."),
     experiment: str | None = typer.Option(
         None,
         "--experiment",
         metavar="FILE",
-        help="An experiment file, or the name of a shipped one: what datagrams become on each link of its paths.",
+        help="An experiment file, or the name of a shipped one: print what datagrams become on each link of its paths.",
+        autocompletion=completions.experiments,
     ),
     datagram: list[str] = typer.Option(
         [],
         "--datagram",
         metavar="SIZE",
-        help="With --experiment: UDP payload, such as 1470B (default); may be repeated.",
+        help="With --experiment: size of the UDP payload; default 1470B; may be repeated.",
     ),
     df: str | None = typer.Option(
         None,
         "--df",
         metavar="clear|set|probe|kernel|atomic",
-        help="With --experiment: the sender's policy; default: clear.",
+        help="With --experiment: how the sender sets DF; default: clear.",
+        autocompletion=completions.df_policies,
     ),
     set_: list[str] = typer.Option(
-        [], "--set", metavar="A.B=C", help="With --experiment: change a value of it; may be repeated."
+        [], "--set", metavar="A.B=C", help="With --experiment: change a value of the experiment; may be repeated."
     ),
     json: bool = typer.Option(False, "--json", help="Print as JSON."),
 ) -> None:
-    """Print header overhead, wire efficiency and goodput limits over Ethernet; or the fragments of a datagram."""
+    """Print header overhead, efficiency and goodput limits by theory.
+
+    With --experiment it prints the fragments that a datagram becomes.
+    """
     from dataclasses import asdict
 
     from ..model.errors import UsageError
@@ -73,7 +85,7 @@ def theory(
         print_fragments(experiment, set_, path, datagram, df or "clear", json)
         return
     if datagram or df is not None or set_:
-        raise UsageError("--datagram, --df and --set are of an experiment's paths: name it with --experiment")
+        raise UsageError("--datagram, --df and --set concern the paths of an experiment; name it with --experiment")
 
     from ..theory import raicu_table_1
 
@@ -86,7 +98,10 @@ def theory(
         return
     rows = _rows(path, protocol, mtu, size, rate, mss, timestamps)
     if json:
-        print_json({"schema": "sixbench.theory/1", "rate": rate, "rows": [asdict(row) for row in rows]})
+        from ..model.units import parse_rate
+
+        found = [asdict(row) for row in rows]
+        print_json({"schema": "sixbench.theory/1", "rate": rate, "rate_bps": parse_rate(rate), "rows": found})
     else:
         _print_rows(rows, rate)
 
@@ -158,12 +173,12 @@ def _print_rows(rows: list[Row], rate: str) -> None:
         )
     print_table(heads, cells)
     typer.echo(
-        "\noverhead: headers to payload; efficiency: payload to what the wire carries, preamble, FCS and gap included"
+        "\nOverhead is headers over payload. Efficiency is payload over all that the wire carries, with FCS and gap."
     )
 
 
 def _print_table_1(columns: list[FullPacket]) -> None:
-    """In the layout of the paper."""
+    """Prints the table in the layout of the paper."""
     heads = ["", *(f"{'IPv4' if c.mechanism == 'native4' else 'IPv6'} {c.transport.upper()}" for c in columns)]
     layout = [
         ("TCP/UDP payload", "payload_bytes"),

@@ -4,7 +4,7 @@
 Python and the programs that it calls, into a file system; `initramfs` is what the kernel starts first; `memory` lays
 kernel modules, that file system and a place for results into the guest's memory, so that nothing comes from outside
 while it runs; `machine` starts QEMU, watches it and takes the results out; `boot` does all of it. Imports `model` only:
-what a command in a guest means is the business of `run`.
+`run` knows what a command in a guest means.
 """
 
 from .boot import GuestCommand, GuestResult, boot

@@ -1,4 +1,4 @@
-"""A command of sixbench in a guest, from its files to its results."""
+"""Running a command of sixbench in a guest, from its files to its results."""
 
 from __future__ import annotations
 
@@ -18,10 +18,9 @@ from ..model.errors import CapabilityError
 from .image import find_image
 from .initramfs import STDOUT, make_initramfs, second_script
 from .kernels import Kernel
-from .kvm import why_no_kvm
+from .kvm import KVM_ANSWER_S, why_no_kvm
 from .machine import (
     INSTRUCTION_NS,
-    KVM_BOOT_S,
     Accelerator,
     End,
     Pace,
@@ -37,7 +36,7 @@ from .memory import lay_out, make_memory, open_results, parameters, total_bytes
 Clock = Literal["real", "virtual"]
 
 KILLED = 137
-"""What a command ends with that was still running when its time was over."""
+"""The exit code of a command that was still running when its time was over."""
 
 
 _EMULATED = "the guest is emulated, on the real clock"
@@ -45,14 +44,14 @@ _EMULATED = "the guest is emulated, on the real clock"
 
 @dataclass(frozen=True, kw_only=True)
 class GuestCommand:
-    """What a guest is to do.
+    """The task of a guest.
 
     Attributes:
-        arguments: of sixbench; `JOB` is the directory where its files are.
+        arguments: of sixbench. `JOB` is the directory of its files.
         files: those, by name.
         agent: the agent's program.
         clock: the guest's.
-        seed: of what the guest takes for random, where the clock is virtual.
+        seed: of the guest's random numbers, where the clock is virtual.
         limit_s: how long the command may take on the guest's clock.
         silence_s: how long it may be silent on ours.
     """
@@ -68,8 +67,8 @@ class GuestCommand:
 
 @dataclass(frozen=True, kw_only=True)
 class GuestResult:
-    """What came out: the exit code, standard output, the lines of standard error, the files of `JOB` by name, and how
-    the guest's clock went, where it said so."""
+    """The result of a guest: the exit code, standard output, the lines of standard error, the files of `JOB` by name,
+    and how the guest's clock went, where it reported that."""
 
     exit: int
     stdout: str
@@ -84,9 +83,9 @@ def boot(
     """Runs a command of sixbench in a guest with this kernel.
 
     Args:
-        kernel: what it boots.
-        command: what it does.
-        told: is given each line of the command's standard error, as it comes.
+        kernel: the kernel that it boots.
+        command: its task.
+        told: is called with each line of the command's standard error, as it arrives.
         stop: ends the guest early when it is set.
 
     Raises:
@@ -116,7 +115,7 @@ def boot(
             if accelerator == "tcg" or error.was_up:
                 doing = f"said nothing for {command.silence_s:.0f} s" if error.was_up else "did not come up"
                 raise CapabilityError(f"the guest with {kernel.name} {doing}; {last_lines(error.console)}") from None
-            told(f"it does not come up by KVM within {KVM_BOOT_S:.0f} s: {_EMULATED}")
+            told(f"it does not come up by KVM within {KVM_ANSWER_S:.0f} s: {_EMULATED}")
         finally:
             os.close(memory)
             os.close(initramfs)
@@ -124,7 +123,7 @@ def boot(
 
 
 def _accelerators(clock: Clock, qemu: Path, vmlinuz: Path, told: Callable[[str], None]) -> tuple[Accelerator, ...]:
-    """In the order of trying."""
+    """The accelerators in the order in which they are tried."""
     if clock == "virtual":
         return ("tcg",)
     refusal = why_no_kvm(qemu, vmlinuz)
@@ -182,5 +181,7 @@ def _result(kernel: Kernel, command: GuestCommand, end: End, disk: IO[bytes]) ->
                     files[str(name)] = content.read()
     except (tarfile.TarError, OSError) as error:
         raise CapabilityError(f"reading the results of the guest with {kernel.name}: {error}") from error
-    stdout = files.pop(STDOUT, b"").decode(errors="replace")
+    if STDOUT not in files:
+        raise CapabilityError(f"the guest with {kernel.name} left no results; {last_lines(end.console)}")
+    stdout = files.pop(STDOUT).decode(errors="replace")
     return GuestResult(exit=end.exit, stdout=stdout, said=end.said, files=files, pace=end.pace)

@@ -14,7 +14,7 @@ from pathlib import Path
 from ..model.errors import CapabilityError
 
 HALF_MADE = ".making-"
-"""What names of directories begin with that are not whole yet."""
+"""The beginning of the names of directories that are not whole yet."""
 
 
 def cache_directory() -> Path:
@@ -43,8 +43,8 @@ def make_whole(directory: Path, fill: Callable[[Path], None]) -> Path:
 
 @contextmanager
 def one_at_a_time(directory: Path) -> Iterator[None]:
-    """Lets one process at a time make something in a directory; others wait. What one that was killed left there half
-    made is removed. Raises `CapabilityError`."""
+    """Lets one process at a time make something in a directory; others wait. What a killed process left there half made
+    is removed. Raises `CapabilityError`."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         lock = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
@@ -60,7 +60,7 @@ def one_at_a_time(directory: Path) -> Iterator[None]:
 
 
 def unwritable(path: Path, error: OSError) -> CapabilityError:
-    """Says what could not be kept, and what would help."""
+    """The error of something that could not be kept, with what would help."""
     words = _words(error)
     if any(os.strerror(number) in words for number in (errno.ENOSPC, errno.EDQUOT)):
         return no_space(path)
@@ -68,14 +68,14 @@ def unwritable(path: Path, error: OSError) -> CapabilityError:
 
 
 def _words(error: OSError) -> str:
-    """What went wrong first: copying a tree tells of every file that could not be copied."""
+    """The first error. Copying a tree reports every file that could not be copied."""
     if isinstance(error, shutil.Error) and error.args and isinstance(error.args[0], list):
         return str(error.args[0][0][-1])
     return error.strerror or str(error)
 
 
 def no_space(path: Path) -> CapabilityError:
-    """The file system of the cache is full."""
+    """The error that the file system of the cache is full."""
     return CapabilityError(
         f"writing {path}: no space left there; make some, with `sixbench kernels remove` for example, "
         "or name another place with XDG_CACHE_HOME"

@@ -1,4 +1,4 @@
-"""What of this machine a guest needs to run this very sixbench: files and links, at the places where they are here.
+"""The files and links of this machine that a guest needs to run this very sixbench, at the places where they are here.
 
 The same places, so that Python, its environment and editable installs find everything without being told.
 """
@@ -32,13 +32,13 @@ PROGRAMS = (
     *(("unshare", "util-linux"), ("nsenter", "util-linux"), ("setpriv", "util-linux"), ("tar", "tar")),
     *(("true", "coreutils"), ("cat", "coreutils"), ("mkdir", "coreutils"), ("sync", "coreutils")),
 )
-"""What the guest's start and a run call, and the Debian packages that have them."""
+"""The programs that the guest's start and a run call, and the Debian packages that have them."""
 
 DATA = ("/usr/lib/tc", "/usr/share/tc", "/etc/iproute2", "/usr/share/iproute2", "/usr/lib/iproute2")
-"""Tables of iproute2 and netem's distributions, where there are any."""
+"""Where iproute2 and netem keep their tables and distributions, if there are any."""
 
 REPORTS_ONLY = ("duckdb", "jinja2", "matplotlib")
-"""Requirements of sixbench that only reports use, which are made outside; a run notes their versions."""
+"""Requirements of sixbench that only reports use, which are made outside the guest. A run notes their versions."""
 
 _NOT_STANDARD = (
     "test",
@@ -56,11 +56,11 @@ _NOT_RUN = (".a", ".pyi", ".pxd", ".pyx", ".h", ".hpp", ".c", ".cpp")
 _NOT_RUN_FOLDERS = ("/tests/", "/include/", "/__pycache__/")
 
 Contents = dict[Path, Path]
-"""Places in the guest to files or links here."""
+"""The files and links here, by their place in the guest."""
 
 
 def contents(agent: Path) -> Contents:
-    """Everything. Raises `CapabilityError` where a program is missing here.
+    """Everything that a guest needs. Raises `CapabilityError` where a program is missing here.
 
     Args:
         agent: the agent's program.
@@ -80,14 +80,14 @@ def contents(agent: Path) -> Contents:
 
 
 def bytecode(found: Contents) -> Contents:
-    """The compiled forms that are there of the Python files."""
+    """The compiled forms of the Python files, where they exist."""
     sources = ((place, path) for place, path in found.items() if path.suffix == ".py")
     pairs = ((Path(cache_from_source(str(place))), Path(cache_from_source(str(path)))) for place, path in sources)
     return {place: path for place, path in pairs if path.exists()}
 
 
 def digest(found: Contents) -> str:
-    """Another one for every other content, as far as sizes and times tell."""
+    """A name that differs for every other content, as far as sizes and times tell."""
     lines = []
     for place, path in sorted(found.items()):
         about = path.lstat()
@@ -96,7 +96,7 @@ def digest(found: Contents) -> str:
 
 
 def _add(found: Contents, path: Path) -> None:
-    """A file, and each link on the way to it. Its place is that of its folder without links."""
+    """Adds a file, and each link on the way to it. Its place is that of its folder without links."""
     for _ in range(40):
         found[path.parent.resolve() / path.name] = path
         if not path.is_symlink():
@@ -114,7 +114,7 @@ def _python() -> Iterator[Path]:
 
 
 def _package_files() -> Iterator[Path]:
-    """sixbench's own, wherever it runs from."""
+    """The files of sixbench itself, wherever it runs from."""
     return _files(Path(sixbench.__file__).parent, ("__pycache__",))
 
 
@@ -154,7 +154,7 @@ def _name(requirement: str) -> str:
 
 
 def _may_load(path: Path) -> bool:
-    """Whether it is a program or a library, of those that a dynamic linker loads."""
+    """Whether it is a program or a library that a dynamic linker loads."""
     try:
         with open(path, "rb") as file:
             return file.read(4) == b"\x7fELF"

@@ -1,8 +1,8 @@
 """Debian's kernels for virtual machines, fetched by apt from the suite that has them.
 
 apt is given a directory of its own with one source in it, so that neither the machine's sources nor its packages are
-touched, and no privilege is needed. Which mirror is asked is what the machine's own sources say; apt checks the
-signatures and the sums.
+touched, and no privilege is needed. The mirror is that of the machine's own sources. apt checks the signatures
+and the sums.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from ..model.errors import CapabilityError
 from .programs import find_program, run_program
 
 META_PACKAGE = "linux-image-cloud-amd64"
-"""Depends on the newest kernel of a suite, built for virtual machines."""
+"""The package that depends on a suite's newest kernel for virtual machines."""
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fetched:
-    """A package as it came.
+    """A package that was fetched.
 
     Attributes:
         tree: its unpacked files.
@@ -65,7 +65,7 @@ def fetch(suite: str, scratch: Path) -> Fetched:
 
 
 def _mirror(apt_get: Path) -> str:
-    """The archive that this machine's own sources name for the suite that it is of."""
+    """The archive that this machine's own sources name for its suite."""
     template = "$(REPO_URI) $(RELEASE) $(COMPONENT)"
     targets = run_program([apt_get, "indextargets", "--format", template, "Created-By: Packages"], "asking apt")
     suites = {"stable", "oldstable", "testing", _own_suite()}

@@ -1,4 +1,4 @@
-"""A directory to an ext4 file system in a file, without root.
+"""Making an ext4 file system in a file from a directory, without root.
 
 Decided by measurement for 400 MiB and 5000 files on a 2-core machine: ext4 by `mke2fs -d` is made in 1.5 s, and a guest
 executes it in place (DAX), nothing copied; an initramfs of that size is unpacked by the guest at a byte an instruction.

@@ -14,10 +14,10 @@ from .contents import Contents, bytecode, contents, digest
 from .filesystem import make_filesystem
 
 KEPT = 2
-"""Images in the cache at most: that of an installed sixbench and that of a source tree, say."""
+"""How many images the cache has at most: for instance those of an installed sixbench and of a source tree."""
 
 IN_USE_S = 600
-"""A younger one may belong to a guest that is being started."""
+"""How old an image must be to be removed: a younger one may belong to a guest that is being started."""
 
 _FOLDERS = (
     "proc",
@@ -41,7 +41,7 @@ _ETC = {
 
 
 def find_image(agent: Path) -> Path:
-    """The file system with this sixbench and this agent in it, made where the cache has none. Raises
+    """The file system with this sixbench and this agent in it. It is made where the cache has none. Raises
     `CapabilityError`."""
     found = contents(agent)
     images = cache_directory() / "images"

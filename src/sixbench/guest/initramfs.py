@@ -1,4 +1,4 @@
-"""What the guest's kernel starts: finds the file systems in memory, and runs one command of sixbench in them.
+"""The first programs in a guest. They find the file systems in memory, and run one command of sixbench in them.
 
 An archive of the form that Linux takes (`newc`, Documentation/driver-api/early-userspace in its sources), made anew for
 every start: it carries the command and its files.
@@ -16,11 +16,12 @@ from .programs import find_program, libraries
 UP = "sixbench-guest: up"
 EXIT = "sixbench-guest: exit"
 CLOCK = "sixbench-guest: clock"
-"""Lines on the console: the guest is there; the command has ended with the number that follows, its results written;
-before that, the seconds of its clock since its start and how many of them it was idle."""
+"""The beginnings of lines on the console. UP: the guest has started. The others: the command has ended with the number
+that follows, and its results are written; and, before that, the seconds of the clock since the start and the idle ones
+among them."""
 
 JOB = "/run/job"
-"""The directory in the guest where the command's files are, and whose content is the result."""
+"""The directory in the guest where the command's files are. Its content is the result."""
 
 STDOUT = "stdout"
 """The file of the command's standard output, in that directory."""
@@ -31,11 +32,11 @@ _PROGRAMS = (
 )
 _FOLDERS = ("dev", "proc", "sys", "new")
 _DISKS_WAIT = 200
-"""Hundredths of a second that the disks may take to appear."""
+"""How many hundredths of a second the disks may take to appear."""
 
 
 def first_script(modules: Sequence[str]) -> str:
-    """Process 1 until the file systems are there."""
+    """The script of process 1 until the file systems exist."""
     loads = "\n".join(f"insmod /modules/{name}.ko" for name in modules)
     return f"""#!/bin/sh
 mount -t devtmpfs dev /dev; mount -t proc proc /proc; mount -t sysfs sys /sys
@@ -43,6 +44,7 @@ echo "{UP}"
 {loads}
 waited=0
 while [ ! -b /dev/pmem2 ] && [ $waited -lt {_DISKS_WAIT} ]; do waited=$((waited + 1)); sleep 0.01; done
+[ -b /dev/pmem2 ] || {{ echo "the guest's kernel has not made a disk of all three pieces of memory"; exit 1; }}
 disk() {{ mount -t ext4 -o ro,dax "$1" "$2" || mount -t ext4 -o ro "$1" "$2"; }}
 disk /dev/pmem0 /new && disk /dev/pmem1 /new/usr/lib/modules || exit 1
 mount -t tmpfs -o mode=755 run /new/run
@@ -55,8 +57,8 @@ exec switch_root /new /bin/sh /run/second
 
 
 def second_script(argv: Sequence[str], variables: Mapping[str, str], limit_s: int) -> str:
-    """Process 1 from then on. Standard error goes to the console, through a pipe, since nobody looks at bars there;
-    results go to the third disk, which the host reads when the guest has ended."""
+    """The script of process 1 from then on. Standard error goes to the console, through a pipe, because nobody looks at
+    progress bars there. Results go to the third disk, which the host reads when the guest has ended."""
     exports = "\n".join(f"export {name}={shlex.quote(value)}" for name, value in variables.items())
     return f"""{exports}
 ip link set lo up
@@ -77,7 +79,7 @@ def make_initramfs(boot_modules: Sequence[Path], second: str, files: Mapping[str
     Args:
         boot_modules: kernel modules in the order of loading.
         second: the second script.
-        files: what the command finds in `JOB`, by name.
+        files: the files that the command finds in `JOB`, by name.
     """
     programs = {name: find_program(name, package) for name, package in _PROGRAMS}
     entries = {f"bin/{name}": path.resolve().read_bytes() for name, path in programs.items()}

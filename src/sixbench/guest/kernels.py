@@ -22,14 +22,15 @@ from .filesystem import make_filesystem
 from .programs import find_program, run_program
 
 BOOT_MODULES = ("libnvdimm", "nd_btt", "nd_pmem", "nd_e820")
-"""What a guest needs to see its memory as disks, in the order of loading. From Linux 4.0 on."""
+"""The modules that a guest needs to see its memory as disks, in the order of loading. They exist from Linux 4.0 on."""
 
 FETCHING_BYTES = 512 * 2**20
-"""What fetching a kernel may take for the moment: apt's lists, the package, its files and the image of its modules."""
+"""How much room fetching a kernel may take for a while: apt's lists, the package, its files and the image of its
+modules."""
 
 _ABOUT = "kernel.json"
 _SETUP_BYTES = 66 * 1024
-"""Of a bzImage, as far as its version can be."""
+"""How far into a bzImage its version can be."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,12 +51,12 @@ class Kernel:
 
     @property
     def directory(self) -> Path:
-        """Where it is kept."""
+        """The directory where it is kept."""
         return _directory(self.name)
 
     @property
     def vmlinuz(self) -> Path:
-        """What QEMU loads."""
+        """The file that QEMU loads."""
         return self.directory / "vmlinuz"
 
     @property
@@ -65,13 +66,13 @@ class Kernel:
 
     @property
     def boot_modules(self) -> list[Path]:
-        """Modules that are loaded before anything else can be, but for those that it has built in."""
+        """The modules that are loaded before anything else, without those that are built in."""
         return [path for name in BOOT_MODULES if (path := self.directory / f"{name}.ko").exists()]
 
 
 def add_kernel(name: str) -> Kernel:
-    """Fetches a kernel and keeps it. Raises `CapabilityError` where it knows none of that name, or cannot have or keep
-    it."""
+    """Fetches a kernel and keeps it. Raises `CapabilityError` where there is none of that name, or it cannot be fetched
+    or kept."""
     if name not in DEBIAN_KERNELS:
         raise CapabilityError(f"there is no kernel {printable(name)} to fetch; there are {listed(DEBIAN_KERNELS)}")
     with one_at_a_time(_root()):
@@ -102,14 +103,14 @@ def _fetch(name: str) -> Kernel:
 
 
 def find_kernel(name: str) -> Kernel:
-    """A kernel by its name; one that can be fetched is fetched where it is not there yet.
+    """A kernel by its name. One that can be fetched is fetched where it is not kept yet.
 
     Args:
         name: one of `DEBIAN_KERNELS`, `host`, or `FILE:MODULES`: a bzImage, and the directory `lib/modules/RELEASE` of
             its modules.
 
     Raises:
-        CapabilityError: it is none of these, or cannot be had, kept or booted.
+        CapabilityError: it is none of these, or it cannot be fetched, kept or booted.
     """
     if name in DEBIAN_KERNELS:
         with one_at_a_time(_root()):
@@ -124,13 +125,13 @@ def find_kernel(name: str) -> Kernel:
 
 
 def kept_kernels() -> list[Kernel]:
-    """Those in the cache, by name."""
+    """The kernels in the cache, by name."""
     found = (_read(path) for path in sorted(_root().glob(f"*/{_ABOUT}")))
     return sorted((kernel for kernel in found if kernel is not None), key=lambda kernel: kernel.name)
 
 
 def remove_kernel(name: str) -> None:
-    """Forgets a kernel. Raises `UsageError` where none of that name is kept."""
+    """Removes a kernel from the cache. Raises `UsageError` where none of that name is kept."""
     if _kept(name) is None:
         kept = listed(kernel.name for kernel in kept_kernels())
         raise UsageError(f"no kernel {printable(name)} is kept here; kept: {kept}")
@@ -169,11 +170,11 @@ def _from_files(name: str, vmlinuz: Path, modules: Path) -> Kernel:
     except OSError as error:
         raise CapabilityError(f"reading the kernel {printable(name)}: {error.strerror or error}") from error
     if release is None:
-        raise CapabilityError(f"the kernel {printable(name)}: {vmlinuz} is no bzImage, as /boot/vmlinuz-RELEASE is")
+        raise CapabilityError(f"the kernel {printable(name)}: {vmlinuz} is not a bzImage such as /boot/vmlinuz-RELEASE")
     if release != modules.resolve().name:
         raise CapabilityError(
             f"the kernel {printable(name)}: {vmlinuz} is Linux {printable(release)}, and {modules} is not the "
-            "directory of its modules, which is called like that"
+            "directory of its modules, whose name is that release"
         )
     with one_at_a_time(_root()):
         kept = _kept(name)
@@ -183,8 +184,8 @@ def _from_files(name: str, vmlinuz: Path, modules: Path) -> Kernel:
 
 
 def _release(setup: bytes) -> str | None:
-    """What a bzImage says that it is, by its beginning (Documentation/arch/x86/boot.rst, `kernel_version`); None where
-    it is none."""
+    """The release that the beginning of a bzImage gives (Documentation/arch/x86/boot.rst, `kernel_version`); None where
+    it is no bzImage."""
     if setup[0x202:0x206] != b"HdrS":
         return None
     start = int.from_bytes(setup[0x20E:0x210], "little") + 0x200
@@ -210,7 +211,7 @@ def _keep(kernel: Kernel, vmlinuz: Path, modules: Path) -> Kernel:
 
 
 def _decompress(tree: Path) -> None:
-    """Modules are unpacked once here, rather than in every guest."""
+    """Unpacks modules once here, rather than in every guest."""
     for packed in tree.rglob("*.ko.xz"):
         packed.with_suffix("").write_bytes(lzma.decompress(packed.read_bytes()))
         packed.unlink()

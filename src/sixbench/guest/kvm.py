@@ -1,4 +1,4 @@
-"""Whether KVM works here, found out by trying: that `/dev/kvm` is there says little inside another virtual machine."""
+"""Whether KVM works here. It is tried, because `/dev/kvm` says little inside another virtual machine."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from ..model.errors import CapabilityError
 from .programs import find_program
 
 KVM_ANSWER_S = 10.0
-"""It is a second or never: a KVM inside another that does not work hangs."""
+"""How long KVM may take to answer. It takes a second or hangs, where it is inside another KVM and does not work."""
 
 KVM_CPU = "max,la57=off,arch-capabilities=off"
-"""Of a guest by KVM. Inside another virtual machine, setting the register of this feature is often refused."""
+"""The processor of a guest under KVM. Inside another virtual machine, setting the register of this feature is often
+refused."""
 
 _DEVICE = Path("/dev/kvm")
 

@@ -19,27 +19,28 @@ from typing import Literal
 
 from ..model.errors import CapabilityError
 from .initramfs import CLOCK, EXIT, UP
-from .kvm import KVM_CPU
+from .kvm import KVM_ANSWER_S, KVM_CPU
 from .programs import find_program
 
 INSTRUCTION_NS = 1
-"""QEMU's `-icount shift=0`: every instruction takes a nanosecond, which is a machine of a billion a second."""
+"""QEMU's `-icount shift=0`: every instruction takes a nanosecond, as on a machine of a billion instructions a
+second."""
 
 CPU = "max,la57=off,erms=off,fsrm=off"
-"""All that QEMU can emulate, but: page tables of four levels, as most machines have; and no fast string instructions.
-With them Linux copies by `rep movsb`, of which QEMU counts every byte as an instruction, and the clock would show
-little but copies (TCP at 2.3 Gbit/s rather than 8.8). Without, a copy is 8 bytes an instruction."""
+"""The processor: all that QEMU can emulate, but with page tables of four levels, as most machines have, and without
+fast string instructions. With them Linux copies by `rep movsb`, of which QEMU counts every byte as an instruction, and
+the clock would show little but copies (TCP at 2.3 Gbit/s rather than 8.8). Without, a copy is 8 bytes an
+instruction."""
 
 PARAMETERS = (
     "console=ttyS0 quiet loglevel=3 panic=-1 reboot=t nokaslr norandmaps random.trust_cpu=on tsc=reliable "
     "mitigations=off softlockup_panic=1 hung_task_panic=1"
 )
-"""Of the kernel. Nothing random in the places of code and data; a guest that hangs panics and one that panics ends."""
+"""Parameters of the kernel. The places of code and data are not random. A guest that hangs panics, and one that panics
+ends."""
 
 BOOT_S = 120.0
-"""Until the guest is up: some 5 s here."""
-KVM_BOOT_S = 10.0
-"""With KVM it is a second or never, also where it answered before."""
+"""How long a guest may take to start; it takes some 5 s here."""
 
 SHOWN_LINES = 8
 _POLL_S = 0.1
@@ -51,7 +52,7 @@ Accelerator = Literal["tcg", "kvm"]
 
 @dataclass(frozen=True, kw_only=True)
 class Start:
-    """What a guest starts with.
+    """The parts with which a guest starts.
 
     Attributes:
         kernel: the image.
@@ -59,7 +60,7 @@ class Start:
         initramfs, memory: descriptors of anonymous files.
         memory_bytes: the size of the latter.
         is_virtual: whether its clock counts instructions.
-        seed: of what it takes for random.
+        seed: of its random numbers.
     """
 
     kernel: Path
@@ -74,7 +75,8 @@ class Start:
 
 @dataclass(frozen=True, kw_only=True)
 class Pace:
-    """How a guest's clock went: for how long by its own, how much of that it was busy, and how long it took by ours."""
+    """The pace of a guest's clock: how long it ran by its own clock, how much of that it was busy, and how long by
+    ours."""
 
     clock_s: float
     busy_s: float
@@ -86,13 +88,13 @@ class Pace:
 
 @dataclass(frozen=True, kw_only=True)
 class End:
-    """How it ended.
+    """The end of a guest.
 
     Attributes:
-        exit: the number that its command ended with.
+        exit: the exit code of its command.
         said: the lines that the command wrote to its standard error.
-        console: all that was on its console.
-        pace: how its clock went; None where it did not say.
+        console: everything that was on its console.
+        pace: of its clock; None where it did not report that.
     """
 
     exit: int
@@ -102,7 +104,7 @@ class End:
 
 
 class Silent(Exception):
-    """A guest said nothing for so long that it must be taken for dead. `was_up`: it had started its programs."""
+    """A guest was silent for so long that it must be taken for dead. `was_up`: it had started its programs."""
 
     def __init__(self, was_up: bool, console: list[str]) -> None:
         super().__init__("silent")
@@ -111,12 +113,12 @@ class Silent(Exception):
 
 
 def find_qemu() -> Path:
-    """QEMU's program. Raises `CapabilityError` where there is none."""
+    """The program QEMU. Raises `CapabilityError` where there is none."""
     return find_program(_QEMU, _PACKAGE)
 
 
 def qemu_version(program: Path) -> str:
-    """Such as `qemu 7.2.22`. Raises `CapabilityError` where it does not run."""
+    """QEMU's version, such as `qemu 7.2.22`. Raises `CapabilityError` where it does not run."""
     try:
         done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError) as error:
@@ -126,7 +128,7 @@ def qemu_version(program: Path) -> str:
 
 
 def command_line(qemu: Path, start: Start, console: int) -> list[str]:
-    """QEMU's. Files are given by their descriptors, which it inherits."""
+    """QEMU's command line. Files are given by their descriptors, which it inherits."""
     size = f"{start.memory_bytes // 2**20}M"
     argv = [str(qemu), "-M", "microvm,pcie=on,rtc=on,memory-backend=ram"]
     accelerator, cpu = ("kvm", KVM_CPU) if start.accelerator == "kvm" else ("tcg,tb-size=512", CPU)
@@ -144,10 +146,10 @@ def run_machine(qemu: Path, start: Start, silence_s: float, told: Callable[[str]
     """Starts a guest and waits for its end; whatever happens, it is gone then.
 
     Args:
-        qemu: the program.
+        qemu: its program.
         start: what it starts with.
-        silence_s: how long it may say nothing, by this machine's clock.
-        told: is given each line that the command in the guest writes to its standard error.
+        silence_s: how long it may be silent, by this machine's clock.
+        told: is called with each line that the command in the guest writes to its standard error.
         stop: ends it early when it is set.
 
     Raises:
@@ -166,7 +168,7 @@ def run_machine(qemu: Path, start: Start, silence_s: float, told: Callable[[str]
         os.close(console)
         raise CapabilityError(f"starting {qemu}: {error.strerror or error}") from error
     try:
-        boot_s = KVM_BOOT_S if start.accelerator == "kvm" else BOOT_S
+        boot_s = KVM_ANSWER_S if start.accelerator == "kvm" else BOOT_S
         lines, said = _watch(process, console, (boot_s, silence_s), told, stop)
         complaint = process.stderr.read(2000).decode(errors="replace") if process.stderr else ""
         return _end(lines, said, complaint, time.monotonic() - started_s)
@@ -180,13 +182,13 @@ def run_machine(qemu: Path, start: Start, silence_s: float, told: Callable[[str]
 
 
 def last_lines(console: list[str]) -> str:
-    """The end of a console, for a message."""
+    """The last lines of a console, for a message."""
     shown = [" ".join(line.split()) for line in console if line.strip()][-SHOWN_LINES:]
     return "its console's last lines: " + " | ".join(shown) if shown else "it wrote nothing to its console"
 
 
 class _Console:
-    """The lines that have come, as they come."""
+    """The lines of a console, as they arrive."""
 
     def __init__(self, descriptor: int) -> None:
         self.lines: list[str] = []
@@ -195,7 +197,7 @@ class _Console:
         self._rest = b""
 
     def read(self) -> list[str]:
-        """What is new."""
+        """The whole lines that are new."""
         fresh: list[str] = []
         while chunk := os.pread(self._descriptor, 65536, self._position):
             self._position += len(chunk)

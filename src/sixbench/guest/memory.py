@@ -1,4 +1,4 @@
-"""The guest's memory, laid out before it starts: its own, then three disks in it.
+"""The guest's memory, laid out before it starts: working memory, and then three disks.
 
 A disk in memory (`memmap=SIZE!START`, Linux's Documentation/admin-guide/kernel-parameters) answers at once: an emulated
 one would answer when the host has the time, and the guest would see that on its clock. The memory is an anonymous file
@@ -16,23 +16,27 @@ from typing import IO
 from ..model.errors import CapabilityError
 
 OWN_BYTES = 1280 * 2**20
-"""What the guest's kernel and programs have."""
+"""The memory of the guest's kernel and programs."""
 
 RESULTS_BYTES = 512 * 2**20
-"""Of the third disk."""
+"""The size of the third disk."""
 
 MAX_BYTES = 3 * 2**30
-"""QEMU's microvm has its memory in one piece up to here; above is the place of devices."""
+"""QEMU's microvm has its memory in one piece up to here. Above it are devices."""
 
 ALIGNMENT_BYTES = 128 * 2**20
 """Linux's memory sections on x86-64."""
+
+_TAIL_BYTES = 32 * 2**20
+"""Ordinary memory behind the disks. QEMU reserves the last page of all for its tables (seen in 10.0), and Linux makes
+no disk of memory that lacks its last page."""
 
 _CHUNK_BYTES = 16 * 2**20
 
 
 @dataclass(frozen=True, kw_only=True)
 class Disk:
-    """A piece of memory that the guest sees as `/dev/pmemN`. `image` is what is in it; None: nothing yet."""
+    """A piece of memory that the guest sees as `/dev/pmemN`. `image` is its content; None: it is empty."""
 
     start: int
     size_bytes: int
@@ -48,7 +52,7 @@ def lay_out(root: Path, modules: Path) -> list[Disk]:
         size = -(-content // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
         disks.append(Disk(start=start, size_bytes=size, image=image))
         start += size
-    if start > MAX_BYTES:
+    if start + _TAIL_BYTES > MAX_BYTES:
         sizes = " and ".join(f"{image.stat().st_size / 2**20:.0f} MiB" for image in (root, modules))
         raise CapabilityError(
             f"a guest's memory of {MAX_BYTES / 2**20:.0f} MiB is too small for its file systems of {sizes} "
@@ -58,12 +62,12 @@ def lay_out(root: Path, modules: Path) -> list[Disk]:
 
 
 def total_bytes(disks: list[Disk]) -> int:
-    """All of the memory."""
-    return disks[-1].start + disks[-1].size_bytes
+    """The size of the whole memory."""
+    return disks[-1].start + disks[-1].size_bytes + _TAIL_BYTES
 
 
 def parameters(disks: list[Disk]) -> str:
-    """What the kernel is told of the disks."""
+    """The kernel's parameters for the disks."""
     return " ".join(f"memmap={disk.size_bytes}!{disk.start}" for disk in disks)
 
 
@@ -87,14 +91,14 @@ def make_memory(disks: list[Disk]) -> int:
 
 
 def open_results(descriptor: int, disks: list[Disk]) -> IO[bytes]:
-    """The third disk from its beginning."""
+    """The third disk as a file, at its beginning."""
     file = os.fdopen(os.dup(descriptor), "rb")
     file.seek(disks[-1].start)
     return file
 
 
 def _copy(image: Path, descriptor: int, start: int) -> None:
-    """Copies what is not a hole."""
+    """Copies a file without its holes."""
     with open(image, "rb") as source:
         position = 0
         while True:

@@ -1,4 +1,4 @@
-"""Programs of this machine: found, or named with the Debian package that has them; and what they load."""
+"""Programs of this machine, or the Debian packages that have them; and the libraries that they load."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from ..model.errors import CapabilityError
+from ..model.program_path import with_usual_places
 
-PATH = f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin"
-"""Where ip, tc and mke2fs are, also for users who do not have it in their PATH."""
+PATH = with_usual_places(os.environ.get("PATH", ""))
+"""The folders of ip, tc and mke2fs, which not every user has in the PATH."""
 
 LIMIT_S = 900
-"""What fetching a kernel over a slow line takes, several times over."""
+"""How long a program may run: several times what fetching a kernel over a slow line takes."""
 
 _LIBRARY = re.compile(r"(?:=> |^\s+)(/\S+) \(0x", re.MULTILINE)
 
 
 def find_program(name: str, package: str) -> Path:
-    """Where a program is. Raises `CapabilityError` that names its package."""
+    """The path of a program. Raises `CapabilityError`, which names its package."""
     found = shutil.which(name, path=PATH)
     if found is None:
         raise CapabilityError(f"there is no {name} here; install it with: apt-get install {package}")
@@ -31,8 +32,8 @@ def find_program(name: str, package: str) -> Path:
 def run_program(
     argv: list[str | Path], doing: str, cwd: Path | None = None, variables: Mapping[str, str] | None = None
 ) -> str:
-    """Its standard output. Raises `CapabilityError` with the last of what it said where it fails, or takes longer than
-    `LIMIT_S`.
+    """Runs a program and gives its standard output. Raises `CapabilityError`, with its last words, where it fails or
+    takes longer than `LIMIT_S`.
 
     Args:
         argv: the program and its arguments.

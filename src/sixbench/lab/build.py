@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from ..model.errors import AgentError, LabError
 from ..model.network import Answer, Blueprint, Stage
 from ..model.topology import Topology
+from ..model.wording import printable
 from .engines import TunnelScript
 from .netem import tc_command
 from .render import NodeScript, fill_pids, render, render_path
@@ -41,12 +42,12 @@ class NodeHandle(Protocol):
         """Writes settings in it."""
 
     def request(self, op: str, fields: Mapping[str, Any]) -> Future[dict[str, Any]]:
-        """Asks its agent for what no command does."""
+        """Sends a request to the node's agent, for what no command can do."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Undo:
-    """What is to be asked of a node when the network is taken down."""
+    """A request that a node gets when the network is taken down."""
 
     node: str
     op: str
@@ -62,7 +63,7 @@ def build_path(network: Blueprint, engine: str, nodes: Mapping[str, NodeHandle])
     """Makes a network with a path installed. Raises `LabError` naming node, command and cause.
 
     Returns:
-        How long installing the path took, in ns; and what to ask before the network is taken down.
+        How long it took to install the path, in ns; and the requests to send before the network is taken down.
     """
     scripts = render_path(network, engine)
     _build_wires(scripts, nodes)
@@ -140,6 +141,7 @@ def _batches(
     running = []
     for name, lines in parts.items():
         if lines:
+            require_one_command_a_line(program, name, lines)
             text = fill_pids("\n".join(lines) + "\n", pids)
             command = tc_command(text) if program == "tc" else (program,)
             running.append((name, text, nodes[name].execute([*command, "-batch", "-"], text)))
@@ -150,6 +152,13 @@ def _batches(
                 f"building the network: {program} -batch in {name} ended with {done.exit}: "
                 f"{_words(done)}{_line(text, done)}"
             )
+
+
+def require_one_command_a_line(program: str, node: str, lines: Iterable[str]) -> None:
+    """Raises `LabError` where a value in a line contains a line end, which would begin another command."""
+    for line in lines:
+        if not line.isprintable():
+            raise LabError(f"building the network: {program} in {node}: {printable(line)[:200]} is not one line")
 
 
 def _rulesets(nodes: Mapping[str, NodeHandle], texts: Mapping[str, str]) -> None:
@@ -184,7 +193,7 @@ def _words(done: Completed) -> str:
 
 
 def _line(text: str, done: Completed) -> str:
-    """iproute2 says `Command failed -:3`: the line it means."""
+    """The line that iproute2 means by `Command failed -:3`."""
     _, found, after = done.stderr.partition("Command failed -:")
     digits = after.split()[0] if found and after.split() else ""
     lines = text.splitlines()

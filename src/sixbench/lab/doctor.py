@@ -1,4 +1,4 @@
-"""What this machine can do, found out by trying it in a throw-away node; yes, no (why) or unknown (why)."""
+"""What this machine can do. Each capability is tried in a throw-away node: yes, no (why) or unknown (why)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Answer = Literal["yes", "no", "unknown"]
 
 @dataclass(frozen=True, kw_only=True)
 class Capability:
-    """One thing that a machine can do or not.
+    """Something that a machine can or cannot do.
 
     Attributes:
         name: short, such as `link rate`.
-        needed_for: what goes without it.
+        needed_for: what does not work without it.
         reason: why it is `no` or `unknown`; what was found where it is `yes`.
     """
 
@@ -48,22 +48,24 @@ _TRIALS: tuple[tuple[str, str, str, bool], ...] = (
 
 _QDISCS = (
     ("tbf", "tbf rate 1mbit burst 2000 limit 4000 overhead 24 mpu 84", "link rate and queue", True),
-    ("netem", "netem delay 1ms", "link delay, jitter and loss by the kernel; else sixbench does it", False),
+    ("netem", "netem delay 1ms", "link delay, jitter and loss by the kernel; sixbench emulates them without it", False),
     ("clsact", "clsact", "programs of our own on a link", False),
 )
 
 
-def examine(run: Run | None, why_not: str | None) -> list[Capability]:
+def examine(run: Run | None, why_not: str | None, *, was_tried: bool = True) -> list[Capability]:
     """All capabilities.
 
     Args:
         run: runs a command in a throw-away node; None where none could be made.
         why_not: why none could be made.
+        was_tried: whether making one was tried.
     """
+    refused: Answer = "no" if was_tried else "unknown"
     found = [
         Capability(
             name="network namespaces",
-            answer="yes" if run is not None else "no",
+            answer="yes" if run is not None else refused,
             reason="a node was made" if run is not None else why_not or "no node could be made",
             needed_for="everything but reports",
             required=True,
@@ -114,6 +116,8 @@ def _try(run: Run | None, name: str, command: list[str], needed_for: str, requir
         )
     done = run(command)
     words = " ".join(done.stderr.split())
+    if "qdisc kind is unknown" in words:
+        words = f"this kernel has no {name}, or may not load its module"
     return Capability(
         name=name,
         answer="yes" if done.exit == 0 else "no",

@@ -1,4 +1,4 @@
-"""Impairments of links by our own emulator: one more node, between the ends of each link that has any."""
+"""Impairments of links by our own emulator, which is one more node between the ends of each impaired link."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ EMULATOR = "(links)"
 """The node that carries the packets of emulated links. No node of a user's can have this name."""
 
 SYSCTL = {"net.ipv6.conf.all.disable_ipv6": "1", "net.ipv6.conf.default.disable_ipv6": "1"}
-"""It says nothing by itself."""
+"""The settings of the emulator's node: without IPv6 it sends nothing of its own."""
 
 SUPER_PACKET_BYTES = 65_550
 ASSUMED_RATE_BPS = 10**10
-"""Of a link without a rate, for the room that its packets need."""
+"""The rate that is assumed for a link without one, to compute how much memory its packets need."""
 MOST_PACKETS_PER_S = 10**6
 LEAST_PACKETS = 4096
 MAX_HELD_BYTES = 2 * 2**30
@@ -42,25 +42,25 @@ def device_lines(links: Iterable[tuple[int, Link]]) -> list[str]:
 
 
 def requests(links: Iterable[tuple[int, Link]]) -> list[Request]:
-    """What makes the links, which do nothing to packets yet: `change` is asked for before each trial."""
+    """The requests that make the links. The links do nothing to packets until `change` is sent, before each trial."""
     return [_request(index, link) for index, link in links]
 
 
 def change(link: Link, seeds: tuple[int, int]) -> dict[str, Any]:
-    """The fields of `emulate-change`: what the link is to do from the next packet on, with the seeds of both ways."""
+    """The fields of `emulate-change`: what the link does from the next packet on, with a seed for each direction."""
     forward, reverse = (_fields(direction, seed) for direction, seed in zip(link.directions, seeds, strict=True))
     return {"link": link.name, "forward": forward, "reverse": reverse}
 
 
 def change_on(name: str, directions: Directions) -> dict[str, Any]:
-    """The fields of `emulate-change` in the midst of a trial, whose packets go on being numbered."""
+    """The fields of `emulate-change` in the middle of a trial: the numbering of packets continues."""
     forward, reverse = (_fields(direction, 0) for direction in directions)
     return {"link": name, "forward": forward, "reverse": reverse, "continues": True}
 
 
 def _fields(direction: Direction, seed: int) -> dict[str, Any]:
-    """One direction as the agent is told (docs/protocol.md). tbf limits the rate, and sends in bunches what its timer
-    missed: the emulator spaces them."""
+    """One direction, as the request carries it (docs/protocol.md). tbf limits the rate. It sends in bunches what its
+    timer missed, and the emulator spaces these packets."""
     way = direction.impairments
     fields: dict[str, Any] = {"delay_ns": way.delay_ns, "seed": seed}
     if direction.rate_bps is not None:
@@ -97,8 +97,8 @@ def _request(index: int, link: Link) -> Request:
 
 
 def held_bytes(link: Link, frame_bytes: int) -> int:
-    """Memory for all that can be under way: bandwidth times delay in the least packets, and half as much more. Each
-    direction gets half of it."""
+    """Memory for all packets that can be under way: bandwidth times delay in packets of the smallest size, and half as
+    much again. Each direction gets half of it."""
     most = max(_held_bytes(direction, frame_bytes) for state in link.states for direction in state)
     return min(MAX_HELD_BYTES, 2 * most)
 

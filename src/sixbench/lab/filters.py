@@ -1,7 +1,7 @@
-"""What a router changes and drops of what it forwards, as one nftables ruleset. Touches nothing.
+"""The packets that a router changes or drops, as one nftables ruleset. This module runs nothing.
 
-What each rule dropped or changed is counted under a name (`nft list counters`), so that it can be told from what was
-lost.
+Each rule counts the packets that it drops or changes under a name (`nft list counters`), so that these can be told
+apart from lost packets.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 from ..model.topology import Node
 
 TABLE = "sixbench"
-"""Of the family inet: one table for IPv4 and IPv6."""
+"""The name of the table. It is of the family inet: one table for IPv4 and IPv6."""
 
 BEFORE_REASSEMBLY = -450
-"""Connection tracking reassembles at -400 (NF_IP_PRI_CONNTRACK_DEFRAG): behind it there are no fragments."""
+"""A priority before -400 (NF_IP_PRI_CONNTRACK_DEFRAG), where connection tracking reassembles: after it there are no
+fragments."""
 
 TOO_BIG = (
     ("too-big", "icmp type destination-unreachable icmp code frag-needed"),
@@ -24,10 +25,10 @@ ERRORS = (
     ("icmp-errors", "icmp type { destination-unreachable, source-quench, time-exceeded, parameter-problem }"),
     ("icmp-errors", "icmpv6 type { destination-unreachable, packet-too-big, time-exceeded, parameter-problem }"),
 )
-"""RFC 792, RFC 4443 section 3: without echo, neighbour discovery and what else is no error."""
+"""The ICMP errors of RFC 792 and RFC 4443 section 3. Echo, neighbour discovery and the like are no errors."""
 
 PASSING = frozenset({"clamped", "masqueraded"})
-"""The counters of packets that are changed; all others are of packets that are dropped."""
+"""The counters of packets that are changed. All other counters are of packets that are dropped."""
 
 FRAGMENTS = {
     "first-fragments": ("ip frag-off & 0x3fff == 0x2000", "frag frag-off 0 frag more-fragments 1"),
@@ -41,7 +42,7 @@ UNMATCHED = "meta l4proto 253 drop"
 
 
 def ruleset(node: Node) -> str:
-    """For `nft -f`; empty where the node has no rules."""
+    """The ruleset for `nft -f`; empty where the node has no rules."""
     if not node.filters:
         return ""
     counters: list[str] = []

@@ -1,4 +1,4 @@
-"""Impairments of a link by the kernel's netem, at the end that the packets leave."""
+"""Impairments of a link by the kernel's netem, at the end from which the packets leave."""
 
 from __future__ import annotations
 
@@ -9,24 +9,25 @@ from ..model.emulation import Chosen, Distribution, GilbertElliott, Impairments,
 from ..model.topology import Link
 
 LIMIT_PACKETS = 100_000
-"""What netem may hold: it drops beyond, and counts that."""
+"""How many packets netem may hold. It drops further ones, and counts them."""
 MAX_DELAY_NS = 274 * 10**9
-"""tc tells it in 2^32 ticks of 64 ns."""
+"""The longest delay: tc passes it as up to 2^32 ticks of 64 ns."""
 MAX_JITTER_NS = 2**31 - 1
-"""Its kernel side computes with 32 bits (`tabledist` of sch_netem.c)."""
+"""The largest jitter: the kernel computes with 32 bits (`tabledist` of sch_netem.c)."""
 
 REACH: dict[Distribution, int] = {"normal": 1, "pareto": 6}
-"""A table's numbers end at four times the jitter that tc is told: for a long tail that is so many times ours."""
+"""How many times our jitter tc is told, for a distribution with a long tail: a table's numbers end at four times the
+jitter that tc is told."""
 TABLES = Path(__file__).with_name("distributions")
-"""Of our own: iproute2's Pareto distribution is cut off at four times the jitter, which takes a sixth from its standard
-deviation, and Debian has its tables where another `tc` does not look."""
+"""Our own tables of distributions. iproute2's Pareto distribution is cut off at four times the jitter, which takes a
+sixth from its standard deviation, and Debian keeps its tables where another `tc` does not look."""
 TABLE_SIZE = 4096
 _UNIT = 8192
-"""What stands for a jitter in a table (NETEM_DIST_SCALE)."""
+"""The number that means one jitter in a table (NETEM_DIST_SCALE)."""
 
 
 def table(distribution: Distribution) -> str:
-    """The file that tc reads: what is added to the delay, of equally likely values in order."""
+    """The file that tc reads: equally likely values, in order, that are added to the delay."""
     shares = ((index + 0.5) / TABLE_SIZE for index in range(TABLE_SIZE))
     values = [round(_UNIT * standard_quantile(distribution, share) / REACH[distribution]) for share in shares]
     lines = (values[start : start + 16] for start in range(0, TABLE_SIZE, 16))
@@ -34,19 +35,19 @@ def table(distribution: Distribution) -> str:
 
 
 def tc_command(lines: str) -> tuple[str, ...]:
-    """The command for lines of tc, which finds our tables where they need them."""
+    """The command that runs lines of tc. It lets tc find our tables where the lines need them."""
     return ("env", f"TC_LIB_DIR={TABLES}", "tc") if " distribution " in lines else ("tc",)
 
 
 def unfit(link: Link) -> str | None:
-    """What of a link netem cannot do as it is meant here, in words; None: nothing. docs/experiments.md says why."""
+    """The property of a link that netem cannot do as docs/experiments defines it, in words; None: it can do all."""
     if any(not _are_alike(link.directions, state) for state in link.changes):
         return "a change in the midst of a trial"
     return next(filter(None, map(_unfit, link.directions)), None)
 
 
 def _are_alike(one: Directions, other: Directions) -> bool:
-    """Whether the same happens to packets."""
+    """Whether both do the same to packets."""
     return [direction.impairments for direction in one] == [direction.impairments for direction in other]
 
 
@@ -86,7 +87,7 @@ def netem(way: Impairments) -> str:
 
 
 def _microseconds(time_ns: int) -> str:
-    """`tc` of iproute2 6.1 takes no less, and no fractions of them."""
+    """A time for `tc`: iproute2 6.1 takes nothing shorter than a microsecond, and no fractions of one."""
     return f"{round(time_ns / 1000)}us"
 
 

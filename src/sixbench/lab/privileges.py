@@ -8,20 +8,21 @@ import subprocess
 import sys
 
 from ..model.errors import CapabilityError
+from .own_program import own_command
 
 INSIDE = "SIXBENCH_USER_NAMESPACE"
-"""Set in the environment of a run that executes itself again in a user namespace."""
+"""The variable that marks the environment of a run that has started itself again in a user namespace."""
 
 USER_NAMESPACE = ["--user", "--map-root-user"]
 
 
 def in_user_namespace() -> bool:
-    """Whether this is such a run."""
+    """Whether this process runs in a user namespace of its own making."""
     return os.environ.get(INSIDE) == "1"
 
 
 def try_namespace(arguments: list[str]) -> str | None:
-    """Makes and leaves namespaces by `unshare`; the reason where that is not allowed, None where it is."""
+    """Tries to make namespaces with `unshare`. Returns why that is not allowed, or None where it is."""
     program = shutil.which("unshare")
     if program is None:
         return "the program unshare is missing (Debian package util-linux)"
@@ -45,7 +46,7 @@ def enter_namespace_if_needed(arguments: list[str]) -> None:
             os.environ["SIXBENCH_OUTER_UID"] = str(os.getuid())
             sys.stdout.flush()
             sys.stderr.flush()
-            os.execv(program, [program, *USER_NAMESPACE, "--", sys.executable, "-m", "sixbench", *arguments])
+            os.execv(program, [program, *USER_NAMESPACE, "--", *own_command(*arguments)])
         refused = f"{refused}; in a user namespace: {refused_user}"
     raise CapabilityError(
         f"making a network namespace is not allowed here ({refused}); run as root, or let users make namespaces "

@@ -8,30 +8,30 @@ from ..model.topology import Interface, Link
 from .netem import netem
 
 WIRE_OVERHEAD_BYTES = 24
-"""What a frame takes on the wire beyond what tc counts (from the Ethernet header on): preamble and SFD 8, FCS 4,
-inter-frame gap 12 (IEEE 802.3)."""
+"""Bytes that a frame takes on the wire beyond those that tc counts from the Ethernet header on: preamble and SFD 8, FCS
+4, inter-frame gap 12 (IEEE 802.3)."""
 MIN_WIRE_BYTES = 84
 """The shortest frame, 64 bytes, with preamble and gap."""
 
 DEFAULT_BURST_NS = 2_000_000
-"""Bucket of the rate limiter, in time. tbf sends whatever its timer missed while the bucket was not full, so the
+"""The rate limiter's bucket, as a time. tbf sends whatever its timer missed while the bucket was not full, so the
 bucket must outlast a late wake-up (60..100 us at the 99th percentile, some milliseconds under load, measured) or the
 link is slower than its rate."""
 MIN_BURST_FRAMES = 2
 
 DEFAULT_QUEUE_NS = 50_000_000
 MIN_QUEUE_BYTES = 128 * 1024
-"""So that the largest UDP datagram, in fragments, fits into the queue of the slowest link."""
+"""The least queue: the largest UDP datagram, in fragments, fits into the queue of the slowest link."""
 
 DEFAULT_LIMIT_PACKETS = {"codel": 1000, "fq_codel": 10240}
-"""The kernel's own (sch_codel.c, sch_fq_codel.c): CoDel is to drop long before."""
+"""The kernel's own limits (sch_codel.c, sch_fq_codel.c): CoDel is meant to drop long before."""
 
 NETEM, RATE, QUEUE = "10:", "1:", "2:"
-"""Handles, from the device on."""
+"""The handles of the queueing disciplines, in order from the device."""
 
 
 def queue_lines(link: Link, end: Interface) -> list[str]:
-    """What is given to an end of a link: netem where that delays, then the rate, then its queue."""
+    """Lines that set up an end of a link: netem where it is the emulator, then the rate, then the queue."""
     direction = link.direction_from(end.node)
     if not _has_netem(link, direction):
         return _rate_lines(link, end, "add")
@@ -41,7 +41,8 @@ def queue_lines(link: Link, end: Interface) -> list[str]:
 
 
 def rate_change_lines(link: Link, end: Interface) -> list[str]:
-    """What gives an end of a link that has a rate another one, or another queue of the same kind. What waits stays."""
+    """Lines that give an end of a link, which has a rate, another rate or another queue of the same kind. Packets that
+    wait stay in the queue."""
     return _rate_lines(link, end, "change")
 
 
@@ -61,7 +62,7 @@ def _has_netem(link: Link, direction: Direction) -> bool:
 
 
 def burst_bytes(link: Link, direction: Direction) -> int:
-    """Bucket of the rate limiter of a direction of a link, which must have one."""
+    """The rate limiter's bucket, in bytes, of a direction that has a rate."""
     if direction.burst_bytes is not None:
         return direction.burst_bytes
     assert direction.rate_bps is not None, "only a direction with a rate has a bucket"
@@ -70,7 +71,7 @@ def burst_bytes(link: Link, direction: Direction) -> int:
 
 
 def queue_bytes(link: Link, direction: Direction) -> int:
-    """The most that the queue before the rate of a direction of a link, which must have one, can hold."""
+    """How many bytes the queue of a direction that has a rate can hold."""
     packets = _limit_packets(link, direction)
     return _limit_bytes(direction) if packets is None else packets * (link.mtu_bytes + ETHERNET.size_bytes)
 
@@ -84,7 +85,7 @@ def _rate(link: Link, direction: Direction) -> str:
 
 
 def _queue(link: Link, direction: Direction) -> str | None:
-    """The queue where it is not tbf's own, which counts bytes."""
+    """The queue, where it is not tbf's own (which counts bytes)."""
     queue, packets = direction.queue, _limit_packets(link, direction)
     if packets is None:
         return None
@@ -99,7 +100,8 @@ def _queue(link: Link, direction: Direction) -> str | None:
 
 
 def _limit_packets(link: Link, direction: Direction) -> int | None:
-    """The limit where it counts packets. CoDel counts nothing else: bytes become packets of the MTU."""
+    """The limit of a queue that counts packets. CoDel counts nothing else, so bytes become packets of the MTU's
+    size."""
     queue = direction.queue
     if queue.limit_packets is not None:
         return queue.limit_packets

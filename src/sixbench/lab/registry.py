@@ -1,4 +1,4 @@
-"""The labs that are up, as files: so that `lab exec`, `capture`, `down` and `clean` find what `lab up` made.
+"""The labs that are up, as files, so that `lab exec`, `capture`, `down` and `clean` find what `lab up` made.
 
 A file names processes by number *and* start time, so that a number that was given to another program since is never
 touched.
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import os
+import socket
+import stat
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -16,7 +18,8 @@ from ..model.errors import UsageError, WriteError
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessId:
-    """A process, for good: its number and when it started (field 22 of /proc/PID/stat, in ticks since boot)."""
+    """A process that cannot be confused with another: its number and when it started (field 22 of /proc/PID/stat, in
+    ticks since boot)."""
 
     pid: int
     start_ticks: int
@@ -40,7 +43,10 @@ class LabRecord:
 
 
 _DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError)
-"""What reading a file raises that is not a lab's."""
+"""The errors of reading a file that is not one of a lab."""
+
+
+_HOSTS_SUFFIX = ".hosts"
 
 
 def start_ticks(pid: int) -> int | None:
@@ -54,7 +60,7 @@ def start_ticks(pid: int) -> int | None:
 
 
 def process(pid: int) -> ProcessId:
-    """Names a running process. Raises `ProcessLookupError`."""
+    """Identifies a running process. Raises `ProcessLookupError`."""
     started = start_ticks(pid)
     if started is None:
         raise ProcessLookupError(pid)
@@ -63,20 +69,46 @@ def process(pid: int) -> ProcessId:
 
 def directory() -> Path:
     """Where the files are: for root /run/sixbench, else in the user's runtime directory."""
-    outer_uid = os.environ.get("SIXBENCH_OUTER_UID") or str(os.getuid())
-    if outer_uid == "0":
+    if _outer_uid() == "0":
         return Path("/run/sixbench")
     runtime = os.environ.get("XDG_RUNTIME_DIR")
-    return Path(runtime) / "sixbench" if runtime else Path(f"/tmp/sixbench-{outer_uid}")
+    return Path(runtime) / "sixbench" if runtime else Path(f"/tmp/sixbench-{_outer_uid()}")
 
 
-def save(record: LabRecord) -> Path:
-    """Writes the file of a lab. Raises `WriteError`."""
+def _outer_uid() -> str:
+    """The user outside of the user namespace that sixbench makes for itself."""
+    return os.environ.get("SIXBENCH_OUTER_UID") or str(os.getuid())
+
+
+def claim(name: str) -> socket.socket:
+    """Takes the name of a lab for as long as the socket lives, so that of two that come up at once only one has it.
+    Raises `UsageError` where another process has it."""
+    taken = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    try:
+        taken.bind(f"\0sixbench/lab/{_outer_uid()}/{name}")
+    except OSError as error:
+        taken.close()
+        raise UsageError(f'a lab "{name}" is up already; take it down with: sixbench lab down --lab {name}') from error
+    return taken
+
+
+def save(record: LabRecord, hosts: str = "") -> Path:
+    """Writes the file of a lab. Raises `WriteError`.
+
+    Args:
+        hosts: the text of its hosts file, which stands beside it; empty: it has none.
+    """
     path = _path(record.name)
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
         if not _is_ours(path.parent):
-            raise WriteError(f"writing {path}: {path.parent} belongs to someone else; remove it")
+            raise WriteError(
+                f"writing {path}: {path.parent} is not a directory that only this user may write in; remove it, or set "
+                "XDG_RUNTIME_DIR to one that is"
+            )
+        if hosts:
+            hosts_path(record.name).write_text(hosts, encoding="utf-8")
+            hosts_path(record.name).chmod(0o644)  # commands in a node may run as anybody
         partial = path.with_suffix(".partial")
         partial.write_text(json.dumps(asdict(record)), encoding="utf-8")
         partial.replace(path)
@@ -86,8 +118,14 @@ def save(record: LabRecord) -> Path:
 
 
 def remove(name: str) -> None:
-    """Removes the file of a lab, if there is one."""
+    """Removes the files of a lab, if there are any."""
     _path(name).unlink(missing_ok=True)
+    hosts_path(name).unlink(missing_ok=True)
+
+
+def hosts_path(name: str) -> Path:
+    """Where the names of a lab's nodes are, as a hosts file."""
+    return directory() / f"{name}{_HOSTS_SUFFIX}"
 
 
 def all_labs() -> list[LabRecord]:
@@ -126,6 +164,10 @@ def clean() -> list[str]:
         if stale:
             path.unlink(missing_ok=True)
             removed.append(str(path))
+    for path in _files(f"*{_HOSTS_SUFFIX}"):
+        if not path.with_suffix(".json").exists():
+            path.unlink(missing_ok=True)
+            removed.append(str(path))
     return removed
 
 
@@ -134,16 +176,19 @@ def _path(name: str) -> Path:
 
 
 def _files(pattern: str) -> list[Path]:
-    """Files of ours; none where the directory is someone else's, who could name processes that are not labs."""
+    """The files of labs. There are none where the directory is someone else's, who could name processes that are not
+    labs."""
     place = directory()
     return sorted(place.glob(pattern)) if _is_ours(place) else []
 
 
 def _is_ours(place: Path) -> bool:
+    """Whether it is a directory of this user in which nobody else may write. A link is not one, wherever it leads."""
     try:
-        return place.stat().st_uid in (os.getuid(), 0)
+        found = place.lstat()
     except OSError:
         return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid in (os.getuid(), 0) and not found.st_mode & 0o022
 
 
 def _read(path: Path) -> LabRecord:

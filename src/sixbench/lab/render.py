@@ -1,4 +1,5 @@
-"""A network as commands (`sysctl`, `ip -batch`, `ethtool`, `tc -batch`, `nft`), one script a node. Touches nothing.
+"""A network as commands (`sysctl`, `ip -batch`, `ethtool`, `tc -batch`, `nft`), one script a node. This module runs
+nothing.
 
 Order: settings, then links (a veth pair is made with both ends in place), then devices with addresses and routes, then
 queues, then filters; where a path is installed, then its tunnels with their addresses, its stages one after the other,
@@ -44,14 +45,14 @@ BASE_SYSCTL = {
     "net.ipv4.ipfrag_time": "2",
     "net.ipv6.ip6frag_time": "2",
 }
-"""Of every node. Fragments whose others were lost are given up after 2 s instead of 30 and 60 s: they would fill the
-reassembly's memory, and the trials after an overloaded one would receive nothing. Metrics are not saved so that a trial
-does not start with what the one before it learned; ports are reused so that connection rates can be measured for
-minutes. Multicast groups are reported within milliseconds: by default a node says them twice in its first two seconds
-(RFC 3810 section 9.11), which on a link of 1 Mbit/s is a thousandth of what its first trial carries."""
+"""The settings of every node. Fragments whose other parts were lost are given up after 2 s instead of 30 and 60 s: they
+would fill the reassembly's memory, and the trials after an overloaded one would receive nothing. Metrics are not saved
+so that a trial does not start with what the one before it learned; ports are reused so that connection rates can be
+measured for minutes. Multicast groups are reported within milliseconds: by default a node says them twice in its first
+two seconds (RFC 3810 section 9.11), which on a link of 1 Mbit/s is a thousandth of what its first trial carries."""
 
 REACHABLE_MS = 86_400_000
-"""For so long, about, a neighbour that has answered stays reachable. By default Linux forgets those of a network that
+"""About how long a neighbour that has answered stays reachable. By default Linux forgets those of a network that
 was idle for a minute, where all networks of the machine together have over 128 (neigh/default/gc_thresh1): a trial
 then begins with a round trip of neighbour discovery, for which its first datagrams wait. Nor do probes of neighbours
 (RFC 4861 section 7.3.3) fall into a trial."""
@@ -64,7 +65,7 @@ ROUTER_SYSCTL = {"net.ipv4.ip_forward": "1", "net.ipv6.conf.all.forwarding": "1"
 
 @dataclass(frozen=True, kw_only=True)
 class NodeScript:
-    """What is run in one node, step by step.
+    """The commands of one node, step by step.
 
     Attributes:
         sysctl: settings.
@@ -72,9 +73,9 @@ class NodeScript:
         devices, routes: lines for `ip -batch`.
         ethtool: arguments of `ethtool`, one list a call.
         queues: lines for `tc -batch`.
-        emulation: what makes the links that our emulator carries.
-        nft: a ruleset for `nft -f`; empty: it changes and drops nothing.
-        tunnels: what makes its tunnels' ends.
+        emulation: the requests that make the links that our emulator carries.
+        nft: a ruleset for `nft -f`; empty where the node changes and drops nothing.
+        tunnels: what makes the ends of its tunnels.
         tunnel_addresses, tunnel_routes: lines for `ip -batch`.
         stages: what the path's mechanism wants done, in order; the same number in every node.
     """
@@ -95,7 +96,7 @@ class NodeScript:
 
 
 def render(topology: Topology) -> dict[str, NodeScript]:
-    """The script of every node, by its name; where our emulator carries links, its script too."""
+    """The script of every node, by name. Where our emulator carries links, its script is among them."""
     return _render(topology, all_routes(topology))
 
 
@@ -105,7 +106,7 @@ def _render(topology: Topology, routes: Mapping[str, list[Route]]) -> dict[str, 
     scripts = {
         name: NodeScript(
             node=name,
-            sysctl=_sysctl(node),
+            sysctl=node_sysctl(node),
             links=links[name],
             devices=_devices(topology, name),
             routes=_route_lines(routes[name], into_tunnels=False),
@@ -134,7 +135,8 @@ def _render(topology: Topology, routes: Mapping[str, list[Route]]) -> dict[str, 
 
 
 def _link_lines(topology: Topology, emulated: Mapping[int, Link]) -> dict[str, list[str]]:
-    """By the node in which they are run. The ends of an emulated link are opposite the emulator's."""
+    """The lines that make links, by the node in which they are run. The other end of an emulated link's end is the
+    emulator's."""
     lines: dict[str, list[str]] = {name: [] for name in topology.nodes}
     for index, link in enumerate(topology.wires):
         opposite = [(end.name, f" address {_mac(index, 2)}", end.node) for end in link.ends[::-1]]
@@ -151,7 +153,7 @@ def _link_lines(topology: Topology, emulated: Mapping[int, Link]) -> dict[str, l
 
 
 def render_path(network: Blueprint, engine: str) -> dict[str, NodeScript]:
-    """The script of every node of a network with a path installed, whose tunnels that engine makes."""
+    """The script of every node of a network with a path installed. The engine of that name makes its tunnels."""
     made = [tunnel for tunnel in network.tunnels if tunnel.made_by is None]
     late = {(tunnel.node, tunnel.device) for tunnel in network.tunnels if tunnel.autoconfigured}
     routes = all_routes(network.topology)
@@ -196,7 +198,7 @@ def script_text(script: NodeScript, pids: Mapping[str, str] | None = None) -> st
 
 
 def stage_lines(stage: Stage) -> list[str]:
-    """A stage as a person would type it; what only the agent does, as a comment."""
+    """A stage as a person would type it. What only the agent can do is a comment."""
     lines = [f"sysctl -w {name}={shlex.quote(value)}" for name, value in stage.sysctl.items()]
     lines += [_request_text(request) for request in stage.requests]
     lines += [f"ip {line}" for line in stage.ip]
@@ -212,7 +214,7 @@ def _request_text(request: Request) -> str:
 
 
 def fill_pids(text: str, pids: Mapping[str, str]) -> str:
-    """Puts process numbers for `{pid:NAME}`."""
+    """Replaces `{pid:NAME}` by process numbers."""
     return _PID.sub(lambda found: pids.get(found[1], found[0]), text)
 
 
@@ -220,8 +222,9 @@ _PID = re.compile(r"\{pid:([^}]*)\}")
 
 
 def _number(link: int, end: int) -> int:
-    """Interface numbers that differ at the two ends. Where they are the same, Linux takes the veth for no stacked
-    device and may wait up to a second (linkwatch) before its carrier counts, and IPv6 does nothing until then."""
+    """Interface numbers, which differ at the two ends. Where they are the same, Linux does not take the veth for a
+    stacked device and may wait up to a second (linkwatch) before its carrier counts, and IPv6 does nothing until
+    then."""
     return FIRST_INTERFACE + 2 * link + end
 
 
@@ -230,7 +233,8 @@ def _mac(link: int, end: int) -> str:
     return f"02:00:00:{link >> 8:02x}:{link & 0xFF:02x}:{end:02x}"
 
 
-def _sysctl(node: Node) -> dict[str, str]:
+def node_sysctl(node: Node) -> dict[str, str]:
+    """The settings of a node, in the order in which they are made: those of every node, then the user's."""
     return BASE_SYSCTL | (ROUTER_SYSCTL if node.kind == "router" else {}) | node.sysctl
 
 
@@ -266,7 +270,7 @@ def _wires_of(topology: Topology, node: str) -> list[Link]:
 
 
 def _tunnel_addresses(topology: Topology, node: str, late: set[tuple[str, str]]) -> list[str]:
-    """Of its tunnels' devices, each once: a device may be an end of several links."""
+    """The lines that give tunnel devices their addresses, each device once: a device may be an end of several links."""
     lines: dict[str, None] = {}
     for link in topology.links_of(node):
         end = link.end_of(node)

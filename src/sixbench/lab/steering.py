@@ -1,18 +1,19 @@
 """Which processors carry the packets of emulated links.
 
 A packet that our emulator sends runs the whole path of the node that receives it before the next one is sent, 10 to 20
-us each, unless another processor does that (receive packet steering, Documentation/networking/scaling.rst of Linux). So
-where a link is fast the emulator keeps one processor, that with the fewest interrupts of devices, and the nodes at its
-ends receive on the others. Measured over access networks of 166 to 240 Mbit/s: the 99th percentile of lateness was 130
-to 1100 us without, 50 to 90 us with it. But another processor has to be woken: where packets are few, that takes 20 to
-70 us more, so slow links, and those without a rate, are left as they are.
+us each, unless another processor does that (receive packet steering, Documentation/networking/scaling.rst of Linux).
+The emulator therefore keeps one processor, the one with the fewest device interrupts, and nodes keep off it. Where a
+link is fast, the nodes at its ends receive on the others. Measured over access networks of 166 to 240 Mbit/s: the 99th
+percentile of lateness was 130 to 1100 us without, 50 to 90 us with it. But another processor has to be woken: where
+packets are few, that takes 20 to 70 us more, so nodes at slow links, and at those without a rate, receive where they
+are sent to.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,15 +25,15 @@ from .emulation import EMULATOR, emulated_links
 TIMEOUT_S = 10.0
 
 FAST_BPS = 50 * 10**6
-"""From which rate on packets of an emulated link are steered: full-size ones then come every 0.25 ms."""
+"""The rate from which on packets of an emulated link are steered: full-size packets then come every 0.25 ms."""
 
 RPS_DEFAULT_MASK = "net.core.rps_default_mask"
-"""Of the interfaces that come into being in a network namespace (Linux 6.3)."""
+"""The default for interfaces that are made in a network namespace (Linux 6.3)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Steering:
-    """Of a network with emulated links.
+    """The processors of a network with emulated links.
 
     Attributes:
         emulator: the processor of the emulator.
@@ -50,21 +51,26 @@ class Steering:
         return {RPS_DEFAULT_MASK: ",".join(reversed(words))}
 
 
-def steering() -> Steering | None:
-    """What this machine can do; None with one processor, or an older kernel."""
-    processors = sorted(os.sched_getaffinity(0))
-    if len(processors) < 2 or not Path("/proc/sys", *RPS_DEFAULT_MASK.split(".")).exists():
+def steering(usable: Sequence[int]) -> Steering | None:
+    """How these processors are divided, the best for the emulator; None where there is one only."""
+    if len(usable) < 2:
         return None
+    emulator, *receivers = usable
+    return Steering(emulator=emulator, receivers=tuple(sorted(receivers)))
+
+
+def usable_processors() -> tuple[int, ...]:
+    """The processors that this process may use, those with the fewest device interrupts first."""
     interrupts = device_interrupts(Path("/proc/interrupts").read_text())
-    emulator = min(processors, key=lambda processor: interrupts.get(processor, 0))
-    return Steering(emulator=emulator, receivers=tuple(one for one in processors if one != emulator))
+    return tuple(sorted(os.sched_getaffinity(0), key=lambda one: (interrupts.get(one, 0), one)))
 
 
 def device_interrupts(text: str) -> dict[int, int]:
-    """By processor, how many interrupts of devices it took so far: what they do comes before every thread.
+    """How many device interrupts each processor has taken so far. They come before every thread.
 
     Args:
-        text: of `/proc/interrupts`: a heading with processors, then lines whose label is a number for a device.
+        text: the content of `/proc/interrupts`: a heading with processors, then lines whose label is a number for a
+            device.
     """
     heading, *lines = text.splitlines() or [""]
     processors = [int(name.removeprefix("CPU")) for name in heading.split()]
@@ -78,21 +84,35 @@ def device_interrupts(text: str) -> dict[int, int]:
 
 
 def is_fast(link: Link) -> bool:
-    """Whether its packets may come so close together that each has to wait for what those before it are taken for."""
+    """Whether packets may come so close together that each has to wait until the receiver is done with those before
+    it."""
     return any((direction.rate_bps or 0) >= FAST_BPS for state in link.states for direction in state)
 
 
-def steer(topology: Topology, nodes: Mapping[str, NodeHandle]) -> None:
-    """Gives emulator and nodes their processors, before the network is built. What cannot be done is left: lateness
-    shows it."""
-    links = [link for _, link in emulated_links(topology) if is_fast(link)]
-    found = steering() if links else None
+def steer(topology: Topology, nodes: Mapping[str, NodeHandle], usable: Sequence[int]) -> int | None:
+    """Gives the emulator and the nodes their processors, before the network is built. What the machine refuses is left
+    out: the measured lateness shows it.
+
+    Args:
+        usable: the processors that there are, the best first.
+
+    Returns:
+        the emulator's processor; None where it has none of its own.
+    """
+    emulated = [link for _, link in emulated_links(topology)]
+    found = steering(usable) if emulated else None
     if found is None:
-        return
-    with contextlib.suppress(OSError):
+        return None
+    try:
         # Its first thread, which starts the one that carries the packets.
         os.sched_setaffinity(nodes[EMULATOR].pid, {found.emulator})
+    except OSError:
+        return None
+    links = [link for link in emulated if is_fast(link)]
+    if not Path("/proc/sys", *RPS_DEFAULT_MASK.split(".")).exists():
+        links = []
     settings = [nodes[name].set_sysctl(found.sysctl) for name in {end.node for link in links for end in link.ends}]
     for setting in settings:
-        with contextlib.suppress(AgentError):
+        with contextlib.suppress(AgentError, TimeoutError):
             setting.result(timeout=TIMEOUT_S)
+    return found.emulator

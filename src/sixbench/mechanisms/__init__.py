@@ -1,4 +1,5 @@
-"""The transition mechanisms: what each is, what an experiment may say of it, and what it makes of a network. Pure.
+"""The transition mechanisms: what each is, which options an experiment may give it, and the network with it installed.
+Pure.
 
 One module a family of mechanisms, and this list. Engines (`lab.engines`) carry them out.
 """
@@ -32,7 +33,7 @@ MECHANISMS: Mapping[str, Mechanism] = {
         *(FOUR_IN_SIX, DS_LITE, GRE, VXLAN),
     )
 }
-"""By name."""
+"""All mechanisms, by name."""
 
 
 def engine_of(path: Path) -> str:

@@ -1,4 +1,5 @@
-"""Tunnel broker (RFC 3053): a client asks for its 6in4 tunnel, a broker makes the other end, and takes it back."""
+"""Tunnel broker (RFC 3053): a client asks for its 6in4 tunnel, and a broker makes the other end and removes it
+later."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ from .common import (
 from .kind import Mechanism, MechanismError
 
 POOL = IPv6Network("2001:db8:b00::/48")
-"""Each client has the next /64 of it; the first one the first."""
+"""The prefix of all clients: the first client has its first /64, the second the second."""
 
 BROKER_DEVICE_PREFIX = "lease-"
 """The broker's end of lease n is `lease-n`; the first lease is number 0."""

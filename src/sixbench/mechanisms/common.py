@@ -1,4 +1,4 @@
-"""What the mechanisms' installers share: ways over the carrier, addresses, tunnels, and what is wrong with a path."""
+"""What the mechanisms share: routes over the carrier, addresses, tunnels, and errors of a path."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from .kind import MechanismError, Options
 
 TUNNEL_PREFIX_V6 = IPv6Network("2001:db8::/64")
 TUNNEL_PREFIX_V4 = IPv4Network("203.0.113.0/30")
-"""Of tunnels whose mechanism says nothing of addresses (RFC 3849, RFC 5737)."""
+"""Prefixes of tunnels whose mechanism says nothing about addresses (RFC 3849, RFC 5737)."""
 
 MTU = Parameter(
     name="mtu",
     column="mtu_bytes",
     kind="mtu",
-    doc="of the tunnel; more than the carrier leaves room for means that outer packets are fragmented",
+    doc="MTU of the tunnel; where it is more than the carrier has room for, outer packets are fragmented",
     minimum=MIN_MTU_V4,
     maximum=65000,
     default="what the carrier's links leave room for",
@@ -59,12 +59,12 @@ PMTU = Parameter(
     default="static",
 )
 TUNNEL_OPTIONS = (MTU, TTL, TOS, ECN, PMTU)
-"""Of every tunnel."""
+"""The options that every tunnel has."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Carrier:
-    """The way that outer packets take between two nodes."""
+    """The route that outer packets take between two nodes."""
 
     first: str
     second: str
@@ -72,7 +72,7 @@ class Carrier:
     links: tuple[Link, ...]
 
     def interface(self, node: str) -> Interface:
-        """The interface by which `node`, one of the two, sends."""
+        """The interface by which `node`, one of the two ends, sends."""
         return self.links[0 if node == self.first else -1].end_of(node)
 
     def local(self, node: str) -> Address:
@@ -86,7 +86,7 @@ _PRIVATE = tuple(IPv4Network(network) for network in ("10.0.0.0/8", "172.16.0.0/
 
 
 def is_private(address: IPv4Address) -> bool:
-    """Whether it is one of RFC 1918's."""
+    """Whether it is a private address of RFC 1918."""
     return any(address in network for network in _PRIVATE)
 
 
@@ -105,7 +105,7 @@ def check_router(topology: Topology, node: str, what: str, option: str) -> None:
 
 
 def carrier(path: Path, topology: Topology, first: str, second: str, family: Family) -> Carrier:
-    """The way between two nodes over links that carry `family`. Raises `MechanismError` where there is none."""
+    """The route between two nodes over links that carry `family`. Raises `MechanismError` where there is none."""
     if first == second:
         raise MechanismError(f'{path.mechanism} names "{first}" twice; name different nodes')
     links = topology.route(first, second, family)
@@ -171,7 +171,7 @@ def make_tunnel(
     made_by: str | None = None,
     autoconfigured: bool = False,
 ) -> Tunnel:
-    """One end, with the options that every tunnel has."""
+    """One end of a tunnel, with the options that every tunnel has."""
     ways = list(ways)
     options = path.options
     ttl = options.get("ttl", DEFAULT_TTL)
@@ -215,7 +215,7 @@ def tunnel_link(
 
 
 def without_family(topology: Topology, names: set[str], family: Family) -> Topology:
-    """The topology with links that no longer carry a family: a carrier that knows nothing of what it carries."""
+    """The topology in which some links no longer carry a family: a carrier does not know the family that it carries."""
     return with_addresses(topology, dict.fromkeys(names, (None, None)), family)
 
 
@@ -280,8 +280,8 @@ def check_overlap(
     """Raises `MechanismError` where a prefix of the mechanism's is one of a link's too.
 
     Args:
-        topology: as the mechanism leaves it: what lost its addresses does not overlap.
-        numbered: the links that have their addresses of the mechanism.
+        topology: as the mechanism leaves it. Links that lost their addresses do not overlap.
+        numbered: the links whose addresses come from the mechanism.
     """
     for prefix in prefixes:
         for link in (link for link in topology.wires if link.name not in numbered):
@@ -296,12 +296,12 @@ def check_overlap(
 
 
 def ends_of(topology: Topology, between: tuple[str, str], family: Family) -> Ends:
-    """The addresses of both hosts on the way between them, the client's also as the server sees it behind nodes that
-    masquerade. Raises `MechanismError` where there is no way."""
+    """The addresses of both hosts on the route between them, and the client's as the server sees it behind nodes that
+    masquerade. Raises `MechanismError` where there is no route."""
     client, server = between
     links = topology.route(client, server, family)
     if not links:
-        raise MechanismError(f'no way leads from "{client}" to "{server}" over IPv{family}')
+        raise MechanismError(f'no route leads from "{client}" to "{server}" over IPv{family}')
     first = links[0].end_of(client).address(family)
     last = links[-1].end_of(server).address(family)
     assert first is not None, "a link that carries a family has addresses of it at both ends"
@@ -310,8 +310,8 @@ def ends_of(topology: Topology, between: tuple[str, str], family: Family) -> End
 
 
 def _masqueraded(topology: Topology, links: list[Link], source: str, family: Family) -> Address | None:
-    """What packets from `source` have as their source at the end of the way, if a node on it masquerades: the address
-    of the last that does, on the link by which it sends."""
+    """The source address that packets from `source` have at the end of the route, if a node on it masquerades: the
+    address of the last such node, on the link by which it sends."""
     seen: Address | None = None
     at = source
     for link in links:
@@ -331,12 +331,13 @@ def finish(
     stages: Iterable[Mapping[str, Stage]] = (),
     client_seen: Address | None = None,
 ) -> Network:
-    """The network. Raises `MechanismError` where the way between the hosts does not lead through the tunnel."""
+    """The network with the path in it. Raises `MechanismError` where the route between the hosts does not go through
+    the tunnel."""
     client, server = between
     names = " and ".join(f'"{node}"' for node in path.nodes)
     if not topology.route(client, server, family):
         raise MechanismError(
-            f'with {path.mechanism} on {names}, no way leads from "{client}" to "{server}" over IPv{family}: '
+            f'with {path.mechanism} on {names}, no route leads from "{client}" to "{server}" over IPv{family}: '
             "install it where packets between the two enter and leave its carrier"
         )
     ends = ends_of(topology, between, family)
@@ -348,12 +349,12 @@ def finish(
     )
     if all(len(segment.headers) == 1 for segment in network.segments(client, server)):
         raise MechanismError(
-            f'the way from "{client}" to "{server}" does not lead through {path.mechanism} on {names}: '
-            "install it on nodes of that way"
+            f'the route from "{client}" to "{server}" does not go through {path.mechanism} on {names}: '
+            "install it on nodes of that route"
         )
     return network
 
 
 def family_of(options: Options) -> Family:
-    """Of a mechanism for IPv6."""
+    """The family of a mechanism that carries IPv6."""
     return 6

@@ -65,14 +65,14 @@ def _installer(
 
 
 def _end(node: str, device: str, inner: Family, number: int) -> Interface:
-    """A device with the address of that number in the tunnels' prefix of the inner family."""
+    """An interface with the address of that number in the tunnels' prefix of the inner family."""
     ipv4 = IPv4Interface((int(TUNNEL_PREFIX_V4.network_address) + number, TUNNEL_PREFIX_V4.prefixlen))
     ipv6 = IPv6Interface((int(TUNNEL_PREFIX_V6.network_address) + number, TUNNEL_PREFIX_V6.prefixlen))
     return Interface(node=node, name=device, ipv4=ipv4 if inner == 4 else None, ipv6=ipv6 if inner == 6 else None)
 
 
 def headers_of(payload: Payload, outer: Family, *, has_key: bool) -> tuple[str, ...]:
-    """What such a tunnel puts before a packet, outermost first."""
+    """The headers that such a tunnel puts before a packet, outermost first."""
     first = "ipv4" if outer == 4 else "ipv6"
     if payload == "gre":
         return (first, "gre", "gre-key") if has_key else (first, "gre")

@@ -32,7 +32,7 @@ _AFTR = IPv4Interface("192.0.0.1/29")
 """The well-known addresses of the two ends (RFC 6333 section 5.7)."""
 
 _SUBSCRIBER_POOL = IPv4Network("192.168.0.0/16")
-"""Every subscriber's own links have the first /24s of this, the same for all."""
+"""The pool from whose first /24s every subscriber's own links have their addresses, the same for all subscribers."""
 _FIRST_SUBNET = 1
 _MAX_SUBNETS = 255
 
@@ -128,7 +128,8 @@ def _give_private_addresses(path: Path, topology: Topology, one: _Subscriber, ca
 
 
 def _public_address(topology: Topology, aftr: str, between: tuple[str, str]) -> Address:
-    """What the server sees: the AFTR's address on the way to it, or that of a node behind it that masquerades."""
+    """The client's address as the server sees it: that of the AFTR on the route to the server, or of a node behind the
+    AFTR that masquerades."""
     client, server = between
     way = topology.route(client, server, 4) or []
     domains = [link.ipv4_domain for link in way]
@@ -137,14 +138,14 @@ def _public_address(topology: Topology, aftr: str, between: tuple[str, str]) -> 
     leaves_once = None in domains and all(domain is None for domain in domains[domains.index(None) :])
     if len(entered) != 1 or not leaves_once:
         raise MechanismError(
-            f'with ds-lite, no way leads from "{client}" out of one subscriber\'s network through "{aftr}" '
+            f'with ds-lite, no route leads from "{client}" out of one subscriber\'s network through "{aftr}" '
             f'to "{server}" over IPv4: connections begin behind a B4, which is named before the AFTR'
         )
     return ends_of(topology, (aftr, server), 4).client_seen
 
 
 def _policy(one: _Subscriber) -> list[str]:
-    """What comes back to a subscriber goes into its own tunnel, whatever its address."""
+    """The rules that send a subscriber's answers into its own tunnel, whatever its address."""
     table = FIRST_TABLE + one.number
     return [
         f"route add default via {_B4.ip} dev {one.device} table {table}",

@@ -1,4 +1,5 @@
-"""What a transition mechanism is: how experiments name it, what they may say of it, and what it makes of a network."""
+"""What a transition mechanism is: how experiments name it, which options it has, and how it is installed in a
+network."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from ..model.workload import Parameter, Scalar
 
 
 class MechanismError(Exception):
-    """A path that cannot be: what is wrong, as a sentence for the user.
+    """A path that cannot be installed, with the reason as a sentence for the user.
 
     Attributes:
         option: the option that is wrong, where it is one.
@@ -27,7 +28,7 @@ Options = Mapping[str, Scalar]
 """A path's options by name, checked and in base units (bytes)."""
 
 Install = Callable[[Path, Topology, tuple[str, str]], Network]
-"""A path, a plain network and the hosts between which traffic goes, to the network with the path installed. Pure.
+"""Takes a path, a plain network and the two hosts; gives the network with the path installed. Pure.
 Raises `MechanismError`."""
 
 
@@ -37,12 +38,12 @@ class Mechanism:
 
     Attributes:
         name: as experiments write it.
-        family: of the addresses that applications use over it, by its options.
+        family: the family of the addresses that applications use over it, by its options.
         headers: what it puts before a packet, outermost first; empty for native paths.
-        carriers: the families that links on its way must carry.
+        carriers: the families that the links of its carrier must have.
         node_count: how many nodes it is installed on, least and most; (0, 0) for native paths.
         node_order: what the nodes are, in order, such as "the B4s, then the AFTR".
-        engines: who can execute it, in the order in which they are taken where the experiment names none.
+        engines: the engines that can execute it, in the order in which they are tried where the experiment names none.
         options: what an experiment may set.
         sample: nodes and options to try it with, between h1 and h2 in a row h1, r1, r2, h2.
     """
@@ -60,5 +61,5 @@ class Mechanism:
     sample: tuple[str, ...] = ()
 
     def option(self, name: str) -> Parameter | None:
-        """The option that an experiment writes so."""
+        """The option of that name."""
         return next((option for option in self.options if option.name == name), None)

@@ -37,7 +37,7 @@ class Mesh:
 
     @cached_property
     def mtu_bytes(self) -> int:
-        """Of the tunnel. Raises `MechanismError` where the carrier is too narrow."""
+        """The MTU of the tunnel. Raises `MechanismError` where the carrier is too narrow."""
         return device_mtu(self.path, self.ways, HEADERS, 6)
 
     @property
@@ -56,7 +56,7 @@ class Mesh:
     def tunnels(
         self, mapping: Callable[[str], dict[str, Any]], autoconfigured: Collection[str] = frozenset()
     ) -> list[Tunnel]:
-        """Every member's end; `mapping` is by member."""
+        """The tunnel end of every member; `mapping` is by member."""
         return [
             make_tunnel(
                 self.path,

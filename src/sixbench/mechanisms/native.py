@@ -30,7 +30,7 @@ def _dual_stack(path: Path, topology: Topology, between: tuple[str, str]) -> Net
             ends = ends_of(topology, between, family)
             pairs.append((ends.client, ends.server))
     if not pairs:
-        raise MechanismError(f'no way leads from "{between[0]}" to "{between[1]}" over IPv6 or IPv4')
+        raise MechanismError(f'no route leads from "{between[0]}" to "{between[1]}" over IPv6 or IPv4')
     source, destination = by_preference(pairs, prefers_ipv4=path.options.get("prefer") == "ipv4")[0]
     family = 6 if destination.version == 6 else 4
     if family != path.family:

@@ -37,7 +37,7 @@ IPV4_FIRST: Policy = tuple(
 
 
 def by_preference(pairs: Sequence[Pair], prefers_ipv4: bool = False) -> list[Pair]:
-    """The pairs in the order in which they are to be tried. Rules 3, 4 and 7 (deprecated, home and native addresses)
+    """The pairs in the order in which a host tries them. Rules 3, 4 and 7 (deprecated, home and native addresses)
     have nothing to decide in a lab."""
     policy = IPV4_FIRST if prefers_ipv4 else DEFAULT_POLICY
 

@@ -1,4 +1,4 @@
-"""6over4 (RFC 2529): IPv4 multicast as the Ethernet of IPv6."""
+"""6over4 (RFC 2529): IPv4 multicast takes the place of IPv6's Ethernet."""
 
 from __future__ import annotations
 
@@ -56,15 +56,16 @@ def multicast_group(address: IPv6Address) -> IPv4Address:
 
 
 def _groups(topology: Topology, node: str, address: IPv6Interface) -> list[IPv4Address]:
-    """Those of all nodes, and of the solicited-node addresses of its global and its link-local address, which end
-    alike (RFC 4291 section 2.7.1)."""
+    """The groups that a node joins: all nodes, and the solicited-node address of its global and its link-local address,
+    which end alike (RFC 4291 section 2.7.1)."""
     solicited = IPv6Address(int(IPv6Address("ff02::1:ff00:0")) | (int(address.ip) & 0xFFFFFF))
     groups = [_ALL_NODES, solicited, *([_ALL_ROUTERS] if topology.nodes[node].kind == "router" else [])]
     return list(dict.fromkeys(multicast_group(group) for group in groups))
 
 
 def _forwarding(topology: Topology, ways: list[Carrier]) -> dict[str, Stage]:
-    """Multicast forwarding on the routers that the carriers pass: from each interface to all others."""
+    """The requests for multicast forwarding on the routers that the carriers cross: from each interface to all
+    others."""
     interfaces: dict[str, dict[str, None]] = {}
     for way in ways:
         for link in way.links:

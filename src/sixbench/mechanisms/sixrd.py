@@ -24,7 +24,8 @@ _NOT_FOR_HOSTS = {
     )
 }
 _DEVICE_HOST = 0xFF
-"""The last octet of a tunnel device's address: the link behind a CE may be in the same prefix, and has 1 and 2."""
+"""The last octet of a tunnel device's address. 1 and 2 belong to the link behind a CE, which may be in the same
+prefix."""
 
 
 def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
@@ -71,7 +72,8 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
 
 
 def _check_prefix(domain: IPv6Network) -> None:
-    """Raises `MechanismError` where hosts cannot have addresses of it, or other mechanisms do (RFC 6890)."""
+    """Raises `MechanismError` where hosts cannot have addresses of the prefix, or other mechanisms use it (RFC
+    6890)."""
     wrong = [name for name, network in _NOT_FOR_HOSTS.items() if domain.overlaps(network)]
     if wrong:
         raise MechanismError(
@@ -127,7 +129,7 @@ SIX_RD = Mechanism(
             name="ipv4-mask",
             column="ipv4_mask_bits",
             kind="count",
-            doc="so many leading bits of IPv4 addresses are the same in the whole domain and not embedded",
+            doc="how many leading bits of the IPv4 addresses are the same in the whole domain, and so not embedded",
             minimum=0,
             maximum=31,
             default="0",

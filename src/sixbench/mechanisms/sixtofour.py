@@ -45,7 +45,7 @@ def site_prefix(address: IPv4Address) -> IPv6Network:
 
 
 def _device_address(address: IPv4Address) -> IPv6Interface:
-    """Of the pseudo-interface, on which all 6to4 sites are on-link."""
+    """The address of the pseudo-interface, on which all 6to4 sites are on-link."""
     return IPv6Interface((int(site_prefix(address).network_address) + 1, PREFIX.prefixlen))
 
 
@@ -59,7 +59,8 @@ def _check_members(path: Path, topology: Topology, sites: list[str], others: lis
 
 
 def _check_address(node: str, address: IPv4Address, allows_private: bool) -> None:
-    """RFC 3056 section 2: a globally unique address; RFC 3964 section 5.3.1 for what is not."""
+    """Raises `MechanismError` for an address that is not globally unique (RFC 3056 section 2, RFC 3964 section
+    5.3.1)."""
     if is_private(address) and not allows_private:
         raise MechanismError(
             f'6to4 at "{node}" would use the private address {address}, whose packets are dropped '
@@ -91,7 +92,7 @@ SIX_TO_FOUR = Mechanism(
             name="private",
             column="private",
             kind="flag",
-            doc="whether private IPv4 addresses are taken, which RFC 3964 section 5.3 has dropped",
+            doc="whether to take private IPv4 addresses, which RFC 3964 section 5.3 says to drop",
             default="false",
         ),
     ),

@@ -10,10 +10,10 @@ from .topology import Family
 from .workload import Params, Scalar, WorkloadKind
 
 NEAR_SHARE = 0.1
-"""A result within a tenth of what the tester can do says as much of the tester as of the path."""
+"""A result within a tenth of what the tester can do tells as much about the tester as about the path."""
 
 OFFERED = ("rate_bps", "rate_pps", "rate_per_s", "gaps", "gaps_mean_ns", "on_off", "trace")
-"""Parameters by which an experiment says how much is sent: then neither the path nor the tester sets the rate."""
+"""Parameters with which an experiment says how much is sent. Then neither the path nor the tester sets the rate."""
 
 SHOWING = ("goodput", "rtt_p50", "connect_p50", "transactions_rate")
 """Metrics that show how fast the tester is."""
@@ -41,8 +41,9 @@ class Bypass:
 
 
 def bypassed_column(kind: WorkloadKind, params: Params) -> str | None:
-    """The metric by which a workload shows the tester's limit: the one it is there to measure. None: the tester cannot
-    be its limit, for the experiment says the rate, or the workload has several flows or no length."""
+    """The metric that shows whether the tester is a workload's limit: the metric that the workload is there to measure.
+    None where the tester cannot be the limit, because the experiment says the rate, or the workload has several flows
+    or no length."""
     if kind.parts is not None or kind.parameter("duration") is None or any(name in params for name in OFFERED):
         return None
     if kind.primary not in SHOWING:

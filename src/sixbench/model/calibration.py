@@ -1,4 +1,4 @@
-"""How far this machine's numbers may be trusted: what a calibration leaves for later runs."""
+"""How far this machine's numbers can be trusted: the part of a calibration that later runs use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Calibrated:
         metric: of the calibration's registry, such as `tcp-goodput`.
         label: in words.
         path: `ipv4`, `ipv6` or `6in4`.
-        workload: that it was measured with.
+        workload: with which it was measured.
         vouches: the names of that workload's metrics that it holds for.
         column: what `low` and `high` are of, its unit last, such as `link_rate_bps`.
         low, high: the least and the greatest truth, all between them being measured well too.
@@ -41,7 +41,7 @@ class Calibrated:
 
 @dataclass(frozen=True, kw_only=True)
 class FalseAlarms:
-    """How often comparisons erred whose truth was known.
+    """How often comparisons were wrong whose truth was known.
 
     Attributes:
         realtime_ns: when they were made.

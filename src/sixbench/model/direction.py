@@ -1,4 +1,4 @@
-"""One direction of a link: how fast its packets leave, what queues before that, and what happens to them on the way."""
+"""One direction of a link: how fast packets leave, which queue they wait in, and what happens to them on the way."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DISCIPLINES: tuple[Discipline, ...] = ("tail-drop", "codel", "fq_codel")
 
 @dataclass(frozen=True, kw_only=True)
 class Queue:
-    """What waits before a rate.
+    """The queue before a rate.
 
     Attributes:
         limit_bytes, limit_ns, limit_packets: given as one of them, the time being that of sending it at the rate; none:
@@ -40,7 +40,7 @@ DEFAULT_QUEUE = Queue()
 
 @dataclass(frozen=True, kw_only=True)
 class Direction:
-    """What the packets meet that leave one end of a link.
+    """The treatment of the packets that leave one end of a link.
 
     Attributes:
         rate_bps: bits per second on the wire, preamble, gap and FCS included; None: as fast as the machine.
@@ -57,4 +57,4 @@ class Direction:
 UNLIMITED = Direction()
 
 Directions = tuple[Direction, Direction]
-"""Of a link: of what leaves its first end, and of what leaves its second."""
+"""The two directions of a link: from its first end, and from its second."""

@@ -1,7 +1,7 @@
 """The E-model: how good a conversation is, by delay and loss (ITU-T G.107 (06/2015)).
 
-All that is no argument has the Recommendation's default value (section 7.7, Table 2). Times are in milliseconds and
-levels in dB, as there.
+Everything that is not an argument has the Recommendation's default value (section 7.7, Table 2). Times are in
+milliseconds and levels in dB, as there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a link does to packets besides carrying them: delay, jitter, loss, duplicates, corruption, reordering."""
+"""The impairments of a link: delay, jitter, loss, duplicates, corruption, reordering."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ DISTRIBUTIONS: tuple[Distribution, ...] = ("uniform", "normal", "pareto")
 
 EmulatorName = Literal["netem", "user"]
 EMULATORS: tuple[EmulatorName, ...] = ("netem", "user")
-"""Who does it: the kernel, or the emulator of our own. In the order in which they are tried."""
+"""The emulators, in the order in which they are tried: the kernel's netem, and our own."""
 
 WAYS = ("forward", "reverse")
-"""The directions of a link: what leaves the first of its ends, and what leaves the second."""
+"""The directions of a link: from the first of its ends, and from the second."""
 
 QUANTILES = 4097
-"""Points by which a distribution is given to an emulator."""
+"""How many points describe a distribution to an emulator."""
 
 PARETO_SHAPE = 3.0
-"""Of netem's table of that name (iproute2, netem/pareto.c): long delays are rare and very long."""
+"""The shape of netem's table of that name (iproute2, netem/pareto.c): long delays are rare and very long."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Chosen:
-    """Packets at random, each with a probability; or exactly these, by their numbers from 0 in a trial."""
+    """The packets to which something happens: each with a probability, or exactly those with given numbers, from 0 in a
+    trial."""
 
     ratio: float = 0.0
     packets: tuple[int, ...] = ()
@@ -59,8 +60,8 @@ class Impairments:
 
     Attributes:
         delay_ns: before jitter.
-        jitter_ns: of `uniform`, the most that is added or taken away; of the others, the standard deviation.
-        jitter_correlation: of one packet's jitter with the next one's, from 0 to under 1.
+        jitter_ns: for `uniform`, the most that is added or taken away; for the others, the standard deviation.
+        jitter_correlation: between one packet's jitter and the next one's, from 0 to under 1.
         delays_ns: delays to draw from, in order, instead of `delay_ns` and `jitter_ns`; empty: none.
         overtaking: packets that are not delayed.
         in_order: whether packets leave in the order in which they came, each no sooner than the one before it.
@@ -96,12 +97,12 @@ class Impairments:
 
     @property
     def mean_delay_ns(self) -> int:
-        """Of a packet that is not lost; jitter adds nothing in the mean."""
+        """The mean delay of a packet that is not lost. Jitter adds nothing to it."""
         return round(sum(self.delays_ns) / len(self.delays_ns)) if self.delays_ns else self.delay_ns
 
     @property
     def longest_delay_ns(self) -> int:
-        """Of any packet that overtakes none and is not held back."""
+        """The longest delay of a packet that overtakes no other and is not held back."""
         return self.delay_ns + self._quantile_ns(QUANTILES - 1)
 
     @property
@@ -116,7 +117,7 @@ class Impairments:
         return bool(self.late) or any(isinstance(one, Chosen) and one.packets for one in chosen)
 
     def quantiles_ns(self) -> list[int]:
-        """What is added to `delay_ns`, by equally spaced quantiles in order; empty without jitter."""
+        """The times that are added to `delay_ns`, as equally spaced quantiles in order; empty without jitter."""
         if not (self.delays_ns or self.jitter_ns):
             return []
         return [self._quantile_ns(index) for index in range(QUANTILES)]
@@ -141,10 +142,10 @@ def _between(values: tuple[int, ...], place: float) -> int:
 
 
 def standard_quantile(distribution: Distribution, share: float) -> float:
-    """A quantile of mean 0: of `uniform` from -1 to 1, of the others with a standard deviation of 1.
+    """A quantile of a distribution with mean 0: `uniform` from -1 to 1, the others with a standard deviation of 1.
 
     Args:
-        share: of values that are less; beyond 0 and under 1 where the distribution has no end.
+        share: the share of values that are smaller; above 0 and under 1 where the distribution has no end.
     """
     if distribution == "uniform":
         return 2 * share - 1

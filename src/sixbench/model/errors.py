@@ -11,23 +11,28 @@
     ├── LabError             3   the network could not be built
     ├── AgentError           -   an agent refused, died or broke the protocol (fails a trial, not the run)
     └── Interrupted          130 the user pressed Ctrl-C
+
+    Bug                      70  a mistake of sixbench's own, as is every other exception that reaches the command line
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+
+from .exit_codes import Exit
 
 
 class SixbenchError(Exception):
     """Base of every error that a user may see. `exit_code` is what the command ends with."""
 
-    exit_code = 3
+    exit_code: int = Exit.CANNOT
 
 
 class UsageError(SixbenchError):
     """A command line that cannot be obeyed."""
 
-    exit_code = 2
+    exit_code = Exit.USAGE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +52,7 @@ class Problem:
 class ExperimentError(SixbenchError):
     """An experiment file with problems; prints one line a problem."""
 
-    exit_code = 2
+    exit_code = Exit.USAGE
 
     def __init__(self, problems: list[Problem]) -> None:
         super().__init__("\n".join(str(problem) for problem in problems))
@@ -57,7 +62,7 @@ class ExperimentError(SixbenchError):
 class StoreError(SixbenchError):
     """A run directory that is missing, damaged or of an unknown schema."""
 
-    exit_code = 2
+    exit_code = Exit.USAGE
 
 
 class WriteError(SixbenchError):
@@ -85,7 +90,30 @@ class AgentError(SixbenchError):
         self.code = code
 
 
+TRACEBACK_FILE = "traceback.txt"
+"""In the directory of a run that a bug stopped."""
+
+
+class Bug(Exception):
+    """A mistake of sixbench's own, which stopped a run. `__cause__` says what happened. It is no `SixbenchError`: only
+    the command line catches it.
+
+    Args:
+        directory: of the run, whose recorded trials are kept; None: nothing was recorded.
+        resume: the command that goes on with the run; None: it cannot be resumed.
+        traceback: of another machine, where that is where it happened.
+    """
+
+    def __init__(
+        self, *, directory: Path | None = None, resume: str | None = None, traceback: str | None = None
+    ) -> None:
+        super().__init__("a mistake in sixbench itself")
+        self.directory = directory
+        self.resume = resume
+        self.traceback = traceback
+
+
 class Interrupted(SixbenchError):
     """The user asked to stop; what is done is kept."""
 
-    exit_code = 130
+    exit_code = Exit.INTERRUPTED

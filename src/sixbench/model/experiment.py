@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from .direction import Directions
+from .identifiers import LINK_NAME, NAME, require
 from .path import Path
+from .placement import Placement
 from .topology import Topology
 from .trace import Trace
 from .workload import Scalar, Workload
@@ -14,7 +16,7 @@ from .workload import Scalar, Workload
 
 @dataclass(frozen=True, kw_only=True)
 class Blocks:
-    """How often, and when to stop.
+    """How many blocks there are, and when to stop.
 
     Attributes:
         minimum, maximum: blocks of each combination.
@@ -22,12 +24,22 @@ class Blocks:
             metric of the workload) has a half-width of at most this share of the ratio; None: always the maximum.
         deviation: stop a combination when the standard deviation of every path's primary metric is under this share of
             its mean; None: no such rule.
+        until: `decided`: stop a combination when every path's primary metric is different from the baseline's, or
+            equivalent to it, by tests that allow for all looks; None: no such rule.
+        time_ns: begin no block after the minimum that would end later than this after the run began; None: no limit.
     """
 
     minimum: int
     maximum: int
     precision: float | None = None
     deviation: float | None = None
+    until: Literal["decided"] | None = None
+    time_ns: int | None = None
+
+    @property
+    def may_end_early(self) -> bool:
+        """Whether a rule or the time may end a combination before the maximum."""
+        return any(rule is not None for rule in (self.precision, self.deviation, self.until, self.time_ns))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,29 +49,41 @@ class Statistics:
     Attributes:
         confidence: of every interval.
         margin: differences within this share count as none; equivalence is tested against it.
+        margins: the same of workloads that have one of their own, by the workload's name.
         trim: how many of the lowest and of the highest trials a path's *estimate* leaves out (raicu-stack-rtt: 1);
             intervals use all.
+        estimator: how the ratios of a comparison's blocks become one: `biweight` gives those that are far from the
+            others less weight, or none (from five blocks on); `mean` is their geometric mean.
     """
 
     confidence: float = 0.95
     margin: float = 0.01
     trim: int = 0
+    estimator: Literal["biweight", "mean"] = "biweight"
+    margins: dict[str, float] = field(default_factory=dict)
+
+    def margin_of(self, workload: str) -> float:
+        """The margin of a workload's metrics."""
+        return self.margins.get(workload, self.margin)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LinkChange:
-    """What becomes of a link in the midst of every trial, and is undone after it.
+    """A change of a link in the middle of every trial. It is undone after the trial.
 
     Attributes:
         at_ns: after the traffic begins, the warm-up included.
-        mtu_bytes: of both its ends from then on.
-        directions: what packets meet from then on that leave its first end, and its second.
+        mtu_bytes: the MTU of both its ends from then on.
+        directions: the treatment, from then on, of packets that leave its first end, and its second.
     """
 
     at_ns: int
     link: str
     mtu_bytes: int
     directions: Directions
+
+    def __post_init__(self) -> None:
+        require(LINK_NAME, self.link, "a link")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +105,9 @@ class Combination:
     topology: int
     events: tuple[LinkChange, ...] = ()
     topology_by_path: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        require(NAME, self.name, "a combination")
 
     def topology_of(self, path: str) -> int:
         """Index of the network that a path of that name has."""
@@ -106,12 +133,19 @@ class Experiment:
     seed: int
     bottleneck: Literal["any", "path"] = "any"
     """`path`: a trial that the machine rather than the path limited is invalid."""
+    placement: Placement | None = None
+    """Where the nodes of a path run. None: each workload's own policy."""
+    keep_awake: bool | None = None
+    """Whether processors are kept from sleeping. None: where the machine is virtual."""
     notes: tuple[str, ...] = field(default=())
     traces: dict[str, Trace] = field(default_factory=dict)
-    """What is sent of the captures that the workloads name, by the name."""
+    """The datagrams of the captures that the workloads name, by the name."""
     kernels: tuple[str, ...] = ()
-    """Run in an emulated machine with each of these; of several, each combination has its kernel as a level. Empty: run
-    on this machine."""
+    """The kernels with which it is run, each in an emulated machine. Where there are several, the kernel is a level of
+    each combination. Empty: it is run on this machine."""
+
+    def __post_init__(self) -> None:
+        require(NAME, self.name, "an experiment")
 
     def path(self, name: str) -> Path:
         """The path of that name, which must exist."""

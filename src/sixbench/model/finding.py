@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -10,7 +12,13 @@ from .workload import Scalar
 FINDINGS_SCHEMA = "sixbench.findings/1"
 
 Verdict = Literal["higher", "lower", "equivalent", "inconclusive"]
-ClaimVerdict = Literal["reproduced", "not reproduced", "opposite", "not testable here"]
+Mark = Literal["decided", "within A/A", "equivalent", "undecided", "too variable", "not compared"]
+"""What a comparison comes to when its noise floor is taken into account; see `Finding.mark`."""
+
+TOO_VARIABLE_FACTOR = 2.0
+"""An undecided change whose interval reaches beyond half and twice the estimate tells nothing about the paths."""
+
+ClaimVerdict = Literal["reproduced", "not reproduced", "opposite", "undecided", "not testable here"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,13 +28,24 @@ class Finding:
     Attributes:
         n: pairs of valid trials.
         estimate, baseline_estimate: of the path and of the baseline, in the metric's unit.
-        ratio: path over baseline, paired by block (geometric mean); None where the metric is compared by difference or
+        ratio: path over baseline, paired by block; None where the metric is compared by difference or
             a value is 0.
         ci_low, ci_high: confidence interval of the ratio (of the difference where `ratio` is None).
         difference: path minus baseline, paired by block, in the metric's unit.
         p_value: Holm-adjusted within the metric; None where n is too small.
         verdict: `higher` or `lower` than the baseline; `equivalent` within the margin; else `inconclusive`.
         noise_low, noise_high: the A/A comparison's interval at the same levels, where the experiment carries one.
+        spread: standard deviation of the log ratios of the pairs (of their differences where `ratio` is None); with
+            the biweight, the standard error of a single pair.
+        blocks_needed: about how many blocks would make an answer of this, where there is none yet: see
+            `analysis.blocks_needed`.
+        blocks_tell: the change that so many blocks would tell from none, as a share of the baseline (of metrics that
+            are shares themselves: as a difference).
+        looks: how often it was looked at before it ended, where blocks go on until answers are decided: interval and
+            p-value hold for all of these looks together. None: it was to be looked at once.
+        estimator: how the pairs became one value: by Tukey's biweight of their log ratios, or by the mean of their log
+            ratios or differences; None where there is no pair.
+        outlying: pairs that count for less than a tenth, because they are far from the others. They are in `n`.
         theory, theory_baseline: what path and baseline should give, where known.
         invalid: invalid or failed trials of path and baseline together.
         is_aa: whether this is the A/A comparison itself.
@@ -55,6 +74,64 @@ class Finding:
     invalid: int = 0
     is_aa: bool = False
     headline: bool = False
+    spread: float | None = None
+    blocks_needed: int | None = None
+    blocks_tell: float | None = None
+    looks: int | None = None
+    estimator: Literal["biweight", "mean"] | None = None
+    outlying: int = 0
+
+    @property
+    def mark(self) -> Mark:
+        """What the comparison comes to.
+
+        `decided`: higher or lower, adjusted for many comparisons, and by more than the baseline may differ from itself.
+        `within A/A`: higher or lower, but the A/A comparison's interval reaches as far from no difference, on either
+        side. `equivalent`: within the margin. `too variable`: undecided, and the interval is so wide that it says
+        nothing. `undecided`: more blocks may tell. `not compared`: fewer than two pairs of valid trials.
+        """
+        if self.verdict == "equivalent":
+            return "equivalent"
+        if self.verdict in ("higher", "lower"):
+            return "within A/A" if self._is_within_noise else "decided"
+        if self.n < 2 or self.ci_low is None or self.ci_high is None:
+            return "not compared"
+        return "too variable" if self._is_too_variable else "undecided"
+
+    @property
+    def _is_within_noise(self) -> bool:
+        """Whether the A/A comparison's interval reaches as far from no difference as the change does."""
+        value = self.difference if self.ratio is None else self.ratio
+        if self.is_aa or value is None or self.noise_low is None or self.noise_high is None:
+            return False
+        ends = (self.noise_low, self.noise_high)
+        if self.ratio is None:
+            return abs(value) <= max(map(abs, ends))
+        return _times(value) <= max(map(_times, ends))
+
+    @property
+    def _is_too_variable(self) -> bool:
+        if self.ci_low is None or self.ci_high is None:
+            return False
+        return is_too_variable(self.ci_low, self.ci_high, self.ratio, (self.estimate, self.baseline_estimate))
+
+
+def is_too_variable(low: float, high: float, ratio: float | None, values: Iterable[float | None]) -> bool:
+    """Whether an interval of a change is so wide that it says nothing.
+
+    Of a ratio: it is wider than a factor of `TOO_VARIABLE_FACTOR` on each side of the estimate. Of a difference
+    (`ratio` is None): its half-width is more than so many times the larger of the two values that differ.
+    """
+    if ratio is not None:
+        return high > TOO_VARIABLE_FACTOR**2 * low
+    return (high - low) / 2 > TOO_VARIABLE_FACTOR * max(
+        (abs(value) for value in values if value is not None), default=0
+    )
+
+
+def _times(ratio: float) -> float:
+    """How many times larger the larger of the two is: the same for a ratio and its inverse."""
+    return math.inf if ratio <= 0 else max(ratio, 1 / ratio)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,13 +153,18 @@ class Estimate:
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimResult:
-    """What became of a paper's claim."""
+    """What became of a paper's claim.
+
+    Attributes:
+        blocks_needed: about how many blocks would decide it, where it is undecided and blocks would.
+    """
 
     claim: str
     text: str
     source: str
     verdict: ClaimVerdict
     reason: str
+    blocks_needed: int | None = None
     evidence: list[str] = field(default_factory=list)
 
 
@@ -140,7 +222,7 @@ class ComparedTable:
 
 @dataclass(frozen=True, kw_only=True)
 class Analysis:
-    """All that a report is made from, beside the manifest and the trials."""
+    """Everything that a report is made from, beside the manifest and the trials."""
 
     estimates: list[Estimate]
     findings: list[Finding]

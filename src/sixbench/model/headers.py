@@ -37,7 +37,7 @@ HEADERS: Mapping[str, Header] = {
     "vxlan": VXLAN,
     "ethernet": ETHERNET,
 }
-"""By the name that mechanisms give them."""
+"""The headers, by the name that mechanisms give them."""
 
 FCS_BYTES = 4
 """Frame check sequence (IEEE 802.3 clause 3.2.9)."""
@@ -58,5 +58,5 @@ def frame_bytes(packet_bytes: int) -> int:
 
 
 def wire_bytes(packet_bytes: int) -> int:
-    """What an IP packet takes of a link's rate: its frame, preamble and gap; at least 84."""
+    """The bytes of a link's rate that an IP packet takes: its frame, preamble and gap; at least 84."""
     return frame_bytes(packet_bytes) + PREAMBLE_BYTES + GAP_BYTES

@@ -1,4 +1,4 @@
-"""A network with one path installed in it: what is to be built, and what packets it will carry where."""
+"""A network with one path installed in it: what has to be built, and which packets each link will carry."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ Payload = Literal["ipv6", "ipv4", "gre", "ethernet"]
 PathMtu = Literal["static", "dynamic"]
 
 DEFAULT_TTL = 64
-"""Of outer packets, unless the experiment says otherwise (RFC 4213 section 3.3, RFC 1700)."""
+"""The hop limit of outer packets, unless the experiment says otherwise (RFC 4213 section 3.3, RFC 1700)."""
 
 QUIET_DROPS = frozenset({"no-mapping", "inner-family"})
-"""Reasons of drops that mean nothing: what a node itself sends into a tunnel that does not carry it, such as multicast
-listener reports."""
+"""Reasons of drops that mean nothing: packets that a node itself sends into a tunnel which does not carry them, such as
+multicast listener reports."""
 
 MAX_DEVICE_NAME = 11
-"""Of a tunnel's device: the kernel's 15 bytes less what the `ebpf` engine's second device adds."""
+"""The longest name of a tunnel's device: the kernel's 15 bytes, less those that the `ebpf` engine's second device
+adds."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tunnel:
-    """One end of a tunnel: a device of a node. Engines make it; nothing here says how.
+    """One end of a tunnel: a device of a node. Engines know how to make it.
 
     Attributes:
         mtu_bytes: of the device.
@@ -43,7 +44,7 @@ class Tunnel:
         pmtu: whether outer packets may be fragmented (`static`) or not (`dynamic`; RFC 4213 section 3.2).
         key: of GRE; number of the network of VXLAN.
         made_by: the request that makes it, where no engine does beforehand.
-        autoconfigured: whether its device gets its address in a stage rather than as soon as it is there.
+        autoconfigured: whether its device gets its address in a stage rather than as soon as it exists.
     """
 
     node: str
@@ -65,7 +66,7 @@ class Tunnel:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """A field of what a node answered a request of an earlier stage."""
+    """A field of a node's answer to a request of an earlier stage."""
 
     node: str
     op: str
@@ -77,12 +78,12 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """Something that a node's agent is asked to do (docs/protocol.md).
+    """A request to a node's agent (docs/protocol.md).
 
     Attributes:
-        fields: of the request; an `Answer` stands for what an earlier request was answered.
+        fields: of the request; an `Answer` stands for a field of an earlier request's answer.
         check: what is wrong with the answer, as a sentence; None if nothing.
-        undo: what is asked when the network is taken down, after the answer is known.
+        undo: the request for when the network is taken down, made from the answer.
     """
 
     op: str
@@ -93,7 +94,7 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Stage:
-    """What is done in one node once the wires and the tunnels' devices are there: requests, then commands.
+    """The requests, and then the commands, for one node once the wires and the tunnels' devices exist.
 
     Attributes:
         sysctl: settings.
@@ -122,13 +123,13 @@ class Ends:
 
     @property
     def family(self) -> Family:
-        """Of the client's side."""
+        """The family of the client's addresses."""
         return 6 if self.client.version == 6 else 4
 
 
 @dataclass(frozen=True, kw_only=True)
 class Segment:
-    """A wire as packets of the path cross it, from the client's side to the server's.
+    """A wire on the route of the path's packets, from the client's side to the server's.
 
     Attributes:
         near, far: the nodes at its two ends, in that direction.
@@ -144,13 +145,13 @@ class Segment:
 
     @property
     def direction(self) -> Direction:
-        """What the packets meet there."""
+        """The treatment of packets on that wire, in that direction."""
         return self.link.direction_from(self.near)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Blueprint:
-    """What is to be built.
+    """The description of a network that has to be built.
 
     Attributes:
         topology: wires, and tunnels as links over them.
@@ -170,7 +171,8 @@ class Network(Blueprint):
     ends: Ends
 
     def segments(self, client: str, server: str) -> list[Segment]:
-        """The wires from client to server as this path's packets cross them. Empty where none lead there."""
+        """The wires from client to server in the order in which this path's packets cross them. Empty where there is no
+        route."""
         route = self.topology.route(client, server, self.ends.family)
         inner = "ipv6" if self.ends.family == 6 else "ipv4"
         found: list[Segment] = []
@@ -196,5 +198,5 @@ class Network(Blueprint):
         return found
 
     def encapsulators(self) -> list[str]:
-        """The nodes that packets enter or leave a tunnel at, each once."""
+        """The nodes at which packets enter or leave a tunnel, each once."""
         return list(dict.fromkeys(tunnel.node for tunnel in self.tunnels))

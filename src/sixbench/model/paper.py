@@ -27,10 +27,11 @@ Papers drop the sign and use several of these; here the sign is always that of p
 """
 
 Quantifier = Literal["all", "most", "any"]
-"""Of the comparisons that a test makes, one a combination of levels: every one, more than half, or at least one."""
+"""How many of a test's comparisons, one for each combination of levels, have to agree: every one, more than half, or at
+least one."""
 
 Of = Literal["value", "ratio"]
-"""What a trend or a contrast is about: the path's value, or its ratio to the baseline."""
+"""The subject of a trend or a contrast: the path's value, or its ratio to the baseline."""
 
 Way = Literal["rises", "falls"]
 
@@ -53,14 +54,14 @@ TheoryQuantity = Literal[
     "ip_header_percent",
     "extra_ip_header_percent",
 ]
-"""A row of Table 1 of raicu-stack-rtt (see `theory.FullPacket`). Or, for a message of given size over `mechanism`,
-what its headers are larger by than those of IPv4, as a share of the message, and what it takes more of the wire. Or,
-for one packet or frame of given size: all its IP headers as a share of it, and what they are more than IPv4's."""
+"""A row of Table 1 of raicu-stack-rtt (see `theory.FullPacket`). Or, for a message of given size over `mechanism`: by
+how much its headers are larger than those of IPv4, as a share of the message, and how much more of the wire it takes.
+Or, for one packet or frame of given size: all its IP headers as a share of it, and by how much they exceed IPv4's."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Selector:
-    """Which results are meant.
+    """A choice of results.
 
     Attributes:
         workloads, paths: names; any of them.
@@ -86,7 +87,7 @@ class OurMeasurement:
         selector: where several combinations match, their mean is meant.
         formula: how it is made.
         against: levels of the same path to compare with, where that is not the baseline: `{"length_bytes": 128}`.
-        over_ns: for rates, what comes in so much time, which papers print as totals of their runs: bits of bit/s,
+        over_ns: for rates, the time over which papers print the total of a run: bits of bit/s,
             packets of packets/s.
     """
 
@@ -118,7 +119,7 @@ class PublishedValue:
         system: a key of `Paper.systems`; None where it is of none (headers, theory).
         value: in `unit`, with the sign of `formula`.
         printed: as it stands in the paper, where that differs from value and unit.
-        note: what is odd about it.
+        note: what is unusual about it.
         ours: what to set beside it; None where nothing of ours compares.
     """
 
@@ -199,7 +200,7 @@ class Amount:
 
 @dataclass(frozen=True, kw_only=True)
 class InTheory:
-    """What headers alone make is from `low` to `high`. Needs no trial."""
+    """A quantity that follows from headers alone is from `low` to `high`. Needs no trial."""
 
     theory: OurTheory
     low: float
@@ -315,11 +316,11 @@ UNIT_FACTORS: Mapping[tuple[str, str], float] = {
     ("us", "ns"): 1e3,
     ("%", "1"): 1e-2,
 }
-"""From the units that papers use to those of the metrics."""
+"""The factors from the units of papers to those of the metrics."""
 
 
 def own_unit(measured: OurMeasurement) -> str:
-    """The unit in which a number of ours comes out: the metric's, what is left of it over a time, or percent."""
+    """The unit of a number of ours: the metric's, the metric's times a time, or percent."""
     unit = METRICS[measured.selector.metric].unit
     if measured.formula != "value" or unit == "cores":
         return "%"
@@ -327,5 +328,5 @@ def own_unit(measured: OurMeasurement) -> str:
 
 
 def unit_factor(theirs: str, own: str) -> float | None:
-    """What turns a number in the paper's unit into one in ours; None where they do not compare."""
+    """The factor from the paper's unit to ours; None where they cannot be compared."""
     return 1.0 if theirs == own else UNIT_FACTORS.get((theirs, own))

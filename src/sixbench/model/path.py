@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from .identifiers import NAME, PATH_NAME, require
 from .topology import Family
 from .workload import Scalar
 
@@ -31,3 +32,7 @@ class Path:
     options: dict[str, Scalar] = field(default_factory=dict)
     line: int | None = None
     aa_of: str | None = None
+
+    def __post_init__(self) -> None:
+        require(PATH_NAME, self.name, "a path")
+        require(NAME, self.mechanism, "a mechanism")

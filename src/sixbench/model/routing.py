@@ -1,16 +1,21 @@
-"""The routes of every node, for each family by itself."""
+"""The routes of every node, for each family on its own."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv6Address
+from itertools import groupby, pairwise
 
+from .aggregates import Aggregates, Block, Prefix
+from .reach import Span, by_bridges
 from .topology import Family, Interface, Link, Topology, Way
 
-Prefix = IPv4Network | IPv6Network
-
 FAMILIES: tuple[Family, ...] = (4, 6)
+
+_BITS: Mapping[Family, int] = {4: 32, 6: 128}
+"""The size of an address."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +24,7 @@ class Route:
 
     Attributes:
         prefix: where to; None: everywhere (the default route).
-        link: the way out.
+        link: the link by which packets leave.
         is_onlink: whether the gateway is not in a prefix of the device.
     """
 
@@ -32,59 +37,99 @@ class Route:
 
 
 def all_routes(topology: Topology) -> dict[str, list[Route]]:
-    """By node: one default route where there is one way out; else routes to every prefix that is not its own.
+    """The routes of each node: one default route where all packets leave by one link, otherwise a route to every prefix
+    that is not the node's own.
 
-    Prefixes that lie side by side and are reached by one link have one route together where they make up a prefix:
-    never to more than there is. So a node in the midst of a long chain has some ten routes, not one for each link.
+    Prefixes that lie side by side and are reached by one link share one route where they make up a prefix: a route
+    never covers more than exists. So a node in the middle of a long chain has some ten routes, not one for each link.
     """
-    targets = {family: _targets(topology, family) for family in FAMILIES}
+    finders = {family: _Finder(topology, family) for family in FAMILIES}
     found: dict[str, list[Route]] = {}
     for node in topology.nodes:
-        reached: dict[Family, _Reached] = {}
-        for family in FAMILIES:
-            if _needs_many(topology, node, family):
-                is_known = family == 6 and 4 in reached and topology.is_alike
-                reached[family] = reached[4] if is_known else _reached(topology, node, family)
-        found[node] = [
-            route
-            for family in FAMILIES
-            for route in _routes(topology, node, family, targets[family], reached.get(family))
-        ]
+        reached: _Reached | None = None
+        found[node] = []
+        for family, finder in finders.items():
+            if not finder.asks_for_ways(node):
+                reached = None
+            elif reached is None or not topology.is_alike:
+                reached = _reached(topology, node, family)
+            found[node] += finder.routes(node, reached)
     return found
 
 
 def routes(topology: Topology, node: str, family: Family) -> list[Route]:
-    """Of one node; `all_routes` gives those of all at once in much less time."""
+    """The routes of one node by their definition. `all_routes` gives those of all nodes at once, in much less time."""
     reached = _reached(topology, node, family) if _needs_many(topology, node, family) else None
     return _routes(topology, node, family, _targets(topology, family), reached)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Target:
-    """A prefix, and the numbers of the links that have it: several where they are those of one tunnel's device.
+class _Target(Block):
+    """A prefix, and the numbers of the links that have it. Several links have it where they belong to one tunnel's
+    device. `domain`: where it is known; None: everywhere."""
 
-    Attributes:
-        is_apart: no other prefix lies within it, nor it within another.
-    """
-
-    base: int
-    length: int
-    prefix: Prefix
     links: tuple[int, ...]
     domain: str | None
-    is_apart: bool
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Reached:
-    """What a node reaches: the way to every other one, and for each link of the topology the link to it."""
+    """What a node reaches: the route to every other node, and for each link of the topology the link that leads to
+    it."""
 
     ways: Mapping[str, Way]
     first_links: Sequence[Link | None]
 
 
+class _Finder:
+    """The routes of one family in a network, for all nodes."""
+
+    def __init__(self, topology: Topology, family: Family) -> None:
+        self.topology, self.family = topology, family
+        self.targets = _targets(topology, family)
+        self.spans: Mapping[str, Sequence[tuple[Span, Link]]] = {}
+        self.is_plain = all(len(one.links) == 1 and one.domain is None for one in self.targets) and all(
+            (one.base, one.length) != (other.base, other.length) for one, other in pairwise(self.targets)
+        )
+        """Whether each prefix is that of one link and known everywhere."""
+        if self.is_plain:
+            self.aggregates = Aggregates(self.targets, _BITS[family])
+            self.places: list[int | None] = [None] * len(topology.links)
+            for place, target in enumerate(self.targets):
+                self.places[target.links[0]] = place
+            self.spans = by_bridges(topology, family, self.places) or {}
+
+    def asks_for_ways(self, node: str) -> bool:
+        """Whether the node's own ways to all others are needed."""
+        return node not in self.spans and _needs_many(self.topology, node, self.family)
+
+    def routes(self, node: str, reached: _Reached | None) -> list[Route]:
+        """The routes of a node. `reached`: what it reaches, if `asks_for_ways` said that this is needed."""
+        if not (self.is_plain and _needs_many(self.topology, node, self.family)):
+            return _routes(self.topology, node, self.family, self.targets, reached)
+        spans = self.spans.get(node)
+        if spans is None:
+            assert reached is not None, "it was asked for"
+            spans = _spans([reached.first_links[target.links[0]] for target in self.targets])
+        own = sorted(
+            place
+            for index, _ in self.topology.neighbours(node, self.family)
+            if (place := self.places[index]) is not None
+        )
+        return _routes_of(
+            node,
+            self.family,
+            (
+                (link, prefix)
+                for span, link in spans
+                for part in _parts(span, own)
+                for prefix in self.aggregates.of(*part)
+            ),
+        )
+
+
 def _targets(topology: Topology, family: Family) -> list[_Target]:
-    """Of all links that carry the family, by address."""
+    """The prefixes of all links that carry the family, by address."""
     links = [(index, link) for index, link in enumerate(topology.links) if link.carries(family)]
     overlapping = _overlapping({_prefix(end, family) for _, link in links for end in link.ends})
     members: dict[tuple[Prefix, str | None], list[int]] = {}
@@ -106,7 +151,7 @@ def _targets(topology: Topology, family: Family) -> list[_Target]:
 
 
 def _overlapping(prefixes: set[Prefix]) -> set[Prefix]:
-    """Those that lie within another, or have another within them: of these the longest counts."""
+    """The prefixes that lie within another, or have another within them. Of these the longest match counts."""
     found: set[Prefix] = set()
     widest: Prefix | None = None
     for prefix in sorted(prefixes, key=lambda one: (int(one.network_address), one.prefixlen)):
@@ -139,7 +184,7 @@ def _reached(topology: Topology, node: str, family: Family) -> _Reached:
 
 
 def _better(one: Way | None, one_is_host: bool, other: Way | None, other_is_host: bool) -> Way | None:
-    """The way to the end of a link that forwards to it: a host would not, however near it is."""
+    """The route to the end of a link that forwards to it. A host does not forward, however near it is."""
     if one is None or other is None:
         return one or other
     return one if (one_is_host, one.rank) < (other_is_host, other.rank) else other
@@ -165,12 +210,37 @@ def _routes(
             continue
         if not found or (found[-1][0].base, found[-1][0].length) != (target.base, target.length):
             found.append((target, link))
-    return [_route(link, node, family, prefix) for prefix, link in _aggregated(found, 32 if family == 4 else 128)]
+    aggregates = Aggregates([target for target, _ in found], _BITS[family])
+    spans = _spans([link for _, link in found])
+    return _routes_of(node, family, ((link, prefix) for span, link in spans for prefix in aggregates.of(*span)))
+
+
+def _spans(links: Sequence[Link | None]) -> list[tuple[Span, Link]]:
+    """The places in a list that have the same link, one after the other."""
+    found: list[tuple[Span, Link]] = []
+    at = 0
+    for _, group in groupby(links, key=id):
+        first = list(group)
+        if first[0] is not None:
+            found.append(((at, at + len(first)), first[0]))
+        at += len(first)
+    return found
+
+
+def _parts(span: Span, own: Sequence[int]) -> Iterator[Span]:
+    """A span without the node's own places, which are in order."""
+    at, end = span
+    for place in own[bisect_left(own, at) : bisect_left(own, end)]:
+        if at < place:
+            yield at, place
+        at = place + 1
+    if at < end:
+        yield at, end
 
 
 def _first_of(topology: Topology, target: _Target, ways: Mapping[str, Way]) -> Link | None:
-    """The link to a prefix that several links have: to the nearest of its nodes that forwards; of several as near the
-    one whose links to the others come first: so does `ways` decide, by the last link."""
+    """The link to a prefix that several links have: it leads to the nearest of their nodes that forwards. Of several
+    equally near nodes it is the one whose links to the others come first, as `ways` decides by the last link."""
     members: dict[str, list[int]] = {}
     for index in target.links:
         for end in topology.links[index].ends:
@@ -183,29 +253,29 @@ def _first_of(topology: Topology, target: _Target, ways: Mapping[str, Way]) -> L
     return ways[min(members, key=order)].first if members else None
 
 
-def _aggregated(found: Sequence[tuple[_Target, Link]], bits: int) -> list[tuple[Prefix, Link]]:
-    """The same routes in fewer: two halves of a prefix with one link become that prefix, again and again."""
-    stack: list[tuple[int, int, Link, Prefix | None, bool]] = []
-    for target, link in found:
-        stack.append((target.base, target.length, link, target.prefix, target.is_apart))
-        while len(stack) > 1:
-            low, low_length, low_link, _, low_apart = stack[-2]
-            high, length, high_link, _, high_apart = stack[-1]
-            size = 1 << (bits - length)
-            if low_length != length or low_link is not high_link or low + size != high or low & size:
-                break
-            if not (low_apart and high_apart):
-                break
-            stack[-2:] = [(low, length - 1, link, None, True)]
-    return [(prefix or _network(base, length, bits), link) for base, length, link, prefix, _ in stack]
-
-
-def _network(base: int, length: int, bits: int) -> Prefix:
-    return IPv4Network((base, length)) if bits == 32 else IPv6Network((base, length))
-
-
 def _key(prefix: Prefix) -> tuple[int, int]:
     return int(prefix.network_address), prefix.prefixlen
+
+
+def _routes_of(node: str, family: Family, found: Iterable[tuple[Link, Prefix]]) -> list[Route]:
+    """A route for each link and prefix."""
+    alike: dict[str, Route] = {}
+    made: list[Route] = []
+    for link, prefix in found:
+        one = alike.get(link.name)
+        if one is None:
+            one = alike[link.name] = _route(link, node, family, prefix)
+        made.append(
+            Route(
+                family=family,
+                prefix=prefix,
+                gateway=one.gateway,
+                device=one.device,
+                link=link,
+                is_onlink=one.is_onlink,
+            )
+        )
+    return made
 
 
 def _route(link: Link, node: str, family: Family, prefix: Prefix | None) -> Route:

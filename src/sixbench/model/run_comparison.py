@@ -1,4 +1,4 @@
-"""Two runs of an experiment beside each other: what has become better or worse."""
+"""Two runs of an experiment side by side: what became better or worse."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .workload import Scalar
 RUN_COMPARISON_SCHEMA = "sixbench.run-comparison/1"
 
 Change = Literal["better", "worse", "higher", "lower", "inconclusive"]
-"""`higher`, `lower`: of a metric of which neither direction is the better one."""
+"""`higher` and `lower` are for metrics of which neither direction is better."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,10 +61,10 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Lacking:
-    """A workload on a path at a combination of levels that only one of the runs has valid trials of.
+    """A workload on a path at a combination of levels, of which only one of the runs has valid trials.
 
     Attributes:
-        absent: where it lacks: in the old run or in the new one.
+        absent: the run that lacks it: the old one or the new one.
         is_planned: whether that run's experiment has it all the same: then none of its trials was valid.
     """
 
@@ -77,7 +77,7 @@ class Lacking:
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What is not the same in both runs, by its name; None where a run does not have it."""
+    """A setting that is not the same in both runs; None where a run does not have it."""
 
     name: str
     old: str | None
@@ -113,12 +113,12 @@ class RunComparison:
 
     @property
     def judged(self) -> list[Cell]:
-        """The cells that the limit could be held against."""
+        """The cells that could be held against the limit."""
         return [cell for cell in self.cells if cell.is_over is not None]
 
     @property
     def lost(self) -> list[Lacking]:
-        """What worked in the old run, and in the new one had no valid trial."""
+        """The cells that worked in the old run and had no valid trial in the new one."""
         return [one for one in self.lacking if one.absent == "new" and one.is_planned]
 
     @property

@@ -9,6 +9,7 @@ from typing import Literal
 
 from .direction import UNLIMITED, Direction, Directions
 from .emulation import EmulatorName, Impairments
+from .identifiers import ANY_LINK_NAME, DEVICE, NAME, SYSCTL, require, require_line
 
 NodeKind = Literal["host", "router"]
 Family = Literal[4, 6]
@@ -30,13 +31,13 @@ class Node:
     """A host or a router.
 
     Attributes:
-        sysctl: settings of the user's, dotted names to values.
+        sysctl: the user's settings, dotted names to values.
         masquerade: whether packets that it forwards leave with its own address as their source, in both families.
         mss_clamp: whether the MSS of TCP connections that it forwards is cut to what its links carry.
         icmp: the ICMP errors that it sends and forwards: `all`; `no-too-big`: neither Packet Too Big (RFC 4443 section
             3.2) nor Fragmentation Needed (RFC 1191 section 4); `none`: no error at all.
         drop: the fragments that it drops. Atomic fragments (RFC 6946) are `fragments` only.
-        filter_rules: how many rules every packet is held against before it is forwarded; none of them matches.
+        filter_rules: how many rules are tried on every packet before it is forwarded; none of them matches.
     """
 
     name: str
@@ -48,9 +49,15 @@ class Node:
     drop: FragmentPolicy = "none"
     filter_rules: int = 0
 
+    def __post_init__(self) -> None:
+        require(NAME, self.name, "a node")
+        for name, value in self.sysctl.items():
+            require(SYSCTL, name, "a setting of the network")
+            require_line(value, f"the value of {name}")
+
     @property
     def filters(self) -> bool:
-        """Whether it has rules for what it forwards."""
+        """Whether it has rules for the packets that it forwards."""
         is_open = self.icmp == "all" and self.drop == "none" and not self.filter_rules
         return self.masquerade or self.mss_clamp or not is_open
 
@@ -71,6 +78,10 @@ class Interface:
     ipv6: IPv6Interface | None = None
     gateway: IPv6Address | None = None
 
+    def __post_init__(self) -> None:
+        require(NAME, self.node, "a node")
+        require(DEVICE, self.name, "an interface")
+
     def address(self, family: Family) -> IPv4Interface | IPv6Interface | None:
         """Its address of that family."""
         return self.ipv4 if family == 4 else self.ipv6
@@ -82,10 +93,10 @@ class Link:
 
     Attributes:
         mtu_bytes: the IP MTU.
-        directions: what packets meet that leave the first end, and those that leave the second.
-        changes: what else events make of these in the midst of trials.
+        directions: the treatment of packets that leave the first end, and of those that leave the second.
+        changes: what events make of these directions in the middle of trials.
         profile: the access profile that it was made of, by name, for people; None: none.
-        emulator: who delays and drops; None: the first that can, as ours always can.
+        emulator: who delays and drops packets; None: the first that can. Ours always can.
         offload: whether segmentation offload is on; None: off on links with a rate or impairments, on without.
         headers: of a tunnel, what it puts before each packet, outermost first, such as `("ipv4", "gre")`; empty: a
             wire.
@@ -104,14 +115,17 @@ class Link:
     headers: tuple[str, ...] = ()
     ipv4_domain: str | None = None
 
+    def __post_init__(self) -> None:
+        require(ANY_LINK_NAME, self.name, "a link")
+
     @property
     def is_tunnel(self) -> bool:
-        """Whether its packets cross other links inside other packets."""
+        """Whether it is a tunnel: its packets cross other links inside other packets."""
         return bool(self.headers)
 
     @property
     def carrier(self) -> Family:
-        """The family of the packets that a tunnel's packets are in."""
+        """The family of a tunnel's outer packets."""
         return 4 if self.headers[0] == "ipv4" else 6
 
     def carries(self, family: Family) -> bool:
@@ -123,7 +137,7 @@ class Link:
 
     @property
     def states(self) -> tuple[Directions, ...]:
-        """What packets meet at first, and after events."""
+        """The treatment of packets at first, and after each event."""
         return self.directions, *self.changes
 
     @property
@@ -144,12 +158,12 @@ class Link:
 
     @property
     def offload_on(self) -> bool:
-        """What crosses a link with a rate, or one that loses packets, must be packets of its MTU, so segmentation
-        offload is off there unless asked for."""
+        """Whether segmentation offload is on. It is off on links with a rate or impairments, unless it is asked for, so
+        that what crosses them are packets of their MTU."""
         return not self.has_rate and not self.is_emulated if self.offload is None else self.offload
 
     def direction_from(self, node: str) -> Direction:
-        """What packets meet that leave the end of `node`, which must be one of the two."""
+        """The treatment of packets that leave the end of `node`, which must be one of the two."""
         return self.directions[0] if self.ends[0].node == node else self.directions[1]
 
     def end_of(self, node: str) -> Interface:
@@ -166,7 +180,7 @@ class Way:
     """How a node is reached from another.
 
     Attributes:
-        rank: what makes it better than others, less being better: the number of links, then which links they are.
+        rank: by which routes are compared, the lowest being the best: the number of links, then which links they are.
         first, last: the link that leaves the one and the link that arrives at the other.
     """
 
@@ -188,11 +202,15 @@ class Topology:
 
     @property
     def wires(self) -> tuple[Link, ...]:
-        """The links that are no tunnels."""
+        """The links that are not tunnels."""
         return tuple(link for link in self.links if not link.is_tunnel)
 
+    def neighbours(self, node: str, family: Family | None = None) -> list[tuple[int, str]]:
+        """For each link of a node, its number and the node at its other end. `family` is that of `ways`."""
+        return self._neighbours[family][node]
+
     def route(self, source: str, destination: str, family: Family | None = None) -> list[Link] | None:
-        """The links of the way that `ways` gives; None where there is none."""
+        """The links of the route that `ways` gives; None where there is none."""
         ways = self.ways(source, family)
         links: list[Link] = []
         at = destination
@@ -205,14 +223,15 @@ class Topology:
         return links[::-1]
 
     def ways(self, source: str, family: Family | None = None) -> dict[str, Way]:
-        """The way from `source` to every other node that it reaches. Hosts do not forward: they may only be the ends.
+        """The route from `source` to every other node that it reaches. Hosts do not forward, so they are only at the
+        ends.
 
         Args:
             family: only over links that carry it; None: over all wires.
 
-        Of all ways the one over the fewest links; of several such, the one whose last link in the file comes earliest.
-        So there is always one best way, it is the same there and back, and every part of it is a best way itself:
-        nodes that each route by this rule make one way together.
+        It is the route over the fewest links; of several such routes, the one whose last link comes earliest in the
+        file. So there is always one best route, it is the same in both directions, and every part of it is a best route
+        itself: nodes that each route by this rule make one route together.
         """
         neighbours = self._neighbours[family]
         found: dict[str, Way] = {}
@@ -237,7 +256,7 @@ class Topology:
 
     @cached_property
     def is_alike(self) -> bool:
-        """Whether both families have the same ways: every link carries both, or neither."""
+        """Whether both families have the same routes: every link carries both, or neither."""
         return self._neighbours[4] == self._neighbours[6]
 
     @cached_property
@@ -250,7 +269,7 @@ class Topology:
 
     @cached_property
     def _neighbours(self) -> dict[Family | None, dict[str, list[tuple[int, str]]]]:
-        """By family: the number of each link of a node, and the node at its other end."""
+        """For each family, the number of each link of a node, and the node at its other end."""
         families: tuple[Family | None, ...] = (None, 4, 6)
         return {family: self._neighbours_over(family) for family in families}
 

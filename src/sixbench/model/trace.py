@@ -9,17 +9,17 @@ from dataclasses import dataclass
 MAX_PACKETS = 65_536
 MAX_GAP_NS = 3600 * 10**9
 MIN_MEAN_GAP_NS = 1000
-"""The agent's."""
+"""The agent's limit."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trace:
-    """What the agent is given of a capture.
+    """The part of a capture that the agent gets.
 
     Attributes:
         packets: how many datagrams.
         duration_ns: from the first to the last.
-        padded: packets that are too short to carry what our datagrams carry: they are sent as 32 bytes.
+        padded: packets that are too short for our token, number and time: they are sent as 32 bytes.
         skipped: packets of the file that are not IP.
         sha256: of the file.
         datagrams: Base64 of pairs of LEB128 numbers, ns since the one before and payload bytes (docs/protocol.md).

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from functools import cache
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal
 
+from .reason import Reason, ReasonKind
+from .wording import shown
 from .workload import Scalar
 
-TRIAL_SCHEMA = "sixbench.trial/1"
+TRIAL_SCHEMA = "sixbench.trial/2"
+
+_OF_TEXTS = "sixbench.trial/1"
+"""The schema before this one, whose reasons were texts."""
 
 Status = Literal["ok", "invalid", "failed"]
 
@@ -27,10 +32,13 @@ class TrialRecord:
         metrics: by column, such as `goodput_bps`. What was not measured is absent.
         theory: what the path should give, by column.
         evidence: what proves its path: counters and captured packets.
-        bypass: what the tester itself did of this workload with no path between, by column.
+        bypass: what the tester itself reached in this workload with no path between, by column.
         limited_by: what set the result, where it is known: `path`, `tester` (it is within a tenth of what the tester
             can do), `cpu`, `window`, `generator`.
-        client, server: the agents' results without their series.
+        client, server: the agents' results without their series. These, `histograms` and `evidence` may be read only
+            when they are looked at.
+        other_runs: the experiments of other runs of sixbench that measured on this machine during it. Empty: there were
+            none. None: nobody looked, as in the records of earlier versions.
     """
 
     key: str
@@ -44,7 +52,7 @@ class TrialRecord:
     params: dict[str, Scalar]
     levels: dict[str, Scalar]
     status: Status
-    reasons: list[str] = field(default_factory=list)
+    reasons: list[Reason] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     started_realtime_ns: int
     elapsed_ns: int
@@ -52,34 +60,37 @@ class TrialRecord:
     theory: dict[str, float] = field(default_factory=dict)
     bypass: dict[str, float] = field(default_factory=dict)
     limited_by: str | None = None
-    histograms: dict[str, dict[str, Any]] = field(default_factory=dict)
-    evidence: dict[str, Any] = field(default_factory=dict)
-    client: dict[str, Any] = field(default_factory=dict)
-    server: dict[str, Any] = field(default_factory=dict)
+    histograms: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+    client: Mapping[str, Any] = field(default_factory=dict)
+    server: Mapping[str, Any] = field(default_factory=dict)
+    other_runs: list[str] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The form of `trial.json`."""
-        return {"schema": TRIAL_SCHEMA} | {
-            f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) is not None
-        }
+        data = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) is not None}
+        data |= {name: dict(value) for name, value in data.items() if isinstance(value, Mapping)}
+        return {"schema": TRIAL_SCHEMA} | data | {"reasons": [reason.to_json() for reason in self.reasons]}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> TrialRecord:
-        """Reads `trial.json`; keys of later versions are ignored. Raises `KeyError`, `TypeError` or `ValueError` on
-        anything else."""
-        if data.get("schema") != TRIAL_SCHEMA:
-            raise ValueError(f"schema {data.get('schema')!r} is not {TRIAL_SCHEMA}")
-        for name, kind in _json_types().items():
-            if name in data and type(data[name]) is not kind:
-                raise TypeError(f"{name} is no {kind.__name__}: {data[name]!r}")
-        if data["status"] not in get_args(Status):
-            raise ValueError(f"status {data['status']!r} is not one of {', '.join(get_args(Status))}")
+        """Reads `trial.json`, also of the schema before. Keys of later versions are ignored. Raises `ValueError` on
+        anything of another form than `TrialForm`."""
+        from .form import differences
+        from .record_form import TrialForm
+
+        if data.get("schema") not in (TRIAL_SCHEMA, _OF_TEXTS):
+            raise ValueError(f"its schema is {shown(data.get('schema'))}, and this sixbench reads {TRIAL_SCHEMA}")
+        wrong = next(differences(TrialForm, data), None)
+        if wrong is not None:
+            raise ValueError(wrong)
         known = {f.name for f in fields(cls)}
-        return cls(**{name: value for name, value in data.items() if name in known})
+        kept = {name: value for name, value in data.items() if name in known}
+        read = _untyped if data["schema"] == _OF_TEXTS else Reason.from_json
+        return cls(**kept | {"reasons": [read(reason) for reason in data.get("reasons", [])]})
 
 
-@cache
-def _json_types() -> dict[str, type]:
-    """What `trial.json` has for each field that is always there in one form."""
-    types = {name: get_origin(hint) or hint for name, hint in get_type_hints(TrialRecord).items()}
-    return {name: kind for name, kind in types.items() if kind in (str, int, list, dict)}
+def _untyped(text: Any) -> Reason:
+    if not isinstance(text, str):
+        raise ValueError(f"a reason is {shown(text)}, which is not text")
+    return Reason(kind=ReasonKind.UNTYPED, text=text)

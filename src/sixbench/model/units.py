@@ -1,8 +1,8 @@
 """Quantities as people write them, and back.
 
 Sizes take B, kB, KiB, MB, MiB, GB, GiB; rates bit, kbit, Mbit, Gbit (per second); packet rates pps, kpps, Mpps; times
-ns, us, ms, s, min; ratios %. Always with the unit; only a zero may go without. A parser raises `ValueError` whose
-message says what would be right.
+ns, us, ms, s, min; lengths on paper in, mm, cm, pt; ratios %. Always with the unit; only a zero may go without. A
+parser raises `ValueError` whose message says what would be right.
 """
 
 from __future__ import annotations
@@ -16,17 +16,19 @@ from .wording import shown
 _NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)\s*([A-Za-z%µμ/]*)")
 _MAX_LENGTH = 60
 _EXACT = Context(prec=2 * _MAX_LENGTH)
-"""More digits than a quantity can have, so that nothing is rounded on the way."""
+"""More digits than a quantity can have, so that nothing is rounded in between."""
 
 SIZE_BYTES = {"B": 1, "kB": 10**3, "KiB": 2**10, "MB": 10**6, "MiB": 2**20, "GB": 10**9, "GiB": 2**30}
 RATE_BPS = {"bit": 1, "kbit": 10**3, "Mbit": 10**6, "Gbit": 10**9}
 PACKET_RATE_PPS = {"pps": 1, "kpps": 10**3, "Mpps": 10**6}
 DURATION_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
 TIMED_UNITS = ("ns", "bit/s", "1/s", "1/min", "packets/s")
-"""Those of metrics that have a time in them."""
+"""The units of metrics that have a time in them."""
 VIRTUAL = "virtual "
-"""Before a unit whose time is a virtual clock's."""
+"""The prefix of a unit whose time comes from a virtual clock."""
 RATIO = {"%": Decimal("0.01")}
+LENGTH_IN = {"in": Decimal(1), "mm": 1 / Decimal("25.4"), "cm": 1 / Decimal("2.54"), "pt": 1 / Decimal("72.27")}
+"""Lengths on paper. A point is TeX's, the unit of `\\the\\columnwidth`."""
 
 
 def _parse(value: object, what: str, units: dict[str, int] | dict[str, Decimal], example: str) -> Decimal:
@@ -83,6 +85,11 @@ def parse_packet_rate(value: object) -> int:
 def parse_duration(value: object) -> int:
     """Nanoseconds of a time such as `5s`, `50ms`, `2min`."""
     return _whole(_parse(value, "a time", DURATION_NS, "5s"), value, "nanoseconds")
+
+
+def parse_length(value: object) -> float:
+    """Inches of a length on paper such as `3.33in`, `84.5mm`, `241pt`."""
+    return float(_parse(value, "a length", LENGTH_IN, "3.33in"))
 
 
 def parse_ratio(value: object) -> float:

@@ -1,4 +1,4 @@
-"""Values and lists of names as messages show them: short, on one line, without what a terminal would obey."""
+"""Values and lists of names as messages show them: short, on one line, without control characters."""
 
 from __future__ import annotations
 
@@ -41,3 +41,8 @@ def listed(names: Iterable[str]) -> str:
     if len(all_names) > _MAX_NAMES:
         return f"{', '.join(all_names[:_MAX_NAMES])} and {len(all_names) - _MAX_NAMES} more"
     return ", ".join(all_names) or "none"
+
+
+def article(noun: str) -> str:
+    """`an` before a vowel's letter, else `a`."""
+    return "an" if noun[:1] in "aeiou" else "a"

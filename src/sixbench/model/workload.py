@@ -12,6 +12,9 @@ from ipaddress import IPv6Network
 from typing import Any, Literal
 
 from . import units
+from .identifiers import NAME, require
+from .placement import Placement
+from .reason import Excuse, Reason, ReasonKind
 from .topology import Family
 from .wording import shown, visible
 
@@ -32,6 +35,12 @@ ParameterKind = Literal[
 ]
 Transport = Literal["tcp", "udp", "icmp"]
 MAX_FILE_NAME = 1024
+SEGMENT_BYTES = 1460
+"""The payload of a TCP segment over Ethernet and IPv4 (RFC 6691). What arrives as a stream of bytes counts as so many
+packets."""
+CONNECTION_PACKETS = 4
+"""The packets that each TCP connection has at least: SYN, SYN with ACK, ACK, and one that ends it (RFC 9293 section
+3.5)."""
 Scalar = int | float | str | bool
 Params = Mapping[str, Scalar]
 """Parameters by their protocol names, with units: `{"message_bytes": 64, "duration_ns": 5000000000}`."""
@@ -53,7 +62,7 @@ _QUANTITIES: dict[ParameterKind, tuple[Callable[[object], int], Callable[[float]
 }
 
 _WORD = re.compile(r"[A-Za-z0-9_-]{1,15}")
-"""Such as a congestion control: Linux keeps its name in 16 bytes (TCP_CA_NAME_MAX)."""
+"""A word, such as a congestion control, whose name Linux keeps in 16 bytes (TCP_CA_NAME_MAX)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,11 +71,11 @@ class Parameter:
 
     Attributes:
         name: as an experiment writes it, such as `message`. `gaps.shape` is `shape` in a mapping, as in
-            `gaps: {distribution: gamma, shape: 2}`; what is called `distribution` there, is `gaps`.
+            `gaps: {distribution: gamma, shape: 2}`; the parameter that is `distribution` there is named `gaps`.
         column: the protocol's and the records' name, with its unit, such as `message_bytes`.
         minimum, maximum: inclusive, in the column's unit.
         length: whether it sets how long a trial is rather than what it is (then it is no level unless swept).
-        default: what is taken where it is not given, as an experiment would write it or in words; None: there is none.
+        default: the value where it is not given, as an experiment would write it or in words; None: there is none.
     """
 
     name: str
@@ -169,7 +178,7 @@ _FORMS: dict[ParameterKind, Callable[[Parameter, object], Scalar]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What a trial measured: metrics by column, histograms by name, interval series by name, and remarks.
+    """The measurements of a trial: metrics by column, histograms by name, interval series by name, and remarks.
 
     `invalid` holds reasons for which the trial is not what it claims.
     """
@@ -177,37 +186,55 @@ class Measured:
     metrics: dict[str, float] = field(default_factory=dict)
     histograms: dict[str, dict[str, Any]] = field(default_factory=dict)
     series: dict[str, dict[str, list[float]]] = field(default_factory=dict)
-    invalid: list[str] = field(default_factory=list)
+    invalid: list[Reason] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    def reject(self, kind: ReasonKind, text: str) -> None:
+        """Adds a reason for which the trial is not what it claims."""
+        self.invalid.append(Reason(kind=kind, text=text))
+
+    def excuse(self, excuse: Excuse) -> None:
+        """Turns the reasons that follow from the excuse into remarks."""
+        self.notes.extend(reason.text for reason in self.invalid if reason.is_excused_by(excuse))
+        self.invalid[:] = [reason for reason in self.invalid if not reason.is_excused_by(excuse)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Traffic:
-    """What a trial must have put on the wire, for the evidence.
+    """The traffic that a trial must have put on the wire, for the evidence.
 
     Attributes:
         forward_payload_bytes, reverse_payload_bytes: payload that certainly arrived, each way (over all of the trial,
             warm-up included where known).
-        forward_datagrams: datagrams that certainly were sent client to server, without copies that a link made; None
-            where the workload has none.
-        by_family: what each family's flows brought, where both are under way; empty: all are of the path's own.
-        silent: families over which nothing was answered, so that their packets need not have come far.
+        forward_datagrams: datagrams that were certainly sent from client to server, without copies that a link made;
+            None where the workload has none.
+        messages: datagrams, requests, responses and packets that open or close connections, both ways, that certainly
+            arrived. Of streams of bytes there are none.
+        by_family: the traffic of each family's flows, where both are used; empty: all flows are of the path's own.
+        silent: families over which nothing was answered, so that their packets may not have gone far.
     """
 
     forward_payload_bytes: int = 0
     reverse_payload_bytes: int = 0
     forward_datagrams: int | None = None
+    messages: int = 0
     by_family: Mapping[Family, Traffic] = field(default_factory=dict)
     silent: frozenset[Family] = frozenset()
 
     def of(self, family: Family) -> Traffic:
-        """What flows of this family brought."""
+        """The traffic of this family's flows."""
         return self.by_family.get(family, self)
+
+    @property
+    def packets(self) -> int:
+        """How many packets of the trial arrived at least, both ways."""
+        payload_bytes = self.forward_payload_bytes + self.reverse_payload_bytes
+        return max(self.messages, -(-payload_bytes // SEGMENT_BYTES))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """One of several flows of a trial: a workload of the agent's.
+    """One of several flows of a trial, which is one of the agent's workloads.
 
     Attributes:
         name: in the results, which are then `{"parts": {name: result}}` on both sides.
@@ -226,6 +253,17 @@ class Part:
     families: frozenset[Family] = frozenset()
 
 
+def default_placement(params: Params) -> Placement:
+    """On one processor, so that no message has to wake another one; but apart where both sides spin."""
+    return "apart" if params.get("busy_poll") else "together"
+
+
+def apart(_: Params) -> Placement:
+    """The placement of a sender that spins until a datagram is due. On one processor it would be in the receiver's
+    way."""
+    return "apart"
+
+
 @dataclass(frozen=True, kw_only=True)
 class WorkloadKind:
     """A kind of workload.
@@ -242,10 +280,11 @@ class WorkloadKind:
         traffic: the agents' results to what must have crossed the wire.
         agent_name: the agent's workload that does it; its own name unless given.
         agent_params: the parameters that the agent is given, of the experiment's.
-        is_drawn: whether anything of the traffic is drawn, so that it has a seed.
+        is_drawn: whether any of the traffic is random, so that it has a seed.
         parts: the flows that a trial consists of, where it is not one of the agent's workloads; None: it is.
-        families: what the two hosts need besides the path's own family. A workload of the agent's has the addresses of
-            all of them.
+        placement: where the nodes of its path run, by its parameters, unless the experiment says so.
+        families: those that the two hosts need besides the path's own. The agent's workload gets the addresses of all
+            of them.
     """
 
     name: str
@@ -259,6 +298,7 @@ class WorkloadKind:
     summarise: Callable[[Params, Result, Result], Measured]
     traffic: Callable[[Params, Result, Result], Traffic]
     parts: Callable[[Params], tuple[Part, ...]] | None = None
+    placement: Callable[[Params], Placement] = default_placement
     families: frozenset[Family] = frozenset()
     agent_name: str | None = None
     agent_params: Callable[[Params], dict[str, Scalar]] = dict
@@ -270,7 +310,7 @@ class WorkloadKind:
         return self.agent_name or self.name
 
     def parameter(self, name: str) -> Parameter | None:
-        """The parameter that an experiment writes so."""
+        """The parameter of that name in experiments."""
         return next((p for p in self.parameters if p.name == name), None)
 
     def by_column(self, column: str) -> Parameter | None:
@@ -284,4 +324,7 @@ class Workload:
 
     kind: str
     params: dict[str, Scalar]
-    """By column, complete but for the agent's own defaults."""
+    """The parameters by column, complete but for the agent's own defaults."""
+
+    def __post_init__(self) -> None:
+        require(NAME, self.kind, "a workload")

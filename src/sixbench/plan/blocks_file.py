@@ -7,21 +7,31 @@ from typing import Any
 from ..model import units
 from ..model.experiment import Blocks, Statistics
 from ..model.wording import shown
+from ..model.workloads import WORKLOADS
 from .reader import Reader
 from .yaml_source import KeyPath
 
 DEFAULT_BLOCKS = 5
 DEFAULT_MAX_BLOCKS = 30
-"""Where a precision or deviation decides when to stop."""
+"""The default of `max` where a precision or deviation decides when to stop."""
+DEFAULT_MAX_DECIDED = 60
+"""The default of `max` where blocks go on until answers are decided."""
+DEFAULT_MAX_TIMED = 200
+"""The default of `max` where only the time decides when to stop."""
 MAX_BLOCKS = 10_000
 MAX_TRIM = 1000
+MAX_TIME_NS = 7 * 24 * 3600 * 10**9
+FEWEST_DECIDED = 3
+"""The fewest blocks with `until: decided`. Two pairs have an interval of 12.7 standard errors each way."""
 
-BLOCKS_KEYS = ("min", "max", "precision", "deviation")
-STATISTICS_KEYS = ("confidence", "margin", "trim")
+BLOCKS_KEYS = ("min", "max", "precision", "deviation", "until", "time")
+UNTIL = ("decided",)
+STATISTICS_KEYS = ("confidence", "margin", "margins", "trim", "estimator")
+ESTIMATORS = ("biweight", "mean")
 
 
 def read_blocks(reader: Reader, data: dict[str, Any]) -> Blocks:
-    """Reads a number of blocks, or how many there are at least and at most and what stops them."""
+    """Reads a number of blocks, or the least and the most with the rule that stops earlier."""
     place: KeyPath = ("blocks",)
     value = data.get("blocks", DEFAULT_BLOCKS)
     if not isinstance(value, dict):
@@ -35,19 +45,39 @@ def read_blocks(reader: Reader, data: dict[str, Any]) -> Blocks:
     counts = {
         key: reader.count((*place, key), given[key], key, 1, MAX_BLOCKS) for key in ("min", "max") if key in given
     }
+    until = (
+        reader.one_of((*place, "until"), given["until"], "rule to end blocks by", UNTIL) if "until" in given else None
+    )
+    time_ns = _time(reader, (*place, "time"), given["time"]) if "time" in given else None
     if None in counts.values():
         return Blocks(minimum=1, maximum=1)
     minimum = counts.get("min") or min(DEFAULT_BLOCKS, counts.get("max") or DEFAULT_BLOCKS)
-    maximum = counts.get("max") or (max(minimum, DEFAULT_MAX_BLOCKS) if ratios else minimum)
+    most = [
+        *([DEFAULT_MAX_BLOCKS] if ratios else []),
+        *([DEFAULT_MAX_DECIDED] if "until" in given else []),
+        *([DEFAULT_MAX_TIMED] if not ratios and "until" not in given and "time" in given else []),
+    ]
+    maximum = counts.get("max") or max(minimum, *most, 1)
     if maximum < minimum:
-        reader.problem((*place, "max"), f"max ({maximum}) is under min ({minimum}); swap or change them")
+        reader.problem((*place, "max"), f"max ({maximum}) is less than min ({minimum}); swap or change them")
+    if until is not None and minimum < FEWEST_DECIDED:
+        reader.problem(
+            (*place, "min") if "min" in given else place,
+            f"until: decided needs at least {FEWEST_DECIDED} blocks, because fewer decide nothing; write "
+            f"min: {DEFAULT_BLOCKS}",
+        )
     return Blocks(
-        minimum=minimum, maximum=maximum, precision=ratios.get("precision"), deviation=ratios.get("deviation")
+        minimum=minimum,
+        maximum=maximum,
+        precision=ratios.get("precision"),
+        deviation=ratios.get("deviation"),
+        until="decided" if until is not None else None,
+        time_ns=time_ns,
     )
 
 
 def read_statistics(reader: Reader, data: dict[str, Any]) -> Statistics:
-    """Reads how trials become findings."""
+    """Reads how findings are made of trials."""
     defaults = Statistics()
     place: KeyPath = ("statistics",)
     given = reader.mapping(place, data["statistics"], "statistics", STATISTICS_KEYS) if "statistics" in data else {}
@@ -56,17 +86,34 @@ def read_statistics(reader: Reader, data: dict[str, Any]) -> Statistics:
         confidence = reader.parsed((*place, "confidence"), given["confidence"], units.parse_ratio)
         if confidence is not None and not 0.5 <= confidence < 1:
             reader.problem((*place, "confidence"), "confidence must be at least 50% and under 100%")
-    margin: float | None = defaults.margin
-    if "margin" in given:
-        margin = reader.parsed((*place, "margin"), given["margin"], units.parse_ratio)
-        if margin is not None and not 0 <= margin < 1:
-            reader.problem((*place, "margin"), "margin must be at least 0% and under 100%")
+    margin = _margin(reader, (*place, "margin"), given["margin"]) if "margin" in given else None
+    margins = reader.mapping((*place, "margins"), given.get("margins", {}), "margins", tuple(WORKLOADS))
+    of_workloads = {name: _margin(reader, (*place, "margins", name), value) for name, value in margins.items()}
     trim = reader.count((*place, "trim"), given.get("trim", defaults.trim), "trim", 0, MAX_TRIM)
+    estimator = reader.one_of(
+        (*place, "estimator"), given.get("estimator", defaults.estimator), "estimator", ESTIMATORS
+    )
     return Statistics(
         confidence=defaults.confidence if confidence is None else confidence,
         margin=defaults.margin if margin is None else margin,
         trim=trim or 0,
+        estimator="mean" if estimator == "mean" else "biweight",
+        margins={name: value for name, value in of_workloads.items() if value is not None},
     )
+
+
+def _margin(reader: Reader, place: KeyPath, value: Any) -> float | None:
+    margin = reader.parsed(place, value, units.parse_ratio)
+    if margin is not None and not 0 <= margin < 1:
+        reader.problem(place, "margin must be at least 0% and under 100%")
+    return margin
+
+
+def _time(reader: Reader, path: KeyPath, value: Any) -> int | None:
+    time_ns = reader.parsed(path, value, units.parse_duration)
+    if time_ns is not None and not 0 < time_ns <= MAX_TIME_NS:
+        reader.problem(path, f"time must be over 0 s and at most 7 days, not {shown(value)}")
+    return time_ns
 
 
 def _share(reader: Reader, path: KeyPath, value: Any) -> float | None:

@@ -1,4 +1,4 @@
-"""Workloads and networks that vary, to concrete combinations of levels."""
+"""Makes concrete combinations of levels from workloads and networks that vary."""
 
 from __future__ import annotations
 
@@ -21,8 +21,12 @@ from .workload_file import WorkloadTemplate, check_workload, constant_levels
 
 MAX_COMBINATIONS = 20_000
 
+MAX_NODES_IN_ALL = 100_000
+"""How many nodes the networks of an experiment may have, each form of a network counted. Each form is written out,
+checked and kept in the manifest, which takes some 0.1 ms a node for each path."""
+
 _TAKEN_COLUMNS = COLUMNS.keys() | {field.name for field in fields(TrialRecord)}
-"""What tables of results have beside the levels."""
+"""Names of columns that tables of results have beside the levels."""
 
 
 def expand(
@@ -34,14 +38,15 @@ def expand(
     events: list[EventTemplate],
     wants_ipv6: bool,
 ) -> tuple[tuple[Topology, ...], tuple[Combination, ...]]:
-    """Every workload at every combination of the levels that it, its network and what happens there depend on; and
-    those networks.
+    """Every workload at every combination of the levels that it, its network and the events depend on; and those
+    networks.
 
     Args:
         wants_ipv6: whether any path uses IPv6, for the checks that depend on it.
     """
     families: frozenset[Family] = frozenset(path.family for path in paths)
     network_factors = network.factors()
+    _check_forms(reader, factors, network, network_factors)
     topologies: dict[tuple[Scalar, ...], int] = {}
     concrete: list[Topology] = []
     combinations: list[Combination] = []
@@ -74,7 +79,7 @@ def expand(
 
 
 def _with_changes(topologies: list[Topology], combinations: list[Combination]) -> Iterator[Topology]:
-    """The networks with all that events make of their links."""
+    """The networks, with every state that events give their links."""
     states: dict[tuple[int, str], dict[Directions, None]] = {}
     for combination in combinations:
         for event in combination.events:
@@ -84,6 +89,17 @@ def _with_changes(topologies: list[Topology], combinations: list[Combination]) -
         yield replace(topology, links=tuple(links)) if states else topology
 
 
+def _check_forms(reader: Reader, factors: Factors, network: TopologyTemplate, network_factors: list[Hashable]) -> None:
+    forms = prod(len(factors.by_key[key].values) for key in network_factors)
+    if forms * len(network.nodes) > MAX_NODES_IN_ALL:
+        reader.problem(
+            ("topology",),
+            f"{forms} forms of a network of {len(network.nodes)} nodes are {forms * len(network.nodes)} nodes in all, "
+            f"more than {MAX_NODES_IN_ALL}; sweep less of the network at once, or make it smaller",
+        )
+        reader.finish()
+
+
 def _check_number(
     reader: Reader, factors: Factors, template: WorkloadTemplate, keys: list[Hashable], before: int
 ) -> None:
@@ -91,7 +107,7 @@ def _check_number(
     if total + before > MAX_COMBINATIONS:
         reader.problem(
             template.path,
-            f"{total + before} combinations of levels are too many: at most {MAX_COMBINATIONS}; sweep less at once",
+            f"{total + before} combinations of levels are more than {MAX_COMBINATIONS}; sweep less at once",
         )
         reader.finish()
 
@@ -118,7 +134,7 @@ def _check_columns(
 
 
 def _owner(factors: Factors, keys: list[Hashable], column: str) -> str | None:
-    """What a list of levels belongs to that stands in the topology: a link or a node."""
+    """The link or node in the topology to which a list of levels belongs."""
     own = [key[0] for key in keys if isinstance(key, tuple) and factors.by_key[key].column == column]
     kinds = [kind[0] for kind in own if isinstance(kind, tuple) and kind[0] in ("link", "node", "sysctl")]
     return None if len(kinds) < len(own) else "link" if "link" in kinds else "node"

@@ -1,5 +1,4 @@
-"""How the settings of one direction of a link go together: which belong to others, and which cannot stand beside each
-other."""
+"""Rules for the settings of one direction of a link: which settings need others, and which exclude each other."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ NEEDS = {
     "reorder": ("delay", "delay-file"),
     "late-by": ("late-packets",),
 }
-"""To which others a setting belongs: one of them is enough."""
+"""The settings that a setting needs. One of them is enough."""
 
 _EXCLUSIVE = {
     "delay-file": ("delay", "jitter", "jitter-distribution"),
@@ -30,40 +29,40 @@ _EXCLUSIVE = {
 }
 _DISORDERLY = ("reorder", "late-packets")
 _IDLE = (None, 0, "tail-drop")
-"""Values to which nothing belongs."""
+"""Values that no other setting can build on."""
 _WORDS = {"queue-discipline": "a queue-discipline of codel or fq_codel"}
 
 
 def check_together(value: Mapping[str, Scalar]) -> tuple[str, str] | None:
-    """What is wrong with settings that are right one by one: the key, and the sentence."""
+    """What is wrong with settings that are each right on their own: the key, and the sentence."""
     for key, others in _EXCLUSIVE.items():
         other = next((one for one in others if key in value and one in value), None)
         if other is not None:
             return key, f"{key} says what {other} says too; leave one of them out"
     other = next((one for one in _DISORDERLY if one in value), None)
     if other is not None and value.get("in-order") is True:
-        return "in-order", f"in-order keeps the order that {other} is to change; leave one of them out"
+        return "in-order", f"in-order keeps the order that {other} would change; leave one of them out"
     for key, needed in NEEDS.items():
         if _is_idle(key, value):
             words = " or ".join(_WORDS.get(one, one) for one in needed)
-            return key, f"{key} belongs to {words}: add it, or leave {key} out"
+            return key, f"{key} needs {words}: add it, or leave {key} out"
     return None
 
 
 def overridden(value: Mapping[str, Scalar], own: Mapping[str, Scalar]) -> dict[str, Scalar]:
-    """Settings with others in their place: those that say the same in other words go, and so do those that then have
-    nothing to belong to."""
+    """Settings with others put over them. Settings that say the same in another form are removed, and so are those that
+    then lack what they need."""
     gone = {other for key in own for other in _rivals(key)}
     merged = {key: one for key, one in value.items() if key not in gone} | dict(own)
     return {key: one for key, one in merged.items() if key in own or not _is_idle(key, merged)}
 
 
 def _rivals(key: str) -> set[str]:
-    """What cannot stand beside a key."""
+    """The keys that a key excludes."""
     found = set(_EXCLUSIVE.get(key, ())) | {one for one, others in _EXCLUSIVE.items() if key in others}
     return found | ({"in-order"} if key in _DISORDERLY else set())
 
 
 def _is_idle(key: str, value: Mapping[str, Scalar]) -> bool:
-    """Whether a setting has none of those that it belongs to."""
+    """Whether a setting lacks all the settings that it needs."""
     return key in value and key in NEEDS and all(value.get(one) in _IDLE for one in NEEDS[key])

@@ -1,4 +1,4 @@
-"""The `events` part of an experiment: what changes in the midst of every trial, and is undone after it."""
+"""The `events` part of an experiment: what changes during every trial, and is undone after it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .topology_file import TopologyTemplate
 from .yaml_source import KeyPath
 
 CHANGEABLE = tuple(key for key in DIRECTION_SETTINGS if key != "queue-discipline")
-"""Of each direction. A queue cannot become another one while packets wait in it."""
+"""Keys of a direction that events cannot change. A queue cannot change its kind while packets wait in it."""
 
 EVENT_KEYS = ("at", "link", "mtu", *CHANGEABLE, *WAYS)
 MAX_EVENTS = 100
@@ -36,7 +36,7 @@ class EventTemplate:
     """An event whose time and settings may still vary.
 
     Attributes:
-        settings: what the link is given, by key; those of one direction only by keys such as `forward.rate`.
+        settings: the settings that the link gets, by key. Settings of one direction have keys such as `forward.rate`.
         delays_ns: what the files with delays say, by the names that settings give them.
     """
 
@@ -47,11 +47,11 @@ class EventTemplate:
     delays_ns: dict[str, tuple[int, ...]]
 
     def factors(self) -> list[Any]:
-        """Keys of the factors that it depends on."""
+        """Keys of the factors on which it depends."""
         return [one.factor for one in (self.at, *self.settings.values()) if isinstance(one, Varying)]
 
     def after(self, before: LinkState, assignment: Assignment) -> LinkState:
-        """What it makes of the link at one combination of levels."""
+        """The link after the event, at one combination of levels."""
         value = {key: resolve(setting, assignment) for key, setting in self.settings.items()}
         both = {key: one for key, one in value.items() if key in CHANGEABLE}
         forward, reverse = (
@@ -64,7 +64,7 @@ class EventTemplate:
         return LinkState(mtu_bytes=int(value.get("mtu", before.mtu_bytes)), ways=(forward, reverse))
 
     def place_of(self, way: str | None, key: str) -> KeyPath:
-        """Where what it says of a key stands."""
+        """The place in the file that sets a key."""
         if way is not None and f"{way}.{key}" in self.settings:
             return (*self.path, way, key)
         return (*self.path, key) if key in self.settings else self.path
@@ -73,7 +73,7 @@ class EventTemplate:
 def read_events(
     reader: Reader, factors: Factors, profiles: Profiles, value: Any, network: TopologyTemplate
 ) -> list[EventTemplate]:
-    """Reads the list: each entry a time, a link and what it is given from then on."""
+    """Reads the list. Each entry has a time, a link, and the settings that the link has from then on."""
     items = reader.sequence(("events",), value, "events")
     if not items and isinstance(value, list):
         reader.problem(("events",), f"no event is given; {_EXAMPLE}; leave events out")
@@ -89,7 +89,7 @@ def read_events(
 
 
 def changes(events: list[EventTemplate], assignment: Assignment) -> tuple[LinkChange, ...]:
-    """The events at one combination of levels, in the order of time, each with what it makes of its link."""
+    """The events at one combination of levels, in the order of time, each with its link as it is from then on."""
     return tuple(
         LinkChange(
             at_ns=resolve(event.at, assignment),
@@ -104,8 +104,8 @@ def changes(events: list[EventTemplate], assignment: Assignment) -> tuple[LinkCh
 def check_events(
     reader: Reader, events: list[EventTemplate], assignment: Assignment, params: Params, wants_ipv6: bool
 ) -> None:
-    """Notes what is wrong with events at a combination of levels: what they make of a link that cannot be, and events
-    that come when a trial of these parameters is over."""
+    """Notes what is wrong with events at a combination of levels: states that a link cannot have, and
+    events that come after a trial of these parameters is over."""
     for event, before, after in _in_order(events, assignment):
         wrong = after.flaw(wants_ipv6)
         if wrong is not None:
@@ -120,19 +120,19 @@ def check_events(
         if at_ns >= ends_ns:
             reader.problem(
                 (*event.path, "at"),
-                f"after {units.format_duration(at_ns)} a trial of {units.format_duration(ends_ns)} with its warm-up "
+                f"at {units.format_duration(at_ns)} a trial of {units.format_duration(ends_ns)} with its warm-up "
                 "is over; give an earlier time, or a longer duration",
             )
 
 
 def _check_rates(reader: Reader, event: EventTemplate, before: LinkState, after: LinkState) -> None:
-    """What a kernel cannot change while packets wait."""
+    """What is wrong with a change that a kernel cannot make while packets wait."""
     for way, old, new in zip(WAYS, before.ways, after.ways, strict=True):
         if "rate" in new and "rate" not in old:
             words = f"{event.link.name} has no rate that could change; give the link one, such as rate: 1Gbit"
             reader.problem(event.place_of(way, "rate"), words)
         elif _counts_packets(old) != _counts_packets(new):
-            words = "a queue that counts packets cannot become one that counts bytes, nor the other way round"
+            words = "a queue cannot change from counting packets to counting bytes, or back"
             reader.problem(event.place_of(way, "queue"), f"{words}; give both in the same unit")
 
 
@@ -170,7 +170,7 @@ def _read_event(
         return None
     given = {key: ((*path, key), data[key]) for key in data if key in ("mtu", *CHANGEABLE)}
     for way in (way for way in WAYS if way in data):
-        own = reader.mapping((*path, way), data[way], f"what changes {way}", CHANGEABLE)
+        own = reader.mapping((*path, way), data[way], f"changes of {way}", CHANGEABLE)
         given |= {f"{way}.{key}": ((*path, way, key), own[key]) for key in own if key in CHANGEABLE}
     files = NamedFiles(reader=reader, profiles=profiles)
     at = factors.setting((*path, "at"), data["at"], _time_ns, "_ns", (("event", "at"), "event_at_ns"))

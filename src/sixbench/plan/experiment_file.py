@@ -1,15 +1,16 @@
-"""An experiment file to an `Experiment`, with every default filled in and every problem found."""
+"""Makes an `Experiment` of an experiment file, with every default filled in and every problem found."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Literal, TypedDict
 
 from ..mechanisms import Mechanism, MechanismError
 from ..model.errors import ExperimentError
 from ..model.experiment import Combination, Experiment
+from ..model.identifiers import NAME, NAME_RULE
 from ..model.path import Path
+from ..model.placement import PLACEMENTS, Placement
 from ..model.topology import Topology
 from ..model.wording import listed, shown
 from ..model.workloads import WORKLOADS
@@ -22,8 +23,7 @@ from .overrides import QUICK, QUICK_VIRTUAL, apply_quick
 from .paths_file import aa_path, node_place, read_paths
 from .profile_file import Profiles
 from .reader import Reader, as_name, suggest
-from .shapes import SHAPES
-from .topology_file import NAME, NAME_RULE, TopologyTemplate, read_topology
+from .topology_file import TopologyTemplate, read_topology, with_topology
 from .trace_file import read_traces
 from .workload_file import read_workloads
 from .yaml_source import KeyPath, Source
@@ -47,7 +47,8 @@ KEYS = (
         "baseline",
         "aa",
     ),
-    *("workloads", "events", "kernels", "blocks", "statistics", "seed", "bottleneck", "quick", "quick-virtual"),
+    *("workloads", "events", "kernels", "blocks", "statistics", "seed", "bottleneck"),
+    *("placement", "keep-awake", "quick", "quick-virtual"),
 )
 REQUIRED = ("topology", "paths", "workloads")
 BOTTLENECKS = ("any", "path")
@@ -62,7 +63,7 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
     missing = [key for key in REQUIRED if key not in data]
     if missing:
         words = f"the key {missing[0]} is" if len(missing) == 1 else f"the keys {listed(missing)} are"
-        reader.problem((), f"{words} missing; an experiment has {listed(REQUIRED)}")
+        reader.problem((), f"{words} missing; an experiment needs {listed(REQUIRED)}")
     header = _read_header(reader, data)
     blocks, statistics = read_blocks(reader, data), read_statistics(reader, data)
     factors, profiles = Factors(reader, data), Profiles(reader, data)
@@ -76,12 +77,14 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
     kernels = read_kernels(reader, data)
     baseline = _read_baseline(reader, data, paths)
     is_aa = _read_flag(reader, data, "aa")
+    if blocks.until is not None and len(paths) == 1:
+        reader.problem(("blocks", "until"), "until: decided needs a path besides the baseline to decide about")
     reader.finish()
     between = _read_between(reader, data, network)
     _check_nodes(reader, network, paths)
     for name in factors.unused():
         reader.problem(
-            ("factors", name), f"the factor ${name} is declared but nothing refers to it; use it or leave it out"
+            ("factors", name), f"the factor ${name} is declared, but nothing refers to it; use it or leave it out"
         )
     reader.finish()
     if is_aa:
@@ -93,7 +96,7 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
     _check_families(reader, combinations, topologies, paths, between, mechanisms)
     trials = len(combinations) * len(paths) * blocks.maximum
     if trials > MAX_TRIALS:
-        reader.problem(("blocks",), f"{trials} trials are too many: at most {MAX_TRIALS}; run fewer blocks or levels")
+        reader.problem(("blocks",), f"{trials} trials are more than {MAX_TRIALS}; run fewer blocks or levels")
     _check_quick(reader, source, mechanisms)
     reader.finish()
     return Experiment(
@@ -113,19 +116,15 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
 
 
 def read_topology_only(source: Source) -> Topology:
-    """The network of an experiment, or of a file with nothing but a `topology` (or nothing but what stands in one).
-
-    Factors take their first level. Raises `ExperimentError`.
+    """The network of an experiment, or of a file with only a `topology` or only its content. Factors take their first
+    level. Raises `ExperimentError`.
     """
+    source = with_topology(source)
     reader = Reader(source)
     data = reader.mapping((), source.data, "a topology")
     reader.finish()
-    if "topology" not in data and data.keys() & {"nodes", "links", *SHAPES}:
-        lines = {("topology", *path): line for path, line in source.lines.items()}
-        reader = Reader(replace(source, data={"topology": data}, lines=lines))
-        data = {"topology": data}
     if "topology" not in data:
-        reader.problem((), "topology is missing: nodes and links, or a shape such as chain: 5")
+        reader.problem((), "the topology is missing: give nodes and links, or a shape such as chain: 5")
         reader.finish()
     factors = Factors(reader, data)
     network = read_topology(reader, factors, Profiles(reader, data), data["topology"], wants_ipv6=False)
@@ -140,6 +139,8 @@ class _Header(TypedDict):
     notes: tuple[str, ...]
     seed: int
     bottleneck: Literal["any", "path"]
+    placement: Placement | None
+    keep_awake: bool | None
 
 
 def _read_header(reader: Reader, data: dict[str, Any]) -> _Header:
@@ -153,6 +154,9 @@ def _read_header(reader: Reader, data: dict[str, Any]) -> _Header:
     words = [reader.word(("notes", index), note, "a note") for index, note in enumerate(notes)]
     seed = reader.count(("seed",), data.get("seed", DEFAULT_SEED), "seed", 0, MAX_SEED)
     bottleneck = reader.one_of(("bottleneck",), data.get("bottleneck", "any"), "bottleneck", BOTTLENECKS)
+    placement = (
+        reader.one_of(("placement",), data["placement"], "placement", PLACEMENTS) if "placement" in data else None
+    )
     return _Header(
         name=name,
         title=" ".join((title or "").split()),
@@ -160,6 +164,8 @@ def _read_header(reader: Reader, data: dict[str, Any]) -> _Header:
         notes=tuple(" ".join(note.split()) for note in words if note),
         seed=seed or 0,
         bottleneck="path" if bottleneck == "path" else "any",
+        placement=next((one for one in PLACEMENTS if one == placement), None),
+        keep_awake=_read_flag(reader, data, "keep-awake") if "keep-awake" in data else None,
     )
 
 
@@ -173,7 +179,7 @@ def _read_baseline(reader: Reader, data: dict[str, Any], paths: list[Path]) -> s
 def _read_flag(reader: Reader, data: dict[str, Any], key: str) -> bool:
     value = data.get(key, False)
     if not isinstance(value, bool):
-        reader.problem((key,), f"{key} is true or false, not {shown(value)}")
+        reader.problem((key,), f"{key} must be true or false, not {shown(value)}")
     return value is True
 
 
@@ -183,7 +189,7 @@ def _read_between(reader: Reader, data: dict[str, Any], network: TopologyTemplat
         if network.between is not None:
             return network.between
         if len(hosts) != 2:
-            reader.problem((), f"between is missing: the two hosts that exchange traffic, of {listed(hosts)}")
+            reader.problem((), f"between is missing; give the two hosts that exchange traffic, out of {listed(hosts)}")
             reader.finish()
         return hosts[0], hosts[1]
     ends = list(map(as_name, data["between"])) if isinstance(data["between"], list) else data["between"]
@@ -223,7 +229,7 @@ def _check_paths(
     if topologies[0].route(client, server) is None:
         reader.problem(
             ("topology", "links"),
-            f'no way leads from "{client}" to "{server}" through the routers: '
+            f'no route leads from "{client}" to "{server}" through the routers: '
             "add the missing link (hosts do not forward)",
         )
         reader.finish()
@@ -254,13 +260,13 @@ def _check_families(
             if not network.topology.route(*between, family):
                 reader.problem(
                     ("paths", path.aa_of or path.name),
-                    f"{kind} needs IPv4 and IPv6 from {between[0]} to {between[1]}, and over this path there is no "
+                    f"{kind} needs IPv4 and IPv6 from {between[0]} to {between[1]}, and this path has no "
                     f"IPv{family}; dual-stack has both",
                 )
 
 
 def _place_of(reader: Reader, path: Path, option: str | None) -> KeyPath:
-    """The path, or its option where that is what is wrong."""
+    """The key of the path, or of its option if that is what is wrong."""
     place: KeyPath = ("paths", path.aa_of or path.name)
     options = [] if option is None else [(*place, path.mechanism, option), (*place, option)]
     within: list[KeyPath] = [*options, (*place, path.mechanism)]
@@ -268,7 +274,8 @@ def _place_of(reader: Reader, path: Path, option: str | None) -> KeyPath:
 
 
 def _check_quick(reader: Reader, source: Source, mechanisms: Mapping[str, Mechanism]) -> None:
-    """What `quick` and `quick-virtual` make of it must be experiments too: mistakes do not wait for `--quick`."""
+    """Checks what `quick` and `quick-virtual` make of the experiment, so that mistakes show before `--quick` is
+    used."""
     clocks = [is_virtual for part, is_virtual in ((QUICK, False), (QUICK_VIRTUAL, True)) if part in source.data]
     if not clocks:
         return

@@ -1,4 +1,4 @@
-"""Factors and their levels: values that may be constants, lists, or `$names` of shared factors."""
+"""Factors and their levels. A value can be a constant, a list, or the `$name` of a shared factor."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ class Constant:
 
 @dataclass(frozen=True, kw_only=True)
 class Varying:
-    """A value that follows a factor, by its key. `derive` makes it of the factor's level; None: it is the level."""
+    """A value that follows a factor. The factor is named by its key. `derive` computes the value from the level; if it
+    is None, the value is the level."""
 
     factor: Hashable
     derive: Callable[[Scalar], Any] | None = None
@@ -70,8 +71,8 @@ class Factors:
 
         Args:
             parse: raises `ValueError` saying what would be right.
-            suffix: of the column of a shared factor, such as `_bytes`.
-            own: key and column of the factor that a list here makes.
+            suffix: the end of the column of a shared factor, such as `_bytes`.
+            own: key and column of the factor that a list at this place makes.
         """
         if isinstance(value, str) and value.startswith("$"):
             return self._shared(path, value[1:], parse, suffix)
@@ -88,28 +89,29 @@ class Factors:
         return None if parsed is None else Constant(value=parsed)
 
     def levels_of(self, value: Any) -> list[Any]:
-        """The levels of what is written, not yet parsed: a list's, a shared factor's, or the value alone."""
+        """The levels of a list or a shared factor, or the value alone, as they are written and not yet parsed."""
         if isinstance(value, str) and value.startswith("$"):
             value = self.declared.get(value[1:])
         return value if isinstance(value, list) else [value]
 
     def first_level(self, value: Any) -> Any:
-        """The first level of what is written, not yet parsed: of a list, of a shared factor, or the value itself."""
+        """The first level of a list or a shared factor, or the value itself, as it is written and not yet parsed."""
         if isinstance(value, str) and value.startswith("$"):
             value = self.declared.get(value[1:])
         return (value[0] if value else None) if isinstance(value, list) else value
 
     def name_of(self, column: str) -> str:
-        """The name of the shared factor of that column; the column itself where it is none's."""
+        """The name of the shared factor of that column; the column itself if there is none."""
         named = ((name, self.by_key.get(("$", name))) for name in self.declared)
         return next((name for name, factor in named if factor is not None and factor.column == column), column)
 
     def unused(self) -> list[str]:
-        """Declared factors that nothing refers to."""
+        """The declared factors that nothing refers to."""
         return [name for name in self.declared if name not in self.used]
 
     def assignments(self, keys: list[Hashable], most: int | None = None) -> Iterator[Assignment]:
-        """Every combination of the levels of these factors, the last varying fastest; of many, the first `most`."""
+        """Every combination of the levels of these factors, the last factor varying fastest. At most the first
+        `most`."""
         levels = (self.by_key[key].values for key in keys)
         return (dict(zip(keys, values, strict=True)) for values in islice(product(*levels), most))
 
@@ -151,7 +153,7 @@ class Factors:
             if parsed is None:
                 return None
             if parsed in values:
-                self.reader.problem(place, f"the level {shown(level)} stands twice; keep one")
+                self.reader.problem(place, f"the level {shown(level)} is given twice; keep one")
                 return None
             values[parsed] = None
         return tuple(values) or None

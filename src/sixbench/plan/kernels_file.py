@@ -1,4 +1,4 @@
-"""The `kernels` part of an experiment: emulated machines with chosen kernels, in which all of it is run."""
+"""The `kernels` part of an experiment: the kernels of the emulated machines in which the experiment runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_KERNELS = 20
 
 
 def read_kernels(reader: Reader, data: dict[str, Any]) -> tuple[str, ...]:
-    """Reads their names, in order."""
+    """Reads the names of kernels, in order."""
     place: KeyPath = ("kernels",)
     value = data.get("kernels", [])
     names = reader.sequence(place, [value] if isinstance(value, str) else value, "kernels")
@@ -27,14 +27,15 @@ def read_kernels(reader: Reader, data: dict[str, Any]) -> tuple[str, ...]:
         at = (*place, index) if isinstance(value, list) else place
         if not isinstance(name, str) or not is_kernel_name(name):
             known = listed([*DEBIAN_KERNELS, HOST_KERNEL])
-            reader.problem(at, f"{shown(name)} is no kernel; there are {known}, and FILE:MODULES")
+            reader.problem(at, f"{shown(name)} is not a kernel; known are {known}, and FILE:MODULES")
         elif name in names[:index]:
-            reader.problem(at, f"the kernel {shown(name)} stands twice; keep one")
+            reader.problem(at, f"the kernel {shown(name)} is given twice; keep one")
     return tuple(map(str, names))
 
 
 def on_kernels(combinations: Iterable[Combination], kernels: tuple[str, ...]) -> tuple[Combination, ...]:
-    """Every combination on each of several kernels, as one more level; those that there are where it is one or none."""
+    """Every combination on each of several kernels, with the kernel as one more level. With one kernel or none, the
+    combinations as they are."""
     if len(kernels) < 2:
         return tuple(combinations)
     pairs = ((combination, kernel) for combination in combinations for kernel in kernels)

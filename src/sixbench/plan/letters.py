@@ -1,7 +1,8 @@
-"""What a command line says of traffic, in iperf3's letters, as a workload.
+"""Makes a workload of the options of `sixbench measure`, which are the letters of iperf3.
 
-Numbers are iperf3's or ours. Of iperf3's, sizes count in powers of 1024 (`128K` is 128 KiB), rates in powers of 1000
-(`100M` is 100 Mbit/s) and times in seconds; ours have units (`128KiB`, `100Mbit`, `500ms`).
+Numbers are written as for iperf3 or as in experiments. For iperf3, sizes count in powers of 1024 (`128K` is 128 KiB),
+rates in powers of 1000 (`100M` is 100 Mbit/s), and times in seconds. In experiments they have units (`128KiB`,
+`100Mbit`, `500ms`).
 """
 
 from __future__ import annotations
@@ -22,19 +23,20 @@ from .workload_file import DEFAULT_WARMUP_NS, series_problem
 from .yaml_source import parse_yaml
 
 DEFAULT_DURATION_NS = 10 * 10**9
-"""iperf3's -t."""
+"""The default of -t in iperf3."""
 
 DEFAULT_COMPARED_DURATION_NS = 2 * 10**9
-"""Of each trial where two families are compared: many short trials tell more than few long ones."""
+"""How long each trial is where two families are compared. Many short trials tell more than few long ones."""
 
 DEFAULT_INTERVAL_NS = 10**9
-"""iperf3's -i."""
+"""The default of -i in iperf3."""
 
 DEFAULT_UDP_RATE_BPS = 10**6
-"""iperf3's -b with -u."""
+"""The default of -b with -u in iperf3."""
 
 DEFAULT_DATAGRAM_BYTES = 1400
-"""Unlike iperf3's, the same over both families, and whole in packets of 1500 bytes over either (RFC 791, RFC 8200)."""
+"""The same over both families, unlike in iperf3. It fits in one packet of 1500 bytes over either (RFC 791, RFC
+8200)."""
 
 _IPERF3_NUMBER = re.compile(r"([0-9]+(?:\.[0-9]+)?|\.[0-9]+)([kKmMgGtT]?)")
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
@@ -42,7 +44,7 @@ _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 @dataclass(frozen=True, kw_only=True)
 class Letters:
-    """The command line's options as they were written; None or false where they were not given.
+    """The options as the command line has them; None or false if they are not given.
 
     Attributes:
         workload: the name of a workload other than those that `udp` and `pmtu` choose.
@@ -82,17 +84,18 @@ def read_letters(letters: Letters, families: tuple[Family, ...]) -> Workload:
     _defaults(kind, params.values, letters, compared=len(families) > 1)
     wrong = kind.check(params.values, frozenset(families)) or series_problem(kind, params.values)
     if wrong is not None:
-        raise UsageError(f"{kind.name} cannot be measured so: {wrong}")
+        raise UsageError(f"{kind.name} cannot be measured like this: {wrong}")
     return Workload(kind=kind.name, params=params.values)
 
 
 def read_rate(option: str, text: str) -> int:
-    """Bits per second of an option, in iperf3's notation or ours. Raises `UsageError`."""
+    """The bits per second that an option gives, in the notation of iperf3 or of experiments. Raises `UsageError`."""
     return _read(option, text, _rate, units.parse_rate)
 
 
 def read_seconds(option: str, text: str) -> int:
-    """Seconds of an option, in iperf3's notation or ours, rounded up to whole ones. Raises `UsageError`."""
+    """The seconds that an option gives, in the notation of iperf3 or of experiments, rounded up to whole ones. Raises
+    `UsageError`."""
     return -(-_read(option, text, _seconds, units.parse_duration) // 10**9)
 
 
@@ -112,7 +115,7 @@ def _kind(letters: Letters) -> WorkloadKind:
             hint = suggest(letters.workload, WORKLOADS)
             raise UsageError(f"--workload {printable(letters.workload)}: there is no such workload; {hint}")
         if WORKLOADS[letters.workload].parts is not None:
-            raise UsageError(f"--workload {letters.workload} has several flows at once: it needs an experiment")
+            raise UsageError(f"--workload {letters.workload} has several flows at once, so it needs an experiment")
         chosen["--workload"] = letters.workload
     if len(set(chosen.values())) > 1:
         raise UsageError(f"{' and '.join(chosen)} ask for different workloads; leave one out")
@@ -120,13 +123,13 @@ def _kind(letters: Letters) -> WorkloadKind:
 
 
 def _given(letters: Letters, kind: WorkloadKind) -> list[tuple[str, str, str]]:
-    """Letter, the parameter that it means, and its value as an experiment would write it."""
+    """For each letter: the parameter that it means, and its value as an experiment would write it."""
     if letters.reverse and letters.bidir:
-        raise UsageError("-R and --bidir exclude each other: one way, or both at once")
+        raise UsageError("-R and --bidir exclude each other; give one of them")
     ends = {"-t": letters.time, "-n": letters.bytes, "-k": letters.blockcount}
     given = [letter for letter, value in ends.items() if value is not None]
     if len(given) > 1:
-        raise UsageError(f"{' and '.join(given)} exclude each other: a trial has one end")
+        raise UsageError(f"{' and '.join(given)} exclude each other; give one of them")
     size_of = "datagram" if kind.name == "udp-stream" else "payload" if kind.name == "ping" else "message"
     said: list[tuple[str, str, str | None, Callable[[str], str]]] = [
         ("-t", "duration", letters.time, _seconds),
@@ -175,7 +178,7 @@ class _Params:
         self.values: dict[str, Scalar] = {}
 
     def put(self, letter: str, name: str, text: str) -> None:
-        """What a letter means."""
+        """Sets what a letter means."""
         parameter = self.kind.parameter(name)
         if parameter is None:
             raise UsageError(f"{letter}: {self.kind.name} has no {name}; it has {self._names()}")
@@ -187,7 +190,7 @@ class _Params:
         self._parse(f"{letter}: ", parameter, value)
 
     def set(self, setting: str) -> None:
-        """What `--set NAME=VALUE` says, the value as in an experiment."""
+        """Sets what `--set NAME=VALUE` says. The value is written as in an experiment."""
         name, equals, text = setting.partition("=")
         where = f"--set {printable(setting)}: "
         if not equals or not name:
@@ -204,7 +207,7 @@ class _Params:
 
     def _parse(self, where: str, parameter: Parameter, value: object) -> None:
         if parameter.kind == "file":
-            raise UsageError(f"{where}{parameter.name} is a file, which experiments may name and measurements may not")
+            raise UsageError(f"{where}{parameter.name} is a file, and only experiments can name files")
         packets = self.kind.parameter("packet-rate")
         if parameter.name == "rate" and packets is not None and isinstance(value, str) and value.endswith("pps"):
             parameter = packets
@@ -224,17 +227,17 @@ def _seconds(text: str) -> str:
 
 
 def _size(text: str) -> str:
-    """iperf3's `unit_atoi`: powers of 1024."""
+    """Reads a size as `unit_atoi` of iperf3 does: in powers of 1024."""
     return _with_unit(text, 1024, "B")
 
 
 def _rate(text: str) -> str:
-    """iperf3's `unit_atof_rate`: powers of 1000."""
+    """Reads a rate as `unit_atof_rate` of iperf3 does: in powers of 1000."""
     return _with_unit(text, 1000, "bit")
 
 
 def _with_unit(text: str, base: int, unit: str) -> str:
-    """iperf3's notation as ours; anything else as it is, for the parameter to judge."""
+    """The notation of iperf3 in that of experiments. Anything else stays as it is, for the parameter to judge."""
     number = _number(text, base)
     return text if number is None else f"{number.normalize():f}{unit}"
 

@@ -14,17 +14,18 @@ from .yaml_source import KeyPath
 _Address = TypeVar("_Address", IPv4Interface, IPv6Interface)
 
 _PREFIX_LENGTHS = {4: (8, 31), 6: (16, 127)}
-"""Shorter ones would swallow other links; of longer ones no two addresses fit (RFC 3021, RFC 6164)."""
+"""The prefix lengths that a link can have. Shorter prefixes would contain other links; longer ones have no room for two
+addresses (RFC 3021, RFC 6164)."""
 
 
 NO_ADDRESSES = "none"
-"""In the place of addresses: the link does not carry that family."""
+"""The word that stands in place of addresses if the link does not carry that family."""
 
 
 def read_addresses(
     reader: Reader, path: KeyPath, value: Any, kind: Callable[[str], _Address], example: str
 ) -> tuple[_Address, _Address] | None:
-    """Both ends' addresses, in the order of `endpoints`.
+    """The addresses of both ends, in the order of `endpoints`.
 
     Args:
         kind: `IPv4Interface` or `IPv6Interface`.
@@ -93,9 +94,9 @@ def _address(reader: Reader, path: KeyPath, item: Any, kind: Callable[[str], _Ad
     if "/" not in item:
         reader.problem(path, f"{shown(item)} has no prefix length; write it as {item}/{24 if family == 4 else 64}")
     elif not item.endswith(f"/{length}"):
-        reader.problem(path, f"{shown(item)} has no prefix length but a mask; write it as {address}")
+        reader.problem(path, f"{shown(item)} has a mask instead of a prefix length; write it as {address}")
     elif not shortest <= length <= longest:
-        reader.problem(path, f"a prefix length of {length} cannot be that of a link: from {shortest} to {longest}")
+        reader.problem(path, f"a link cannot have a prefix length of {length}; give {shortest} to {longest}")
     elif not _for_a_host(address):
         reader.problem(path, f"{address.ip} cannot be the address of one end of a link; give a unicast address")
     else:

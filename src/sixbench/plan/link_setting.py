@@ -15,7 +15,7 @@ class LinkSetting:
     Attributes:
         parse: raises `ValueError` saying what would be right.
         suffix: the unit in the column's name.
-        kind: what is written, as `docs/experiments.md` and the JSON Schema name it.
+        kind: the kind of value that a file gives, as `docs/experiments` and the JSON Schema name it.
         default: as an experiment would write it, or in words.
     """
 

@@ -1,4 +1,4 @@
-"""What a link may be given beside its ends and addresses: profile, MTU, rate, queue, impairments, offload."""
+"""The settings of a link beside its ends and addresses: profile, MTU, rate, queue, impairments, offload."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ def direction(value: Mapping[str, Scalar], delays_ns: tuple[int, ...] = ()) -> D
 
 
 def check_direction(value: Mapping[str, Scalar], mtu_bytes: int) -> tuple[str, str] | None:
-    """What is wrong with settings of one direction that are right one by one: the key, and the sentence."""
+    """What is wrong with settings of one direction that are each right on their own: the key, and the sentence."""
     return check_together(value) or check_rate(value, mtu_bytes) or check_impairments(value)
 
 
 def check_mtu(mtu_bytes: int, wants_ipv6: bool) -> str | None:
     """What is wrong with the MTU of a link."""
     if not MIN_MTU_V4 <= mtu_bytes <= MAX_MTU:
-        return f"an MTU of {mtu_bytes} cannot be: from {MIN_MTU_V4} (RFC 791) to {MAX_MTU}"
+        return f"an MTU of {mtu_bytes} is out of range: give {MIN_MTU_V4} (RFC 791) to {MAX_MTU}"
     if wants_ipv6 and mtu_bytes < ETHERNET_MIN_MTU_V6:
         return (
             f"an MTU of {mtu_bytes} is too small for IPv6, which a path of this experiment uses: "
-            f"at least {ETHERNET_MIN_MTU_V6} (RFC 8200 section 5)"
+            f"give at least {ETHERNET_MIN_MTU_V6} (RFC 8200 section 5)"
         )
     return None
 
 
 def is_per_link(value: object) -> bool:
-    """Whether an MTU is meant to change from link to link."""
+    """Whether an MTU changes from link to link."""
     return isinstance(value, str) and "link" in value
 
 
@@ -60,50 +60,52 @@ def parse_mtu_profile(value: object) -> str:
     found = _PER_LINK.fullmatch(str(value).strip())
     if found is None:
         raise ValueError(
-            f"{shown(value)} is not an MTU per link: that of the first and what each further one differs by, "
-            "such as 1500 - 15 per link"
+            f"{shown(value)} is not an MTU per link: give the MTU of the first link and the difference from link to "
+            "link, such as 1500 - 15 per link"
         )
     first, sign, step = found.groups()
     return f"{_mtu(int(first))} {sign} {int(step)} per link"
 
 
 def mtu_at(profile: Scalar, number: int) -> int:
-    """Of a link of a row, counted from 0; as `parse_mtu_profile` gives it."""
+    """The MTU of a link in a row, counted from 0, from what `parse_mtu_profile` gives."""
     words = str(profile).split()
     return int(words[0]) + (number * int(words[1] + words[2]) if len(words) > 1 else 0)
 
 
 def _profile(value: object) -> Scalar:
     if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"{shown(value)} is no profile: a name such as dsl, or a file such as home.yaml")
+        raise ValueError(f"{shown(value)} is not a profile: give a name such as dsl, or a file such as home.yaml")
     return value
 
 
 def _mtu(value: object) -> Scalar:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError(f"{shown(value)} is not an MTU: a whole number of bytes without a unit, such as 1500")
+        raise ValueError(f"{shown(value)} is not an MTU: give a whole number of bytes without a unit, such as 1500")
     if not MIN_MTU_V4 <= value <= MAX_MTU:
-        raise ValueError(f"an MTU of {value} cannot be: from {MIN_MTU_V4} (RFC 791) to {MAX_MTU}")
+        raise ValueError(f"an MTU of {value} is out of range: give {MIN_MTU_V4} (RFC 791) to {MAX_MTU}")
     return value
 
 
 DIRECTION_SETTINGS: dict[str, LinkSetting] = RATE_SETTINGS | EMULATION_SETTINGS
-"""What each direction of a link may have of its own."""
+"""The settings that each direction of a link can have for itself."""
 
 LINK_SETTINGS: dict[str, LinkSetting] = {
     "profile": LinkSetting(
         parse=_profile,
         suffix="",
         kind="profile",
-        doc="what the keys from mtu to late-by are unless given beside it, by the name of an access network or by a "
-        "file; the first of the endpoints is the customer's",
+        doc=(
+            "values of the keys from mtu to late-by that are not given beside it: the name of an access "
+            "network, or a file; the first endpoint is the customer's"
+        ),
         default="none",
     ),
     "mtu": LinkSetting(
         parse=_mtu,
         suffix="_bytes",
         kind="mtu",
-        doc="largest IP packet; whole bytes, the only size without a unit",
+        doc="largest IP packet, in whole bytes; it is the only size without a unit",
         default=str(DEFAULT_MTU_BYTES),
     ),
     **DIRECTION_SETTINGS,
@@ -111,7 +113,7 @@ LINK_SETTINGS: dict[str, LinkSetting] = {
         parse=one_of("emulator", EMULATORS),
         suffix="",
         kind="emulator",
-        doc="who delays and drops: the kernel's netem, or user, the emulator of our own",
+        doc="what delays and drops: netem, which is the kernel's, or user, which is our own",
         default="netem where the kernel has it and it can, else user",
     ),
     "offload": LinkSetting(

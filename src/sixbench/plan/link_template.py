@@ -1,4 +1,4 @@
-"""A link whose settings may still vary, and what becomes of it at one combination of levels."""
+"""A link whose settings may still vary, and the link that it is at one combination of levels."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from .yaml_source import KeyPath
 
 @dataclass(frozen=True, kw_only=True)
 class LinkState:
-    """What a link is set to at one moment: its MTU, and the settings of each direction by key."""
+    """The settings of a link at one moment: its MTU, and the settings of each direction by key."""
 
     mtu_bytes: int
     ways: tuple[dict[str, Scalar], dict[str, Scalar]]
 
     def directions(self, delays_ns: Mapping[str, tuple[int, ...]]) -> Directions:
-        """What packets meet, with what the files with delays say, by their names."""
+        """What packets meet in each direction. The argument has what files with delays say, by their names."""
         forward, reverse = (direction(value, delays_ns.get(str(value.get("delay-file")), ())) for value in self.ways)
         return forward, reverse
 
     def flaw(self, wants_ipv6: bool) -> tuple[str | None, str, str] | None:
-        """What is wrong with settings that are right one by one: the direction where it is one's, the key, and the
-        sentence."""
+        """What is wrong with settings that are each right on their own: the direction if it is one direction's fault,
+        the key, and the sentence."""
         wrong = check_mtu(self.mtu_bytes, wants_ipv6)
         if wrong is not None:
             return None, "mtu", wrong
@@ -47,10 +47,10 @@ class LinkTemplate:
     """A link whose settings may still vary.
 
     Attributes:
-        settings: by key; those of one direction only by keys such as `forward.delay`.
+        settings: its settings by key. Settings of one direction have keys such as `forward.delay`.
         delays_ns: what the files with delays say, by the names that settings give them.
         profiles: by the names that settings give them.
-        place: which of a short form's it is, in words for messages.
+        place: which link of a short form it is, in words for messages.
     """
 
     name: str
@@ -62,7 +62,7 @@ class LinkTemplate:
     place: str = ""
 
     def factors(self) -> list[Any]:
-        """Keys of the factors that it depends on, in order of appearance."""
+        """Keys of the factors on which it depends, in order of appearance."""
         return list(dict.fromkeys(s.factor for s in self.settings.values() if isinstance(s, Varying)))
 
     def concrete(self, assignment: Assignment) -> Link:
@@ -85,8 +85,8 @@ class LinkTemplate:
         return LinkState(mtu_bytes=self._mtu_bytes(value), ways=(forward, reverse))
 
     def flaw(self, assignment: Assignment, wants_ipv6: bool) -> tuple[str, str] | None:
-        """What is wrong with it at one combination of levels, whose settings are right one by one: the key, and the
-        sentence."""
+        """What is wrong with it at one combination of levels, although each setting is right on its own: the key, and
+        the sentence."""
         found = self.state(assignment).flaw(wants_ipv6)
         if found is None:
             return None
@@ -107,7 +107,8 @@ class LinkTemplate:
         return int(value.get("mtu", by_profile or DEFAULT_MTU_BYTES))
 
     def _one_way(self, way: str, value: Mapping[str, Any]) -> dict[str, Scalar]:
-        """The settings of one direction: the profile's, but those of both where they are given, but its own."""
+        """The settings of one direction. Those of both directions replace those of the profile, and its own replace
+        both."""
         both = {key: one for key, one in value.items() if key in DIRECTION_SETTINGS}
         own = {key.removeprefix(f"{way}."): one for key, one in value.items() if key.startswith(f"{way}.")}
         profile = self._profile(value)

@@ -1,6 +1,7 @@
 """A measurement between two machines, as an experiment without a network of its own.
 
-So it has trials, blocks and findings like any other. What is between the machines is not known: there is no topology.
+It has trials, blocks and findings like any other. It has no topology, because nobody knows what is between the
+machines.
 """
 
 from __future__ import annotations
@@ -12,22 +13,23 @@ from ..model.workload import Workload
 from .experiment_file import DEFAULT_SEED
 
 DEFAULT_BLOCKS = 6
-"""Of two families: an even number, so that as many blocks begin with one as with the other (`plan.schedule`)."""
+"""How many blocks a comparison of two families has. The number is even, so that each family begins half of the blocks
+(`plan.schedule`)."""
 
 PATH_NAMES: dict[Family, str] = {4: "ipv4", 6: "ipv6"}
 
 LOCAL = "local"
-"""This machine, where an experiment names its hosts."""
+"""The name of this machine where an experiment names its hosts."""
 
 
 def as_experiment(
     workload: Workload, host: str, families: tuple[Family, ...], blocks: int | None, text: str
 ) -> Experiment:
-    """The experiment: one combination, a path for each family, IPv4 the baseline where there are both.
+    """The experiment. It has one combination and a path for each family. IPv4 is the baseline if there are both.
 
     Args:
         blocks: how often each family is measured; None: as often as it needs, `DEFAULT_BLOCKS` for a comparison.
-        text: what stands for the experiment's file.
+        text: the text that takes the place of the experiment's file.
     """
     comparing = len(families) > 1
     number = blocks or (DEFAULT_BLOCKS if comparing and workload.kind != "pmtu" else 1)
@@ -36,7 +38,9 @@ def as_experiment(
     return Experiment(
         name="measure",
         title=f"{workload.kind} to {host} over {' and '.join(names)}",
-        description="Between two machines. What is between them is not known, and no packet was captured.",
+        description=(
+            "A measurement between two machines. The network between them is not known, and no packet was captured."
+        ),
         file="the command line",
         text=text,
         topologies=(),

@@ -1,4 +1,4 @@
-"""What a node may be given beside its kind: what it filters of what it forwards, and settings of its kernel."""
+"""The settings of a node beside its kind: what it filters, and settings of its kernel."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
+from ..model.identifiers import SYSCTL
 from ..model.topology import FragmentPolicy, IcmpPolicy, Node, NodeKind
 from ..model.wording import printable, shown
 from ..model.workload import Scalar
@@ -15,8 +16,6 @@ from .reader import Reader
 from .yaml_source import KeyPath
 
 NODE_KINDS = get_args(NodeKind)
-
-SYSCTL = re.compile(r"net([./][A-Za-z0-9_-]+)+")
 
 SEVERAL_NUMBERS = frozenset(f"net.ipv4.{name}" for name in ("tcp_mem", "tcp_rmem", "tcp_wmem", "udp_mem"))
 
@@ -27,9 +26,10 @@ class NodeSetting:
 
     Attributes:
         parse: raises `ValueError` saying what would be right.
-        choices: the words that it takes; empty: others.
-        most: the largest whole number that it takes, from 0; None: where there are no choices either, true or false.
-        field: of `model.topology.Node`.
+        choices: the words that it takes. Empty: it takes no words.
+        most: the largest whole number that it takes, from 0. None: it takes a choice, or true or false if there are no
+            choices.
+        field: the field of `model.topology.Node` that it sets.
         default: as an experiment would write it.
     """
 
@@ -61,7 +61,7 @@ MAX_FILTER_RULES = 10_000
 
 def _filter_rules(value: object) -> Scalar:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_FILTER_RULES:
-        raise ValueError(f"{shown(value)} is no number of rules: a whole number from 0 to {MAX_FILTER_RULES}")
+        raise ValueError(f"{shown(value)} is not a number of rules: give a whole number from 0 to {MAX_FILTER_RULES}")
     return value
 
 
@@ -78,31 +78,37 @@ NODE_SETTINGS: dict[str, NodeSetting] = {
     "mss-clamp": NodeSetting(
         parse=_flag,
         field="mss_clamp",
-        doc="the MSS of TCP connections that it forwards is cut to what its links carry, in both families",
+        doc="the MSS of TCP connections that it forwards is lowered to what its links carry, in both families",
         default="false",
     ),
     "icmp": NodeSetting(
         parse=_choice(_ICMP),
         choices=_ICMP,
         field="icmp",
-        doc="the ICMP errors that it sends and forwards: all; no-too-big: neither Packet Too Big nor Fragmentation "
-        "Needed, a black hole; none: no error at all",
+        doc=(
+            "the ICMP errors that it sends and forwards: all of them; with no-too-big all but Packet Too Big and "
+            "Fragmentation Needed, which makes a black hole; with none, no error at all"
+        ),
         default="all",
     ),
     "drop": NodeSetting(
         parse=_choice(_FRAGMENTS),
         choices=_FRAGMENTS,
         field="drop",
-        doc="the fragments that it drops: none; first-fragments: those at offset 0; later-fragments: those behind; "
-        "fragments: all, IPv6 packets with a fragment header that are whole (RFC 6946) among them",
+        doc=(
+            "the fragments that it drops: none; first-fragments are those at offset 0; later-fragments are all others; "
+            "fragments are all, also whole IPv6 packets that have a fragment header (RFC 6946)"
+        ),
         default="none",
     ),
     "filter-rules": NodeSetting(
         parse=_filter_rules,
         most=MAX_FILTER_RULES,
         field="filter_rules",
-        doc="rules that every packet is held against before it is forwarded, one after the other, and that none "
-        "matches: what a firewall of that length costs",
+        doc=(
+            "rules that every packet is checked against, one after the other, before it is forwarded; "
+            "none matches: what a firewall of that length costs"
+        ),
         default="0",
     ),
 }
@@ -120,7 +126,7 @@ class NodeTemplate:
     sysctl: dict[str, Setting] = field(default_factory=dict)
 
     def factors(self) -> list[Any]:
-        """Keys of the factors that it depends on, in order of appearance."""
+        """Keys of the factors on which it depends, in order of appearance."""
         both = (*self.settings.values(), *self.sysctl.values())
         return list(dict.fromkeys(setting.factor for setting in both if isinstance(setting, Varying)))
 
@@ -132,13 +138,13 @@ class NodeTemplate:
 
 
 def read_node(reader: Reader, factors: Factors, path: KeyPath, name: str, item: Any) -> NodeTemplate:
-    """Reads `router`, or a mapping with its kind and settings; what is wrong is left out."""
+    """Reads `router`, or a mapping with a kind and settings. What is wrong is noted and left out."""
     if not isinstance(item, dict):
         return NodeTemplate(name=name, kind=_kind(reader, path, item))
     data = reader.mapping(path, item, "a node", NODE_KEYS)
     sysctl = _read_sysctl(reader, factors, (*path, "sysctl"), data["sysctl"]) if "sysctl" in data else {}
     if "kind" not in data:
-        reader.problem(path, "kind is missing: host or router")
+        reader.problem(path, "the kind is missing; it is host or router")
         return NodeTemplate(name=name, kind="host", sysctl=sysctl)
     kind = _kind(reader, (*path, "kind"), data["kind"])
     settings: dict[str, Setting] = {}
@@ -166,7 +172,7 @@ def _read_sysctl(reader: Reader, factors: Factors, place: KeyPath, value: Any) -
             reader.problem(path, "only settings of the network can be set in a node, such as net.ipv4.tcp_sack")
             continue
         if isinstance(setting, list) and name.replace("/", ".") in SEVERAL_NUMBERS and any(map(_is_number, setting)):
-            words = "several numbers in one text, such as 4096 87380 6291456, where a list means levels"
+            words = "several numbers in one text, such as 4096 87380 6291456; a list would mean levels"
             reader.problem(path, f"{name} takes {words}")
             continue
         own = (("sysctl", name), re.sub(r"[^A-Za-z0-9]", "_", name))

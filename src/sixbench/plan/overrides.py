@@ -1,42 +1,50 @@
-"""`--set a.b=c` and the `quick:` part of an experiment: values put in place of what the file says.
+"""`--set a.b=c` and the `quick:` part of an experiment: values that replace those of the file.
 
-A dotted path walks mappings by key or by `*` (every value), and lists by number, by `*` (every element), by the one key
-of an element (a workload's name), by an element's `name` or by its endpoints with a dash between (a link). What stands
-between a number or `*` and a key of a workload's parameters, its name, may be left out: `workloads.*.duration`. Names
-with dots cannot be walked.
+A dotted path goes into mappings by a key, or by `*` for every value. It goes into lists by a number, by `*` for every
+element, by the only key of an element (the name of a workload), by an element's `name`, or by its endpoints with a dash
+between (a link). The name of a workload may be left out after a number or `*`: `workloads.*.duration`. Names with dots
+cannot be reached. For a path that leads nowhere the error lists the names that are there, such as the links.
 """
 
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Any
 
 from ..model.errors import ExperimentError, UsageError
-from ..model.wording import printable, shown
+from ..model.wording import listed, printable, shown, visible
 from ..model.workloads import WORKLOADS
 from .yaml_source import KeyPath, Source, parse_yaml
 
 QUICK_BLOCKS = 3
-"""Blocks of a quick run whose experiment says nothing of it: the least that give an interval worth the name."""
+"""How many blocks a quick run has if its experiment does not say. Fewer give no usable interval."""
 
 QUICK_DURATION = "1s"
 
 MAX_QUICK = 100
 
 QUICK, QUICK_VIRTUAL = "quick", "quick-virtual"
-"""The parts of an experiment that say what `--quick` changes: on any clock, and beyond that on a virtual one."""
+"""The parts of an experiment that say what `--quick` changes: on any clock, and what it changes as well on a virtual
+one."""
+
+NAMED: frozenset[tuple[str, ...]] = frozenset({("paths",), ("topology", "nodes"), ("factors",), ("profiles",)})
+"""Mappings from names to things of one kind. A whole one can be added (`paths.tunnel=6in4`). A part of one that is not
+there (`paths.tunnell.mtu=1400`) is a mistake."""
 
 
 def apply_set(source: Source, assignments: list[str]) -> Source:
     """The source with each `a.b=c` put in. Raises `UsageError`, or `ExperimentError` where a value is not YAML."""
+    changed = _Changed(source)
     for assignment in assignments:
         dotted, equals, text = assignment.partition("=")
         if not equals or not dotted:
             raise UsageError(f"--set {printable(assignment)}: write it as a.b=c, such as --set blocks=3")
         value = parse_yaml(text, f"--set {printable(dotted)}").data if text.strip() else None
-        source = apply(source, dotted, value, f"--set {printable(assignment)}")
-    return source
+        changed.put(dotted, value, f"--set {printable(assignment)}")
+    return changed.source()
 
 
 def apply_quick(source: Source, *, is_virtual: bool = False) -> Source:
@@ -54,47 +62,130 @@ def apply_quick(source: Source, *, is_virtual: bool = False) -> Source:
 
 
 def _put_all(shortened: Source, source: Source, part: str) -> Source:
-    """What a part of the source puts into one that is being shortened."""
+    """The shortened source, with what a part of the full source puts into it."""
     own = source.data[part]
     if not isinstance(own, dict) or len(own) > MAX_QUICK:
         what = f"{len(own)} of them" if isinstance(own, dict) else shown(own)
         message = f"{part} must be a mapping from at most {MAX_QUICK} dotted paths to values, such as {{blocks: 3}}"
         raise ExperimentError([source.problem((part,), f"{message}, not {what}")])
+    changed = _Changed(shortened)
     for dotted, value in own.items():
         problem = source.problem((part, dotted), "")
         where = f"{problem.file}:{problem.line}: {part}" if problem.line else f"{problem.file}: {part}"
         try:
-            shortened = apply(shortened, dotted, value, where)
+            changed.put(dotted, value, where)
         except UsageError as error:
             message = str(error).removeprefix(f"{where}: ")
             raise ExperimentError([source.problem((part, dotted), message)]) from error
-    return shortened
+    return changed.source()
 
 
 def apply(source: Source, dotted: str, value: Any, where: str) -> Source:
     """A copy of the source with `value` at a dotted path. Raises `UsageError` where the path leads nowhere.
 
     Args:
-        where: who says so, for messages about the value.
+        where: what sets the value, for messages about it.
     """
-    data = copy.deepcopy(source.data)
-    if not isinstance(data, dict):
-        raise UsageError(f"{where}: {source.file} is no mapping, so nothing can be set in it")
-    parts = dotted.split(".")
-    targets: list[tuple[KeyPath, Any]] = [((), data)]
-    for depth, part in enumerate(parts[:-1]):
-        following = parts[depth + 1]
-        targets = [
-            ((*path, *step), child) for path, target in targets for step, child in _step(target, part, following)
-        ]
-        if not targets:
-            raise UsageError(f'{where}: there is no "{printable(".".join(parts[: depth + 1]))}" in {source.file}')
-    done = {(*path, key) for path, target in targets for key in _put(target, parts[-1], value)}
-    if not done:
-        raise UsageError(f'{where}: there is no "{printable(dotted)}" in {source.file}')
-    kept = {path: who for path, who in source.overrides.items() if done.isdisjoint(_prefixes(path))}
-    made = {prefix for path in done for prefix in _prefixes(path) if not _is_there(source.data, prefix)}
-    return replace(source, data=data, overrides=kept | dict.fromkeys(done | made, where))
+    changed = _Changed(source)
+    changed.put(dotted, value, where)
+    return changed.source()
+
+
+class _Changed:
+    """A copy of a source into which values are put. Many of them take time in proportion to their number."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._data = copy.deepcopy(source.data)
+        self._overrides = dict(source.overrides)
+        self._above = Counter(prefix for path in self._overrides for prefix in _prefixes(path))
+        """How many overrides are at a path or below it."""
+
+    def source(self) -> Source:
+        """The source with all that was put in."""
+        return replace(self._source, data=self._data, overrides=self._overrides)
+
+    def put(self, dotted: str, value: Any, where: str) -> None:
+        """Puts a value at a dotted path. Raises `UsageError` as `apply`."""
+        if not isinstance(self._data, dict):
+            raise UsageError(f"{where}: {self._source.file} is not a mapping, so nothing can be set in it")
+        parts = dotted.split(".")
+        targets: list[tuple[KeyPath, Any]] = [((), self._data)]
+        for depth, part in enumerate(parts[:-1]):
+            following = parts[depth + 1]
+            if tuple(parts[:depth]) in NAMED and any(_lacks(target, part) for _, target in targets):
+                raise _nothing_there(where, self._source, parts[: depth + 1], targets)
+            before = targets
+            targets = [
+                ((*path, *step), child) for path, target in targets for step, child in _step(target, part, following)
+            ]
+            if not targets:
+                raise _nothing_there(where, self._source, parts[: depth + 1], before)
+        done = {(*path, key) for path, target in targets for key in _put(target, parts[-1], value)}
+        if not done:
+            raise _nothing_there(where, self._source, parts, targets)
+        self._replaced(done, where)
+
+    def put_in(self, part: str, index: int, key: str, value: Any, where: str) -> None:
+        """Puts a value into one element of a list, as `put` does at `part.index.key`, without a look at the others."""
+        step = _within(self._data[part], index, str(index), key)
+        assert step is not None, f"{part} has no mapping at {index}"
+        path, target = step
+        self._replaced({(part, *path, done) for done in _put(target, key, value)}, where)
+
+    def _replaced(self, done: set[KeyPath], where: str) -> None:
+        """Notes what the values at these paths, and what was made to hold them, come from."""
+        if any(self._above[path] for path in done):
+            for path in [path for path in self._overrides if not done.isdisjoint(_prefixes(path))]:
+                del self._overrides[path]
+                self._above.subtract(_prefixes(path))
+        made = {prefix for path in done for prefix in _prefixes(path) if not _is_there(self._source.data, prefix)}
+        for path in made | done:
+            if path not in self._overrides:
+                self._overrides[path] = where
+                self._above.update(_prefixes(path))
+
+
+def _lacks(target: Any, name: str) -> bool:
+    return isinstance(target, dict) and name != "*" and name not in target
+
+
+def _nothing_there(where: str, source: Source, parts: list[str], targets: list[tuple[KeyPath, Any]]) -> UsageError:
+    """What is wrong with a dotted path whose last part leads nowhere, with the names that would lead somewhere.
+
+    Args:
+        targets: where its parts before the last one lead.
+    """
+    above, asked = ".".join(parts[:-1]), printable(".".join(parts))
+    text = f'{where}: there is no "{asked}" in {source.file}'
+    holders = [target for _, target in targets if isinstance(target, dict | list)]
+    if not holders:
+        value = next((target for _, target in targets), None)
+        return UsageError(f"{text}: {printable(above)} is {shown(value)} there, so set all of it")
+    known = list(dict.fromkeys(name for target in holders for name in _names(target)))
+    close = get_close_matches(parts[-1][:100], known, n=1)
+    meant = f'; did you mean "{visible(close[0])}"?' if close else ""
+    return UsageError(f"{text}{meant or ';'} {printable(above)} has {listed(known)}")
+
+
+def _names(target: Any) -> list[str]:
+    """The names by which a step can go into a mapping or a list."""
+    if isinstance(target, dict):
+        return [str(key) for key in target]
+    return [_name_of(index, item) for index, item in enumerate(target)]
+
+
+def _name_of(index: int, item: Any) -> str:
+    if isinstance(item, str):
+        return item
+    if not isinstance(item, dict):
+        return str(index)
+    ends = item.get("endpoints")
+    if isinstance(item.get("name"), str):
+        return str(item["name"])
+    if isinstance(ends, list):
+        return "-".join(str(end) for end in ends)
+    return str(next(iter(item))) if len(item) == 1 else str(index)
 
 
 def _prefixes(path: KeyPath) -> list[KeyPath]:
@@ -111,17 +202,18 @@ def _is_there(data: Any, path: KeyPath) -> bool:
 
 
 def _default_quick(source: Source) -> Source:
-    """Fewer blocks and shorter trials; as long as ever where something happens in their midst."""
+    """The source with fewer blocks and shorter trials. Trials with events keep their length."""
     workloads = [] if "events" in source.data else source.data.get("workloads")
-    source = apply(source, "blocks", QUICK_BLOCKS, "--quick")
+    changed = _Changed(source)
+    changed.put("blocks", QUICK_BLOCKS, "--quick")
     for index, item in enumerate(workloads if isinstance(workloads, list) else []):
         if _is_timed(item):
-            source = apply(source, f"workloads.{index}.duration", QUICK_DURATION, "--quick")
-    return source
+            changed.put_in("workloads", index, "duration", QUICK_DURATION, "--quick")
+    return changed.source()
 
 
 def _is_timed(item: Any) -> bool:
-    """Whether a workload, as it is written, lasts for a time of its own."""
+    """Whether a workload, as it is written, has a duration of its own."""
     if isinstance(item, str):
         item = {item: None}
     if not isinstance(item, dict) or len(item) != 1:
@@ -149,7 +241,7 @@ def _step(target: Any, part: str, following: str) -> list[tuple[KeyPath, Any]]:
 
 
 def _within(items: list[Any], index: int, part: str, following: str) -> tuple[KeyPath, Any] | None:
-    """What a step into a list means at one of its elements; None where it does not match."""
+    """The step into one element of a list, and what it leads to; None if the step does not mean this element."""
     item = items[index]
     numbered = part in ("*", str(index))
     if isinstance(item, str) and (numbered or item == part):
@@ -171,7 +263,7 @@ def _within(items: list[Any], index: int, part: str, following: str) -> tuple[Ke
 
 
 def _put(target: Any, part: str, value: Any) -> list[str | int]:
-    """Puts a copy of the value there; the keys at which it is now."""
+    """Puts a copy of the value there. Returns the keys that have it now."""
     keys: list[str | int] = []
     if isinstance(target, dict):
         keys = list(target) if part == "*" else [part]

@@ -21,9 +21,8 @@ _REQUIRED = ("paper", "title", "authors", "published", "doc", "claims")
 
 
 def paper_beside(experiment: Path) -> Paper | None:
-    """The paper that an experiment file reproduces; None where there is no `published.yaml` beside it.
-
-    Raises `ExperimentError` with all that is wrong in that file, `UsageError` where it cannot be read.
+    """The paper that an experiment file reproduces; None if there is no `published.yaml` beside it. Raises
+    `ExperimentError` with all that is wrong in that file, and `UsageError` if it cannot be read.
     """
     path = experiment.with_name(PUBLISHED_FILE)
     return read_paper(read_yaml(path)) if path.is_file() else None
@@ -58,7 +57,7 @@ def read_paper(source: Source) -> Paper:
 
 
 def _generations(reader: Reader, value: Any, systems: dict[str, str]) -> tuple[str, ...]:
-    """The older and the newer."""
+    """The names of the older and the newer system."""
     place: KeyPath = ("generations",)
     names = reader.sequence(place, value, "generations")
     if names and (len(names) != 2 or names[0] == names[1]):
@@ -160,7 +159,7 @@ def _require(reader: Reader, place: KeyPath, data: dict[str, Any], keys: tuple[s
 
 
 def _word(reader: Reader, place: KeyPath, value: Any, what: str) -> str:
-    """Text on one line, however the file breaks it."""
+    """Text on one line, wherever the file breaks it."""
     return " ".join((reader.word(place, value, what) or "").split())
 
 

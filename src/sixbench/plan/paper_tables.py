@@ -31,7 +31,7 @@ def _table(reader: Reader, place: KeyPath, item: Any) -> PublishedTable | None:
         reader.problem(place, f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
         return None
     if ("columns" in data) != ("rows" in data):
-        reader.problem(place, "columns and rows belong together: give both, or neither")
+        reader.problem(place, "columns and rows need each other: give both, or neither")
         return None
     words = {
         key: " ".join((reader.word((*place, key), data[key], key) or "").split())
@@ -82,7 +82,9 @@ def _column(reader: Reader, place: KeyPath, item: Any) -> TableColumn | None:
 def _row(reader: Reader, place: KeyPath, value: Any, columns: list[TableColumn]) -> TableRow | None:
     cells = reader.sequence(place, value, "a row")
     if len(cells) != len(columns):
-        reader.problem(place, f"{len(cells)} numbers in a table of {len(columns)} columns; null where one is missing")
+        reader.problem(
+            place, f"{len(cells)} numbers in a table of {len(columns)} columns; write null where one is missing"
+        )
         return None
     levels: dict[str, Scalar] = {}
     block = None
@@ -91,7 +93,7 @@ def _row(reader: Reader, place: KeyPath, value: Any, columns: list[TableColumn])
         if cell is None and column.level is None and not column.is_block:
             continue
         if isinstance(cell, bool) or not isinstance(cell, (int, float)):
-            reader.problem(here, f"{shown(cell)} is no number")
+            reader.problem(here, f"{shown(cell)} is not a number")
             return None
         if column.level is not None:
             level = read_level(reader, here, column.level, f"{cell}{column.unit}" if column.unit else cell)

@@ -40,21 +40,24 @@ MEASURED_KEYS = (*SELECTOR_KEYS, "formula", "against", "over")
 THEORY_KEYS = ("theory", "mechanism", "transport", "message")
 
 ABOUT = 0.2
-"""`about: 25` is 25 give or take a fifth: what a paper calls "about" is read off a graph to a digit and a half."""
+"""`about: 25` means 25 plus or minus a fifth. What a paper calls "about" is read off a graph to a digit and a half."""
 
 
 def read_measured(reader: Reader, place: KeyPath, data: dict[str, Any]) -> OurMeasurement | None:
-    """A number of ours: a selector, by what formula, against what, over how long."""
+    """A measured number: its selector, its formula, the levels it is compared with, and the time over which it adds
+    up."""
     selector = _selector(reader, place, data)
     formula = _choice(reader, place, data, "formula", get_args(Formula), "value")
     against = _levels(reader, (*place, "against"), data["against"]) if "against" in data else {}
     if against and formula == "value":
-        reader.problem((*place, "against"), "a value is compared with nothing: give a formula too")
+        reader.problem((*place, "against"), "a formula is missing: it says how the value is compared")
     over_ns = reader.parsed((*place, "over"), data["over"], units.parse_duration) if "over" in data else None
     if selector is None or formula is None:
         return None
     if over_ns is not None and (formula != "value" or not METRICS[selector.metric].unit.endswith("/s")):
-        reader.problem((*place, "over"), f"only a rate by the formula value adds up over a time, not {selector.metric}")
+        reader.problem(
+            (*place, "over"), f"{selector.metric} does not add up over a time; only a rate by the formula value does"
+        )
         return None
     return OurMeasurement(
         selector=selector,
@@ -65,12 +68,12 @@ def read_measured(reader: Reader, place: KeyPath, data: dict[str, Any]) -> OurMe
 
 
 def check_unit(reader: Reader, place: KeyPath, measured: OurMeasurement, unit: str) -> None:
-    """Notes where a number of ours cannot be set beside one in the paper's unit."""
+    """Notes a measured number that cannot be compared with one in the unit of the paper."""
     points_of_no_cpu = measured.formula == "points" and METRICS[measured.selector.metric].unit != "cores"
     if points_of_no_cpu or unit_factor(unit, own_unit(measured)) is None:
         reader.problem(
             place,
-            f"{measured.selector.metric} by the formula {measured.formula} cannot be set beside a number in {unit}",
+            f"{measured.selector.metric} by the formula {measured.formula} cannot be compared with a number in {unit}",
         )
 
 
@@ -85,7 +88,7 @@ def read_theory(reader: Reader, place: KeyPath, data: dict[str, Any]) -> OurTheo
     if quantity is None or mechanism is None or transport is None:
         return None
     if (quantity in PER_MESSAGE) == (message_bytes is None):
-        reader.problem(place, f"message belongs to {', '.join(PER_MESSAGE)}, and they need it")
+        reader.problem(place, f"{', '.join(PER_MESSAGE)} need a message, and other quantities cannot have one")
         return None
     return OurTheory(
         quantity=cast(TheoryQuantity, quantity),
@@ -260,7 +263,8 @@ def _levels(reader: Reader, place: KeyPath, value: Any) -> dict[str, tuple[Scala
 
 
 def read_level(reader: Reader, place: KeyPath, column: str, value: Any) -> Scalar | None:
-    """A level as an experiment writes it, in the column's unit; of `SYSTEM`, one of the paper's generations."""
+    """A level as an experiment writes it, in the unit of the column. For `SYSTEM` it is one of the generations of the
+    paper."""
     if column == SYSTEM:
         named = reader.source.data.get("generations")
         return reader.one_of(place, value, "generation", named if isinstance(named, list) else ())
@@ -268,7 +272,7 @@ def read_level(reader: Reader, place: KeyPath, column: str, value: Any) -> Scala
         if column.endswith(suffix):
             return reader.parsed(place, value, parse)
     if not isinstance(value, (str, int, float)):
-        reader.problem(place, f"{shown(value)} is no level of {column}")
+        reader.problem(place, f"{shown(value)} is not a level of {column}")
         return None
     return value
 
@@ -282,7 +286,7 @@ _PARSERS: dict[str, Callable[[object], int]] = {
 
 
 def _range(reader: Reader, place: KeyPath, data: dict[str, Any]) -> tuple[float, float] | None:
-    """`low` and `high`, or `about`."""
+    """Reads `low` and `high`, or `about`."""
     given = [key for key in _RANGE_KEYS if key in data]
     if given not in (["about"], ["low", "high"]):
         reader.problem(place, "give about, or low and high")
@@ -295,7 +299,7 @@ def _range(reader: Reader, place: KeyPath, data: dict[str, Any]) -> tuple[float,
         ends = sorted((numbers[0] * (1 - ABOUT), numbers[0] * (1 + ABOUT)))
         return ends[0], ends[1]
     if numbers[0] > numbers[1]:
-        reader.problem(place, f"low ({numbers[0]}) is over high ({numbers[1]})")
+        reader.problem(place, f"low ({numbers[0]}) is greater than high ({numbers[1]})")
         return None
     return float(numbers[0]), float(numbers[1])
 

@@ -7,17 +7,20 @@ from dataclasses import replace
 from typing import Any
 
 from ..mechanisms import Mechanism
+from ..model.identifiers import NAME, NAME_RULE
 from ..model.path import Path
 from ..model.wording import shown
 from ..model.workload import Scalar
 from .reader import Reader, as_name, suggest
-from .topology_file import NAME, NAME_RULE
 from .yaml_source import KeyPath
 
 AA_SUFFIX = "-aa"
 
+STAND_IN = "path"
+
 PARTIAL_SUFFIX = ".partial"
-"""What a run directory calls a trial that is not yet written; the trials of a path carry its name at their end."""
+"""The end of the names of half-written trials in a run directory. The name of a trial ends with the name of its
+path."""
 
 
 def read_paths(reader: Reader, value: Any, mechanisms: Mapping[str, Mechanism]) -> list[Path]:
@@ -33,23 +36,25 @@ def read_paths(reader: Reader, value: Any, mechanisms: Mapping[str, Mechanism]) 
         if not NAME.fullmatch(name):
             reader.problem(place, f"{shown(name)} cannot name a path: {NAME_RULE}")
         elif name.endswith(PARTIAL_SUFFIX):
-            reader.problem(place, f"{shown(name)} cannot name a path: files that end so are half-written ones")
-        path = _read_path(reader, name, item, mechanisms)
+            reader.problem(place, f"{shown(name)} cannot name a path: names of half-written files end like this")
+        # A wrong name has been noted. A stand-in lets the rest be checked.
+        path = _read_path(reader, place, name if NAME.fullmatch(name) else STAND_IN, item, mechanisms)
         if path is not None:
             paths.append(path)
     return paths
 
 
 def aa_path(baseline: Path, taken: set[str]) -> Path:
-    """The baseline once more, under a name of its own."""
+    """The baseline a second time, under another name."""
     name = baseline.name + AA_SUFFIX
     while name in taken:
         name += AA_SUFFIX
     return replace(baseline, name=name, aa_of=baseline.name)
 
 
-def _read_path(reader: Reader, name: str, item: Any, mechanisms: Mapping[str, Mechanism]) -> Path | None:
-    place = ("paths", name)
+def _read_path(
+    reader: Reader, place: KeyPath, name: str, item: Any, mechanisms: Mapping[str, Mechanism]
+) -> Path | None:
     options: dict[str, Any] = {}
     mechanism = item
     if isinstance(item, dict) and "mechanism" in item:
@@ -103,7 +108,7 @@ def _read_nodes(reader: Reader, place: KeyPath, kind: Mechanism, value: Any) -> 
 
 
 def node_place(reader: Reader, path: Path, position: int) -> KeyPath:
-    """Where a node of a path is named."""
+    """The place in the file that names a node of a path."""
     place = ("paths", path.name)
     for below in ((path.mechanism, position), (path.mechanism, "nodes", position), ("nodes", position)):
         if (*place, *below) in reader.source.lines:
@@ -114,7 +119,7 @@ def node_place(reader: Reader, path: Path, position: int) -> KeyPath:
 def _read_options(
     reader: Reader, place: KeyPath, kind: Mechanism, options: Mapping[str, Any]
 ) -> dict[str, Scalar] | None:
-    """The mechanism's own, in base units; None where one is wrong."""
+    """The options of a mechanism, in base units; None if one of them is wrong."""
     read: dict[str, Scalar] = {}
     names = [option.name for option in kind.options]
     for key, value in options.items():
@@ -133,6 +138,6 @@ def _read_options(
 
 
 def _option_place(reader: Reader, place: KeyPath, kind: Mechanism, key: Any) -> KeyPath:
-    """Where an option stands: below the mechanism's name, or beside the key `mechanism`."""
+    """The place of an option: below the name of the mechanism, or beside the key `mechanism`."""
     below = (*place, kind.name, key)
     return below if below in reader.source.lines else (*place, key)

@@ -1,7 +1,7 @@
-"""Access profiles: what a link of an access network is like, by name.
+"""Access profiles: the settings of a link of an access network, by name.
 
-A profile is a mapping of a title, an MTU, what differs `down` (towards the customer) and `up`, and where each number
-comes from. Those that come with sixbench are files of it in `sixbench/profiles`; an experiment may have its own under
+A profile is a mapping of a title, an MTU, the settings `down` (towards the customer) and `up`, and the source of each
+number. Profiles that come with sixbench are files in `sixbench/profiles`. An experiment may have its own under
 `profiles`, or name a file.
 """
 
@@ -21,7 +21,7 @@ from .reader import Reader, suggest
 from .yaml_source import KeyPath, read_yaml
 
 SIDES = ("up", "down")
-"""The directions of an access link, in the order of `WAYS`: the first of its endpoints is the customer's."""
+"""The directions of an access link, in the order of `WAYS`. The first of its endpoints is the customer's."""
 
 PROFILE_KEYS = ("title", "mtu", *SIDES, "sources")
 SIDE_KEYS = tuple(key for key in DIRECTION_SETTINGS if key != "delay-file")
@@ -33,12 +33,12 @@ _DIRECTORY = Path(__file__).resolve().parent.parent / "profiles"
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """What an access network is like.
+    """The settings of an access network.
 
     Attributes:
-        mtu_bytes: None: it says nothing of it.
-        directions: settings of packets that leave the customer, and of those that come to him, by key.
-        sources: where the numbers come from, by key; `note`: what else there is to say.
+        mtu_bytes: None if the profile does not say.
+        directions: by key, the settings for packets from the customer, and for packets to the customer.
+        sources: where the numbers come from, by key; `note` has further remarks.
     """
 
     name: str
@@ -53,10 +53,10 @@ class Profile:
 
 
 class Profiles:
-    """The profiles that an experiment may name; files are read when they are first named."""
+    """The profiles that an experiment may name. Files are read when they are first named."""
 
     def __init__(self, reader: Reader, data: dict[str, Any]) -> None:
-        """Reads those of the experiment's own."""
+        """Reads the profiles of the experiment itself."""
         self.reader = reader
         self._found: dict[str, Profile] = {}
         self._broken: set[str] = set()
@@ -71,12 +71,12 @@ class Profiles:
             self._keep(name, read_profile(reader, ("profiles", name), name, value))
 
     def names(self) -> list[str]:
-        """What may be named besides files."""
+        """The names that can be used, besides files."""
         return [*shipped_profiles(), *self._found, *self._broken]
 
     def find(self, name: str) -> Profile | None:
-        """The profile of that name, or in the file of that name; None where it is broken, which has been told. Raises
-        `ValueError` where there is none."""
+        """The profile of that name, or in the file of that name; None if it is broken, which has been noted. Raises
+        `ValueError` if there is none."""
         if name in self._broken:
             return None
         if name in self._found:
@@ -106,37 +106,36 @@ class Profiles:
 
 @cache
 def shipped_profiles() -> dict[str, Profile]:
-    """Those that come with sixbench, by name, the fastest first."""
+    """The profiles that come with sixbench, by name, the fastest first."""
     found = [read_profile_file(path, path.stem) for path in sorted(_DIRECTORY.glob("*.yaml"))]
     return {profile.name: profile for profile in sorted(found, key=_slowness)}
 
 
 def _slowness(profile: Profile) -> tuple[float, str]:
-    """By the round trip without load."""
+    """The key to sort by: the round trip without load."""
     return sum(float(side.get("delay", 0)) for side in profile.directions), profile.name
 
 
 def read_profile_file(path: Path, name: str) -> Profile:
-    """Reads a file with one profile.
-
-    Raises `UsageError` where it cannot be read, `ExperimentError` where it is none.
+    """Reads a file with one profile. Raises `UsageError` if it cannot be read, and `ExperimentError` if it is not a
+    profile.
     """
     reader = Reader(read_yaml(path, name if name.endswith(SUFFIXES) else None))
     profile = read_profile(reader, (), name, reader.source.data)
     reader.finish()
-    assert profile is not None, "what is wrong has been told"
+    assert profile is not None, "what is wrong has been noted"
     return profile
 
 
 def read_profile(reader: Reader, place: KeyPath, name: str, value: Any) -> Profile | None:
-    """Reads a profile; None where something is wrong with it, which is noted."""
+    """Reads a profile; None if something is wrong with it, which is noted."""
     problems = len(reader.problems)
     data = reader.mapping(place, value, "a profile", PROFILE_KEYS)
     sides = [_side(reader, (*place, side), data[side]) if side in data else {} for side in SIDES]
     missing = [side for side in SIDES if side not in data]
     if missing and isinstance(value, dict):
         example = "such as {rate: 50Mbit, delay: 10ms}"
-        reader.problem(place, f"{missing[0]} is missing: what packets {_TOWARDS[missing[0]]} meet, {example}")
+        reader.problem(place, f"{missing[0]} is missing: the link for packets {_TOWARDS[missing[0]]}, {example}")
     title = reader.word((*place, "title"), data["title"], "title") if "title" in data else name
     mtu = reader.parsed((*place, "mtu"), data["mtu"], LINK_SETTINGS["mtu"].parse) if "mtu" in data else None
     sources = reader.mapping((*place, "sources"), data["sources"], "sources") if "sources" in data else {}
@@ -161,7 +160,7 @@ _TOWARDS = {"up": "from the customer", "down": "to the customer"}
 
 
 def _side(reader: Reader, place: KeyPath, value: Any) -> dict[str, Scalar]:
-    data = reader.mapping(place, value, f"what differs {place[-1]}", SIDE_KEYS)
+    data = reader.mapping(place, value, str(place[-1]), SIDE_KEYS)
     found = {}
     for key in (key for key in data if key in SIDE_KEYS):
         parsed = reader.parsed((*place, key), data[key], DIRECTION_SETTINGS[key].parse)

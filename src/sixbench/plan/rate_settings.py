@@ -1,4 +1,4 @@
-"""What a link may be given to send more slowly: the keys of the rate, its bucket and its queue."""
+"""The keys of a link that make it send more slowly: the rate, its bucket and its queue."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ MAX_QUEUE_PACKETS = 1_000_000
 MAX_CODEL_NS = 10 * 10**9
 
 CODEL_TIMES_NS = {"queue-target": 5_000_000, "queue-interval": 100_000_000}
-"""Linux's own (include/net/codel.h), which are those of RFC 8289 section 4.2."""
+"""The defaults of Linux (include/net/codel.h), which are those of RFC 8289 section 4.2."""
 
 _PACKETS = re.compile(r"([0-9]{1,9})\s*packets?")
 
 FRAME_OVERHEAD_BYTES = 38
-"""Of a frame beyond the IP packet, as the rate limiter counts it: Ethernet 14, preamble, gap and FCS 24."""
+"""Bytes that the rate limiter counts for a frame beyond the IP packet: 14 of Ethernet header, and 24 of preamble, gap
+and FCS."""
 
 
 def queue(value: Mapping[str, Scalar]) -> Queue:
@@ -54,17 +55,17 @@ def _limit(limit: Scalar | None) -> Queue:
 
 
 def check_rate(value: Mapping[str, Scalar], mtu_bytes: int) -> tuple[str, str] | None:
-    """What is wrong with settings of one direction that are right one by one: the key, and the sentence."""
+    """What is wrong with settings of one direction that are each right on their own: the key, and the sentence."""
     target_ns, interval_ns = (int(value.get(key, own)) for key, own in CODEL_TIMES_NS.items())
     if target_ns >= interval_ns:
         key = next(key for key in CODEL_TIMES_NS if key in value)
         target, interval = units.format_duration(target_ns), units.format_duration(interval_ns)
-        return key, f"a target of {target} is no shorter than the interval of {interval}, over which CoDel looks at it"
+        return key, f"a target of {target} must be shorter than the interval of {interval}"
     frame_bytes = mtu_bytes + FRAME_OVERHEAD_BYTES
     if "burst" in value and int(value["burst"]) < frame_bytes:
         return "burst", (
-            f"a burst of {value['burst']} bytes lets no packet of the MTU pass: at least {frame_bytes}B, "
-            f"the MTU of {mtu_bytes} and {FRAME_OVERHEAD_BYTES} bytes of frame"
+            f"a burst of {value['burst']} bytes is too small for a packet of the MTU: give at least {frame_bytes}B, "
+            f"which is the MTU of {mtu_bytes} and {FRAME_OVERHEAD_BYTES} bytes of frame"
         )
     return _check_queue(value, frame_bytes) if "queue" in value else None
 
@@ -79,13 +80,13 @@ def _check_queue(value: Mapping[str, Scalar], frame_bytes: int) -> tuple[str, st
         return None
     if held_bytes > MAX_QUEUE_BYTES:
         most = units.format_size(MAX_QUEUE_BYTES)
-        return "queue", f"a queue of {held} holds {held_bytes} bytes, which is too large: at most {most}"
+        return "queue", f"a queue of {held} holds {held_bytes} bytes, which is too large; give at most {most}"
     if held_bytes < frame_bytes:
         least_us = -(-frame_bytes * 8 * 10**6 // rate_bps)
         at_least = "that" if limit.limit_ns is None else units.format_duration(least_us * 1000)
         return "queue", (
-            f"a queue of {held} holds {held_bytes} bytes, less than one packet of the MTU and its frame, "
-            f"{frame_bytes}B: at least {at_least}"
+            f"a queue of {held} holds {held_bytes} bytes, which is less than one packet of the MTU with its frame, "
+            f"{frame_bytes}B; give at least {at_least}"
         )
     return None
 
@@ -94,13 +95,13 @@ def _rate(value: object) -> Scalar:
     rate_bps = units.parse_rate(value)
     if not MIN_RATE_BPS <= rate_bps <= MAX_RATE_BPS:
         raise ValueError(
-            f"{shown(value)} is out of range: from 8kbit to 1000Gbit; without rate, as fast as the machine"
+            f"{shown(value)} is out of range: give 8kbit to 1000Gbit, or no rate for a link as fast as the machine"
         )
     return rate_bps
 
 
 def _queue(value: object) -> Scalar:
-    """A time, a size or a number of packets, as text with its unit: which of them it is decides what it means."""
+    """A time, a size or a number of packets, as text with its unit. The unit decides which of them it is."""
     packets = _PACKETS.fullmatch(value.strip()) if isinstance(value, str) else None
     if packets is not None and 0 < int(packets[1]) <= MAX_QUEUE_PACKETS:
         return f"{int(packets[1])} packets"
@@ -116,7 +117,7 @@ def _queue(value: object) -> Scalar:
             break
         return write(amount)
     raise ValueError(
-        f"{shown(value)} is not a queue: a time such as 50ms, a size such as 100KiB or a number such as 100 packets, "
+        f"{shown(value)} is not a queue: give a time (50ms), a size (100KiB) or a number (100 packets), "
         f"over 0 and at most {units.format_duration(MAX_DELAY_NS)}, {units.format_size(MAX_QUEUE_BYTES)} or "
         f"{MAX_QUEUE_PACKETS} packets"
     )
@@ -141,50 +142,58 @@ RATE_SETTINGS: dict[str, LinkSetting] = {
         parse=_rate,
         suffix="_bps",
         kind="rate",
-        doc="bits per second on the wire, preamble, gap and FCS included, each way",
+        doc="bits per second on the wire, each way; preamble, gap and FCS are included",
         default="as fast as the machine",
     ),
     "queue": LinkSetting(
         parse=_queue,
         suffix="",
         kind="queue",
-        doc="limit of the queue before the rate, as a time at that rate, a size or a number of packets; at least one",
+        doc=(
+            "limit of the queue before the rate: a time at that rate, a size, or a number of packets; at least one "
+            "packet"
+        ),
         default="50ms, at least 128KiB; with codel 1000 packets, with fq_codel 10240",
     ),
     "queue-discipline": LinkSetting(
         parse=one_of("queue discipline", DISCIPLINES),
         suffix="",
         kind="discipline",
-        doc="tail-drop drops what comes when the queue is full; codel (RFC 8289) and fq_codel (RFC 8290) drop earlier, "
-        "and count the limit in packets of the MTU",
+        doc=(
+            "tail-drop drops packets that come when the queue is full; codel (RFC 8289) and fq_codel (RFC 8290) drop "
+            "earlier, and they count the limit in packets of the MTU"
+        ),
         default="tail-drop",
     ),
     "queue-target": LinkSetting(
         parse=_codel_time,
         suffix="_ns",
         kind="duration",
-        doc="of CoDel: how long packets may wait",
+        doc="for CoDel: the waiting time of packets that it tolerates",
         default="5ms",
     ),
     "queue-interval": LinkSetting(
         parse=_codel_time,
         suffix="_ns",
         kind="duration",
-        doc="of CoDel: for how long they may wait longer, about the longest round trip",
+        doc=(
+            "for CoDel: how long packets may wait longer than the target before it drops one; about the longest "
+            "round trip"
+        ),
         default="100ms",
     ),
     "queue-ecn": LinkSetting(
         parse=flag,
         suffix="",
         kind="flag",
-        doc="of CoDel: mark packets whose senders know ECN (RFC 3168) instead of dropping them",
+        doc="for CoDel: packets whose senders know ECN (RFC 3168) are marked instead of dropped",
         default="false with codel, true with fq_codel",
     ),
     "burst": LinkSetting(
         parse=_burst,
         suffix="_bytes",
         kind="size",
-        doc="bucket of the rate limiter",
+        doc="bucket of the rate limiter: how much may leave at once after a pause",
         default="2ms at the rate, at least two frames",
     ),
 }

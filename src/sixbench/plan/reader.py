@@ -1,4 +1,4 @@
-"""Reading values out of a YAML source and collecting every problem on the way, so that a user sees them all at once."""
+"""Reads values from a YAML source and collects every problem, so that a user sees them all at once."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from ..model.errors import ExperimentError, Problem
-from ..model.wording import listed, shown, visible
+from ..model.wording import article, listed, shown, visible
 from .yaml_source import KeyPath, Source
 
 _T = TypeVar("_T")
 
 MAX_PROBLEMS = 100
-"""So many are told of one file; who has more has one mistake many times over."""
+"""How many problems of one file are shown. A file with more has one mistake many times."""
 
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -33,15 +33,15 @@ class Reader:
 
     def problem(self, path: KeyPath, message: str) -> None:
         """Notes a problem with the value at `path`."""
-        problem = self.source.problem(self._in_file(path), message)
+        problem = self.source.problem(self.in_file(path), message)
         if problem not in self.problems:
             self.problems.append(problem)
         if len(self.problems) >= MAX_PROBLEMS:
-            last = Problem(file=problem.file, line=None, key="", message="more is wrong than is told here")
+            last = Problem(file=problem.file, line=None, key="", message="there are more problems than are listed here")
             raise ExperimentError([*self._in_order(), last])
 
-    def _in_file(self, path: KeyPath) -> KeyPath:
-        """Where the value stands that came to be at `path`, by `moved`: the longest of its prefixes there."""
+    def in_file(self, path: KeyPath) -> KeyPath:
+        """The place in the file of the value that is now at `path`: by the longest prefix of the path in `moved`."""
         for length in range(len(path), 0, -1):
             origin = self.moved.get(path[:length])
             if origin is not None:
@@ -52,13 +52,17 @@ class Reader:
     def finish(self) -> None:
         """Raises `ExperimentError` with all problems, in the order of lines, if there are any."""
         if self.problems:
-            raise ExperimentError(self._in_order())
+            raise self.error()
+
+    def error(self) -> ExperimentError:
+        """All problems, in the order of lines."""
+        return ExperimentError(self._in_order())
 
     def _in_order(self) -> list[Problem]:
         return sorted(self.problems, key=lambda problem: problem.line or 0)
 
     def mapping(self, path: KeyPath, value: Any, what: str, known: Iterable[str] | None = None) -> dict[str, Any]:
-        """A mapping with known keys only (any, where `known` is None)."""
+        """A mapping with known keys only (with any, if `known` is None)."""
         if not isinstance(value, dict):
             self.problem(path, f"{what} must be a mapping (key: value), not {shown(value)}")
             return {}
@@ -77,7 +81,7 @@ class Reader:
         return value
 
     def word(self, path: KeyPath, value: Any, what: str) -> str | None:
-        """Text that is not empty, of characters that print."""
+        """Text that is not empty and has only printable characters."""
         if not isinstance(value, str) or not value.strip() or _CONTROL.search(value):
             hint = "; put it in quotes" if isinstance(value, (bool, int, float)) else ""
             self.problem(path, f"{what} must be text, not {shown(value)}{hint}")
@@ -85,16 +89,16 @@ class Reader:
         return value
 
     def one_of(self, path: KeyPath, value: Any, what: str, choices: Iterable[str]) -> str | None:
-        """One of some words."""
+        """One of the words in a list."""
         names = list(choices)
         if value not in names:
             word = value if isinstance(value, str) else ""
-            self.problem(path, f"{shown(value)} is no {what}; {suggest(word, names)}")
+            self.problem(path, f"{shown(value)} is not {article(what)} {what}; {suggest(word, names)}")
             return None
         return str(value)
 
     def parsed(self, path: KeyPath, value: Any, parse: Callable[[object], _T]) -> _T | None:
-        """What `parse` makes of it; its `ValueError` becomes a problem."""
+        """The value as `parse` reads it. Its `ValueError` becomes a problem."""
         try:
             return parse(value)
         except ValueError as error:
@@ -113,12 +117,12 @@ class Reader:
 
 
 def as_name(value: Any) -> Any:
-    """A whole number as the text that it is where it names something; anything else as it is."""
+    """A whole number as text, where it names something; anything else as it is."""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def suggest(word: str, known: Iterable[str]) -> str:
-    """The name that was probably meant, or the names that there are."""
+    """A hint with the name that was probably meant, or with all names."""
     names = list(known)
     close = get_close_matches(word[:100], names, n=1)
     return f'did you mean "{visible(close[0])}"?' if close else f"known here: {listed(names)}"

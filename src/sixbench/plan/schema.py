@@ -1,8 +1,8 @@
 """The JSON Schema of experiment files, so that editors complete and check them.
 
-Built from the registries that the readers use. It knows forms, not meanings: what it accepts may still be refused (a
-link to a node that does not exist, an MTU too small for IPv6); what it refuses always is.
-`docs/experiment.schema.json` is it.
+It is built from the registries that the readers use. It knows forms, not meanings. A file that it accepts may still be
+refused, such as for a link to a node that does not exist or for an MTU too small for IPv6. A file that it refuses is
+always refused. `docs/experiment.schema.json` is this schema.
 """
 
 from __future__ import annotations
@@ -14,10 +14,23 @@ from ..mechanisms import Mechanism
 from ..model import units
 from ..model.direction import DISCIPLINES
 from ..model.emulation import DISTRIBUTIONS, EMULATORS, WAYS
+from ..model.identifiers import LINK_NAME, NAME, SYSCTL
+from ..model.placement import PLACEMENTS
 from ..model.topology import MAX_MTU, MIN_MTU_V4
 from ..model.workload import MAX_FILE_NAME, Parameter, ParameterKind, WorkloadKind
 from ..model.workloads import WORKLOADS
-from .blocks_file import BLOCKS_KEYS, DEFAULT_BLOCKS, MAX_BLOCKS, MAX_TRIM, STATISTICS_KEYS
+from .blocks_file import (
+    BLOCKS_KEYS,
+    DEFAULT_BLOCKS,
+    DEFAULT_MAX_BLOCKS,
+    DEFAULT_MAX_DECIDED,
+    DEFAULT_MAX_TIMED,
+    ESTIMATORS,
+    MAX_BLOCKS,
+    MAX_TRIM,
+    STATISTICS_KEYS,
+    UNTIL,
+)
 from .emulation_settings import MAX_LISTED
 from .events_file import CHANGEABLE, EVENT_KEYS, MAX_EVENTS
 from .experiment_file import BOTTLENECKS, DEFAULT_SEED, KEYS, MAX_SEED, REQUIRED
@@ -25,12 +38,12 @@ from .factors import FACTOR_NAME, MAX_LEVELS
 from .kernels_file import MAX_KERNELS
 from .link_addresses import NO_ADDRESSES
 from .link_settings import DIRECTION_SETTINGS, LINK_SETTINGS
-from .node_settings import NODE_KEYS, NODE_KINDS, NODE_SETTINGS, SYSCTL, NodeSetting
+from .node_settings import NODE_KEYS, NODE_KINDS, NODE_SETTINGS, NodeSetting
 from .overrides import MAX_QUICK
 from .profile_file import MAX_PROFILES, PROFILE_KEYS, SIDE_KEYS, SIDES, shipped_profiles
 from .shape_file import SETTINGS
 from .shapes import MAX_LINKS, MAX_NODES, SHAPES, Shape
-from .topology_file import LINK_KEYS, LINK_NAME, NAME
+from .topology_file import LINK_KEYS
 from .workload_file import DISTRIBUTION
 
 Schema = dict[str, Any]
@@ -47,11 +60,11 @@ _UNITS: dict[str, tuple[Iterable[str], str, list[str]]] = {
 
 
 def experiment_schema(mechanisms: Mapping[str, Mechanism]) -> Schema:
-    """The schema, with these mechanisms."""
+    """The schema of experiments that can use these mechanisms."""
     properties: dict[str, Schema] = {
-        "experiment": _ref("name") | {"description": "Its name, also of the run directory."},
-        "title": _text("One line for reports; the name unless given."),
-        "description": _text("What it asks, in a few sentences."),
+        "experiment": _ref("name") | {"description": "Name of the experiment; the run directory has it too."},
+        "title": _text("One line for reports; unless given, the name."),
+        "description": _text("What the experiment asks, in a few sentences."),
         "notes": {"type": "array", "items": _text(), "description": "Remarks that reports repeat."},
         "factors": {
             "type": "object",
@@ -63,7 +76,7 @@ def experiment_schema(mechanisms: Mapping[str, Mechanism]) -> Schema:
             "type": "object",
             "additionalProperties": _profile(),
             "maxProperties": MAX_PROFILES,
-            "description": "Access networks of one's own, by name.",
+            "description": "Your own access networks, by name.",
         },
         "topology": _topology(),
         "between": {
@@ -75,60 +88,80 @@ def experiment_schema(mechanisms: Mapping[str, Mechanism]) -> Schema:
             "propertyNames": {"pattern": _whole(NAME.pattern)},
             "additionalProperties": _path(mechanisms),
             "minProperties": 1,
-            "description": "What is compared: names to mechanisms.",
+            "description": "The paths that are compared: for each name its mechanism.",
         },
         "baseline": _ref("name")
-        | {"description": "The path that the others are compared with; the first unless given."},
+        | {"description": "The path that the others are compared with; unless given, the first."},
         "aa": {
             "type": "boolean",
             "default": False,
-            "description": "Run the baseline twice: how large is no difference?",
+            "description": "Run the baseline twice, to learn how much it differs from itself.",
         },
         "workloads": {
             "type": "array",
             "items": _workload(),
             "minItems": 1,
-            "description": "The traffic, and what is measured.",
+            "description": "The traffic, and with it what is measured.",
         },
         "events": {
             "type": "array",
             "items": _event(),
             "minItems": 1,
             "maxItems": MAX_EVENTS,
-            "description": "What changes in the midst of every trial, and is undone after it.",
+            "description": "Changes of links during every trial; they are undone after it.",
         },
         "kernels": {
             "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "maxItems": MAX_KERNELS}],
-            "description": "Kernels that it is run on, each in an emulated machine, such as debian-6.1; a factor.",
+            "description": (
+                "Kernels that it runs on, each in an emulated machine, such as debian-6.1. They are a factor."
+            ),
         },
-        "blocks": {**_blocks(), "default": DEFAULT_BLOCKS, "description": "How often, and when to stop."},
+        "blocks": {
+            **_blocks(),
+            "default": DEFAULT_BLOCKS,
+            "description": "How many blocks there are, and when to stop.",
+        },
         "statistics": _statistics(),
         "seed": {
             **_integer(0, MAX_SEED),
             "default": DEFAULT_SEED,
-            "description": "Of the random order of trials.",
+            "description": "Seed of the random order of trials.",
         },
         "bottleneck": {
             "enum": list(BOTTLENECKS),
             "default": "any",
-            "description": "path: a trial that the machine rather than the path limited is invalid.",
+            "description": "With path, a trial is invalid if the machine limited it rather than the path.",
+        },
+        "placement": {
+            "enum": list(PLACEMENTS),
+            "description": (
+                "Where the nodes of a path run: all on one processor, the server on one of its own, or wherever the "
+                "kernel puts them. Left out, each workload has its own policy."
+            ),
+        },
+        "keep-awake": {
+            "type": "boolean",
+            "description": (
+                "Whether a thread of the idle class keeps every processor from sleeping. Left out: where the machine "
+                "is virtual."
+            ),
         },
         "quick": {
             "type": "object",
             "maxProperties": MAX_QUICK,
-            "description": "Dotted paths to the values that --quick puts there, such as blocks: 3.",
+            "description": "Values that --quick sets, by their dotted paths, such as blocks: 3.",
         },
         "quick-virtual": {
             "type": "object",
             "maxProperties": MAX_QUICK,
-            "description": "The same, beyond quick, where the clock is virtual.",
+            "description": "Values that --quick sets as well where the clock is virtual.",
         },
     }
     assert list(properties) == list(KEYS), "every key of an experiment has its schema"
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "sixbench experiment",
-        "description": "A network, the paths through it and the traffic: see docs/experiments.md.",
+        "description": "A network, the paths through it and the traffic: see docs/experiments.",
         **_object(properties, required=REQUIRED),
         "$defs": _definitions(),
     }
@@ -141,7 +174,7 @@ def _definitions() -> dict[str, Schema]:
         "factor": {
             "type": "string",
             "pattern": _whole(rf"\${FACTOR_NAME.pattern}"),
-            "description": "A shared factor: the levels that stand under factors by that name.",
+            "description": "A shared factor: its levels are under factors, by this name.",
         },
         "level": {"type": ["string", "number", "boolean"]},
         **quantities,
@@ -176,7 +209,7 @@ def _quantity(names: Iterable[str], what: str, examples: list[str]) -> Schema:
 def _topology() -> Schema:
     counts = {"minProperties": 1, "maxProperties": MAX_NODES}
     names = {"propertyNames": {"pattern": _whole(NAME.pattern)}}
-    nodes = _named(_ref("node")) | names | counts | {"description": "Names to host or router."}
+    nodes = _named(_ref("node")) | names | counts | {"description": "For each name, host or router."}
     links = {"type": "array", "items": _ref("link"), "maxItems": MAX_LINKS, "description": "Point-to-point segments."}
     written = _object({"nodes": nodes, "links": links}, required=("nodes", "links"))
     return {"anyOf": [written, *map(_shape, SHAPES.values())], "description": "The network."}
@@ -184,11 +217,11 @@ def _topology() -> Schema:
 
 def _profile() -> Schema:
     properties: dict[str, Schema] = {
-        "title": _text("One line for people; the name unless given."),
+        "title": _text("One line for people; unless given, the name."),
         "mtu": _ref("mtu"),
         **{
             side: _object({key: _ref(DIRECTION_SETTINGS[key].kind) for key in SIDE_KEYS})
-            | {"description": f"What packets {towards} the customer meet."}
+            | {"description": f"The link for packets {towards} the customer."}
             for side, towards in zip(SIDES, ("from", "to"), strict=True)
         },
         "sources": {**_named(_text()), "description": "Where the numbers come from, by key."},
@@ -220,11 +253,12 @@ def _network_definitions() -> dict[str, Schema]:
     doc = links["link-mtu"]["description"]
     return {
         **links,
-        "row-mtu": _swept({"anyOf": [_ref("mtu"), per_link]}) | {"description": f"{doc}; or as 1500 - 15 per link"},
+        "row-mtu": _swept({"anyOf": [_ref("mtu"), per_link]})
+        | {"description": f"{doc}; in a row of links also 1500 - 15 per link"},
         "first-prefix": {
             "type": "string",
             "pattern": r"^\S+/[0-9]+$",
-            "description": "of the first link; others follow",
+            "description": "The prefix of the first link; each later link has the next one.",
         },
         **nodes,
         "sysctl": sysctl,
@@ -253,7 +287,9 @@ def _node_settings() -> dict[str, Schema]:
 
 def _link_properties() -> dict[str, Schema]:
     address = {"type": "string", "pattern": r"^\S+/[0-9]+$"}
-    doc = "Addresses of the endpoints with prefix lengths; none: it does not carry the family; unless given: automatic"
+    doc = (
+        "Addresses of the endpoints with prefix lengths; none if it does not carry the family; unless given: automatic"
+    )
     addresses = {"anyOf": [{"enum": [NO_ADDRESSES]}, _pair(address)], "description": doc}
     properties = {
         "endpoints": {**_pair(_ref("name")), "description": "The two nodes that it joins."},
@@ -265,7 +301,7 @@ def _link_properties() -> dict[str, Schema]:
         **{key: _ref(f"link-{key}") for key in LINK_SETTINGS},
         **{
             way: _object({key: _ref(f"link-{key}") for key in DIRECTION_SETTINGS})
-            | {"description": f"What differs for packets that leave the {end} of the endpoints."}
+            | {"description": f"Settings for packets that leave the {end} endpoint."}
             for way, end in zip(WAYS, ("first", "second"), strict=True)
         },
         "ipv4": addresses,
@@ -276,10 +312,10 @@ def _link_properties() -> dict[str, Schema]:
 
 
 def _shape(shape: Shape) -> Schema:
-    """A short form: its size, what every link and every router is given, and what differs."""
+    """A short form: its size, the settings of all links and all routers, and the nodes and links that differ."""
     counts = {name: _integer(least, most) for name, (least, most) in shape.sizes.items()}
     settings: dict[str, Schema] = {
-        "names": {"type": "string", "description": "a word that the names of nodes begin with; numbers follow, from 0"},
+        "names": {"type": "string", "description": "the beginning of the names of nodes; numbers from 0 follow it"},
         **{key: _ref("row-mtu" if key == "mtu" and shape.is_row else f"link-{key}") for key in LINK_SETTINGS},
         "ipv4": _ref("first-prefix"),
         "ipv6": _ref("first-prefix"),
@@ -290,12 +326,14 @@ def _shape(shape: Shape) -> Schema:
     long = _object({**counts, **settings}, required=shape.required)
     short = [counts[shape.required[0]]] if len(shape.required) == 1 else []
     further = {"type": "array", "items": _ref("link"), "description": "Further links."}
-    changed = _named(_ref("changed-link")) | {"description": "What is different at links of it, and further links."}
+    changed = _named(_ref("changed-link")) | {
+        "description": "Links of the shape that differ, by name, and further links."
+    }
     properties = {
         shape.name: {"anyOf": [*short, long], "description": shape.doc},
         **settings,
         "nodes": _named(_ref("changed-node"))
-        | {"description": "What is different at nodes of it, by name, and further nodes."},
+        | {"description": "Nodes of the shape that differ, by name, and further nodes."},
         "links": {"anyOf": [further, changed]},
     }
     return _object(properties, required=(shape.name,))
@@ -319,7 +357,7 @@ def _path(mechanisms: Mapping[str, Mechanism]) -> Schema:
 
 
 def _arguments(kind: Mechanism) -> Schema:
-    """What stands behind a mechanism's name: nothing, its nodes, or nodes, engine and options."""
+    """The value after a mechanism's name: nothing, its nodes, or nodes, engine and options."""
     least, most = kind.node_count
     several = {**_nodes(kind.node_order), "maxItems": most}
     nodes = _one_or(several) if least == 1 else several
@@ -330,7 +368,7 @@ def _arguments(kind: Mechanism) -> Schema:
 
 
 def _one_or(several: Schema) -> Schema:
-    """A list, or what would be alone in it."""
+    """A list, or its only element without the list."""
     return {"anyOf": [_ref("name"), several]}
 
 
@@ -393,13 +431,13 @@ def _value(parameter: Parameter) -> Schema:
 
 def _event() -> Schema:
     properties = {
-        "at": {**_swept(_ref("duration")), "description": "after the traffic begins, the warm-up included"},
+        "at": {**_swept(_ref("duration")), "description": "time after the traffic begins, with the warm-up"},
         "link": _ref("name") | {"pattern": _whole(LINK_NAME.pattern), "description": "the name of a link"},
-        "mtu": {**_swept(_ref("mtu")), "description": "of both its ends from then on"},
+        "mtu": {**_swept(_ref("mtu")), "description": "MTU of both ends from then on"},
         **{key: _ref(f"link-{key}") for key in CHANGEABLE},
         **{
             way: _object({key: _ref(f"link-{key}") for key in CHANGEABLE})
-            | {"description": f"What changes for packets that leave the {end} of the link's endpoints."}
+            | {"description": f"Changes for packets that leave the {end} endpoint of the link."}
             for way, end in zip(WAYS, ("first", "second"), strict=True)
         },
     }
@@ -411,10 +449,26 @@ def _blocks() -> Schema:
     count = _integer(1, MAX_BLOCKS)
     ratio = _ref("ratio")
     parts = {
-        "min": {**count, "description": f"at least; unless given: {DEFAULT_BLOCKS}"},
-        "max": {**count, "description": "at most; unless given: 30 with precision or deviation, else min"},
-        "precision": {**ratio, "description": "stop when the interval of every ratio to the baseline is this narrow"},
+        "min": {**count, "description": f"the fewest blocks; unless given: {DEFAULT_BLOCKS}"},
+        "max": {
+            **count,
+            "description": f"the most blocks; unless given: {DEFAULT_MAX_BLOCKS} with precision or deviation, "
+            f"{DEFAULT_MAX_DECIDED} with until, {DEFAULT_MAX_TIMED} with time alone, else min",
+        },
+        "precision": {
+            **ratio,
+            "description": "stop when the interval of every ratio to the baseline has at most this half-width",
+        },
         "deviation": {**ratio, "description": "stop when every path's standard deviation is under this share"},
+        "until": {
+            "enum": list(UNTIL),
+            "description": "stop when every path is different from the baseline, or equivalent to it; "
+            "the error allows for all looks",
+        },
+        "time": {
+            **_ref("duration"),
+            "description": "begin no block after the minimum that would end later than this after the run began",
+        },
     }
     assert tuple(parts) == BLOCKS_KEYS, "every key of blocks has its schema"
     return {"anyOf": [count, _object(parts)]}
@@ -422,12 +476,26 @@ def _blocks() -> Schema:
 
 def _statistics() -> Schema:
     parts = {
-        "confidence": {**_ref("ratio"), "default": "95%", "description": "of every interval"},
-        "margin": {**_ref("ratio"), "default": "1%", "description": "differences within this share count as none"},
+        "confidence": {**_ref("ratio"), "default": "95%", "description": "confidence of every interval"},
+        "margin": {
+            **_ref("ratio"),
+            "default": "1%",
+            "description": "differences within this share count as no difference",
+        },
+        "margins": {
+            **_object({name: _ref("ratio") for name in WORKLOADS}),
+            "description": "the same of workloads that have a margin of their own",
+        },
         "trim": {
             **_integer(0, MAX_TRIM),
             "default": 0,
-            "description": "so many of the lowest and of the highest trials a path's estimate leaves out",
+            "description": "how many of the lowest and of the highest trials a path's estimate leaves out, each",
+        },
+        "estimator": {
+            "enum": list(ESTIMATORS),
+            "default": "biweight",
+            "description": "how the ratios of a comparison's blocks become one: with little weight for those that are "
+            "far from the others (from five blocks on), or their geometric mean",
         },
     }
     assert tuple(parts) == STATISTICS_KEYS, "every key of statistics has its schema"

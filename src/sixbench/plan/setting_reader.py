@@ -1,4 +1,4 @@
-"""Reading one key of a link, or of an event of a link: a constant or a factor, and the files that it names."""
+"""Reads one key of a link, or of an event of a link: a constant or a factor, and the files that it names."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from .yaml_source import KeyPath
 
 
 class NamedFiles:
-    """What the settings of a link name, and what was read of it: files with delays, and profiles."""
+    """The files with delays and the profiles that the settings of a link name, and what was read from them."""
 
     def __init__(self, *, reader: Reader, profiles: Profiles) -> None:
-        """Has read nothing yet."""
+        """Begins with nothing read."""
         self.reader = reader
         self.profiles = profiles
         self.delays_ns: dict[str, tuple[int, ...]] = {}
         self.chosen: dict[str, Profile] = {}
 
     def read(self, kind: str, name: str) -> None:
-        """Reads what a setting of that kind names. Raises `ValueError`."""
+        """Reads the file or profile that a setting of this kind names. Raises `ValueError`."""
         if kind == "file" and name not in self.delays_ns:
             self.delays_ns[name] = read_delays(Path(self.reader.source.file).parent / name)
         if kind == "profile":
@@ -37,10 +37,10 @@ class NamedFiles:
 def read_setting(
     factors: Factors, path: KeyPath, value: Any, files: NamedFiles, number: int | None = None
 ) -> Setting | None:
-    """One key, whose path ends with it; before it may stand `forward` or `reverse`.
+    """Reads one key, the last of its path. `forward` or `reverse` can stand before it.
 
     Args:
-        number: of the link in a row of links, None outside of one.
+        number: the number of the link in a row of links; None outside of one.
     """
     key = str(path[-1])
     if key == "mtu" and any(is_per_link(level) for level in factors.levels_of(value)):
@@ -59,7 +59,7 @@ def read_setting(
 
 def _mtu_per_link(factors: Factors, path: KeyPath, value: Any, reader: Reader, number: int | None) -> Setting | None:
     if number is None:
-        reader.problem(path, "an MTU per link belongs to a chain, whose links follow one another; give whole bytes")
+        reader.problem(path, "an MTU per link is for a chain, whose links follow one another; give whole bytes")
         return None
     read = factors.setting(path, value, parse_mtu_profile, "", (("link", "mtu_profile"), "mtu_profile"))
     if isinstance(read, Constant):

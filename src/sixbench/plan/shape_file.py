@@ -1,7 +1,7 @@
 """Short forms of networks: `chain: 15`, `star: 5`, `tree: {depth: 2, fanout: 3}`, `ring: 6`, `mesh: 4`.
 
-A short form is written out to nodes and links, which are then read like any others; where each value came from is
-kept, so that what is wrong with it is told of the line that says it.
+A short form is written out as nodes and links, which are then read like any others. The origin of each value is kept,
+so that messages name the line in the file.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .shapes import MAX_LINKS, SHAPES, Shape, Skeleton
 from .yaml_source import KeyPath
 
 SETTINGS = ("names", *LINK_SETTINGS, "ipv4", "ipv6", *NODE_SETTINGS, "sysctl")
-"""What a short form takes beside its size: of every link, of every router, and of every node."""
+"""The keys of a short form beside its size. They are for every link, for every router, or for every node."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,8 +28,8 @@ class WrittenOut:
 
     Attributes:
         nodes, links: as an experiment would give them.
-        moved: where values of `nodes` and `links` stand in the file, by their paths.
-        numbers: for each link of a row its number, from 0.
+        moved: the places in the file of values of `nodes` and `links`, by their paths.
+        numbers: the number of each link in a row, from 0.
     """
 
     nodes: dict[str, Any]
@@ -40,11 +40,11 @@ class WrittenOut:
 
 
 def write_out(reader: Reader, data: Mapping[str, Any]) -> WrittenOut | None:
-    """Writes a short form out; None where something is wrong with it, which is noted."""
+    """Writes a short form out; None if something is wrong with it, which is noted."""
     place: KeyPath = ("topology",)
     [key, *others] = [key for key in data if key in SHAPES]
     if others:
-        reader.problem((*place, others[0]), f"a network has one shape, and this one is a {key} already; leave one out")
+        reader.problem((*place, others[0]), f"a network has one shape, and this one already is a {key}; leave one out")
         return None
     shape = SHAPES[key]
     given = _given(reader, shape, data)
@@ -66,7 +66,7 @@ def write_out(reader: Reader, data: Mapping[str, Any]) -> WrittenOut | None:
 
 
 _Given = dict[str, tuple[Any, KeyPath]]
-"""What a short form says beside its size, with its place."""
+"""The content of a short form beside its size, with its place."""
 
 
 def _given(reader: Reader, shape: Shape, data: Mapping[str, Any]) -> _Given | None:
@@ -77,7 +77,7 @@ def _given(reader: Reader, shape: Shape, data: Mapping[str, Any]) -> _Given | No
         reader.mapping((*place, shape.name), inner, f"a {shape.name}", (*shape.sizes, *SETTINGS))
         for key in (key for key in inner if key in SETTINGS):
             if key in given:
-                reader.problem((*place, key), f"{key} stands in the {shape.name} too; keep one")
+                reader.problem((*place, key), f"{key} is given in the {shape.name} too; keep one")
                 return None
             given[key] = inner[key], (*place, shape.name, key)
     return given
@@ -90,7 +90,7 @@ def _sizes(reader: Reader, shape: Shape, value: Any) -> dict[str, int] | None:
     )
     if not isinstance(value, dict):
         if len(shape.required) > 1:
-            reader.problem(place, f"a {shape.name} has {' and '.join(shape.required)}, such as {{{example}}}")
+            reader.problem(place, f"a {shape.name} needs {' and '.join(shape.required)}, such as {{{example}}}")
             return None
         value = {shape.required[0]: value}
     sizes: dict[str, int] = {}
@@ -102,7 +102,7 @@ def _sizes(reader: Reader, shape: Shape, value: Any) -> dict[str, int] | None:
                 return None
             sizes[name] = read
         elif name in shape.required:
-            reader.problem(place, f"{name} is missing, such as {{{example}}}")
+            reader.problem(place, f"{name} is missing; write it such as {{{example}}}")
             return None
     return sizes if _fits(reader, shape, sizes, place) else None
 
@@ -113,26 +113,28 @@ def _fits(reader: Reader, shape: Shape, sizes: Mapping[str, int], place: KeyPath
         reader.problem(
             (*place, "degree"),
             f"{routers} routers cannot be linked to {degree} others each: "
-            + ("at most to all others" if degree >= routers else "one of the two numbers must be even"),
+            + (f"give at most {routers - 1}" if degree >= routers else "one of the two numbers must be even"),
         )
         return False
     if degree == 1 and routers > 2:
-        reader.problem((*place, "degree"), "routers with one link each make pairs, not a mesh: at least 2")
+        reader.problem((*place, "degree"), "routers with one link each make pairs, not a mesh; give at least 2")
         return False
     links = shape.links(sizes)
     if links > MAX_LINKS:
-        reader.problem(place, f"{links} links are more than {MAX_LINKS}; give a smaller one")
+        reader.problem(place, f"{links} links are more than {MAX_LINKS}; make the {shape.name} smaller")
         return False
     return True
 
 
 def _renamed(reader: Reader, skeleton: Skeleton, given: _Given) -> Skeleton | None:
-    """With names of the user's: a word and numbers from 0, in the order of nodes."""
+    """Gives the nodes names as the user wants them: a word and numbers from 0, in the order of nodes."""
     if "names" not in given:
         return skeleton
     value, place = given["names"]
     if not isinstance(value, str) or not value.replace("-", "").isalnum() or not value.isascii() or len(value) > 30:
-        reader.problem(place, f"{shown(value)} cannot begin the names of nodes: at most 30 letters, digits and dashes")
+        reader.problem(
+            place, f"names of nodes cannot begin with {shown(value)}; give at most 30 letters, digits and dashes"
+        )
         return None
     name = {old: f"{value}{number}" for number, old in enumerate(skeleton.nodes)}
     return Skeleton(
@@ -164,7 +166,7 @@ def _add_links(reader: Reader, out: WrittenOut, skeleton: Skeleton, given: _Give
         for key in LINK_SETTINGS:
             _add(out, given, key, link, path)
         for key, first in firsts.items():
-            assert first is not None, "told above"
+            assert first is not None, "a prefix that is wrong has been noted"
             link[key] = _addresses(first, index)
             out.moved[(*path, key)] = given[key][1]
         out.links.append(link)
@@ -178,7 +180,7 @@ def _add(out: WrittenOut, given: _Given, key: str, target: dict[str, Any], path:
 
 
 def _first_prefix(reader: Reader, key: str, value: Any, place: KeyPath, count: int) -> IPv4Network | IPv6Network | None:
-    """The prefix of the first link; every further link has the next one."""
+    """Reads the prefix of the first link. Every later link has the next one."""
     wanted, example = (IPv4Network, "10.0.1.0/24") if key == "ipv4" else (IPv6Network, "2001:db8:1::/64")
     try:
         network = ip_network(value) if isinstance(value, str) and "/" in value else None
@@ -189,13 +191,15 @@ def _first_prefix(reader: Reader, key: str, value: Any, place: KeyPath, count: i
         return None
     last = int(network.network_address) + count * network.num_addresses - 1
     if last >> network.max_prefixlen:
-        reader.problem(place, f"{network} is so far up that {count} links have no prefixes from there on; give a lower")
+        reader.problem(
+            place, f"there are fewer than {count} prefixes from {network} on, one for each link; give a lower one"
+        )
         return None
     return network
 
 
 def _addresses(first: IPv4Network | IPv6Network, index: int) -> list[str]:
-    """Of both ends: the first two that a host may have."""
+    """The addresses of both ends: the first two that a host can have."""
     base = int(first.network_address) + index * first.num_addresses
     offset = 1 if first.num_addresses > 2 else 0
     kind = type(first.network_address)
@@ -203,17 +207,15 @@ def _addresses(first: IPv4Network | IPv6Network, index: int) -> list[str]:
 
 
 def _merge_nodes(reader: Reader, out: WrittenOut, data: Mapping[str, Any]) -> None:
-    """Nodes that differ, by name, and further ones."""
+    """Reads the nodes that differ, by name, and additional ones."""
     if "nodes" not in data:
         return
     for name, item in reader.mapping(("topology", "nodes"), data["nodes"], "nodes").items():
         path: KeyPath = ("topology", "nodes", name)
         own = out.nodes.get(name)
         if own is None and isinstance(item, dict) and "kind" not in item:
-            words = suggest(name, out.nodes)
-            reader.problem(
-                path, f"there is no node {shown(name)} in the shape; {words}; or give a further one its kind"
-            )
+            words = f"the shape has no node {shown(name)}, and a further node needs a kind"
+            reader.problem(path, f"{words}; {suggest(name, out.nodes)}")
             continue
         if own is None:
             out.nodes[name] = item
@@ -223,7 +225,7 @@ def _merge_nodes(reader: Reader, out: WrittenOut, data: Mapping[str, Any]) -> No
         for key in changes:
             out.moved.pop((*path, key), None)
         if changes.get("kind", own["kind"]) != own["kind"]:
-            reader.problem((*path, "kind"), f'"{name}" is a {own["kind"]} here; leave kind out')
+            reader.problem((*path, "kind"), f'"{name}" is a {own["kind"]} in the shape; leave kind out')
             continue
         sysctl = {"sysctl": own["sysctl"] | changes["sysctl"]} if _both_mappings(own, changes) else {}
         out.nodes[name] = own | changes | sysctl
@@ -234,7 +236,7 @@ def _both_mappings(own: Mapping[str, Any], changes: Mapping[str, Any]) -> bool:
 
 
 def _merge_links(reader: Reader, out: WrittenOut, skeleton: Skeleton, data: Mapping[str, Any]) -> None:
-    """Links that differ, by name, and further ones."""
+    """Reads the links that differ, by name, and additional ones."""
     if "links" not in data:
         return
     place: KeyPath = ("topology", "links")
@@ -254,7 +256,7 @@ def _merge_links(reader: Reader, out: WrittenOut, skeleton: Skeleton, data: Mapp
             out.links.append({"name": name} | changes)
         elif "endpoints" in changes or "name" in changes:
             wrong = "endpoints" if "endpoints" in changes else "name"
-            reader.problem((*place, name, wrong), f'"{name}" is a link of the shape already; leave {wrong} out')
+            reader.problem((*place, name, wrong), f'"{name}" already is a link of the shape; leave {wrong} out')
         else:
             out.links[number] = out.links[number] | changes
             for key in changes:

@@ -26,7 +26,7 @@ class Shape:
     """A short form.
 
     Attributes:
-        sizes: what says how large it is, with the least and the greatest; the first may stand alone.
+        sizes: the keys that say how large it is, with the least and the greatest value. The first can stand alone.
         required: the sizes that must be given.
         is_row: whether its links follow one another, so that an MTU may shrink `per link`.
         too_large: whether sizes would give more nodes or links than there may be.
@@ -120,13 +120,13 @@ SHAPES: dict[str, Shape] = {
                 is_row=True,
             )
             for name, doc in (
-                ("chain", "so many nodes in a row: h1, r1, r2 ..., h2"),
+                ("chain", "that many nodes in a row: h1, r1, r2 ..., h2"),
                 ("line", "another word for chain"),
             )
         ),
         Shape(
             name="star",
-            doc="so many hosts h1, h2 ... around a router r1",
+            doc="that many hosts h1, h2 ... around a router r1",
             sizes={"hosts": (2, MAX_NODES - 1)},
             required=("hosts",),
             make=_star,
@@ -134,7 +134,7 @@ SHAPES: dict[str, Shape] = {
         ),
         Shape(
             name="tree",
-            doc="routers below r1, fanout of them below each, and hosts h1, h2 ... so many links (depth) below r1",
+            doc="routers below r1, fanout of them below each, and hosts h1, h2 ... that many links (depth) below r1",
             sizes={"depth": (1, 10), "fanout": (2, MAX_NODES - 1)},
             required=("depth", "fanout"),
             make=_tree,
@@ -142,7 +142,7 @@ SHAPES: dict[str, Shape] = {
         ),
         Shape(
             name="ring",
-            doc="so many routers r1, r2 ... in a circle, with a host h1, h2 ... at each",
+            doc="that many routers r1, r2 ... in a circle, with a host h1, h2 ... at each",
             sizes={"routers": (3, MAX_NODES // 2)},
             required=("routers",),
             make=_ring,
@@ -150,7 +150,10 @@ SHAPES: dict[str, Shape] = {
         ),
         Shape(
             name="mesh",
-            doc="so many routers r1, r2 ..., each linked to every other or to so many (degree), with a host at each",
+            doc=(
+                "that many routers r1, r2 ..., each linked to every other one or to as many as degree "
+                "says, with a host at each"
+            ),
             sizes={"routers": (2, MAX_NODES // 2), "degree": (1, MAX_NODES // 2 - 1)},
             required=("routers",),
             make=_mesh,
@@ -158,4 +161,4 @@ SHAPES: dict[str, Shape] = {
         ),
     )
 }
-"""By the key that an experiment writes."""
+"""The shapes by the keys that experiments write."""

@@ -14,19 +14,19 @@ PUBLISHED_FILE = "published.yaml"
 
 
 def shipped_directory() -> Path:
-    """Where they are: in the installed package, or at the top of a source tree."""
+    """The folder of these experiments: in the installed package, or at the top of a source tree."""
     package = Path(__file__).resolve().parent.parent
     inside = package / "experiments"
     return inside if inside.is_dir() else package.parent.parent / "experiments"
 
 
 def shipped_names() -> list[str]:
-    """Their names, sorted."""
+    """The names of the shipped experiments, sorted."""
     return sorted(path.parent.name for path in shipped_directory().glob(f"*/{EXPERIMENT_FILE}"))
 
 
 def find_experiment(name: str) -> Path:
-    """The file of an experiment: a path, or the name of one that is shipped. Raises `UsageError`."""
+    """The file of an experiment, given as a path or as the name of a shipped one. Raises `UsageError`."""
     path, shown = Path(name), printable(name)
     if os.path.isdir(name):
         inside = path / EXPERIMENT_FILE
@@ -39,6 +39,6 @@ def find_experiment(name: str) -> Path:
         raise UsageError(f"there is no experiment file {shown or 'without a name'}")
     if name not in shipped_names():
         raise UsageError(
-            f"there is no file {shown} and no experiment of that name; shipped with sixbench: {listed(shipped_names())}"
+            f"there is no file {shown} and no experiment of that name; sixbench comes with {listed(shipped_names())}"
         )
     return shipped_directory() / name / EXPERIMENT_FILE

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from ipaddress import IPv4Interface, IPv6Interface
 from typing import Any, TypeVar
 
 from ..model.emulation import WAYS
+from ..model.identifiers import LINK_NAME, LINK_NAME_RULE, NAME, NAME_RULE
 from ..model.topology import Interface, Topology
 from ..model.wording import shown
 from .addressing import link_ipv4, link_ipv6
@@ -22,21 +23,18 @@ from .reader import Reader, as_name, suggest
 from .setting_reader import NamedFiles, read_setting
 from .shape_file import SETTINGS, write_out
 from .shapes import MAX_LINKS, MAX_NODES, SHAPES
-from .yaml_source import KeyPath
-
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
-NAME_RULE = "a name is 1 to 40 of A-Z, a-z, 0-9, dot, dash and underscore, and starts with a letter or digit"
+from .yaml_source import KeyPath, Source
 
 FAMILY_KEYS = ("ipv4", "ipv6")
 LINK_KEYS = ("endpoints", "name", *LINK_SETTINGS, *WAYS, *FAMILY_KEYS)
 
-LINK_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
-_LINK_NAME_RULE = NAME_RULE.replace("1 to 40", "1 to 81")
-
 _Address = TypeVar("_Address", IPv4Interface, IPv6Interface)
 
+AutomaticIPv4 = Callable[[int], tuple[IPv4Interface, IPv4Interface]]
+"""Gives both ends of a link, by its number, their addresses."""
+
 _MAX_CHECKED = 1000
-"""So many combinations of one link's own settings are checked when it is read."""
+"""The most combinations of the settings of one link that are checked when it is read."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +46,7 @@ class TopologyTemplate:
     between: tuple[str, str] | None = None
 
     def factors(self) -> list[Any]:
-        """Keys of the factors that it depends on, in order of appearance."""
+        """Keys of the factors on which it depends, in order of appearance."""
         links = (key for link in self.links for key in link.factors())
         nodes = (key for node in self.nodes.values() for key in node.factors())
         return list(dict.fromkeys([*links, *nodes]))
@@ -61,10 +59,19 @@ class TopologyTemplate:
         )
 
 
+def with_topology(source: Source) -> Source:
+    """The source of an experiment: a file with only the content of a topology gets the key above it."""
+    data = source.data
+    if not isinstance(data, dict) or "topology" in data or not data.keys() & {"nodes", "links", *SHAPES}:
+        return source
+    lines = {("topology", *path): line for path, line in source.lines.items()}
+    return replace(source, data={"topology": data}, lines=lines)
+
+
 def read_topology(
     reader: Reader, factors: Factors, profiles: Profiles, value: Any, wants_ipv6: bool
 ) -> TopologyTemplate:
-    """Reads it; `wants_ipv6` is whether any path uses IPv6, for the checks that depend on it."""
+    """Reads a topology. `wants_ipv6` says whether any path uses IPv6, for the checks that depend on it."""
     place: KeyPath = ("topology",)
     data = reader.mapping(place, value, "topology", ("nodes", "links", *_shape_keys(value)))
     between = None
@@ -82,23 +89,27 @@ def read_topology(
         nodes = _read_nodes(reader, factors, data["nodes"])
     elif isinstance(value, dict):
         reader.problem(
-            place, "nodes are missing: a mapping such as {h1: host, r1: router, h2: host}, or a shape such as chain: 5"
+            place,
+            "the nodes are missing; give a mapping such as {h1: host, r1: router, h2: host}, or a shape such as "
+            "chain: 5",
         )
     if "links" in data:
         links = _read_links(reader, factors, profiles, data["links"], nodes, numbers)
     elif isinstance(value, dict) and not value.keys() & SHAPES:
-        reader.problem(place, "links are missing: a list such as [{endpoints: [h1, r1]}, {endpoints: [r1, h2]}]")
+        reader.problem(
+            place, "the links are missing; give a list such as [{endpoints: [h1, r1]}, {endpoints: [r1, h2]}]"
+        )
     _check(reader, factors, links, wants_ipv6)
     return TopologyTemplate(nodes=nodes, links=tuple(links), between=between)
 
 
 def _shape_keys(value: Any) -> tuple[str, ...]:
-    """What may stand beside nodes and links: a shape and, with one, its settings."""
+    """The keys that can stand beside nodes and links: a shape and its settings."""
     return (*SHAPES, *SETTINGS) if isinstance(value, dict) and value.keys() & SHAPES else tuple(SHAPES)
 
 
 def _read_nodes(reader: Reader, factors: Factors, value: Any) -> dict[str, NodeTemplate]:
-    """The nodes, wrong ones too: so that links to them are not wrong for that reason."""
+    """Reads the nodes. Wrong ones are kept, so that links to them are not reported as well."""
     place = ("topology", "nodes")
     items = reader.mapping(place, value, "nodes")
     if not items and isinstance(value, dict):
@@ -128,20 +139,22 @@ def _read_links(
     links: dict[str, LinkTemplate] = {}
     prefixes: list[LinkPrefix] = []
     next_interface = dict.fromkeys(nodes, 0)
+    addresses_v4 = partial(link_ipv4, links=len(items))
     for index, item in enumerate(items):
         path: KeyPath = (*place, index)
         data = reader.mapping(path, item, "a link", LINK_KEYS)
         ends = _read_endpoints(reader, path, data, nodes) if isinstance(item, dict) else None
         if ends is None:
             continue
-        link = _read_link(reader, factors, profiles, index, data, ends, next_interface, numbers)
+        link = _read_link(reader, factors, profiles, index, data, ends, next_interface, numbers, addresses_v4)
         if link is None:
             continue
         if link.name in links:
             line = reader.source.line_of(links[link.name].path)
             reader.problem(
                 path,
-                f'two links are named "{link.name}", the first in line {line}; give one a name of its own with name:',
+                f'two links are named "{link.name}", the first in line {line}; give one of them another name with '
+                "name:",
             )
             continue
         links[link.name] = link
@@ -158,7 +171,7 @@ def _read_endpoints(
 ) -> tuple[str, str] | None:
     place = (*path, "endpoints")
     if "endpoints" not in data:
-        reader.problem(path, "endpoints are missing: the two nodes that it joins, such as [h1, r1]")
+        reader.problem(path, "the endpoints are missing; give the two nodes that the link joins, such as [h1, r1]")
         return None
     ends = list(map(as_name, data["endpoints"])) if isinstance(data["endpoints"], list) else data["endpoints"]
     if not isinstance(ends, list) or len(ends) != 2:
@@ -189,15 +202,16 @@ def _read_link(
     ends: tuple[str, str],
     next_interface: dict[str, int],
     numbers: dict[int, int],
+    addresses_v4: AutomaticIPv4,
 ) -> LinkTemplate | None:
     path: KeyPath = ("topology", "links", index)
     name = as_name(data.get("name", f"{ends[0]}-{ends[1]}"))
     if not isinstance(name, str) or not LINK_NAME.fullmatch(name):
-        reader.problem((*path, "name"), f"{shown(name)} cannot name a link: {_LINK_NAME_RULE}")
+        reader.problem((*path, "name"), f"{shown(name)} cannot name a link: {LINK_NAME_RULE}")
         return None
     given: dict[str, tuple[KeyPath, Any]] = {key: ((*path, key), data[key]) for key in data if key in LINK_SETTINGS}
     for way in (way for way in WAYS if way in data):
-        own = reader.mapping((*path, way), data[way], f"what differs {way}", DIRECTION_SETTINGS)
+        own = reader.mapping((*path, way), data[way], way, DIRECTION_SETTINGS)
         given |= {f"{way}.{key}": ((*path, way, key), own[key]) for key in own if key in DIRECTION_SETTINGS}
     settings: dict[str, Setting] = {}
     files = NamedFiles(reader=reader, profiles=profiles)
@@ -205,7 +219,7 @@ def _read_link(
         read = read_setting(factors, place, value, files, numbers.get(index))
         if read is not None:
             settings[key] = read
-    interfaces = _read_interfaces(reader, index, data, ends, next_interface)
+    interfaces = _read_interfaces(reader, index, data, ends, next_interface, addresses_v4)
     if interfaces is None or len(settings) < len(given):
         return None
     row = f"link {index + 1} of {len(numbers)} ({name}): " if index in numbers else ""
@@ -221,18 +235,19 @@ def _read_link(
 
 
 def _read_interfaces(
-    reader: Reader, index: int, data: dict[str, Any], ends: tuple[str, str], next_interface: dict[str, int]
+    reader: Reader,
+    index: int,
+    data: dict[str, Any],
+    ends: tuple[str, str],
+    next_interface: dict[str, int],
+    addresses_v4: AutomaticIPv4,
 ) -> tuple[Interface, Interface] | None:
     path: KeyPath = ("topology", "links", index)
     if all(data.get(key) == NO_ADDRESSES for key in FAMILY_KEYS):
         reader.problem(path, "a link with neither IPv4 nor IPv6 carries nothing; give it addresses of one family")
         return None
-    try:
-        ipv4 = _read_family(reader, path, data, "ipv4", IPv4Interface, "192.0.2.1/24, 192.0.2.2/24", link_ipv4)
-        ipv6 = _read_family(reader, path, data, "ipv6", IPv6Interface, "2001:db8::1/64, 2001:db8::2/64", link_ipv6)
-    except ValueError as error:
-        reader.problem(path, str(error))
-        return None
+    ipv4 = _read_family(reader, path, data, "ipv4", IPv4Interface, "192.0.2.1/24, 192.0.2.2/24", addresses_v4)
+    ipv6 = _read_family(reader, path, data, "ipv6", IPv6Interface, "2001:db8::1/64, 2001:db8::2/64", link_ipv6)
     if ipv4 is None or ipv6 is None:
         return None
     both = []
@@ -251,8 +266,7 @@ def _read_family(
     example: str,
     automatic: Callable[[int], tuple[_Address, _Address]],
 ) -> tuple[_Address | None, _Address | None] | None:
-    """Both ends' addresses of a family, or that there are none. None where what is given is wrong. Raises `ValueError`
-    where there are no more automatic ones."""
+    """The addresses of both ends in a family, or the word for none. None if the file has wrong ones."""
     if key not in data:
         return automatic(int(path[-1]))
     if data[key] == NO_ADDRESSES:
@@ -261,8 +275,8 @@ def _read_family(
 
 
 def _check(reader: Reader, factors: Factors, links: list[LinkTemplate], wants_ipv6: bool) -> None:
-    """Notes what is wrong with a link at any combination of the levels of its own settings; in a row of links only
-    the first of each kind, since others follow from it."""
+    """Notes what is wrong with a link at any combination of the levels of its own settings. In a row of links it
+    notes only the first problem of each kind, since the others follow from it."""
     told: set[str] = set()
     for link in links:
         for assignment in factors.assignments(link.factors(), _MAX_CHECKED):

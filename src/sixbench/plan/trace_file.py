@@ -1,7 +1,7 @@
-"""A pcap or pcapng file to the datagrams that a trace sends.
+"""Reads a pcap or pcapng file as the datagrams that a trace sends.
 
-Both formats as draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng have them. Every length is bounded before it is
-believed; what is wrong is told with the byte at which it stands.
+The formats are those of draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng. Every length is checked before it is
+used. Messages name the byte at which something is wrong.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO
 
+from ..model.files import open_regular
 from ..model.trace import MAX_GAP_NS, MAX_PACKETS, MIN_MEAN_GAP_NS, Trace, encode
 from ..model.workloads.traffic_models import HEADER_BYTES, MAX_BYTES, TRACE
 from .factors import Factors
@@ -27,7 +28,7 @@ UDP_BYTES = 8
 IPV6_BYTES = 40
 
 _PCAP = {0xA1B2C3D4: 10**6, 0xA1B23C4D: 10**9}
-"""Magic numbers, and ticks a second."""
+"""Magic numbers, with the ticks per second of their times."""
 
 _SECTION, _INTERFACE, _OBSOLETE, _SIMPLE, _ENHANCED = 0x0A0D0D0A, 1, 2, 3, 6
 _BYTE_ORDER = 0x1A2B3C4D
@@ -41,12 +42,12 @@ _IP_TYPES = frozenset({0x0800, 0x86DD})
 
 
 class TraceError(Exception):
-    """A file is no capture that can be sent: says at which byte, and why."""
+    """A file is not a capture that can be sent. The message says at which byte, and why."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Record:
-    """A packet as the file has it."""
+    """A packet as it is in the file."""
 
     time_ns: int
     link_type: int
@@ -62,20 +63,18 @@ class _Interface:
 
 
 def read_trace(path: Path) -> Trace:
-    """Reads a capture: each IP packet becomes a datagram that makes a packet as long, whatever it carried.
+    """Reads a capture. Each IP packet, whatever it carried, becomes a datagram whose packet is as long.
 
-    Its payload is the packet's length without its IP header and without a UDP header. Packets are taken in the order
-    of their times.
+    The payload of the datagram is as long as the packet without its IP header and without a UDP header. Packets are
+    taken in the order of their times.
 
     Raises:
-        TraceError: it is no capture, is damaged, or has nothing or too much to send.
-        OSError: it cannot be read.
+        TraceError: the file is not a capture, is damaged, or has nothing or too much to send.
+        OSError: the file cannot be read.
     """
-    if path.exists() and not path.is_file():
-        raise TraceError("it is not an ordinary file")
     times_and_sizes: list[tuple[int, int]] = []
     skipped = padded = 0
-    with open(path, "rb") as stream:
+    with open_regular(path) as stream:
         for record in _records(_File(stream)):
             payload_bytes = _payload_bytes(record)
             if payload_bytes is None:
@@ -83,7 +82,8 @@ def read_trace(path: Path) -> Trace:
                 continue
             if len(times_and_sizes) == MAX_PACKETS:
                 raise TraceError(
-                    f"it has more than {MAX_PACKETS} IP packets; cut it, such as by: editcap -r IN OUT 1-{MAX_PACKETS}"
+                    f"it has more than {MAX_PACKETS} IP packets; cut it, for example with: editcap -r IN OUT "
+                    f"1-{MAX_PACKETS}"
                 )
             padded += payload_bytes < HEADER_BYTES
             times_and_sizes.append((record.time_ns, min(max(payload_bytes, HEADER_BYTES), MAX_BYTES)))
@@ -92,15 +92,13 @@ def read_trace(path: Path) -> Trace:
     times_and_sizes.sort(key=lambda pair: pair[0])
     times_ns = [time_ns for time_ns, _ in times_and_sizes]
     if len(times_ns) < 2:
-        raise TraceError(f"it has {len(times_ns)} IP packets; two at least are needed to say how often to send")
+        raise TraceError(f"it has {len(times_ns)} IP packets; at least two are needed to know how often to send")
     duration_ns = times_ns[-1] - times_ns[0]
     if duration_ns < MIN_MEAN_GAP_NS * (len(times_ns) - 1):
-        raise TraceError(
-            f"it has {len(times_ns)} IP packets in {duration_ns} ns; more than 1 a microsecond is too fast"
-        )
+        raise TraceError(f"it has {len(times_ns)} IP packets in {duration_ns} ns; at most 1 a microsecond can be sent")
     gaps_ns = [0, *(late - early for early, late in pairwise(times_ns))]
     if max(gaps_ns) > MAX_GAP_NS:
-        raise TraceError("an hour or more passes between two of its packets; cut it")
+        raise TraceError("there is an hour or more between two of its packets; cut it")
     return Trace(
         packets=len(times_ns),
         duration_ns=duration_ns,
@@ -112,7 +110,7 @@ def read_trace(path: Path) -> Trace:
 
 
 def read_traces(reader: Reader, factors: Factors, templates: Sequence[WorkloadTemplate]) -> dict[str, Trace]:
-    """The captures that workloads name, by the name; each is read once. What is wrong with one is noted."""
+    """The captures that workloads name, by their names. Each is read once, and what is wrong with it is noted."""
     traces: dict[str, Trace] = {}
     for template in templates:
         for name in values_of(template, factors, TRACE.column):
@@ -128,7 +126,7 @@ def read_traces(reader: Reader, factors: Factors, templates: Sequence[WorkloadTe
 
 
 class _File:
-    """A file that is read from its start to its end, and knows where it is."""
+    """A file that is read from start to end and knows its position."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self.stream = stream
@@ -141,10 +139,10 @@ class _File:
         return data
 
     def take_or_end(self, length: int, what: str) -> bytes:
-        """Empty at the end of the file."""
+        """Reads that many bytes; empty at the end of the file."""
         data = self.stream.read(length)
         if data and len(data) < length:
-            raise TraceError(f"at byte {self.offset}: the file ends in the midst of {what}")
+            raise TraceError(f"at byte {self.offset}: the file ends in the middle of {what}")
         self.offset += len(data)
         return data
 
@@ -173,7 +171,7 @@ def _pcap(file: _File, order: str, ticks_per_s: int) -> Iterator[_Record]:
         at = file.offset - 16
         seconds, fraction, kept_bytes, original_bytes = struct.unpack(f"{order}IIII", head)
         if kept_bytes > MAX_RECORD_BYTES:
-            raise TraceError(f"at byte {at}: a packet of {kept_bytes} bytes is none; the file is damaged")
+            raise TraceError(f"at byte {at}: a packet cannot have {kept_bytes} bytes; the file is damaged")
         data = file.take(kept_bytes, "a packet") if kept_bytes else b""
         time_ns = seconds * 10**9 + fraction * (10**9 // ticks_per_s)
         # The upper bits of the link type say how long the frame check sequence is.
@@ -181,7 +179,7 @@ def _pcap(file: _File, order: str, ticks_per_s: int) -> Iterator[_Record]:
 
 
 def _pcapng(file: _File) -> Iterator[_Record]:
-    """Block by block; the first one's type has been read."""
+    """Reads block by block. The type of the first block has been read."""
     order, interfaces = "<", list[_Interface]()
     kind_bytes = struct.pack("<I", _SECTION)
     while kind_bytes:
@@ -197,7 +195,7 @@ def _pcapng(file: _File) -> Iterator[_Record]:
             interfaces = []
         length = struct.unpack(f"{order}I", length_bytes)[0]
         if length % 4 or not 12 + len(body) <= length <= MAX_RECORD_BYTES + 64:
-            raise TraceError(f"at byte {at}: a block of {length} bytes is none; the file is damaged")
+            raise TraceError(f"at byte {at}: a block cannot have {length} bytes; the file is damaged")
         rest_bytes = length - 12 - len(body)
         body += file.take(rest_bytes, "a block") if rest_bytes else b""
         if struct.unpack(f"{order}I", file.take(4, "the end of a block"))[0] != length:
@@ -210,7 +208,7 @@ def _pcapng(file: _File) -> Iterator[_Record]:
             yield _enhanced(body, order, at, interfaces)
         elif kind in (_SIMPLE, _OBSOLETE):
             raise TraceError(
-                f"at byte {at}: its packets have no times, or are of the obsolete kind; convert it with: editcap IN OUT"
+                f"at byte {at}: a packet has no time, or is of the obsolete kind; convert the file with: editcap IN OUT"
             )
         kind_bytes = file.take_or_end(4, "a block's type")
 
@@ -238,7 +236,7 @@ def _enhanced(body: bytes, order: str, at: int, interfaces: list[_Interface]) ->
         raise TraceError(f"at byte {at}: a packet's block is too short")
     number, high, low, kept_bytes, original_bytes = struct.unpack(f"{order}IIIII", body[:20])
     if number >= len(interfaces):
-        raise TraceError(f"at byte {at}: a packet is of interface {number}, of which the file says nothing")
+        raise TraceError(f"at byte {at}: a packet came by interface {number}, which the file does not describe")
     if kept_bytes > len(body) - 20:
         raise TraceError(f"at byte {at}: a packet of {kept_bytes} bytes does not fit in its block")
     interface = interfaces[number]
@@ -248,7 +246,7 @@ def _enhanced(body: bytes, order: str, at: int, interfaces: list[_Interface]) ->
 
 
 def _payload_bytes(record: _Record) -> int | None:
-    """What a UDP datagram carries that is as long, with the header that the packet has; None: it is not IP."""
+    """The payload of a UDP datagram of the same length with the same IP header; None if the packet is not IP."""
     start = _ip_start(record)
     packet = record.data[start:] if start is not None else b""
     whole_bytes = record.original_bytes - (start or 0)
@@ -263,7 +261,7 @@ def _payload_bytes(record: _Record) -> int | None:
 
 
 def _ip_start(record: _Record) -> int | None:
-    """Where the IP header begins; None: there is none."""
+    """The offset of the IP header; None if the packet has none."""
     data, kind = record.data, record.link_type
     if kind in _IP:
         return 0
@@ -272,7 +270,7 @@ def _ip_start(record: _Record) -> int | None:
     if kind == _SLL2:
         return 20 if struct.unpack("!H", data[:2].ljust(2, b"\0"))[0] in _IP_TYPES else None
     if kind not in (_ETHERNET, _SLL):
-        raise TraceError(f"its link type {kind} is not read here; Ethernet, Linux cooked, BSD loopback and raw IP are")
+        raise TraceError(f"link type {kind} cannot be read; Ethernet, Linux cooked, BSD loopback and raw IP can")
     at = 12 if kind == _ETHERNET else 14
     while len(data) >= at + 2:
         ether_type = struct.unpack("!H", data[at : at + 2])[0]

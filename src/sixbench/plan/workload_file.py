@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,16 +17,16 @@ from .yaml_source import KeyPath
 
 DEFAULT_DURATION_NS = 5 * 10**9
 DEFAULT_WARMUP_NS = 500 * 10**6
-"""Long enough for slow start to end on links of this kind of bench; not counted."""
+"""The default warm-up, which is not counted. It is long enough for slow start to end on links of this kind."""
 
 DEFAULT_INTERVAL_NS = 100 * 10**6
-"""The agent's."""
+"""The default of the agent."""
 
 MAX_INTERVALS = 200_000
-"""So long is a series that fits into one line of the agent's protocol."""
+"""How many intervals of a series fit into one line of the protocol of the agent."""
 
 _IDENTIFYING = ("message", "datagram", "payload", "gaps", "sizes", "trace", "codec")
-"""Parameters that say what is sent: always part of the levels when given."""
+"""Parameters that say what is sent. If they are given, they are always part of the levels."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +38,7 @@ class WorkloadTemplate:
     settings: dict[str, Setting]
 
     def factors(self) -> list[Any]:
-        """Keys of the factors that it depends on, in order of appearance."""
+        """Keys of the factors on which it depends, in order of appearance."""
         keys: dict[Any, None] = {}
         for setting in self.settings.values():
             if isinstance(setting, Varying):
@@ -54,7 +56,7 @@ class WorkloadTemplate:
 
 
 def values_of(template: WorkloadTemplate, factors: Factors, column: str) -> tuple[Scalar, ...]:
-    """All values that a parameter takes; none where it is not given."""
+    """All values that a parameter takes; none if it is not given."""
     setting = template.settings.get(column)
     if setting is None:
         return ()
@@ -66,7 +68,7 @@ def read_workloads(reader: Reader, factors: Factors, value: Any) -> list[Workloa
     templates = []
     items = reader.sequence(("workloads",), value, "workloads")
     if not items and isinstance(value, list):
-        reader.problem(("workloads",), f"no workload is given; there are {', '.join(WORKLOADS)}")
+        reader.problem(("workloads",), f"no workload is given; known are {', '.join(WORKLOADS)}")
     for index, item in enumerate(items):
         template = _read_workload(reader, factors, ("workloads", index), item)
         if template is not None:
@@ -85,56 +87,51 @@ def check_workload(reader: Reader, template: WorkloadTemplate, params: Params, f
 
 
 def series_problem(kind: WorkloadKind, params: Params) -> str | None:
-    """What is wrong where a trial's series would have too many intervals; None if nothing is."""
+    """What is wrong if the series of a trial would have too many intervals; None if nothing is."""
     duration_ns, interval_ns = params.get("duration_ns"), params.get("interval_ns", DEFAULT_INTERVAL_NS)
     if kind.name == "ping" or not isinstance(duration_ns, int) or not isinstance(interval_ns, int):
         return None
     entries = duration_ns // interval_ns
     if entries <= MAX_INTERVALS:
         return None
-    return f"a series of {entries} intervals is too long: at most {MAX_INTERVALS}; give a longer interval"
+    return f"a series of {entries} intervals is too long; at most {MAX_INTERVALS} fit, so give a longer interval"
 
 
 def constant_levels(templates: list[WorkloadTemplate]) -> list[dict[str, Scalar]]:
-    """For each template, the parameters that do not vary and yet belong to its levels: what is sent, and what sets it
-    apart from other entries of the same kind. How long a trial is does so only where nothing else does."""
-    return [
-        _setting_apart(
-            template, [other for other in templates if other is not template and other.kind is template.kind]
-        )
-        for template in templates
-    ]
+    """For each template, the parameters that belong to its levels although they do not vary.
+
+    They say what is sent, or they set it apart from other entries of the same kind. The length of trials is among them
+    only if nothing else sets the entries apart."""
+    of_kind: dict[str, list[int]] = {}
+    for index, template in enumerate(templates):
+        of_kind.setdefault(template.kind.name, []).append(index)
+    levels: dict[int, dict[str, Scalar]] = {}
+    for indices in of_kind.values():
+        levels |= zip(indices, _setting_apart([templates[index] for index in indices]), strict=True)
+    return [levels[index] for index in range(len(templates))]
 
 
-def _setting_apart(template: WorkloadTemplate, others: list[WorkloadTemplate]) -> dict[str, Scalar]:
-    own = _constants(template)
-    differing = {
-        column: value
-        for column, value in own.items()
-        if any(_constants(other).get(column) != value for other in others)
-    }
-    levels = {
-        column: value
-        for column, value in own.items()
-        if _parameter(template, column).name in _IDENTIFYING
-        or (column in differing and not _parameter(template, column).length)
-    }
-    twins = [other for other in others if _kept(_constants(other), other) == _kept(own, template)]
-    return levels | (differing if twins else {})
-
-
-def _kept(constants: dict[str, Scalar], template: WorkloadTemplate) -> dict[str, Scalar]:
-    return {column: value for column, value in constants.items() if not _parameter(template, column).length}
+def _setting_apart(templates: list[WorkloadTemplate]) -> Iterator[dict[str, Scalar]]:
+    """The levels of the entries of one kind. It takes time in proportion to their number: who has which value is
+    counted first."""
+    all_constants = [_constants(template) for template in templates]
+    lengths = {parameter.column for parameter in templates[0].kind.parameters if parameter.length}
+    identifying = {parameter.column for parameter in templates[0].kind.parameters if parameter.name in _IDENTIFYING}
+    entries_with = Counter(pair for constants in all_constants for pair in constants.items())
+    kept = [frozenset(pair for pair in own.items() if pair[0] not in lengths) for own in all_constants]
+    alike = Counter(kept)
+    for own, kept_of_own in zip(all_constants, kept, strict=True):
+        differing = {pair[0]: pair[1] for pair in own.items() if entries_with[pair] < len(templates)}
+        levels = {
+            column: value
+            for column, value in own.items()
+            if column in identifying or (column in differing and column not in lengths)
+        }
+        yield levels | (differing if alike[kept_of_own] > 1 else {})
 
 
 def _constants(template: WorkloadTemplate) -> dict[str, Scalar]:
     return {column: setting.value for column, setting in template.settings.items() if not isinstance(setting, Varying)}
-
-
-def _parameter(template: WorkloadTemplate, column: str) -> Parameter:
-    parameter = template.kind.by_column(column)
-    assert parameter is not None, f"{column} was read as a parameter of {template.kind.name}"
-    return parameter
 
 
 def _read_workload(reader: Reader, factors: Factors, path: KeyPath, item: Any) -> WorkloadTemplate | None:
@@ -158,7 +155,7 @@ def _read_workload(reader: Reader, factors: Factors, path: KeyPath, item: Any) -
     for keys, value in _flat(reader, place, {} if given is None else given, f"parameters of {name}", list(known)):
         parameter = _packet_rate(known[parameter_name(keys)], known, factors.first_level(value))
         if parameter.column in settings:
-            reader.problem((*place, *keys), f"there is a {parameter.name} already, by another key; keep one")
+            reader.problem((*place, *keys), f"another key already gives the {parameter.name}; keep one")
             continue
         own = ((*path, *keys), parameter.column)
         setting = factors.setting((*place, *keys), value, parameter.parse, _suffix(parameter), own)
@@ -168,7 +165,8 @@ def _read_workload(reader: Reader, factors: Factors, path: KeyPath, item: Any) -
 
 
 DISTRIBUTION = "distribution"
-"""What a parameter that has others under it is called among them: `gaps: {distribution: gamma, shape: 2}`."""
+"""The key of a parameter that has others under it, when it is given among them:
+`gaps: {distribution: gamma, shape: 2}`."""
 
 
 def parameter_name(keys: tuple[str, ...]) -> str:
@@ -177,7 +175,7 @@ def parameter_name(keys: tuple[str, ...]) -> str:
 
 
 def _flat(reader: Reader, place: KeyPath, given: Any, what: str, known: list[str]) -> list[tuple[tuple[str, ...], Any]]:
-    """The parameters with the keys that lead to them, those in a mapping too. What is not known is a problem."""
+    """The parameters, also those in a mapping, with the keys that lead to them. Unknown ones are noted as problems."""
     found: list[tuple[tuple[str, ...], Any]] = []
     alone = [name for name in known if "." not in name]
     for key, value in reader.mapping(place, given, what, alone).items():
@@ -203,7 +201,7 @@ def _suffix(parameter: Parameter) -> str:
 
 
 def _place_of(reader: Reader, template: WorkloadTemplate, params: Params, message: str) -> KeyPath:
-    """The parameter that a message is about, so that its line can be given: the one whose value it begins with."""
+    """The parameter that a message is about, so that its line can be named. The message begins with its value."""
     for parameter in template.kind.parameters:
         if parameter.kind == "size" and message.startswith(f"{params.get(parameter.column)} bytes"):
             return (*template.path, parameter.name)

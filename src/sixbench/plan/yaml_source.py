@@ -1,8 +1,8 @@
-"""YAML with line numbers, bounded: every value knows where it stands.
+"""Reads YAML with line numbers and within limits. The line of every value is known.
 
-The core schema of YAML 1.2 only (`null`, `true`, `false`, numbers, text), so that `on`, `no` and `1:30` stay text.
-Refused with `file:line`: what is not YAML, duplicate keys, keys that are not text, tags, characters that do not print,
-files over 1 MiB, nesting over 40 levels, and aliases that expand to over 100,000 values.
+Only the core schema of YAML 1.2 is read (`null`, `true`, `false`, numbers, text), so `on`, `no` and `1:30` stay text.
+Refused with `file:line` are: what is not YAML, duplicate keys, keys that are not text, tags, characters that do not
+print, files over 1 MiB, nesting over 40 levels, and aliases that expand to over 100,000 values.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from ..model.errors import ExperimentError, Problem, UsageError
+from ..model.files import open_regular
 from ..model.wording import printable, visible
 
 MAX_FILE_BYTES = 2**20
@@ -34,11 +35,11 @@ class Source:
 
     Attributes:
         file: its name, for messages.
-        text: what it says.
+        text: its content.
         data: plain dicts, lists and scalars.
         lines: the line (from 1) of every value, by its path of keys.
-        directory: where it is; files that it names are looked for from there.
-        overrides: who put a value in place of the file's, by its path, such as `--set blocks=3`.
+        directory: its folder. Files that it names are looked up from there.
+        overrides: what replaced a value of the file, such as `--set blocks=3`, by the path of the value.
     """
 
     file: str
@@ -49,7 +50,7 @@ class Source:
     overrides: dict[KeyPath, str] = field(default_factory=dict)
 
     def line_of(self, path: KeyPath) -> int | None:
-        """The line of the value there, or of the nearest that contains it."""
+        """The line of the value at a path, or of the nearest value that contains it."""
         for length in range(len(path), -1, -1):
             line = self.lines.get(path[:length])
             if line is not None:
@@ -57,7 +58,7 @@ class Source:
         return None
 
     def problem(self, path: KeyPath, message: str) -> Problem:
-        """A problem with the value there, told of whoever put it there."""
+        """A problem with the value at a path. It names the file and line, or what replaced the value."""
         key = ".".join(visible(str(part)) for part in path)
         for length in range(len(path), -1, -1):
             if path[:length] in self.overrides:
@@ -66,20 +67,20 @@ class Source:
 
 
 def read_yaml(path: Path, shown_as: str | None = None) -> Source:
-    """Reads a YAML file. Raises `UsageError` where it cannot be read, `ExperimentError` where it is no such file."""
+    """Reads a YAML file. Raises `UsageError` if it cannot be read, and `ExperimentError` if it is not YAML."""
     file = printable(shown_as or str(path))
     try:
-        with open(path, "rb") as stream:
+        with open_regular(path) as stream:
             content = stream.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise UsageError(f"reading {file}: {error.strerror}") from error
     if len(content) > MAX_FILE_BYTES:
-        raise _error(file, None, f"larger than {MAX_FILE_BYTES} bytes, so not an experiment")
+        raise _error(file, None, f"the file is larger than {MAX_FILE_BYTES} bytes, so it is not an experiment")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         bad_line = content[: error.start].count(b"\n") + 1
-        raise _error(file, bad_line, "not UTF-8 text, so not YAML; save it as UTF-8") from error
+        raise _error(file, bad_line, "this is not UTF-8 text, so it is not YAML; save it as UTF-8") from error
     return replace(parse_yaml(text, file), directory=path.parent)
 
 
@@ -88,9 +89,7 @@ def parse_yaml(text: str, file: str) -> Source:
     unprintable = _UNPRINTABLE.search(text)
     if unprintable is not None:
         line = text.count("\n", 0, unprintable.start()) + 1
-        raise _error(
-            file, line, f"not YAML: the character U+{ord(unprintable.group()):04X} cannot stand in it; remove it"
-        )
+        raise _error(file, line, f"not YAML: the character U+{ord(unprintable.group()):04X} is not allowed; remove it")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         _check_events(text, loader, file)
@@ -103,21 +102,21 @@ def parse_yaml(text: str, file: str) -> Source:
     except yaml.YAMLError as error:
         raise _error(file, None, f"not YAML: {' '.join(str(error).split())}") from error
     if node is None:
-        raise _error(file, None, "empty: an experiment has at least a topology, paths and workloads")
+        raise _error(file, None, "the file is empty; an experiment has at least a topology, paths and workloads")
     builder = _Builder(file)
     data = builder.build(node, ())
     return Source(file=file, text=text, data=data, lines=builder.lines)
 
 
 def _check_events(text: str, loader: type[yaml.SafeLoader], file: str) -> None:
-    """Composing recurses, in C without a limit, so the depth is known before; it also forgets the tags written."""
+    """Refuses deep nesting and tags before composing. Composing recurses without a limit, in C, and it forgets tags."""
     depth = 0
     for event in yaml.parse(text, Loader=loader):
         line = event.start_mark.line + 1 if event.start_mark else None
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_DEPTH:
-                raise _error(file, line, f"nested more than {MAX_DEPTH} levels deep")
+                raise _error(file, line, f"values are nested more than {MAX_DEPTH} levels deep")
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         if isinstance(event, (yaml.ScalarEvent, yaml.CollectionStartEvent)) and event.tag is not None:
@@ -125,7 +124,7 @@ def _check_events(text: str, loader: type[yaml.SafeLoader], file: str) -> None:
 
 
 def _hint(text: str, mark: yaml.error.Mark | None, words: str) -> str:
-    """What helps with the errors that people meet."""
+    """What helps with an error, for the errors that people meet."""
     following = text[mark.index : mark.index + 1] if mark else ""
     if following == "\t":
         return "; indent with spaces, not tabs"
@@ -138,12 +137,12 @@ def _hint(text: str, mark: yaml.error.Mark | None, words: str) -> str:
 
 
 _HINTS = {
-    "mapping values are not allowed": "put text that holds a colon in quotes",
+    "mapping values are not allowed": "put text that contains a colon in quotes",
     "undefined alias": "an alias (*name) needs an anchor (&name) before it",
     "a single document": "keep one of them",
     "expected": "look for a bracket, a quote or an indent that is missing here or just before",
 }
-"""By what the parser says, the most telling first."""
+"""Hints by the words of the parser, the most specific first."""
 
 
 def _error(file: str, line: int | None, message: str) -> ExperimentError:
@@ -160,10 +159,10 @@ class _Builder:
         line = node.start_mark.line + 1
         self.values += 1
         if self.values > MAX_VALUES:
-            raise _error(self.file, line, f"more than {MAX_VALUES} values once its aliases are expanded")
+            raise _error(self.file, line, f"there are more than {MAX_VALUES} values once the aliases are expanded")
         if len(path) > MAX_DEPTH:
             raise _error(
-                self.file, line, f"nested more than {MAX_DEPTH} levels deep (or an alias that contains itself)"
+                self.file, line, f"values are nested more than {MAX_DEPTH} levels deep, or an alias contains itself"
             )
         self.lines.setdefault(path, line)
         if isinstance(node, yaml.ScalarNode):
@@ -184,7 +183,7 @@ class _Builder:
                 raise _error(
                     self.file,
                     line,
-                    f'the key "{visible(key)}" stands twice, first in line {first_lines[key]}; keep one',
+                    f'the key "{visible(key)}" is given twice, first in line {first_lines[key]}; keep one',
                 )
             first_lines[key] = line
             self.lines[(*path, key)] = line

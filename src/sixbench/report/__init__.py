@@ -7,6 +7,6 @@ computes statistics: what is not in the `Analysis` is not in a report. May be ca
 The slow libraries (matplotlib, jinja2) are imported when a format or figure that needs them is asked for.
 """
 
-from .formats import FORMATS, Format, write_figures
+from .formats import FORMATS, Format, find_format, latex_for_paper, write_figures
 
-__all__ = ["FORMATS", "Format", "write_figures"]
+__all__ = ["FORMATS", "Format", "find_format", "latex_for_paper", "write_figures"]

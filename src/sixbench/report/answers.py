@@ -1,157 +1,231 @@
-"""What the run answers, in sentences: one a workload and path, from the primary metric."""
+"""What the run answers: a row for each comparison of a workload's primary metric, complete in itself.
+
+A row has both values, the change with its interval, what theory expects, what the baseline differs from itself (A/A),
+and a mark that takes all of that into account. Where there are too many rows for a first screen, the levels of a
+workload and path share one.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import log
 
-from ..model.finding import Analysis, Finding, Verdict
-from ..model.units import VIRTUAL
-from . import rows, words
+from ..model.experiment import Statistics
+from ..model.finding import Analysis, Finding
+from ..model.trial import TrialRecord
+from . import bars, marks, rows, words
+from .bars import Bar
 
-_ADJECTIVES = {"ns": ("longer", "shorter")}
+NO_AA = "This experiment has no A/A path, so its noise floor is not known."
+
+MOST = 12
+"""Rows of a first screen: of more comparisons, the levels of each workload and path share a row."""
+
+_NBSP = "\u00a0"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """One sentence, and the tone of the comparison it is about."""
+    """One row.
 
-    text: str
+    Attributes:
+        title: what is compared: metric, workload and levels.
+        values: both values, as `IPv4 94.15 → IPv6 92.86 Mbit/s`.
+        change: with its interval in brackets, as `−1.38 % [−1.53, −1.22]`; of several levels, the range of changes.
+            Empty where nothing can be told.
+        theory: what theory expects, as `−1.38 %`; empty where it is silent.
+        noise: the A/A interval, as `−1.84 .. +0.80`; empty where there is none.
+        mark: `decided: worse`, `within A/A`, `undecided`, and so on.
+        hint: what would make an answer of it, or which level stands out; may be empty.
+        bars: one for each comparison that has an interval; several where levels share the row.
+    """
+
+    title: str
+    values: str
+    change: str
+    theory: str
+    noise: str
+    mark: str
+    hint: str
     tone: rows.Tone
+    bars: list[Bar] = field(default_factory=list)
+
+    @property
+    def numbers(self) -> str:
+        """Everything but title and mark, as a phrase."""
+        named = [("theory", self.theory), ("A/A", self.noise)]
+        said = [f"{name}{_NBSP}{value}" for name, value in named if value]
+        return ", ".join(part for part in (self.values, self.change, *said) if part)
+
+    @property
+    def verdict(self) -> str:
+        """The mark with its hint: `undecided: about 40 blocks would tell 5 %`."""
+        return f"{self.mark}: {self.hint}" if self.hint else self.mark
 
 
-def answers(analysis: Analysis, *, confidence: float, margin: float) -> list[Answer]:
-    """Sentences on the primary metrics, in order of the findings. Empty where nothing was compared.
+def answers(analysis: Analysis, statistics: Statistics, trials: Sequence[TrialRecord] = ()) -> list[Answer]:
+    """The rows, in order of the findings. Empty where nothing was compared.
 
     Args:
-        confidence: of the intervals.
-        margin: within which differences count as none.
+        analysis: whose findings of primary metrics are told, without the A/A comparison.
+        statistics: the margin within which differences count as none.
+        trials: those of the run: they say what would help where results scatter.
     """
-    found: dict[tuple[str, str], list[Finding]] = {}
-    for finding in rows.primary(rows.headline(analysis)):
-        found.setdefault((finding.workload, finding.path), []).append(finding)
-    phrase = _Phrase(confidence=confidence, margin=margin)
-    return [phrase.one(group[0]) if len(group) == 1 else phrase.several(group) for group in found.values()]
+    found = rows.primary(rows.headline(analysis))
+    drawn = dict(zip(map(id, found), bars.bars(found, statistics), strict=True))
+    groups: dict[tuple[str, str, str], list[Finding]] = {}
+    for finding in found:
+        groups.setdefault((finding.workload, finding.metric, finding.path), []).append(finding)
+    names_path = len({finding.path for finding in found}) > 1
+    said = _Said(statistics=statistics, trials=trials, bars=drawn, names_path=names_path)
+    answered = []
+    for group in groups.values():
+        share_a_row = len(found) > MOST and len(group) > 1
+        answered += [said.several(group)] if share_a_row else [said.one(finding) for finding in group]
+    return answered
+
+
+def lacks_aa(analysis: Analysis) -> bool:
+    """Whether nothing says what the baseline differs from itself."""
+    return not any(finding.is_aa for finding in analysis.findings)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Phrase:
-    confidence: float
-    margin: float
+class _Said:
+    statistics: Statistics
+    trials: Sequence[TrialRecord]
+    bars: Mapping[int, Bar | None]
+    names_path: bool
 
     def one(self, finding: Finding) -> Answer:
         at = words.levels(finding.levels)
         return Answer(
-            text=_capital(
-                f"{_subject(finding)} {self._statement(finding)}{f', at {at}' if at else ''}{_theory(finding)}."
-            ),
+            title=_capital(f"{self._subject(finding)}{f', {at}' if at else ''}"),
+            values=_values(finding),
+            change=_change(finding),
+            theory=_theory(finding),
+            noise=_noise(finding),
+            mark=marks.mark(finding, self.statistics),
+            hint=marks.hint(finding, self.trials),
             tone=rows.tone(finding),
+            bars=self._bars([finding]),
         )
 
-    def several(self, findings: list[Finding]) -> Answer:
-        """How often each verdict, and the largest difference of those that are decided."""
+    def several(self, findings: Sequence[Finding]) -> Answer:
+        """The levels of one workload and path: how often each mark, and the one level that stands out, if one does."""
         swept = rows.varying(findings)
         places = f"levels of {words.factor(swept[0])}" if len(swept) == 1 else "combinations of levels"
-        if all(finding.n < 2 for finding in findings):
-            why = (
-                "one pair of valid trials gives no interval"
-                if any(finding.n for finding in findings)
-                else "no valid trials"
-            )
-            where = f"at any of {len(findings)} {places}"
-            text = f"{_subject(findings[0])} cannot be compared with that over {findings[0].baseline} {where}: {why}."
-            return Answer(text=_capital(text), tone="open")
-        counts: dict[Verdict, int] = {}
-        for finding in findings:
-            counts[finding.verdict] = counts.get(finding.verdict, 0) + 1
-        total = len(findings)
-        said = {
-            "higher": f"{_direction(findings[0], up=True)} than over {findings[0].baseline}",
-            "lower": f"{_direction(findings[0], up=False)} than over {findings[0].baseline}",
-            "equivalent": f"equivalent to that over {findings[0].baseline} within {self._margin}",
-            "inconclusive": "undecided",
-        }
-        order = sorted(counts, key=lambda verdict: (verdict == "inconclusive", -counts[verdict]))
-        parts = [f"{said[verdict]} at {_of(counts[verdict], total, places)}" for verdict in order[:1]]
-        parts += [f"{said[verdict]} at {counts[verdict]}" for verdict in order[1:]]
-        text = f"{_subject(findings[0])} is {words.listing(parts)}"
-        decided = [finding for finding in findings if finding.verdict != "inconclusive"]
-        extreme = max(decided, key=_distance, default=None)
-        if extreme is not None and _distance(extreme) > 0:
-            at = words.levels(extreme.levels, swept)
-            text += (
-                f"; the difference is largest at {at}: {rows.row(extreme).change}{self._ci(extreme)}{_theory(extreme)}"
-            )
+        first = findings[0]
         tones = {rows.tone(finding) for finding in findings}
-        return Answer(text=_capital(text + "."), tone=tones.pop() if len(tones) == 1 else "changed")
-
-    @property
-    def _margin(self) -> str:
-        return f"{100 * self.margin:g} %"
-
-    def _statement(self, finding: Finding) -> str:
-        change, ci = rows.row(finding).change, self._ci(finding)
-        than = f"than over {finding.baseline}"
-        match finding.verdict:
-            case "higher" | "lower":
-                direction = _direction(finding, up=finding.verdict == "higher")
-                return f"is {change.lstrip('+' + words.MINUS)} {direction} {than}{ci}"
-            case "equivalent":
-                return f"is equivalent to that over {finding.baseline} within {self._margin}: {change}{ci}"
-        if finding.n < 2:
-            return f"cannot be compared with that over {finding.baseline}: {_too_few(finding)}"
-        if _excludes_none(finding):
-            doubt = "which is not certain among so many comparisons"
-            return f"may differ from that over {finding.baseline}: {change}{ci}, {doubt}"
-        return f"may or may not differ from that over {finding.baseline}: {change}{ci} excludes neither"
-
-    def _ci(self, finding: Finding) -> str:
-        interval = rows.row(finding).interval
-        return (
-            ""
-            if interval == words.MISSING
-            else f" ({100 * self.confidence:g} % CI {interval} {rows.row(finding).change.split()[-1]})"
+        apart = largest(findings)
+        stands_out = "" if apart is None else f"largest at {words.levels(apart.levels, swept)}, {_change(apart)}"
+        return Answer(
+            title=_capital(f"{self._subject(first)}, {len(findings)} {places}"),
+            values=f"{words.protocol(first.baseline)} → {words.protocol(first.path)}",
+            change=_range(findings),
+            theory="",
+            noise="",
+            mark=marks.count_marks(findings, self.statistics),
+            hint=stands_out,
+            tone=tones.pop() if len(tones) == 1 else "changed",
+            bars=self._bars(findings),
         )
 
+    def _subject(self, finding: Finding) -> str:
+        what = f"{words.metric_in_sentence(finding.metric)} of {words.workload_title(finding.workload)}"
+        return f"{what} over {words.protocol(finding.path)}" if self.names_path else what
 
-def _subject(finding: Finding) -> str:
-    return f"{words.metric_in_sentence(finding.metric)} of {words.workload_title(finding.workload)} over {finding.path}"
-
-
-def _direction(finding: Finding, *, up: bool) -> str:
-    longer, shorter = _ADJECTIVES.get(finding.unit.removeprefix(VIRTUAL), ("higher", "lower"))
-    return longer if up else shorter
+    def _bars(self, findings: Sequence[Finding]) -> list[Bar]:
+        return [bar for finding in findings if (bar := self.bars[id(finding)]) is not None]
 
 
-def _excludes_none(finding: Finding) -> bool:
-    """Whether the interval by itself leaves no difference out: only the adjustment made the verdict inconclusive."""
+def largest(findings: Sequence[Finding]) -> Finding | None:
+    """The finding with the largest change, where its interval lies apart from those of all others.
+
+    None where another one may be as large: where intervals overlap, or one is not known; and where it is not decided.
+    """
+    known = [(finding, _reach(finding)) for finding in findings]
+    if len(known) < 2 or any(reach is None for _, reach in known) or len({f.ratio is None for f in findings}) > 1:
+        return None
+    ordered = sorted(((reach, index) for index, (_, reach) in enumerate(known) if reach is not None), reverse=True)
+    (least_of_first, _), index = ordered[0]
+    others = max(most for (_, most), _ in ordered[1:])
+    return findings[index] if findings[index].mark == "decided" and least_of_first > others else None
+
+
+def _reach(finding: Finding) -> tuple[float, float] | None:
+    """The least and the largest that the change may be, whatever its direction: of logarithms, or of differences."""
     low, high = words.finite(finding.ci_low), words.finite(finding.ci_high)
+    if low is None or high is None or (finding.ratio is not None and low <= 0):
+        return None
+    ends = sorted((abs(low), abs(high)) if finding.ratio is None else (abs(log(low)), abs(log(high))))
     none = 0.0 if finding.ratio is None else 1.0
-    return low is not None and high is not None and (low > none or high < none)
+    return (0.0 if low <= none <= high else ends[0]), ends[1]
+
+
+def _values(finding: Finding) -> str:
+    """Both values in one unit, the baseline's first."""
+    own, base = words.finite(finding.estimate), words.finite(finding.baseline_estimate)
+    names = words.protocol(finding.baseline), words.protocol(finding.path)
+    if own is None or base is None:
+        return f"{names[0]} → {names[1]}"
+    divisor, unit = words.common_scale([own, base], finding.unit)
+    digits = 3 if finding.unit == "1" else 4
+    before, after = (words.number(value / divisor, digits) for value in (base, own))
+    return f"{names[0]} {before} → {names[1]} {after} {unit}"
+
+
+def _change(finding: Finding) -> str:
+    """Empty where there is none, or where it says nothing."""
+    row = rows.row(finding)
+    if finding.mark == "too variable" or row.change == words.MISSING:
+        return ""
+    return (
+        row.change if row.interval == words.MISSING else f"{row.change} [{row.interval.replace(' to ', f',{_NBSP}')}]"
+    )
+
+
+def _range(findings: Sequence[Finding]) -> str:
+    """The least and the greatest change, as `−1.50 % to +0.20 %`."""
+    changes = sorted(
+        (value, index)
+        for index, finding in enumerate(findings)
+        if finding.mark not in ("too variable", "not compared")
+        and (value := words.finite(finding.difference if finding.ratio is None else finding.ratio)) is not None
+        and (finding.ratio is None) == (findings[0].ratio is None)
+    )
+    if not changes:
+        return ""
+    ends = [rows.row(findings[index]).change for _, index in (changes[0], changes[-1])]
+    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
 
 
 def _theory(finding: Finding) -> str:
     theory = rows.row(finding).theory
     if theory == words.MISSING:
         return ""
-    outside = ", which is outside the interval" if rows.contradicts_theory(finding) else ""
-    return f"; theory says {theory.removeprefix(f'{rows.UNLIKE} ')}{outside}"
+    outside = " outside the interval" if rows.contradicts_theory(finding) else ""
+    return f"{theory.removeprefix(f'{rows.UNLIKE} ')}{outside}"
 
 
-def _too_few(finding: Finding) -> str:
-    if finding.n == 0:
-        return "no pair of valid trials"
-    return f"one pair of valid trials gives no interval ({rows.row(finding).change})"
-
-
-def _distance(finding: Finding) -> float:
-    value = finding.difference if finding.ratio is None else finding.ratio - 1
-    return abs(words.finite(value) or 0.0)
-
-
-def _of(part: int, total: int, places: str) -> str:
-    if part < total:
-        return f"{part} of {total} {places}"
-    return f"both {places}" if total == 2 else f"all {total} {places}"
+def _noise(finding: Finding) -> str:
+    """The A/A interval with the decimals of the change, and without its unit."""
+    low, high = words.finite(finding.noise_low), words.finite(finding.noise_high)
+    if low is None or high is None:
+        return ""
+    if rows.is_noise_too_variable(finding):
+        return marks.TOO_VARIABLE
+    if finding.ratio is not None:
+        ends = [words.as_percent(low), words.as_percent(high)]
+        decimals = words.percent_decimals(*ends)
+    else:
+        divisor, _ = rows.difference_scale(
+            [value for value in (finding.difference, finding.ci_low, finding.ci_high) if value is not None],
+            finding.unit,
+        )
+        ends, decimals = [low / divisor, high / divisor], 3
+    return _NBSP.join((words.signed(ends[0], decimals), "..", words.signed(ends[1], decimals)))
 
 
 def _capital(text: str) -> str:

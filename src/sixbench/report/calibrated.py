@@ -1,4 +1,4 @@
-"""What the machine's calibration says of a run's results: where they may be trusted, and which lie outside of that."""
+"""What the machine's calibration says about a run's results: where to trust them, and which lie outside that range."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from ..model.workloads import WORKLOADS
 from ..store import Run
 from . import words
 
-NONE = "This machine was not calibrated; how far its numbers may be trusted says: sixbench calibrate."
+NONE = "This machine was not calibrated. Run `sixbench calibrate` to learn how far to trust these numbers."
 
 TUNNEL = "6in4"
 """The calibrated path that stands for every tunnel."""
 
 NEAR = 0.1
-"""Results so little outside of a range, as a share, are within: theory and truth are about the same quantity."""
+"""Results that are outside a range by no more than this share count as inside: theory and truth differ slightly."""
 
 
 def sentence(run: Run, analysis: Analysis) -> str | None:
-    """Where the results may be trusted; None of runs that no calibration is about: between machines, and emulated."""
+    """Where to trust the results. None for runs that no calibration covers: between two machines, and emulated ones."""
     manifest = run.manifest
     if not manifest.experiment.topologies or manifest.environment.guest is not None:
         return None
@@ -38,15 +38,16 @@ def _trusted(calibration: Calibration, analysis: Analysis) -> str:
     used = [one for one in calibration.ranges if one.workload in workloads and _is_headline(one)]
     when = f"{_day(calibration.realtime_ns)}{' (--quick)' if calibration.quick else ''}"
     if not used:
-        return f"Calibrated on {when}, for none of these workloads."
+        return f"This machine was calibrated on {when}, but for none of these workloads."
     said = [_range(list(group)) for group in _by_metric(used)]
     return f"Calibrated on {when}: {'; '.join(said)}."
 
 
 def _false_alarms(made: FalseAlarms) -> str:
     return (
-        f"Of {words.count(made.comparisons, 'comparison')} of what is the same, {made.false} declared a difference; "
-        f"one of {100 * abs(made.change):g} % was found in {made.found} of {made.changed} ({_day(made.realtime_ns)})."
+        f"{made.false} of {words.count(made.comparisons, 'comparison')} of equal paths showed a difference. A "
+        f"difference of {100 * abs(made.change):g} % was found in {made.found} of {made.changed} "
+        f"({_day(made.realtime_ns)})."
     )
 
 
@@ -55,7 +56,7 @@ def _day(realtime_ns: int) -> str:
 
 
 def warnings(run: Run, analysis: Analysis) -> list[str]:
-    """A sentence for each quantity of which results lie outside the range in which it may be trusted."""
+    """A sentence for each quantity that has results outside its calibrated range."""
     calibration = run.manifest.calibration
     if calibration is None:
         return []
@@ -69,8 +70,9 @@ def warnings(run: Run, analysis: Analysis) -> list[str]:
         if outside:
             low, high = (words.level(METRICS[outside[0].metric].column, _short(end)) for end in _common(group))
             found.append(
-                f"{group[0].label}: {len(outside)} of {words.count(len(known), 'result')} of {group[0].workload} "
-                f"lie outside of {low} to {high}, where this machine was calibrated."
+                f"{group[0].label}: {len(outside)} of {words.count(len(known), 'result')} of "
+                f"{words.workload_title(group[0].workload)} lie outside the range from {low} to {high}, for which this "
+                "machine was calibrated."
             )
     return found
 
@@ -88,7 +90,7 @@ def _by_metric(ranges: Iterable[Calibrated]) -> list[list[Calibrated]]:
 
 
 def _range(group: list[Calibrated]) -> str:
-    """What holds over all paths: `goodput, TCP, trusted from 1 Mbit/s to 1 Gbit/s, ± 0.02 %`."""
+    """The range that holds for all paths: `goodput, TCP, trusted from 1 Mbit/s to 1 Gbit/s, ± 0.02 %`."""
     first = group[0]
     low, high = max(one.low for one in group), min(one.high for one in group)
     text = f"{first.label} trusted from {words.level(first.column, low)} to {words.level(first.column, high)}"
@@ -120,6 +122,6 @@ def _short(value: float | None) -> float | None:
 
 
 def _common(group: list[Calibrated]) -> tuple[float | None, float | None]:
-    """What is in the ranges of all paths."""
+    """The range that the ranges of all paths have in common."""
     least = max((one.least for one in group if one.least is not None), default=None)
     return least, min((one.greatest for one in group if one.greatest is not None), default=None)

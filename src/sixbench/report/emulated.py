@@ -1,4 +1,4 @@
-"""Links with a known truth: what was configured beside what the emulator really did, over the trials of a run."""
+"""Emulated links: what was configured beside what the emulator did, over the trials of a run."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from .tables import Column, Table, without_empty
 TITLE = "Links with a known truth"
 NOT_BRIEF = ("emulator", "trials", "packets")
 ABOUT = (
-    "What was configured and what the emulator did, over all trials that say: the delay from a packet's turn on "
-    "the wire to its having been sent, and how late that was (the median and the 99th percentile of a trial, then the "
-    "median over trials)."
+    "The settings of each emulated link, and what the emulator did in all trials that recorded it. The delay runs from "
+    "a packet's turn on the wire to the moment it was sent. Lateness is the median and the 99th percentile of a trial, "
+    "and then the median over trials."
 )
 
 
@@ -28,6 +28,8 @@ def emulation_table(run: Run, *, brief: bool = False) -> Table | None:
     """A row for each direction of an emulated link and each way it was configured; None where there is no such link.
     `brief`: for narrow pages."""
     experiment = run.manifest.experiment
+    if not any(link.is_emulated for topology in experiment.topologies for link in topology.links):
+        return None
     combinations = {combination.name: combination for combination in experiment.combinations}
     found: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for trial in run.trials:
@@ -60,7 +62,7 @@ def emulation_table(run: Run, *, brief: bool = False) -> Table | None:
 
 
 def _configured(link: Link, number: int, events: Iterable[LinkChange]) -> str:
-    """What a direction was to do to packets, and what it was from each event on; empty where that was nothing."""
+    """The settings of a direction, at first and from each event on. Empty where it had none."""
     now = impairments_words(link.impairments[number])
     found = [now]
     for event in events:

@@ -13,8 +13,9 @@ from typing import Any
 from ..model.trial import TrialRecord
 from ..store import Run
 from . import words
-from .losses import Losses, losses
-from .tunnel_counts import TunnelEnd, tunnel_ends
+from .losses import Losses, LossSum
+from .once import once_a_run
+from .tunnel_counts import TunnelEnd, TunnelSum
 
 _REMAINDERS = frozenset({"fragment-data", "unknown", "truncated", "malformed", "too-deep"})
 """Kinds of layers that are no header: what was not decoded."""
@@ -126,43 +127,72 @@ class PathEvidence:
     losses: Losses = field(default_factory=Losses)
 
 
+@once_a_run
 def by_path(run: Run) -> list[PathEvidence]:
     """One summary a path of the experiment, over its trials that are `ok` (over all of them where none is)."""
-    found = []
-    for path in run.manifest.experiment.paths:
-        own = [trial for trial in run.trials if trial.path == path.name]
-        valid = [trial for trial in own if trial.status == "ok"]
-        found.append(_summary(path.name, path.mechanism, valid or own, are_valid=bool(valid)))
-    return found
+    names = [path.name for path in run.manifest.experiment.paths]
+    with_valid = {trial.path for trial in run.trials if trial.status == "ok"}
+    sums = {
+        path.name: _Sum(path.name, path.mechanism, path.name in with_valid) for path in run.manifest.experiment.paths
+    }
+    for trial in run.trials:
+        own = sums.get(trial.path)
+        if own is not None and (trial.status == "ok" or not own.are_valid):
+            own.add(trial)
+    return [sums[name].told() for name in names]
 
 
-def _summary(path: str, mechanism: str, trials: list[TrialRecord], *, are_valid: bool) -> PathEvidence:
-    carrying = [trial.evidence for trial in trials if trial.evidence]
-    segments: dict[str, list[Mapping[str, Any]]] = {}
-    middle: str | None = None
-    families: dict[str, int] = {}
-    for evidence in carrying:
-        own = _segments(evidence)
-        for segment in own:
-            segments.setdefault(str(segment["link"]), []).append(segment)
+class _Sum:
+    """The evidence of a path's trials, added up one trial at a time: they are too many to be in memory at once."""
+
+    def __init__(self, path: str, mechanism: str, are_valid: bool) -> None:
+        self.path, self.mechanism, self.are_valid = path, mechanism, are_valid
+        self.engines: dict[str, None] = {}
+        self.trials = 0
+        self.links: dict[str, _LinkSum] = {}
+        self.middle: str | None = None
+        self.families: dict[str, int] = {}
+        self.packets: list[OnLinks] = []
+        self.tunnels = TunnelSum()
+        self.losses = LossSum()
+
+    def add(self, trial: TrialRecord) -> None:
+        """Adds a trial."""
+        if trial.engine:
+            self.engines.setdefault(trial.engine)
+        evidence = trial.evidence
+        if not evidence:
+            return
+        self.trials += 1
+        segments = _segments(evidence)
+        for segment in segments:
+            self.links.setdefault(str(segment["link"]), _LinkSum(segment)).add(segment)
         index = _whole(evidence.get("middle"))
-        if middle is None and own:
-            middle = str(own[index if index is not None and index < len(own) else 0]["link"])
-        _add(families, evidence.get("families"))
-    links = [_link(name, of_link) for name, of_link in segments.items()]
-    return PathEvidence(
-        path=path,
-        mechanism=mechanism,
-        engines=list(dict.fromkeys(trial.engine for trial in trials if trial.engine)),
-        trials=len(carrying),
-        are_valid=are_valid,
-        links=links,
-        middle=next((link for link in links if link.link == middle), None),
-        families=families,
-        packets=_packets([_segments(evidence) for evidence in carrying]),
-        tunnels=tunnel_ends(evidence.get("tunnels") for evidence in carrying),
-        losses=losses(evidence.get("losses") for evidence in carrying),
-    )
+        if self.middle is None and segments:
+            self.middle = str(segments[index if index is not None and index < len(segments) else 0]["link"])
+        _add(self.families, evidence.get("families"))
+        packets = _packets(segments)
+        if _most_bytes(packets) > _most_bytes(self.packets):
+            self.packets = packets
+        self.tunnels.add(evidence.get("tunnels"))
+        self.losses.add(evidence.get("losses"))
+
+    def told(self) -> PathEvidence:
+        """The summary."""
+        links = [one.told(name) for name, one in self.links.items()]
+        return PathEvidence(
+            path=self.path,
+            mechanism=self.mechanism,
+            engines=list(self.engines),
+            trials=self.trials,
+            are_valid=self.are_valid,
+            links=links,
+            middle=next((link for link in links if link.link == self.middle), None),
+            families=self.families,
+            packets=self.packets,
+            tunnels=self.tunnels.ends(),
+            losses=self.losses.told(),
+        )
 
 
 def _segments(evidence: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -172,58 +202,71 @@ def _segments(evidence: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [one for one in segments if isinstance(one, Mapping) and isinstance(one.get("link"), str)]
 
 
-def _link(name: str, segments: Sequence[Mapping[str, Any]]) -> LinkEvidence:
-    claimed: dict[str, None] = {}
-    seen: dict[str, int] = {}
-    outer: dict[str, int] = {}
-    errors: dict[str, int] = {}
-    stacks: dict[str, int] = {}
-    for segment in segments:
+class _LinkSum:
+    """What was seen on a link, added up."""
+
+    def __init__(self, first: Mapping[str, Any]) -> None:
+        self.node, self.interface = _text(first.get("node")), _text(first.get("interface"))
+        self.claimed: dict[str, None] = {}
+        self.seen: dict[str, int] = {}
+        self.outer: dict[str, int] = {}
+        self.errors: dict[str, int] = {}
+        self.stacks: dict[str, int] = {}
+        self.captured = self.not_captured = 0
+        self.max_ip_bytes: int | None = None
+
+    def add(self, segment: Mapping[str, Any]) -> None:
+        """Adds what a trial saw."""
         if isinstance(segment.get("claimed"), str):
-            claimed.setdefault(segment["claimed"])
-        _add(seen, segment.get("stacks"))
-        _add(outer, segment.get("outer"))
-        _add(errors, segment.get("errors"))
+            self.claimed.setdefault(segment["claimed"])
+        _add(self.seen, segment.get("stacks"))
+        _add(self.outer, segment.get("outer"))
+        _add(self.errors, segment.get("errors"))
         for stack in _stacks(segment.get("packets")):
-            stacks[stack.text] = stacks.get(stack.text, 0) + 1
-    sizes = [size for segment in segments if (size := _whole(segment.get("max_ip_bytes"))) is not None]
-    return LinkEvidence(
-        link=name,
-        node=_text(segments[0].get("node")),
-        interface=_text(segments[0].get("interface")),
-        claimed=list(claimed),
-        seen=seen,
-        outer=outer,
-        errors=errors,
-        captured=sum(_whole(segment.get("captured_packets")) or 0 for segment in segments),
-        not_captured=sum(_whole(segment.get("capture_dropped")) or 0 for segment in segments),
-        max_ip_bytes=max(sizes, default=None),
-        stacks=dict(sorted(stacks.items(), key=lambda item: -item[1])),
-    )
+            self.stacks[stack.text] = self.stacks.get(stack.text, 0) + 1
+        self.captured += _whole(segment.get("captured_packets")) or 0
+        self.not_captured += _whole(segment.get("capture_dropped")) or 0
+        size = _whole(segment.get("max_ip_bytes"))
+        if size is not None:
+            self.max_ip_bytes = max(size, self.max_ip_bytes or 0)
+
+    def told(self, name: str) -> LinkEvidence:
+        """The summary."""
+        return LinkEvidence(
+            link=name,
+            node=self.node,
+            interface=self.interface,
+            claimed=list(self.claimed),
+            seen=self.seen,
+            outer=self.outer,
+            errors=self.errors,
+            captured=self.captured,
+            not_captured=self.not_captured,
+            max_ip_bytes=self.max_ip_bytes,
+            stacks=dict(sorted(self.stacks.items(), key=lambda item: -item[1])),
+        )
 
 
-def _packets(trials: Sequence[Sequence[Mapping[str, Any]]]) -> list[OnLinks]:
-    """Of the trial with the largest packet, the largest packet with each of the stacks of the way."""
-    best: list[OnLinks] = []
-    most = -1
-    for segments in trials:
-        found: dict[str, OnLinks] = {}
-        for segment in segments:
-            stack = _largest(segment)
-            if stack is None:
-                continue
-            known = found.get(stack.text)
-            links = (*(known.links if known else ()), str(segment["link"]))
-            larger = known.stack if known and known.stack.total_bytes >= stack.total_bytes else stack
-            found[stack.text] = OnLinks(links=links, stack=larger)
-        size = max((one.stack.total_bytes for one in found.values()), default=-1)
-        if size > most:
-            best, most = list(found.values()), size
-    return best
+def _packets(segments: Sequence[Mapping[str, Any]]) -> list[OnLinks]:
+    """The largest packet of a trial with each stack of the way."""
+    found: dict[str, OnLinks] = {}
+    for segment in segments:
+        stack = _largest(segment)
+        if stack is None:
+            continue
+        known = found.get(stack.text)
+        links = (*(known.links if known else ()), str(segment["link"]))
+        larger = known.stack if known and known.stack.total_bytes >= stack.total_bytes else stack
+        found[stack.text] = OnLinks(links=links, stack=larger)
+    return list(found.values())
+
+
+def _most_bytes(packets: Sequence[OnLinks]) -> int:
+    return max((one.stack.total_bytes for one in packets), default=-1)
 
 
 def _largest(segment: Mapping[str, Any]) -> Stack | None:
-    """The largest of a link's packets that are what the path claims there, of all its packets where none is."""
+    """The largest packet of a link that is what the path claims there; of all its packets where none is."""
     packets = [packet for packet in segment.get("packets") or [] if isinstance(packet, Mapping)]
     claimed = [packet for packet in packets if _named(packet.get("layers")) == segment.get("claimed")]
     return max(_stacks(claimed or packets), key=lambda stack: stack.total_bytes, default=None)

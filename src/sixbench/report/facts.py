@@ -1,4 +1,4 @@
-"""What a reader must know of a run beside its findings: state, environment, method, how to do it again."""
+"""What a reader must know about a run beside its findings: state, environment, method, how to repeat it."""
 
 from __future__ import annotations
 
@@ -6,59 +6,52 @@ import shlex
 from datetime import UTC, datetime
 
 from ..analysis.clock import clock_of
+from ..model.experiment import Experiment
 from ..store import Environment, Run
 from . import words
+from .conditions import node_facts, socket_facts
+from .processors import processor_facts
 from .validity import Trials
 
 STATES = {
-    "running": "This run has not ended: what follows is what it has so far.",
-    "interrupted": "This run was interrupted: what follows is what it had until then.",
+    "running": "This run has not ended. The report shows what it has so far.",
+    "interrupted": "This run was interrupted. The report shows what it had until then.",
     "partial": "Some trials of this run failed or could not be run.",
 }
 
-VERDICTS = {
-    "higher": "the whole interval lies above no difference, and the p-value adjusted for many comparisons agrees",
-    "lower": "the whole interval lies below no difference, and the p-value adjusted for many comparisons agrees",
-    "equivalent": "a test of equivalence shows the difference to be within the margin: too small to matter",
-    "inconclusive": "neither a difference nor equivalence is shown: more blocks may tell",
-}
-"""How to read a verdict; the rules are those of `analysis.findings`."""
-
 
 def warnings(run: Run, trials: Trials) -> list[str]:
-    """What stands before everything else."""
+    """Warnings that stand before everything else."""
     manifest = run.manifest
     found = [*_virtual_clock(run)]
     if manifest.state in STATES:
         found.append(STATES[manifest.state])
     if manifest.quick:
-        found.append(
-            "The run was shortened by --quick: its numbers show that the experiment works, and are not for quoting."
-        )
+        found.append("The run was shortened by --quick. Its numbers show that the experiment works. Do not quote them.")
     if not trials.total:
         found.append("The run has no trials yet, so there is nothing to report.")
     elif not trials.ok:
         number = words.count(trials.total, "trial")
-        found.append(f"None of {number} is valid, so nothing can be compared; the reasons are listed below.")
+        found.append(f"None of {number} is valid, so nothing can be compared. The reasons are listed below.")
     elif len({trial.block for trial in run.trials if trial.status == "ok"}) == 1:
-        found.append("There is one block only: there are no confidence intervals, and differences prove nothing.")
+        found.append("There is one block only, so there are no confidence intervals, and differences prove nothing.")
     return found
 
 
 def _virtual_clock(run: Run) -> list[str]:
-    """That no time of the run is one, where that is so."""
+    """A warning that the run's times are virtual, where they are."""
     clock = clock_of(run)
     if clock.kind == "real":
         return []
-    rate = "" if clock.instruction_ns is None else f": an instruction is {clock.instruction_ns:g} virtual ns"
+    rate = "" if clock.instruction_ns is None else f" An instruction takes {clock.instruction_ns:g} virtual ns."
     return [
-        f"All times of this run are of a virtual clock, which counts instructions of an emulated machine{rate}. They "
-        "are the same on any machine, and are no durations: they compare with those of other virtual runs alone."
+        f"All times in this run come from a virtual clock, which counts instructions of an emulated machine.{rate} "
+        "These times are the same on any machine. They are not durations. Compare them with other virtual runs only."
     ]
 
 
 def run_facts(run: Run) -> list[tuple[str, str]]:
-    """The run in name and value."""
+    """Facts about the run: name and value."""
     manifest, experiment = run.manifest, run.manifest.experiment
     facts = [
         ("Experiment", experiment.name),
@@ -80,7 +73,7 @@ def run_facts(run: Run) -> list[tuple[str, str]]:
 
 
 def environment_facts(run: Run) -> list[tuple[str, str]]:
-    """The machine in name and value: system, versions, settings."""
+    """Facts about the machine: system, versions, settings; name and value."""
     environment = run.manifest.environment
     return [
         ("Clock", str(clock_of(run)).removeprefix("a ").removesuffix(" clock")),
@@ -92,7 +85,9 @@ def environment_facts(run: Run) -> list[tuple[str, str]]:
         ("Privileges", environment.privileges),
         *([("Hardware counters", counters)] if (counters := _hardware_counters(run)) else []),
         *((f"Version of {name}", version) for name, version in environment.versions.items()),
-        *((name, " ".join(value.split())) for name, value in environment.sysctls.items()),
+        *processor_facts(run),
+        *socket_facts(run),
+        *node_facts(run),
     ]
 
 
@@ -120,49 +115,75 @@ def method(run: Run) -> str:
     experiment = run.manifest.experiment
     statistics = experiment.statistics
     trim = (
-        f" It leaves out the {statistics.trim} lowest and the {statistics.trim} highest trials; intervals use all."
+        f" It leaves out the {statistics.trim} lowest and the {statistics.trim} highest trials. Intervals use all."
         if statistics.trim
         else ""
     )
-    confidence, margin = f"{100 * statistics.confidence:g} %", f"{100 * statistics.margin:g} %"
+    confidence, margin = f"{100 * statistics.confidence:g} %", words.margin_words(statistics)
     cost = packet_cost(run)
     return (
-        "The trial is the statistical unit. Trials run in blocks; a block is one pass over all paths in random "
-        "order, so that a drift of the machine meets all paths alike. A path is compared with its baseline by the "
-        "ratio of the two trials of each block: a change is the geometric mean of these ratios, with its "
-        f"{confidence} confidence interval over blocks (Student's t of the log ratios; from ten blocks on the "
-        "symmetric studentised bootstrap). Quantities for which zero is ordinary, such as loss, are compared by "
-        "their difference. Two paths count as equivalent only where two one-sided tests show the difference to be "
-        f"within the margin of {margin}; differences are tested with Holm's adjustment over all findings of one "
-        f"metric. A value of one path by itself is the mean of its valid trials.{trim} Invalid and failed trials "
-        "are listed, and never enter a value."
+        "The trial is the statistical unit. Trials run in blocks. A block is one pass over all paths in random "
+        "order, so that a drift of the machine affects all paths alike. A path is compared with its baseline by the "
+        f"ratio of the two trials of each block. {_change_words(statistics.estimator, confidence)} "
+        "Quantities for which zero is ordinary, such as loss, are compared by their difference. Two paths count as "
+        "equivalent only where two one-sided tests show that the difference is within the margin of "
+        f"{margin}. Differences are tested with Holm's adjustment over all findings of one metric. A difference that "
+        "is no larger than the A/A comparison allows is not called one. "
+        f"A value of one path by itself is the mean of its valid trials.{trim} Invalid and failed trials "
+        "are listed and never enter a value."
+        f"{_looks_words(experiment)}"
     ) + (f" {cost}" if cost else "")
 
 
+def _change_words(estimator: str, confidence: str) -> str:
+    """How the ratios of blocks become a change with its interval."""
+    if estimator == "mean":
+        return (
+            f"The change is the geometric mean of these ratios, with its {confidence} confidence interval over blocks "
+            "(Student's t of the log ratios, and from ten blocks on the symmetric studentised bootstrap)."
+        )
+    return (
+        f"From five blocks on, the change is Tukey's biweight of the log ratios, with its {confidence} confidence "
+        "interval over blocks (the biweight's t). A block that is far from the others, because one of its trials was "
+        "disturbed, counts little or nothing in it. With fewer blocks nothing tells such a block from the others, and "
+        "the change is the geometric mean of the ratios, with the interval of Student's t."
+    )
+
+
+def _looks_words(experiment: Experiment) -> str:
+    """What looks before the end do to intervals and tests."""
+    if experiment.blocks.until is None:
+        return ""
+    return (
+        " Blocks of a combination went on until its answers were decided. Intervals and p-values of comparisons hold "
+        "for all looks at the data together (group-sequential, by spent error)."
+    )
+
+
 def packet_cost(run: Run) -> str | None:
-    """By what the cost of a packet is known: hardware counters, or CPU time alone and why; None where the run was not
-    asked for either, as one between two machines."""
+    """How the cost of a packet is known: from hardware counters, or from CPU time only and why. None where the run
+    recorded neither, as between two machines."""
     environment = run.manifest.environment
     if clock_of(run).kind == "virtual":
         return (
-            "What a packet costs is counted in instructions: those that the emulated machine executed while it was not "
-            "idle (/proc/stat), by its clock."
+            "The cost of a packet is counted in instructions: those that the emulated machine executed while it was "
+            "not idle (/proc/stat), by its own clock."
         )
     if environment.hardware_counters is None:
         return None
     if environment.hardware_counters:
         return (
-            "What a packet costs is counted in cycles and instructions (perf events, of the whole machine) beside CPU "
-            "time (/proc/stat); in CPU time alone where a sender spun for its due times."
+            "The cost of a packet is counted in CPU time (/proc/stat) and in cycles and instructions (perf events of "
+            "the whole machine). Where a sender spun to keep its schedule, it is counted in CPU time only."
         )
     return (
-        "What a packet costs is known in CPU time (/proc/stat) alone, not in cycles and instructions: "
+        "The cost of a packet is known in CPU time (/proc/stat) only, not in cycles and instructions: "
         f"{environment.no_hardware_counters}."
     )
 
 
 def command(run: Run) -> str:
-    """The command line that made the run, or one that makes its like."""
+    """The command line that made the run, or one that repeats it."""
     manifest = run.manifest
     if manifest.command:
         return shlex.join(manifest.command)
@@ -179,6 +200,8 @@ def _hardware_counters(run: Run) -> str | None:
 def _blocks(run: Run) -> str:
     blocks = run.manifest.experiment.blocks
     planned = str(blocks.minimum) if blocks.minimum == blocks.maximum else f"{blocks.minimum} to {blocks.maximum}"
+    planned += "" if blocks.until is None else ", until answers are decided"
+    planned += "" if blocks.time_ns is None else f", for at most {words.duration(blocks.time_ns)}"
     done = len({trial.block for trial in run.trials})
     return planned if done == blocks.minimum == blocks.maximum else f"{done} (planned: {planned})"
 

@@ -7,32 +7,36 @@ experiment is escaped.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..model.finding import Analysis, Finding
 from ..model.workloads import WORKLOADS
 from ..store import Run
-from . import answers, calibrated, emulated, facts, matrices, path_tables, rows, tables, validity, words
+from . import answers, calibrated, emulated, facts, marks, matrices, path_tables, rows, tables, validity, words
 from .evidence import LinkEvidence, PathEvidence
-from .figures import Drawing, drawings, svg
+from .figures import Drawing, drawings, for_page
 from .figures.style import path_styles
 from .path_facts import path_facts
 from .templating import template
 from .tunnel_counts import total
 
-MOST_FIGURE_BYTES = 3_300_000
-"""Of all figures together, so that the page stays under 5 MB with its tables. Main figures come first."""
+MOST_PAGE_BYTES = 5_000_000
+"""The size of the page, which is sent by mail and opened by telephones. What has no room is in the files beside it."""
 
-MOST_ROWS = 3000
-"""Findings in the table; of more, only the headline ones are, and at most so many."""
+MOST_FIGURE_BYTES = 3_300_000
+"""The size of all figures together. Main figures come first."""
+
+MOST_ROWS = (3000, 1500, 750, 300, 100)
+"""How many rows a list of the page has: the first of these with which the page is small enough. Of more findings, only
+the headline ones are shown."""
 
 _ANSWERS_SHOWN = 12
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Shown:
-    """A figure in the page. `markup` is an `svg` element, safe as it is."""
+    """A figure in the page. `markup` is its `svg` elements, safe as they are."""
 
     drawing: Drawing
     markup: Any
@@ -51,26 +55,55 @@ class _Chapter:
 
 def render(run: Run, analysis: Analysis) -> str:
     """The page."""
-    return template("report.html.j2").render(_page(run, analysis)) + "\n"
+    shown, left_out = _figures(run, analysis)
+    page = template("report.html.j2")
+    text = ""
+    for most in MOST_ROWS:
+        text = page.render(_page(run, analysis, shown, left_out, most)) + "\n"
+        if len(text.encode()) <= MOST_PAGE_BYTES:
+            break
+    return text
 
 
-def _page(run: Run, analysis: Analysis) -> dict[str, Any]:
+def _page(run: Run, analysis: Analysis, shown: list[_Shown], left_out: list[str], most: int) -> dict[str, Any]:
+    """What the page says. `most`: rows of each list."""
     experiment = run.manifest.experiment
     statistics = experiment.statistics
     trials = validity.trials(run)
-    shown, left_out = _figures(run, analysis)
-    said = answers.answers(analysis, confidence=statistics.confidence, margin=statistics.margin)
-    findings = _findings(analysis)
+    said = answers.answers(analysis, statistics, run.trials)
+    findings = _findings(analysis, most)
     paths = path_facts(run)
+    notes = [*run.problems, *experiment.notes, *run.manifest.notes]
+    tables_of_values = matrices.matrices(analysis, statistics.confidence)
+    every_link = [
+        (item.evidence, link) for item in paths for link in item.evidence.links if len(item.evidence.links) > 1
+    ]
+    long_tables = {
+        "ends of tunnels": path_tables.tunnels_table(paths),
+        "places of losses": path_tables.losses_table(paths),
+        "emulated links": emulated.emulation_table(run),
+    }
+    lists = {
+        "answers": (len(said), _ANSWERS_SHOWN + most),
+        "tables of values": (len(tables_of_values), most // 10),
+        "reasons for trials that do not count": (len(trials.reasons), most),
+        "links of paths": (len(every_link), most),
+        "notes": (len(notes), most),
+    } | {name: (len(table.rows), most) for name, table in long_tables.items() if table is not None}
     return {
+        "cut": [f"{number - shown_of} {name}" for name, (number, shown_of) in lists.items() if number > shown_of],
         "title": experiment.title or experiment.name,
         "experiment": experiment,
         "run": run.manifest,
         "facts": facts.run_facts(run),
         "warnings": [*facts.warnings(run, trials), *calibrated.warnings(run, analysis)],
-        "notes": [*experiment.notes, *run.manifest.notes],
+        "notes": notes[:most],
         "answers": said[:_ANSWERS_SHOWN],
-        "more_answers": said[_ANSWERS_SHOWN:],
+        "more_answers": said[_ANSWERS_SHOWN : _ANSWERS_SHOWN + most],
+        "no_aa": answers.NO_AA if answers.lacks_aa(analysis) else "",
+        "at": lambda place: f"{200 * place:.1f}",
+        "has_noise_bars": any(bar.noise is not None for answer in said for bar in answer.bars),
+        "has_theory_bars": any(len(answer.bars) == 1 and answer.bars[0].theory is not None for answer in said),
         "paths": path_tables.paths_table(paths),
         "styles": path_styles(experiment),
         "network": [figure for figure in shown if figure.drawing.section == "network"],
@@ -79,32 +112,28 @@ def _page(run: Run, analysis: Analysis) -> dict[str, Any]:
         "header_figures": [figure for figure in shown if figure.drawing.section == "evidence"],
         "left_out": left_out,
         "findings": [_row(finding) for finding in findings],
-        "matrices": matrices.matrices(analysis, statistics.confidence),
+        "matrices": tables_of_values[: most // 10],
         "findings_left_out": len(analysis.findings) - len(findings),
         "filters": _filters(findings),
         "confidence": f"{100 * statistics.confidence:g} %",
-        "margin": f"{100 * statistics.margin:g} %",
+        "margin": words.margin_words(statistics),
         "claims": analysis.claims,
         "published": tables.published_table(analysis.published, statistics.confidence) if analysis.published else None,
         "paper_tables": [(tables.paper_table(table), table.note) for table in analysis.tables],
         "trials": trials,
+        "reasons": trials.reasons[:most],
         "noise": [
             (words.workload_title(floor.workload), words.metric_label(floor.metric), floor)
             for floor in validity.noise_floor(analysis)
         ],
         "aa": [f"{path.name} repeats {path.aa_of}" for path in experiment.paths if path.aa_of is not None],
-        "verdicts": facts.VERDICTS,
+        "verdicts": marks.MEANINGS,
         "evidence": [_evidence(item.evidence) for item in paths],
-        "every_link": [
-            _every_link(item.evidence, link)
-            for item in paths
-            for link in item.evidence.links
-            if len(item.evidence.links) > 1
-        ],
-        "tunnels": path_tables.tunnels_table(paths),
+        "every_link": [_every_link(evidence, link) for evidence, link in every_link[:most]],
+        "tunnels": _first_rows(long_tables["ends of tunnels"], most),
         "expected_drops": path_tables.expected_drops(total(end.drops for p in paths for end in p.evidence.tunnels)),
-        "losses": path_tables.losses_table(paths),
-        "emulation": emulated.emulation_table(run),
+        "losses": _first_rows(long_tables["places of losses"], most),
+        "emulation": _first_rows(long_tables["emulated links"], most),
         "about_emulation": emulated.ABOUT,
         "programs": path_tables.programs_table(analysis),
         "environment": [*facts.environment_facts(run), *_calibration(run, analysis)],
@@ -112,6 +141,10 @@ def _page(run: Run, analysis: Analysis) -> dict[str, Any]:
         "command": facts.command(run),
         "remarks": analysis.remarks,
     }
+
+
+def _first_rows(table: tables.Table | None, most: int) -> tables.Table | None:
+    return None if table is None else replace(table, rows=table.rows[:most])
 
 
 def _figures(run: Run, analysis: Analysis) -> tuple[list[_Shown], list[str]]:
@@ -124,7 +157,7 @@ def _figures(run: Run, analysis: Analysis) -> tuple[list[_Shown], list[str]]:
     for drawing in sorted(found, key=lambda drawing: drawing.rank):
         if room <= 0:
             break
-        markup = svg(drawing)
+        markup = for_page(drawing)
         room -= len(markup.encode())
         if room > 0:
             # Safe: matplotlib and `inline` escape what a figure says.
@@ -157,11 +190,11 @@ def _calibration(run: Run, analysis: Analysis) -> list[tuple[str, str]]:
     return [("Calibration", said)] if said is not None else []
 
 
-def _findings(analysis: Analysis) -> list[Finding]:
+def _findings(analysis: Analysis, most: int) -> list[Finding]:
     """The findings of the table, by workload and metric, the A/A comparisons at the end."""
     chosen = analysis.findings
-    if len(chosen) > MOST_ROWS:
-        chosen = rows.headline(analysis)[:MOST_ROWS]
+    if len(chosen) > most:
+        chosen = rows.headline(analysis)[:most]
     ordered = [row.finding for group in rows.grouped(chosen) for row in group.rows]
     return sorted(ordered, key=lambda finding: finding.is_aa)
 
@@ -199,7 +232,7 @@ def _filters(findings: list[Finding]) -> dict[str, list[str]]:
     return {
         "workload": list(dict.fromkeys(finding.workload for finding in findings)),
         "path": list(dict.fromkeys(finding.path for finding in findings)),
-        "verdict": [verdict for verdict in facts.VERDICTS if any(f.verdict == verdict for f in findings)],
+        "verdict": [verdict for verdict in marks.MEANINGS if any(marks.verdict(f) == verdict for f in findings)],
     }
 
 

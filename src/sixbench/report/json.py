@@ -48,7 +48,8 @@ from . import calibrated, validity, words
 from .evidence import PathEvidence
 from .path_facts import PathFacts, path_facts
 
-FINDING_KEYS = tuple(field.name for field in fields(Finding))
+FINDING_KEYS = (*(field.name for field in fields(Finding)), "mark")
+"""Those of `model.finding.Finding`, which tells what they mean."""
 
 
 def render(run: Run, analysis: Analysis) -> str:
@@ -71,10 +72,11 @@ def document(run: Run, analysis: Analysis) -> dict[str, Any]:
         "baseline": experiment.baseline,
         "confidence": experiment.statistics.confidence,
         "margin": experiment.statistics.margin,
+        **({"margins": experiment.statistics.margins} if experiment.statistics.margins else {}),
         "seed": experiment.seed,
         "started_realtime_ns": manifest.started_realtime_ns,
         "clock": clock_of(run).kind,
-        "findings": [_plain(asdict(finding)) for finding in analysis.findings],
+        "findings": [_plain(asdict(finding) | {"mark": finding.mark}) for finding in analysis.findings],
         "estimates": [_plain(asdict(estimate)) for estimate in analysis.estimates],
         "claims": [_plain(asdict(claim)) for claim in analysis.claims],
         "published": [_plain(asdict(item)) for item in analysis.published],

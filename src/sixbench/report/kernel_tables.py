@@ -8,10 +8,11 @@ from ..model.finding import Estimate
 from ..model.kernels import COLUMN
 from ..model.workloads import WORKLOADS
 from . import rows, words
+from .intervals import half_interval, of_confidence
 from .tables import Column, Table
 
 _BESIDE_HEADLINE = ("rtt_mean", "rtt_jitter", "tcp_jitter_mean", "cpu_system", "instructions_per_packet")
-"""What is asked of kernels beside a workload's headline: what papers tabulate, and what a packet costs."""
+"""Metrics that are shown beside a workload's headline: what papers tabulate, and what a packet costs."""
 
 
 def is_on_several(estimates: Sequence[Estimate]) -> bool:
@@ -20,13 +21,13 @@ def is_on_several(estimates: Sequence[Estimate]) -> bool:
 
 
 def kernel_tables(workload: str, estimates: Sequence[Estimate], confidence: float) -> list[Table]:
-    """Of one workload's estimates, in the order of its headline."""
+    """The tables of one workload, in the order of its headline metrics."""
     shown = (*(WORKLOADS[workload].headline if workload in WORKLOADS else ()), *_BESIDE_HEADLINE)
     return [_table(own, confidence) for metric, own in rows.by_metric(estimates).items() if metric in shown]
 
 
 def _table(estimates: Sequence[Estimate], confidence: float) -> Table:
-    """Of one metric, in one unit."""
+    """The table of one metric, in one unit."""
     first = estimates[0]
     others = [column for column in rows.varying(estimates) if column != COLUMN]
     kernels = list(dict.fromkeys(str(estimate.levels[COLUMN]) for estimate in estimates if COLUMN in estimate.levels))
@@ -35,10 +36,9 @@ def _table(estimates: Sequence[Estimate], confidence: float) -> Table:
     for estimate in estimates:
         levels = (words.level(column, estimate.levels.get(column)) for column in others)
         lines.setdefault((*levels, estimate.path), {})[str(estimate.levels.get(COLUMN))] = _cell(estimate, divisor)
-    has_intervals = any(estimate.ci_low is not None for estimate in estimates)
     title = f"{words.workload_title(first.workload)}: {words.metric_label(first.metric)}, kernel by kernel, {unit}"
     return Table(
-        title=title + (f" (± {100 * confidence:g} % confidence)" if has_intervals else ""),
+        title=title + of_confidence(estimates, confidence),
         columns=[
             *(Column(name=words.factor(column)) for column in others),
             Column(name="path"),
@@ -50,8 +50,5 @@ def _table(estimates: Sequence[Estimate], confidence: float) -> Table:
 
 def _cell(estimate: Estimate, divisor: float) -> str:
     """The value, and half of its interval."""
-    value, low, high = (words.finite(one) for one in (estimate.value, estimate.ci_low, estimate.ci_high))
-    if value is None:
-        return words.MISSING
-    text = words.number(value / divisor)
-    return text if low is None or high is None else f"{text} ± {words.number((high - low) / 2 / divisor, 2)}"
+    value = words.finite(estimate.value)
+    return words.MISSING if value is None else words.number(value / divisor) + half_interval(estimate, divisor)

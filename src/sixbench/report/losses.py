@@ -43,23 +43,38 @@ class Losses:
 
 def losses(of_trials: Iterable[Any]) -> Losses:
     """Adds up. `of_trials`: `losses` of their evidence."""
-    found: dict[tuple[str, str], LostAt] = {}
-    not_told: dict[str, None] = {}
+    found = LossSum()
     for evidence in of_trials:
+        found.add(evidence)
+    return found.told()
+
+
+class LossSum:
+    """What the trials of a path lost, added up one trial at a time."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str], LostAt] = {}
+        self._not_told: dict[str, None] = {}
+
+    def add(self, evidence: Any) -> None:
+        """Adds `losses` of a trial's evidence."""
         if not isinstance(evidence, Mapping):
-            continue
+            return
         if isinstance(evidence.get("not_told"), str) and evidence.get("lost"):
-            not_told.setdefault(evidence["not_told"])
+            self._not_told.setdefault(evidence["not_told"])
         for where, what, datagrams, others in _places(evidence):
-            known = found.get((where, what)) or LostAt(where=where, what=what)
-            found[where, what] = replace(
+            known = self._found.get((where, what)) or LostAt(where=where, what=what)
+            self._found[where, what] = replace(
                 known,
                 datagrams=known.datagrams + datagrams,
                 other_packets=known.other_packets + others,
                 trials=known.trials + 1,
             )
-    places = sorted(found.values(), key=lambda place: (-place.datagrams, -place.other_packets))
-    return Losses(places=places, not_told=list(not_told))
+
+    def told(self) -> Losses:
+        """The sum."""
+        places = sorted(self._found.values(), key=lambda place: (-place.datagrams, -place.other_packets))
+        return Losses(places=places, not_told=list(self._not_told))
 
 
 def _places(evidence: Mapping[str, Any]) -> Iterable[tuple[str, str, int, int]]:

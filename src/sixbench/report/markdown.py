@@ -6,8 +6,14 @@ import re
 
 from ..model.finding import Analysis
 from ..store import Run
-from . import answers, emulated, facts, matrices, path_tables, tables, validity, words
+from . import answers, bars, emulated, facts, matrices, path_tables, tables, validity, words
 from .path_facts import path_facts
+
+_BAR = 16
+"""Characters of an interval's bar."""
+
+_DRAWN = "drawn"
+"""A column of bars."""
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
 
@@ -22,9 +28,12 @@ def render(run: Run, analysis: Analysis) -> str:
         parts.append(escape(experiment.description))
     parts.append(f"Run {_code(run.manifest.run)} of {_code(experiment.name)} ({run.manifest.state}): {trials.summary}.")
     parts += [f"> **Note:** {escape(warning)}" for warning in facts.warnings(run, trials)]
-    said = answers.answers(analysis, confidence=statistics.confidence, margin=statistics.margin)
+    said = answers.answers(analysis, statistics, run.trials)
     if said:
-        parts.append("\n".join(f"- {escape(answer.text)}" for answer in said))
+        parts += ["## Answers", _table(_answers_table(said, statistics.confidence))]
+        single = [answer.bars[0] for answer in said if len(answer.bars) == 1]
+        parts += [answers.NO_AA] if answers.lacks_aa(analysis) else []
+        parts += [f"{escape(bars.legend(single, bars.BLOCKS, statistics.confidence))}."] if single else []
     paths = path_facts(run)
     about = [
         path_tables.paths_table(paths),
@@ -63,8 +72,40 @@ def _code(text: str) -> str:
 def _table(table: tables.Table) -> str:
     heading = [escape(column.name) for column in table.columns]
     rule = ["---:" if column.align == "right" else "---" for column in table.columns]
-    body = [[escape(cell) for cell in row] for row in table.rows]
+    body = [
+        [
+            _code(cell) if cell and column.name == _DRAWN else escape(cell)
+            for cell, column in zip(row, table.columns, strict=True)
+        ]
+        for row in table.rows
+    ]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (heading, rule, *body))
+
+
+def _answers_table(said: list[answers.Answer], confidence: float) -> tables.Table:
+    """A row an answer; the bars are code, so that their characters are equally wide."""
+    columns = [
+        tables.Column(name="what"),
+        tables.Column(name="values"),
+        tables.Column(name=f"change [{100 * confidence:g} % interval]", align="right"),
+        tables.Column(name="theory", align="right"),
+        tables.Column(name="A/A", align="right"),
+        tables.Column(name=_DRAWN),
+        tables.Column(name="answer"),
+    ]
+    made = [
+        [
+            answer.title,
+            answer.values,
+            answer.change or words.MISSING,
+            answer.theory,
+            answer.noise,
+            bars.text(answer.bars[0], _BAR, bars.BLOCKS).replace(" ", "·") if len(answer.bars) == 1 else "",
+            answer.verdict,
+        ]
+        for answer in said
+    ]
+    return tables.without_empty(tables.Table(title="Answers", columns=columns, rows=made))
 
 
 def _facts_table(pairs: list[tuple[str, str]]) -> tables.Table:

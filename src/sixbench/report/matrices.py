@@ -1,5 +1,7 @@
-"""Where a factor's levels are names, such as access networks: a table for each headline metric, with a column a path;
-where there is one path, a column a level of another such factor. Of several kernels, `kernel_tables`."""
+"""Tables for a factor whose levels are names, such as access networks: one for each headline metric.
+
+They have a column for each path. Where there is one path, they have a column for each level of another such factor.
+`kernel_tables` has those of several kernels."""
 
 from __future__ import annotations
 
@@ -9,11 +11,12 @@ from dataclasses import dataclass
 from ..model.finding import Analysis, Estimate
 from ..model.workloads import WORKLOADS
 from . import rows, words
+from .intervals import half_interval, of_confidence
 from .kernel_tables import is_on_several, kernel_tables
 from .tables import Column, Table
 
 PATH = None
-"""What stands across where it is no factor."""
+"""Stands for the paths, where no factor is across."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +41,7 @@ class _Axes:
 
 
 def matrices(analysis: Analysis, confidence: float) -> list[Table]:
-    """Empty where no factor has names for levels, or where there is nothing to stand across."""
+    """The tables. Empty where no factor's levels are names, or where nothing can stand across."""
     found = []
     for workload, of_workload in rows.by_workload(analysis.estimates).items():
         if is_on_several(of_workload):
@@ -84,11 +87,10 @@ def _matrix(estimates: Sequence[Estimate], axes: _Axes, order: Sequence[Estimate
     across = [column for column in dict.fromkeys(map(axes.column, order)) if column in seen_across]
     by = words.factor(axes.down) + (f" and {words.factor(axes.across)}" if axes.across is not PATH else "")
     others = axes.others(first)
-    has_intervals = any(estimate.ci_low is not None for estimate in estimates)
     return Table(
         title=f"{words.workload_title(first.workload)}: {words.metric_label(first.metric)} by {by}"
         + (f", {others}" if others else "")
-        + (f" (± {100 * confidence:g} % confidence)" if has_intervals else ""),
+        + of_confidence(estimates, confidence),
         columns=[Column(name=words.factor(axes.down)), *(Column(name=name, align="right") for name in across)],
         rows=[[level, *(cells.get((level, name), words.MISSING) for name in across)] for level in down],
     )
@@ -97,8 +99,6 @@ def _matrix(estimates: Sequence[Estimate], axes: _Axes, order: Sequence[Estimate
 def _cell(estimate: Estimate) -> str:
     """The value, and half of its interval."""
     text = words.quantity(estimate.value, estimate.unit)
-    low, high = words.finite(estimate.ci_low), words.finite(estimate.ci_high)
-    if low is None or high is None:
-        return text
     divisor, name = words.common_scale([estimate.value], estimate.unit)
-    return f"{text.removesuffix(f' {name}')} ± {words.number((high - low) / 2 / divisor, 2)} {name}"
+    half = half_interval(estimate, divisor)
+    return f"{text.removesuffix(f' {name}')}{half} {name}" if half else text

@@ -8,6 +8,7 @@ from dataclasses import replace
 from ..model.experiment import Experiment
 from ..model.finding import Analysis
 from ..model.metric import COLUMNS, METRICS
+from ..model.reason import sentences
 from ..model.trial import TrialRecord
 from ..model.workloads import WORKLOADS
 from . import words
@@ -15,11 +16,9 @@ from .aligned import aligned
 from .path_mtu_table import path_mtu_table
 
 Series = Mapping[str, Mapping[str, Sequence[float | None]]]
-"""Of a trial: by source, then by quantity; `t_ns` among them."""
+"""The interval series of a trial: by source, then by quantity; `t_ns` is among them."""
 
-NOT_PROVED = (
-    "Not proved: the family is that of the sockets; which way the packets took is not known, for nothing was captured."
-)
+NOT_PROVED = "Not proved: the sockets use this family, but no packets were captured, so their route is not known."
 
 _DIRECTIONS = {"forward": "client to server", "reverse": "server to client"}
 
@@ -77,7 +76,7 @@ def summary(record: TrialRecord) -> str:
 def one_line(record: TrialRecord, number: int, total: int) -> str:
     """A trial of several, on one line."""
     if record.status != "ok":
-        what = f"{record.status}: {'; '.join(record.reasons)}"
+        what = f"{record.status}: {sentences(record.reasons)}"
     elif record.workload == "pmtu":
         what = "; ".join(record.notes)
     else:
@@ -94,7 +93,7 @@ def remarks(record: TrialRecord) -> str:
     """Why a trial is not valid, and its notes."""
     lines = [f"{record.status}: {reason}" for reason in record.reasons] + record.notes
     if record.limited_by == "cpu":
-        lines.append("a core of one of the machines was saturated: the path may carry more")
+        lines.append("a core of one machine was saturated, so the path may carry more")
     return "".join(f"  {words.one_line(line)}\n" for line in lines)
 
 
@@ -111,11 +110,11 @@ def conclusion(
     if compared:
         from . import terminal
 
-        parts.append(terminal.comparison(analysis, experiment.statistics, width=width, colour=colour))
+        parts.append(terminal.comparison(analysis, experiment.statistics, trials, width=width, colour=colour))
     elif len(experiment.paths) > 1 and experiment.combinations[0].workload.kind != "pmtu":
-        parts.append("Not compared: it takes two blocks in which both families have a valid trial.\n")
+        parts.append("Not compared: a comparison needs two blocks in which both families have a valid trial.\n")
     if any(trial.workload == "udp-stream" and trial.status == "ok" for trial in trials):
-        parts.append("One-way delay is left out: two machines have two clocks.\n")
+        parts.append("One-way delay is left out, because the two machines have different clocks.\n")
     parts.append(f"{NOT_PROVED}\n")
     return "\n".join(part for part in parts if part)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from .figures import Drawing, svg
+from .figures import Drawing, for_page
 from .tables import Table
 from .templating import template
 
@@ -41,5 +41,5 @@ def render(title: str, lead: str, facts: Sequence[tuple[str, str]], sections: Se
     from markupsafe import Markup
 
     # Safe: matplotlib and `inline` escape what a figure says.
-    markup = {section.title: Markup(svg(section.drawing)) for section in sections if section.drawing is not None}
+    markup = {section.title: Markup(for_page(section.drawing)) for section in sections if section.drawing is not None}
     return template("page.html.j2").render(title=title, lead=lead, facts=facts, sections=sections, markup=markup) + "\n"

@@ -115,7 +115,7 @@ def losses_table(paths: Sequence[PathFacts]) -> Table | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """A table of a line a path, what there is to say of some of them, and a note on drops that mean nothing."""
+    """A table with a line for each path, remarks on some of them, and a note on drops that mean nothing."""
 
     table: Table
     remarks: list[str]
@@ -159,7 +159,7 @@ def tunnels_summary(paths: Sequence[PathFacts], analysis: Analysis) -> Summary |
 
 
 def programs_table(analysis: Analysis) -> Table | None:
-    """What the BPF programs took of each packet or segment; None where none were measured."""
+    """How long the BPF programs took for each packet or segment. None where this was not measured."""
     shown = [estimate for estimate in analysis.estimates if estimate.metric in rows.PROGRAM_METRICS]
     if not shown:
         return None
@@ -191,7 +191,7 @@ def programs_table(analysis: Analysis) -> Table | None:
 
 
 def headers(facts: PathFacts) -> str:
-    """The headers where there are most of them: `IPv6 in IPv4`."""
+    """The headers on the link that has most of them: `IPv6 in IPv4`."""
     if facts.way is not None:
         return words.stack(facts.way.deepest.headers)
     middle = facts.evidence.middle
@@ -199,7 +199,7 @@ def headers(facts: PathFacts) -> str:
 
 
 def installed(facts: PathFacts) -> str:
-    """How long installing took, by the median."""
+    """The median time that it took to install the path."""
     median_ns = facts.install_median_ns
     if median_ns is None:
         return ""
@@ -221,13 +221,13 @@ def reasons(counts: Mapping[str, Count]) -> str:
 
 
 def expected_drops(found: Iterable[str]) -> str:
-    """What to think of those of these reasons that are nothing to worry about; empty where there are none."""
+    """A sentence on those of these reasons that are harmless. Empty where there are none."""
     known = [reason for reason in found if reason in QUIET_DROPS]
     if not known:
         return ""
     return (
-        f"Dropped by {words.listing(known)}: what nodes send by themselves into a tunnel that does not carry it, such "
-        "as multicast listener reports."
+        f"Packets dropped by {words.listing(known)} are harmless: nodes send them by themselves into a tunnel that "
+        "does not carry them, such as multicast listener reports."
     )
 
 
@@ -246,7 +246,7 @@ def _programs(analysis: Analysis, path: str) -> str:
 
 
 def _short(packets: int) -> str:
-    """Every digit of what is less than a million, three of what is more."""
+    """All digits of a number under a million, three digits of a larger one."""
     return words.whole(packets) if packets < 10**6 else f"{words.number(packets / 10**6, 3)}\u00a0M"
 
 

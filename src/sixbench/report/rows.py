@@ -6,19 +6,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
-from ..model.finding import Analysis, Finding
+from ..model.finding import Analysis, Finding, is_too_variable
 from ..model.metric import METRICS
 from ..model.units import scale
 from ..model.workload import Scalar
 from ..model.workloads import WORKLOADS
-from . import words
+from . import marks, words
 
 PROGRAM_METRICS = ("bpf_encapsulate", "bpf_decapsulate")
-"""Of paths that the `ebpf` engine carries only: where the baseline is native there is nothing to compare with."""
+"""Only paths of the engine `ebpf` have these. A native baseline has nothing to compare them with."""
 
 Tone = Literal["better", "worse", "changed", "same", "open"]
-"""What a verdict means for the user: `changed` where neither direction is better, `open` where nothing could be
-concluded."""
+"""What a comparison means for the user: `changed` where neither direction is better, `open` where nothing could be
+concluded, and where the baseline may differ from itself by as much."""
 
 
 class HasLevels(Protocol):
@@ -44,10 +44,10 @@ Item = TypeVar("Item", bound=HasLevels)
 
 
 THEORY_IS_EXACT_TO = 0.001
-"""Of a ratio: a trial has whole packets in its window, and theory an endless stream."""
+"""How exact an expected ratio is: a trial has whole packets in its window, and theory an endless stream."""
 
 UNLIKE = "≠"
-"""Before what theory expects, where it is outside the interval of what was measured."""
+"""Marks what theory expects where it lies outside the measured interval."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,9 @@ class FindingRow:
     Attributes:
         levels: those that vary within the workload, as a phrase; empty if none does.
         change: path against baseline: signed percent, or a signed difference in the metric's unit.
-        interval: confidence interval of the change, in the unit of the change and without it: `−1.45 to −1.33`.
+        interval: confidence interval of the change, in the unit of the change and without it: `−1.45 to −1.33`; in
+            words where it is too wide to say anything.
+        verdict: the word for a table: `higher` or `lower` only where that is decided.
         noise: the largest deviation that the A/A comparison's interval allows, as `±0.05 %`.
         theory: the change that theory expects, marked `≠` where it is outside the interval; or what theory gives for
             the path where it is silent on the baseline.
@@ -69,6 +71,7 @@ class FindingRow:
     baseline_estimate: str
     change: str
     interval: str
+    verdict: str
     noise: str
     theory: str
     tone: Tone
@@ -77,6 +80,12 @@ class FindingRow:
     def change_with_interval(self) -> str:
         """Such as `−1.39 % (−1.45 to −1.33)`."""
         return self.change if self.interval == words.MISSING else f"{self.change} ({self.interval})"
+
+    @property
+    def compared(self) -> str:
+        """Such as `−1.39 % (−1.45 to −1.33) against ipv4: lower`."""
+        said = self.change if self.interval == marks.TOO_VARIABLE else self.change_with_interval
+        return f"{said} against {self.finding.baseline}: {self.verdict}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +105,7 @@ def headline(analysis: Analysis) -> list[Finding]:
 
 
 def primary(findings: Iterable[Finding]) -> list[Finding]:
-    """Those of the metric that stands first for each workload."""
+    """The findings of each workload's first metric."""
     return [f for f in findings if f.workload in WORKLOADS and WORKLOADS[f.workload].primary == f.metric]
 
 
@@ -164,7 +173,8 @@ def row(finding: Finding, columns: Iterable[str] | None = None) -> FindingRow:
         estimate=words.quantity(finding.estimate, finding.unit),
         baseline_estimate=words.quantity(finding.baseline_estimate, finding.unit),
         change=change,
-        interval=interval,
+        interval=marks.TOO_VARIABLE if finding.mark == "too variable" else interval,
+        verdict=marks.verdict(finding),
         noise=_noise(finding),
         theory=_theory(finding),
         tone=tone(finding),
@@ -172,12 +182,9 @@ def row(finding: Finding, columns: Iterable[str] | None = None) -> FindingRow:
 
 
 def tone(finding: Finding) -> Tone:
-    """What the verdict means for the user."""
-    match finding.verdict:
-        case "equivalent":
-            return "same"
-        case "inconclusive":
-            return "open"
+    """What the comparison means for the user."""
+    if finding.mark != "decided":
+        return "same" if finding.mark == "equivalent" else "open"
     better = METRICS[finding.metric].better if finding.metric in METRICS else "neither"
     if better == "neither":
         return "changed"
@@ -197,7 +204,8 @@ def _change(finding: Finding) -> tuple[str, str]:
     low, high = words.finite(finding.ci_low), words.finite(finding.ci_high)
     if ratio is not None:
         change = words.as_percent(ratio)
-        ends = [words.as_percent(end) for end in (low, high) if end is not None]
+        is_told = finding.mark != "too variable"
+        ends = [words.as_percent(end) for end in (low, high) if end is not None and is_told]
         decimals = words.percent_decimals(change, *ends)
         return f"{words.signed(change, decimals)} %", _interval(ends, decimals)
     difference = words.finite(finding.difference)
@@ -228,9 +236,18 @@ def _noise(finding: Finding) -> str:
     low, high = words.finite(finding.noise_low), words.finite(finding.noise_high)
     if low is None or high is None:
         return words.MISSING
+    if is_noise_too_variable(finding):
+        return marks.TOO_VARIABLE
     if finding.ratio is not None:
         return deviation(max(abs(low - 1), abs(high - 1)), finding)
     return deviation(max(abs(low), abs(high)), finding)
+
+
+def is_noise_too_variable(finding: Finding) -> bool:
+    """Whether the A/A comparison's interval says nothing, by the rule for intervals of changes."""
+    low, high = words.finite(finding.noise_low), words.finite(finding.noise_high)
+    values = (finding.estimate, finding.baseline_estimate)
+    return low is not None and high is not None and is_too_variable(low, high, finding.ratio, values)
 
 
 def deviation(largest: float, finding: Finding) -> str:

@@ -16,15 +16,16 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
+from ..model.finding import is_too_variable
 from ..model.metric import METRICS
 from ..model.run_comparison import RUN_COMPARISON_SCHEMA, Cell, Lacking, RunComparison, Sample
-from . import words
+from . import marks, words
 from .aligned import aligned
 
 MOST_ROWS = 60
-"""Comparisons that a screenful or two can hold; of more, those are shown that found a change."""
+"""Comparisons that fit on a screen or two. Of more, only those that found a change are shown."""
 MOST_SETTINGS = 24
-"""Lines of what differs; a network that is another one would fill pages."""
+"""Lines of settings that differ: a different network would fill pages."""
 _HEADS = ("metric", "path", "old", "new", "change", "interval", "")
 
 
@@ -41,22 +42,22 @@ def render(comparison: RunComparison, *, everything: bool = False) -> str:
     """
     parts = [
         words.one_line(f"{comparison.experiment}: {comparison.new} (new) against {comparison.old} (old)") + "\n",
-        f"Both by {comparison.clock}; intervals of {100 * comparison.confidence:g} % by Welch's t, "
-        "better and worse by Holm within each metric.\n",
+        f"Both runs used {comparison.clock}. Intervals are {100 * comparison.confidence:g} % intervals by Welch's t. "
+        "Better and worse are adjusted by Holm within each metric.\n",
         _settings(comparison),
     ]
     shown, left_out = _chosen(comparison, everything=everything)
     for heading, cells in groupby(shown, _heading):
         parts.append(f"\n{heading}\n" + aligned([_HEADS, *(_row(cell) for cell in cells)], left=2))
     if left_out:
-        parts.append(f"\n{words.count(left_out, 'more comparison')} without a certain change: --all shows them\n")
+        parts.append(f"\n{words.count(left_out, 'more comparison')} without a certain change. Show them with --all.\n")
     parts += _lacking(comparison.lacking)
     parts.append(_conclusion(comparison))
     return "".join(parts)
 
 
 def _chosen(comparison: RunComparison, *, everything: bool) -> tuple[list[Cell], int]:
-    """What is shown, metric by metric in each heading; and how many of the headline metrics are left out."""
+    """The comparisons to show, ordered by heading and metric, and how many headline metrics that leaves out."""
     cells = comparison.cells
     if not everything:
         cells = [cell for cell in cells if cell.headline or cell.is_over is not None]
@@ -71,7 +72,7 @@ def _chosen(comparison: RunComparison, *, everything: bool) -> tuple[list[Cell],
 
 def _settings(comparison: RunComparison) -> str:
     if not comparison.settings:
-        return "Nothing differs in machine, versions and experiment.\n"
+        return "Machine, versions and experiment are the same.\n"
     shown = comparison.settings[:MOST_SETTINGS]
     rows = [("differs", "old", "new")]
     rows += [
@@ -123,6 +124,10 @@ def _change(cell: Cell) -> tuple[str, str]:
     decimals = 1 + words.percent_decimals(*present)
     texts = [words.MISSING if one is None else words.signed(one, decimals) for one in values]
     interval = words.MISSING if len(present) < 3 else f"{texts[1]} to {texts[2]} {unit}"
+    if cell.change == "inconclusive" and cell.ci_low is not None and cell.ci_high is not None:
+        values_of_both = (cell.old.value, cell.new.value)
+        if is_too_variable(cell.ci_low, cell.ci_high, cell.ratio, values_of_both):
+            interval = marks.TOO_VARIABLE
     return f"{texts[0]} {unit}", interval
 
 
@@ -145,7 +150,7 @@ def _conclusion(comparison: RunComparison) -> str:
     }
     told = words.listing(f"{count} {change}" for change, count in counts.items() if count)
     unknown = sum(cell.p_value is None for cell in comparison.cells)
-    no_interval = f"; {unknown} without an interval, for a run has fewer than two valid trials" if unknown else ""
+    no_interval = f"; {unknown} without an interval, because a run has fewer than two valid trials" if unknown else ""
     compared = words.count(len(comparison.cells), "comparison")
     lines = [f"\nOf {compared}: {told or 'none has changed for certain'}{no_interval}.\n"]
     if comparison.limit is not None:

@@ -70,7 +70,7 @@ def cells(group: Group, level_columns: list[str]) -> Cells:
                 values[2 * index + 1],
                 _without(row.change, change_unit),
                 row.interval,
-                finding.verdict,
+                row.verdict,
                 str(finding.n),
                 _without(row.noise, change_unit),
                 _without(row.theory, change_unit),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import words
+from .figures import palette
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -21,6 +22,8 @@ def template(name: str) -> Template:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
+    environment.globals["figure_colours"] = palette.sheet()
+    environment.filters["variable"] = palette.variable
     environment.filters["together"] = words.keep_together
     environment.filters["heading"] = lambda text: text[:1].upper() + text[1:]
     return environment.get_template(name)

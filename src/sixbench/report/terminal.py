@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import textwrap
 from collections import Counter
+from collections.abc import Sequence
 from typing import Literal
 
 from rich.console import Console
@@ -13,20 +14,31 @@ from rich.text import Text
 
 from ..model.experiment import Statistics
 from ..model.finding import Analysis, ClaimResult, ComparedTable, Finding, PublishedComparison
+from ..model.trial import TrialRecord
 from ..store import Run
-from . import answers, calibrated, emulated, facts, path_tables, rows, tables, validity, words
+from . import answers, bars, calibrated, emulated, facts, path_tables, rows, tables, validity, words
 from .path_facts import path_facts
 
 MOST_ROWS = 60
-"""Findings that a screenful or two can hold; of more, those of primary metrics come first."""
+"""Findings that fit on a screen or two. Of more, those of primary metrics come first."""
 
 MOST_ANSWERS = 12
+"""Rows that a screen has room for."""
+
+_BAR = 24
+"""Characters of an interval's bar."""
 
 _VERDICT_STYLES = {"better": "green", "worse": "red", "changed": "magenta", "same": "cyan", "open": "dim"}
 _COSTS = {"cpu_per_packet", "cpu_per_byte", "cycles_per_packet", "instructions_per_packet", "instructions_per_byte"}
 _INDENT = 2
 _UNITS = {"pp": "percentage points"}
-_CLAIM_STYLES = {"reproduced": "green", "not reproduced": "red", "opposite": "red", "not testable here": "dim"}
+_CLAIM_STYLES = {
+    "reproduced": "green",
+    "not reproduced": "red",
+    "opposite": "red",
+    "undecided": "yellow",
+    "not testable here": "dim",
+}
 
 
 def render(
@@ -37,30 +49,40 @@ def render(
     colour: bool = False,
     everything: bool = False,
     report_path: str | None = None,
+    ascii_only: bool = False,
 ) -> str:
     """The report as text.
 
     Args:
+        run: as it was read.
+        analysis: of that run.
         width: columns of the terminal; below 60 lines are folded as if it had 60.
         colour: whether to write ANSI colours, for a terminal.
         everything: all findings rather than the headline ones.
         report_path: where the full report is, named in the last line.
+        ascii_only: for terminals that have no other characters.
     """
     text = io.StringIO()
     console = _console(text, width, colour)
-    _write(console, run, analysis, everything=everything)
+    _write(console, run, analysis, everything=everything, glyphs=bars.ASCII if ascii_only else bars.BLOCKS)
     if report_path is not None:
         console.print()
         console.print(f"Report: {words.one_line(report_path)}", soft_wrap=True)
-    return _trimmed(text)
+    return words.in_ascii(_trimmed(text)) if ascii_only else _trimmed(text)
 
 
-def comparison(analysis: Analysis, statistics: Statistics, *, width: int = 80, colour: bool = False) -> str:
+def comparison(
+    analysis: Analysis,
+    statistics: Statistics,
+    trials: Sequence[TrialRecord] = (),
+    *,
+    width: int = 80,
+    colour: bool = False,
+) -> str:
     """The answers and the headline findings alone, as `render` has them."""
     text = io.StringIO()
     console = _console(text, width, colour)
-    for answer in answers.answers(analysis, confidence=statistics.confidence, margin=statistics.margin):
-        _paragraph(console, f"• {answer.text}", _VERDICT_STYLES[answer.tone] if answer.tone != "open" else "")
+    _answers(console, answers.answers(analysis, statistics, trials), statistics, bars.BLOCKS)
     for of_workload in rows.by_workload(rows.headline(analysis)).values():
         console.print()
         _findings(console, of_workload, statistics.confidence)
@@ -86,7 +108,7 @@ def _trimmed(text: io.StringIO) -> str:
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
 
 
-def _write(console: Console, run: Run, analysis: Analysis, *, everything: bool) -> None:
+def _write(console: Console, run: Run, analysis: Analysis, *, everything: bool, glyphs: bars.Glyphs) -> None:
     experiment = run.manifest.experiment
     trials = validity.trials(run)
     _paragraph(console, experiment.title or experiment.name, "bold")
@@ -94,11 +116,15 @@ def _write(console: Console, run: Run, analysis: Analysis, *, everything: bool) 
     for warning in facts.warnings(run, trials):
         _paragraph(console, f"! {warning}", "yellow")
     statistics = experiment.statistics
-    said = answers.answers(analysis, confidence=statistics.confidence, margin=statistics.margin)
+    said = answers.answers(analysis, statistics, run.trials)
     if said:
         console.print()
-    for answer in said[:MOST_ANSWERS]:
-        _paragraph(console, f"• {answer.text}", _VERDICT_STYLES[answer.tone] if answer.tone != "open" else "")
+        _answers(console, said[:MOST_ANSWERS], statistics, glyphs)
+        if answers.lacks_aa(analysis):
+            _paragraph(console, answers.NO_AA, "dim")
+    if len(said) > MOST_ANSWERS:
+        more = words.count(len(said) - MOST_ANSWERS, "more answer")
+        _paragraph(console, f"{more}: sixbench report {run.directory} --format html", "dim")
     shown, left_out = _chosen(analysis, everything=everything)
     for of_workload in rows.by_workload(shown).values():
         console.print()
@@ -130,6 +156,29 @@ def _write(console: Console, run: Run, analysis: Analysis, *, everything: bool) 
         _in_own_columns(console, compared)
 
 
+def _answers(console: Console, said: Sequence[answers.Answer], statistics: Statistics, glyphs: bars.Glyphs) -> None:
+    """A row each: what is compared and its mark, then the numbers, with the bar at the end of their last line."""
+    for answer in said:
+        style = "" if answer.tone == "open" else _VERDICT_STYLES[answer.tone]
+        _paragraph(console, f"• {answer.title}: {_after_colon(answer.verdict)}", style)
+        lines = _lines(answer.numbers, console.width, "  ")
+        if len(answer.bars) == 1:
+            drawn = bars.text(answer.bars[0], _BAR, glyphs).rstrip()
+            start = console.width - _BAR
+            if len(lines[-1]) >= start:
+                lines.append("")
+            lines[-1] = f"{lines[-1]:<{start}}{drawn}"
+        console.print(Text("\n".join(lines)), soft_wrap=True)
+    single = [answer.bars[0] for answer in said if len(answer.bars) == 1]
+    if single:
+        _paragraph(console, f"{bars.legend(single, glyphs, statistics.confidence)}.", "dim")
+
+
+def _after_colon(verdict: str) -> str:
+    """A mark behind a title and its colon: `undecided, about 40 blocks would tell 5 %`."""
+    return verdict.replace(": ", ", ")
+
+
 def _chosen(analysis: Analysis, *, everything: bool) -> tuple[list[Finding], int]:
     """The findings to show, and how many headline findings that leaves out."""
     if everything:
@@ -145,15 +194,20 @@ def _chosen(analysis: Analysis, *, everything: bool) -> tuple[list[Finding], int
 
 def _paragraph(console: Console, text: str, style: str, indent: str = "") -> None:
     """Text that never ends a line between a number and its unit."""
-    lines = textwrap.fill(
+    console.print(Text("\n".join(_lines(text, console.width, indent, f"{indent}  ")), style=style), soft_wrap=True)
+
+
+def _lines(text: str, width: int, indent: str, further: str | None = None) -> list[str]:
+    """Lines of a text; `further`: the indent from the second line on."""
+    lines = textwrap.wrap(
         words.keep_together(words.one_line(text)),
-        console.width,
+        width,
         initial_indent=indent,
-        subsequent_indent=f"{indent}  ",
+        subsequent_indent=indent if further is None else further,
         break_on_hyphens=False,
         break_long_words=False,
     )
-    console.print(Text(lines.replace("\u00a0", " "), style=style), soft_wrap=True)
+    return [line.replace("\u00a0", " ") for line in lines or [""]]
 
 
 def _findings(console: Console, findings: list[Finding], confidence: float) -> None:
@@ -311,7 +365,7 @@ def _claims(console: Console, claims: list[ClaimResult]) -> None:
 
 
 def _published(console: Console, published: list[PublishedComparison]) -> None:
-    """The paper's numbers and ours in columns, and beside them what they are of."""
+    """The paper's numbers and ours in columns, and what they describe."""
     if not published:
         return
     console.print()

@@ -54,20 +54,35 @@ class TunnelEnd:
 
     @property
     def dropped_packets(self) -> int:
-        """Of all reasons."""
+        """The packets dropped for any reason."""
         return sum(count.packets for count in self.drops.values())
 
 
 def tunnel_ends(of_trials: Iterable[Any]) -> list[TunnelEnd]:
     """The ends in the order of the records, each over all trials. `of_trials`: `tunnels` of their evidence."""
-    found: dict[tuple[str, str], TunnelEnd] = {}
+    found = TunnelSum()
     for tunnels in of_trials:
+        found.add(tunnels)
+    return found.ends()
+
+
+class TunnelSum:
+    """The ends of tunnels, added up one trial at a time."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str], TunnelEnd] = {}
+
+    def add(self, tunnels: Any) -> None:
+        """Adds `tunnels` of a trial's evidence."""
         for node, devices in _items(tunnels):
             for device, counted in _items(devices):
                 if isinstance(counted, Mapping):
-                    known = found.get((node, device)) or TunnelEnd(node=node, device=device)
-                    found[node, device] = _with(known, counted)
-    return list(found.values())
+                    known = self._found.get((node, device)) or TunnelEnd(node=node, device=device)
+                    self._found[node, device] = _with(known, counted)
+
+    def ends(self) -> list[TunnelEnd]:
+        """The ends in the order of the records."""
+        return list(self._found.values())
 
 
 def total(counts: Iterable[Mapping[str, Count]]) -> dict[str, Count]:

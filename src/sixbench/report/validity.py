@@ -1,4 +1,4 @@
-"""What of the run may be believed: trials by status and reason, and the noise floor of the A/A comparison."""
+"""How far to believe a run: its trials by status and reason, and the noise floor of the A/A comparison."""
 
 from __future__ import annotations
 
@@ -6,20 +6,25 @@ import re
 from dataclasses import dataclass
 
 from ..model.finding import Analysis, Finding
+from ..model.reason import Reason as OfTrial
+from ..model.reason import ReasonKind
 from ..model.trial import Status
 from ..store import Run
-from . import rows, words
+from . import marks, rows, words
 
 _NUMBER = re.compile(r"(?<![\w.:-])-?\d+(?:\.\d+)?(?![\d.:]*[.:]\d)")
 """A number that stands by itself: none that is part of a name or an address."""
 
+_NONE = OfTrial(kind=ReasonKind.UNTYPED, text="no reason was recorded")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Reason:
-    """Why trials are not `ok`: reasons that differ in their numbers only count as one, and the first of them is
-    `text`. `count` is of trials."""
+    """Why trials are not `ok`: reasons of a kind that differ in their numbers only count as one, and the first of them
+    is `text`. `count` is of trials."""
 
     status: Status
+    kind: ReasonKind
     text: str
     count: int
     paths: list[str]
@@ -33,6 +38,7 @@ class Trials:
 
     Attributes:
         planned: the least number that the experiment asks for.
+        unusable: those that are missing, damaged, copied or changed, which are none of the others.
     """
 
     planned: int
@@ -41,17 +47,20 @@ class Trials:
     invalid: int
     failed: int
     reasons: list[Reason]
+    unusable: int = 0
 
     @property
     def summary(self) -> str:
         """Such as `252 trials: 248 ok, 3 invalid, 1 failed`."""
+        left_out = f"; {self.unusable} more cannot be used: damaged, missing or changed" if self.unusable else ""
         if not self.total:
-            return "no trials"
+            return f"no trials{left_out}"
         parts = [
             f"{number} {status}"
             for status, number in (("ok", self.ok), ("invalid", self.invalid), ("failed", self.failed))
         ]
-        return f"{words.count(self.total, 'trial')}: {', '.join(part for part in parts if not part.startswith('0 '))}"
+        by_status = ", ".join(part for part in parts if not part.startswith("0 "))
+        return f"{words.count(self.total, 'trial')}: {by_status}{left_out}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,18 +80,19 @@ def trials(run: Run) -> Trials:
     """Counts the trials of a run."""
     experiment = run.manifest.experiment
     counts: dict[Status, int] = {"ok": 0, "invalid": 0, "failed": 0}
-    found: dict[tuple[Status, str], Reason] = {}
+    found: dict[tuple[Status, ReasonKind, str], Reason] = {}
     for trial in run.trials:
         counts[trial.status] += 1
         if trial.status == "ok":
             continue
-        for text in trial.reasons or ["no reason was recorded"]:
-            alike = (trial.status, _NUMBER.sub("#", text))
+        for reason in trial.reasons or [_NONE]:
+            alike = (trial.status, reason.kind, _NUMBER.sub("#", reason.text))
             known = found.get(alike)
             keys = _with(known.keys if known else [], trial.key)
             found[alike] = Reason(
                 status=trial.status,
-                text=known.text if known else text,
+                kind=reason.kind,
+                text=known.text if known else reason.text,
                 count=len(keys),
                 paths=_with(known.paths if known else [], trial.path),
                 workloads=_with(known.workloads if known else [], trial.workload),
@@ -94,6 +104,7 @@ def trials(run: Run) -> Trials:
         ok=counts["ok"],
         invalid=counts["invalid"],
         failed=counts["failed"],
+        unusable=len(run.problems),
         reasons=sorted(found.values(), key=lambda reason: (reason.status, -reason.count)),
     )
 
@@ -117,7 +128,9 @@ def noise_floor(analysis: Analysis) -> list[NoiseFloor]:
                     baseline=widest.baseline,
                     comparisons=len(known),
                     different=sum(finding.verdict in ("higher", "lower") for finding in known),
-                    largest=rows.deviation(_deviation(widest), widest),
+                    largest=marks.TOO_VARIABLE
+                    if any(finding.mark == "too variable" for finding in known)
+                    else rows.deviation(_deviation(widest), widest),
                 )
             )
     return floors

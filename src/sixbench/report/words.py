@@ -8,14 +8,22 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
+from ..model import names
+from ..model.experiment import Statistics
 from ..model.metric import METRICS
-from ..model.units import format_size, scale
-from ..model.workload import Scalar
+from ..model.units import scale
 
-MISSING = "–"
+MISSING = names.MISSING
+level, levels, factor = names.level, names.levels, names.factor
+metric_label, metric_in_sentence = names.metric_label, names.metric_in_sentence
+workload_title, protocol, place = names.workload_title, names.protocol, names.place
+
 MINUS = "−"
+
+_TELLING = ("ipv4", "ipv6", "gre", "vxlan")
+"""The headers by which stacks are named, as evidence names them."""
 
 _SENSELESS = 1e6
 """Percentages above this come from intervals that know nothing, not from networks."""
@@ -23,45 +31,6 @@ _SENSELESS = 1e6
 _NUMBER_AND_UNIT = re.compile(
     r"(\d) (?=%|pp\b|virtual\b|[kKMG]?i?bit/s|[KMG]i?B\b|B\b|[nµm]?s\b|[kM]?/s|[kM]?packets/s|CI\b)|(?<=%) (?=CI\b)"
 )
-
-_SUFFIXES = {"_bytes": "B", "_bps": "bit/s", "_ns": "ns", "_pps": "packets/s", "_per_s": "1/s"}
-_ABBREVIATIONS = {"mtu", "mss", "tcp", "udp", "rtt", "cpu", "ip"}
-_TIMES = ("rtt", "transaction_", "connect_", "one_way_delay_", "ipdv_", "pdv_", "tcp_")
-"""Metrics whose label ends with a statistic."""
-
-_PACKET_SIZES = {"mtu", "mss", "datagram", "payload", "frame"}
-"""Sizes that are packets', which nobody counts in KiB."""
-
-_PROTOCOLS = {
-    "ethernet": "Ethernet",
-    "vlan": "VLAN",
-    "arp": "ARP",
-    "ipv4": "IPv4",
-    "ipv6": "IPv6",
-    "tcp": "TCP",
-    "udp": "UDP",
-    "icmp": "ICMP",
-    "icmpv6": "ICMPv6",
-    "gre": "GRE",
-    "gre-key": "GRE key",
-    "vxlan": "VXLAN",
-}
-_TELLING = ("ipv4", "ipv6", "gre", "vxlan")
-"""The headers by which stacks are named, as evidence names them."""
-
-_TITLES = {
-    "tcp-stream": "TCP bulk transfer",
-    "udp-stream": "UDP stream",
-    "tcp-rr": "TCP request and response",
-    "udp-rr": "UDP request and response",
-    "tcp-connect": "TCP connection",
-    "tcp-crr": "TCP connection, request and response",
-    "ping": "ICMP echo",
-    "pmtu": "Path MTU",
-    "voip": "Voice over IP",
-    "latency-under-load": "Latency under load",
-    "happy-eyeballs": "Happy Eyeballs",
-}
 
 
 def finite(value: float | None) -> float | None:
@@ -121,80 +90,20 @@ def as_percent(ratio: float) -> float:
     return 100 * (ratio - 1)
 
 
-def level(column: str, value: Scalar | None) -> str:
-    """A level with its unit, from the suffix of its column: `1 KiB`, `100 Mbit/s`, `5 ms`."""
-    if value is None:
-        return MISSING
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, str):
-        return value
-    if column.endswith("_ratio"):
-        return f"{100 * value:g} %"
-    suffix = next((suffix for suffix in _SUFFIXES if f"_{column}".endswith(suffix)), None)
-    if suffix == "_bytes":
-        if any(word in _PACKET_SIZES for word in column.split("_")):
-            return f"{value:g} B"
-        return re.sub(r"(?<=\d)(?=[A-Za-z])", " ", format_size(value))
-    if suffix is None:
-        return f"{value:g}"
-    scaled, name = scale(value, _SUFFIXES[suffix])
-    return f"{scaled:g} {name}"
-
-
-def factor(column: str) -> str:
-    """A column without its unit, for people: `message` for `message_bytes`, `link MTU` for `link_mtu_bytes`."""
-    suffix = next((suffix for suffix in (*_SUFFIXES, "_ratio") if column.endswith(suffix) and column != suffix), "")
-    words = column.removesuffix(suffix).replace("_", " ").split()
-    return " ".join(_PROTOCOLS.get(word) or (word.upper() if word in _ABBREVIATIONS else word) for word in words)
-
-
-def levels(values: Mapping[str, Scalar], columns: Iterable[str] | None = None) -> str:
-    """Levels as a phrase: `message 1 KiB, link rate 100 Mbit/s`; only those of `columns` if given."""
-    chosen = values if columns is None else [column for column in columns if column in values]
-    return ", ".join(f"{factor(column)} {level(column, values[column])}" for column in chosen)
-
-
-def metric_label(name: str) -> str:
-    """The metric for axes and tables, without its unit."""
-    return METRICS[name].label if name in METRICS else name.replace("_", " ")
-
-
-def metric_in_sentence(name: str) -> str:
-    """The metric as the subject of a sentence: `goodput`, `median round-trip time`, `rate of transactions`."""
-    label = {"transactions_rate": "Rate of transactions", "packets_rate": "Rate of datagrams"}.get(
-        name, metric_label(name)
-    )
-    if label[1:2].islower():
-        label = label[:1].lower() + label[1:]
-    thing, comma, statistic = label.rpartition(", ")
-    return f"{statistic} {thing}" if comma and name.startswith(_TIMES) else label
-
-
 def better(name: str) -> str:
     """Which direction is better, in words; empty where neither is."""
     direction = METRICS[name].better if name in METRICS else "neither"
     return "" if direction == "neither" else f"{direction} is better"
 
 
-def workload_title(kind: str) -> str:
-    """A workload's name for headings."""
-    return _TITLES.get(kind, kind)
-
-
-def protocol(kind: str) -> str:
-    """A header's name as its RFC writes it: `IPv6` for `ipv6`."""
-    return _PROTOCOLS.get(kind, kind)
-
-
 def protocols(text: str) -> str:
     """A stack as evidence has it, with the names that the RFCs write: `IPv6 in IPv4`."""
-    return " ".join(_PROTOCOLS.get(word, word) for word in text.split(" "))
+    return " ".join(names.PROTOCOLS.get(word, word) for word in text.split(" "))
 
 
 def stack(headers: Iterable[str]) -> str:
     """Headers, outermost first, by those that tell stacks apart: `IPv6 in IPv4`."""
-    return " in ".join(_PROTOCOLS[kind] for kind in reversed(list(headers)) if kind in _TELLING)
+    return " in ".join(names.PROTOCOLS[kind] for kind in reversed(list(headers)) if kind in _TELLING)
 
 
 def whole(value: int) -> str:
@@ -215,6 +124,16 @@ def share(part: int, total: int) -> str:
 def count(number_of: int, one: str, many: str | None = None) -> str:
     """`1 trial`, `3 trials`."""
     return f"{number_of} {one if number_of == 1 else many or one + 's'}"
+
+
+def margin_words(statistics: Statistics) -> str:
+    """The margin of equivalence: `1 %`, or `1 % (5 % of TCP connection)`."""
+    text = f"{100 * statistics.margin:g} %"
+    by_margin: dict[float, list[str]] = {}
+    for workload, margin in statistics.margins.items():
+        by_margin.setdefault(margin, []).append(workload_title(workload))
+    own = [f"{100 * margin:g} % of {listing(titles)}" for margin, titles in by_margin.items()]
+    return f"{text} ({'; '.join(own)})" if own else text
 
 
 def listing(items: Iterable[str]) -> str:
@@ -241,3 +160,29 @@ def duration(duration_ns: float) -> str:
     minutes, seconds = divmod(round(duration_ns / 1e9), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
+
+
+_ASCII = str.maketrans(
+    {
+        MINUS: "-",
+        MISSING: "-",
+        "→": "->",
+        "•": "*",
+        "±": "+-",
+        "≠": "!=",
+        "≤": "<=",
+        "≥": ">=",
+        "×": "x",
+        "µ": "u",
+        "’": "'",
+        "“": '"',
+        "”": '"',
+        "…": "...",
+        "\u00a0": " ",
+    }
+)
+
+
+def in_ascii(text: str) -> str:
+    """The report's own characters as ASCII, for terminals that have no others; what an experiment says is left."""
+    return text.translate(_ASCII)

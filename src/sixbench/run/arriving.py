@@ -1,4 +1,4 @@
-"""What arrives while a trial between two machines goes on: asked of whoever receives, interval by interval."""
+"""The progress of a trial between two machines: the receivers are asked, interval by interval, what has arrived."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ..model.errors import AgentError
 from .session import ANSWER_TIMEOUT_S
 
 FIRST_LOOK_S = 0.1
-"""So often one looks whether anything has come yet."""
+"""How often receivers are asked until something has arrived."""
 
 SHORTEST_NS = 100 * 10**6
-"""Shorter intervals are only in the results: asking takes the same network."""
+"""Shorter intervals are only in the results, because the questions use the same network."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +24,7 @@ class Arriving:
     Attributes:
         path: of the experiment.
         direction: `forward` or `reverse`.
-        from_ns, to_ns: since the first of it came.
+        from_ns, to_ns: since the first byte arrived.
     """
 
     path: str
@@ -35,7 +35,7 @@ class Arriving:
 
     @property
     def rate_bps(self) -> float:
-        """Payload in the interval."""
+        """The rate of payload in the interval."""
         return 8e9 * self.received_bytes / (self.to_ns - self.from_ns)
 
 
@@ -43,7 +43,7 @@ Watch = Callable[[Arriving], None]
 
 
 class Asked(Protocol):
-    """An agent, as far as it is asked here."""
+    """The part of an agent that is used here."""
 
     def call(self, op: str, *, timeout_s: float, **fields: Any) -> dict[str, Any]:
         """Asks and waits. Raises `AgentError`."""
@@ -55,8 +55,8 @@ class Watching:
     Args:
         receivers: by direction.
         every_ns: length of an interval.
-        until_ns: when the measured window ends, after its first arrival, where that is known: what ends with it is in
-            the results, exactly.
+        until_ns: when the measured window ends, counted from the first arrival; None: it is not known. The interval
+            that ends with it is in the results, exactly.
         watch: is told of each interval, by those threads one at a time. None: nobody is asked.
 
     A receiver that does not answer, such as one of an earlier version, is not asked again.
@@ -79,6 +79,7 @@ class Watching:
         self._watch = watch
         self._telling = threading.Lock()
         self._over = threading.Event()
+        self._mistakes: list[Exception] = []
         self._threads = [
             threading.Thread(target=self._look, args=(direction, receiver), name=f"arriving-{direction}", daemon=True)
             for direction, receiver in (receivers.items() if watch is not None else ())
@@ -89,15 +90,24 @@ class Watching:
             thread.start()
 
     def __exit__(self, *_: object) -> None:
+        """Raises what a thread raised, which only a mistake of ours can cause."""
         self._over.set()
         self.wait()
+        if self._mistakes:
+            raise self._mistakes[0]
 
     def wait(self) -> None:
-        """Until nobody is asked any more."""
+        """Waits until no receiver is asked any more."""
         for thread in self._threads:
             thread.join()
 
     def _look(self, direction: str, receiver: Asked) -> None:
+        try:
+            self._ask_and_tell(direction, receiver)
+        except Exception as mistake:  # noqa: BLE001, raised at the end of the context
+            self._mistakes.append(mistake)
+
+    def _ask_and_tell(self, direction: str, receiver: Asked) -> None:
         told_ns, told_bytes, pause_s = 0, 0, FIRST_LOOK_S
         while not self._over.wait(pause_s):
             try:
@@ -106,7 +116,7 @@ class Watching:
                 if first_ns is None or received_bytes is None:
                     continue
                 now_ns, now_bytes = int(answer["now_ns"]) - int(first_ns), int(received_bytes)
-            except (AgentError, TypeError, ValueError):
+            except AgentError:
                 return
             if self._until_ns is not None and now_ns >= self._until_ns:
                 return

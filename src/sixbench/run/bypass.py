@@ -4,7 +4,7 @@ tester itself limits are known as such (RFC 2544 section 6 asks for a tester tha
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from ..agent import AgentHub
@@ -14,6 +14,8 @@ from ..model.errors import AgentError, CapabilityError, LabError
 from ..model.experiment import Combination, Experiment
 from ..model.network import Network
 from ..model.path import Path
+from ..model.placement import Placement
+from ..model.reason import sentences
 from ..model.topology import Family, Topology
 from ..model.workload import Scalar
 from ..model.workloads import WORKLOADS
@@ -30,7 +32,7 @@ SHARE = 0.05
 SHORTEST_NS, LONGEST_NS = 100 * 10**6, 500 * 10**6
 WARMUP_SHARE = 0.3
 MIN_MTU_BYTES = 1280
-"""The bypass has both families (RFC 8200 section 5)."""
+"""The least MTU of the link, which has both families (RFC 8200 section 5)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +45,8 @@ class _Wanted:
 
 
 def measure_bypass(hub: AgentHub, experiment: Experiment, known: tuple[Bypass, ...]) -> tuple[Bypass, ...]:
-    """One for each of the experiment's workloads and families, of those that are not known already. What fails is said
-    in the result: it is no reason not to measure the paths."""
+    """A bypass run for each of the experiment's workloads and families that is not known already. A run that fails says
+    so in its result: it is no reason not to measure the paths."""
     of_known = {_of(one) for one in known}
     wanted = [one for one in _all_wanted(experiment) if one not in of_known]
     if not wanted:
@@ -62,18 +64,32 @@ def measure_bypass(hub: AgentHub, experiment: Experiment, known: tuple[Bypass, .
             found.extend(_result(one, failed=str(error)) for one in own)
             continue
         try:
-            found.extend(_measured(one, laboratory, network, length_ns) for one in own)
+            found.extend(_measured(one, laboratory, network, length_ns, experiment.placement) for one in own)
         finally:
             laboratory.close()
     return tuple(found)
 
 
-def bypass_of(
-    experiment: Experiment, combination: Combination, path: Path, measured: tuple[Bypass, ...]
-) -> Bypass | None:
-    """What the tester can do of a trial's workload; None where that is not known or no limit."""
+ByWorkload = Mapping[_Wanted, Bypass]
+"""The bypass runs that did not fail, by what was measured."""
+
+
+def by_workload(measured: Iterable[Bypass]) -> ByWorkload:
+    """The bypass runs in the form in which `bypass_of` finds one."""
+    return {_of(one): one for one in measured if not one.failed}
+
+
+def bypass_of(experiment: Experiment, combination: Combination, path: Path, measured: ByWorkload) -> Bypass | None:
+    """The bypass run that shows how fast the tester is in a trial's workload; None where that is not known or no
+    limit."""
     wanted = _wanted(experiment, combination, path)
-    return next((one for one in measured if _of(one) == wanted and not one.failed), None)
+    return None if wanted is None else measured.get(wanted)
+
+
+def bypass_runs(experiment: Experiment) -> tuple[int, int]:
+    """How many runs `measure_bypass` makes before the first trial, and how long the traffic of each lasts (ns)."""
+    wanted = len(_all_wanted(experiment))
+    return (wanted, round((1 + WARMUP_SHARE) * _length_ns(experiment, wanted))) if wanted else (0, 0)
 
 
 def _all_wanted(experiment: Experiment) -> list[_Wanted]:
@@ -138,7 +154,9 @@ links: [{{endpoints: [h1, h2], mtu: {mtu_bytes}, offload: {words}}}]
     return read_topology_only(parse_yaml(text, "bypass"))
 
 
-def _measured(wanted: _Wanted, laboratory: Laboratory, network: Network, length_ns: int) -> Bypass:
+def _measured(
+    wanted: _Wanted, laboratory: Laboratory, network: Network, length_ns: int, placement: Placement | None
+) -> Bypass:
     kind = WORKLOADS[wanted.workload]
     params = {name: value for name, value in wanted.params if name not in ("bytes", "count", "duration_ns")}
     params |= {"duration_ns": length_ns, "warmup_ns": round(WARMUP_SHARE * length_ns)}
@@ -146,11 +164,12 @@ def _measured(wanted: _Wanted, laboratory: Laboratory, network: Network, length_
     own_ends = ends_of(network.topology, BETWEEN, wanted.family)
     hosts = Hosts(client=client, server=server, own=wanted.family, ends={wanted.family: own_ends})
     try:
+        laboratory.place(placement or kind.placement(params), BETWEEN)
         laboratory.check_reachable(*BETWEEN, replace(network, ends=own_ends).ends)
         results = run_parts(parts_of(kind, params), hosts, "bypass", secrets.token_hex(16), lambda running: None)
         measured = kind.summarise(params, *results)
-    except (AgentError, LabError, AttributeError, KeyError, TypeError, ValueError) as error:
-        return _result(wanted, failed=f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else str(error))
+    except (AgentError, LabError) as error:
+        return _result(wanted, failed=str(error))
     if measured.invalid:
-        return _result(wanted, failed="; ".join(measured.invalid))
+        return _result(wanted, failed=sentences(measured.invalid))
     return _result(wanted, measured.metrics)

@@ -1,8 +1,8 @@
-"""CPU samples of agents to metrics."""
+"""Metrics from the CPU samples of agents."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 Span = Mapping[str, Mapping[str, Any]]
@@ -10,6 +10,9 @@ Span = Mapping[str, Mapping[str, Any]]
 
 ORCHESTRATOR = "orchestrator_ns"
 """In a sample: the CPU time of the process that runs the trials, where it is on the same machine."""
+
+WATCHED = "watched"
+"""In a sample: how long each processor was busy, where a thread keeps it awake (`awake` of docs/protocol.md)."""
 
 _BUSY = ("user", "nice", "system", "irq", "softirq", "steal")
 
@@ -27,20 +30,28 @@ def find_span(result: Mapping[str, Any]) -> Span | None:
 
 
 def spun_ns(result: Mapping[str, Any], *, with_warmup: bool = False) -> int:
-    """Time that the senders of a result spun for their due times in the measured phase: no cost of any traffic."""
+    """The time that the senders of a result spun until datagrams were due, in the measured phase. Traffic does not cost
+    it."""
     keys = ("spun_ns", "warmup_spun_ns") if with_warmup else ("spun_ns",)
     waits = [part.get("waits") or {} for part in (result, *result.values()) if isinstance(part, Mapping)]
     return sum(int(waited.get(key, 0)) for waited in waits for key in keys)
 
 
-def machine_cores(span: Span, spun_ns: int = 0) -> dict[str, float]:
+def machine_cores(span: Span, spun_ns: int = 0, *, are_kept_awake: bool = False) -> dict[str, float]:
     """Cores' worth of time that the whole machine spent, by kind: `busy`, `user`, `system`, `softirq`; without what was
-    spun. Empty where it cannot be known."""
+    spun. Empty where it cannot be known.
+
+    Args:
+        are_kept_awake: whether threads of the idle class spin on the processors. The kernel counts their time as niced,
+            so that niced time does not count.
+    """
     ticks, elapsed_ns = _ticks(span)
     if not ticks or elapsed_ns <= 0:
         return {}
     tick_ns = span["from"]["tick_ns"]
     total = {kind: sum(core[kind] for core in ticks) * tick_ns / elapsed_ns for kind in _BUSY}
+    if are_kept_awake:
+        total["nice"] = 0.0
     spun = spun_ns / elapsed_ns
     exact_ns = _exactly_busy_ns(span)
     busy = sum(total.values()) if exact_ns is None else exact_ns / elapsed_ns
@@ -52,15 +63,15 @@ def machine_cores(span: Span, spun_ns: int = 0) -> dict[str, float]:
     }
 
 
-def core_shares(span: Span) -> list[float]:
-    """How busy each core was, from 0 to 1."""
+def core_shares(span: Span, *, are_kept_awake: bool = False) -> list[float]:
+    """How busy each core was, from 0 to 1; without niced time where threads of the idle class spin on them."""
     ticks, _ = _ticks(span)
     shares = []
     for core in ticks:
         busy = sum(core[kind] for kind in _BUSY)
         total = busy + core["idle"] + core["iowait"]
         if total > 0:
-            shares.append(busy / total)
+            shares.append((busy - (core["nice"] if are_kept_awake else 0)) / total)
     return shares
 
 
@@ -91,9 +102,25 @@ def clock_step_ns(span: Span) -> int:
     return int((end["realtime_ns"] - end["clock_ns"]) - (start["realtime_ns"] - start["clock_ns"]))
 
 
+def processors(span: Span) -> tuple[int, int]:
+    """How many processors the machine had at the start and at the end; 0 where that is not known."""
+    return len(span["from"].get("cores") or []), len(span["to"].get("cores") or [])
+
+
 def orchestrator_ns(span: Span) -> int:
-    """CPU time that running the trial took rather than its traffic."""
+    """The CPU time that running the trial took, rather than its traffic."""
     return int(span["to"].get(ORCHESTRATOR, 0)) - int(span["from"].get(ORCHESTRATOR, 0))
+
+
+def watched_ns(span: Span, processors: Collection[int]) -> float | None:
+    """How long these processors were busy, by the threads that keep them awake; None where one of them has none."""
+    before, after = (
+        {one["processor"]: one["busy_ns"] for one in (span[edge].get(WATCHED) or {}).get("processors", [])}
+        for edge in ("from", "to")
+    )
+    if not processors or not before.keys() & after.keys() >= set(processors):
+        return None
+    return float(sum(after[one] - before[one] for one in processors))
 
 
 def _exactly_busy_ns(span: Span) -> float | None:

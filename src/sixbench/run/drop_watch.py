@@ -7,26 +7,25 @@ The reports come from a program on a tracepoint that runs only when a packet is 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from concurrent.futures import Future
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..agent import Agent
 from ..model.errors import AgentError
 from ..model.topology import Topology
+from .asking import Asked, answers, ask, ask_all
 from .laboratory import Laboratory
-from .session import ANSWER_TIMEOUT_S
 
 LIST_COUNTERS = ["nft", "-j", "list", "counters"]
 
 
 @dataclass(kw_only=True)
 class Drops:
-    """What was seen to be dropped.
+    """The drops that were seen.
 
     Attributes:
-        reports: the agent's answer to `drops-stop`; None: the kernel did not tell.
+        reports: the agent's answer to `drops-stop`; None: the kernel did not report.
         not_told: why it did not.
         rules_before, rules_after: packets that each named counter of a node's ruleset counted, by node.
     """
@@ -38,7 +37,7 @@ class Drops:
 
     @property
     def rules(self) -> dict[str, dict[str, int]]:
-        """By node and named counter, the packets that it counted in the trial, where there were any."""
+        """The packets that each named counter of a node counted in the trial, where there were any."""
         rises = {
             node: {name: count - self.rules_before.get(node, {}).get(name, 0) for name, count in counters.items()}
             for node, counters in self.rules_after.items()
@@ -48,7 +47,7 @@ class Drops:
 
 
 class DropWatch:
-    """Watches the nodes of a way for the datagrams of one trial."""
+    """Watches the nodes of a path for the datagrams of one trial."""
 
     def __init__(self, laboratory: Laboratory, watched: Mapping[str, Agent], token: str, found: Drops) -> None:
         self._laboratory = laboratory
@@ -58,43 +57,60 @@ class DropWatch:
         self._found = found
         self._is_watching = False
 
-    def start(self) -> None:
-        """Watches from now on, unless this network's kernel has refused before. Raises `AgentError`."""
-        self._found.rules_before = rule_counters(self._laboratory.topology, self._agents)
+    def start(self) -> Callable[[], None]:
+        """Asks to watch from now on, unless this network's kernel has refused before. What it returns waits until that
+        is so, and raises `AgentError`."""
+        rules = _ask_rules(self._laboratory.topology, self._agents)
         self._found.not_told = self._laboratory.unwatchable
-        if self._found.not_told is not None:
-            return
         inodes = [agent.hello["netns_inode"] for agent in self._agents.values()]
-        try:
-            self._watcher.call("drops-start", timeout_s=ANSWER_TIMEOUT_S, netns_inodes=inodes, token=self._token)
-        except AgentError as error:
-            if error.code != "system":
-                raise
-            self._laboratory.unwatchable = self._found.not_told = str(error)
-            return
-        self._is_watching = True
+        asked = None
+        if self._found.not_told is None:
+            asked = ask(self._watcher, "drops-start", netns_inodes=inodes, token=self._token)
+            self._is_watching = True
 
-    def stop(self) -> None:
-        """Keeps what was dropped. Raises `AgentError`."""
-        if self._is_watching:
-            self._is_watching = False
-            self._found.reports = self._watcher.call("drops-stop", timeout_s=ANSWER_TIMEOUT_S)["dropped"]
-        self._found.rules_after = rule_counters(self._laboratory.topology, self._agents)
+        def started() -> None:
+            self._found.rules_before = _read_rules(rules)
+            try:
+                if asked is not None:
+                    asked.answer()
+            except AgentError as error:
+                self._is_watching = False
+                if error.code != "system":
+                    raise
+                self._laboratory.unwatchable = self._found.not_told = str(error)
+
+        return started
+
+    def stop(self) -> Callable[[], None]:
+        """Asks to stop watching. What it returns waits and keeps the drops, and raises `AgentError`."""
+        asked = ask(self._watcher, "drops-stop") if self._is_watching else None
+        self._is_watching = False
+        rules = _ask_rules(self._laboratory.topology, self._agents)
+
+        def stopped() -> None:
+            if asked is not None:
+                self._found.reports = asked.answer()["dropped"]
+            self._found.rules_after = _read_rules(rules)
+
+        return stopped
 
 
 def rule_counters(topology: Topology, agents: Mapping[str, Agent]) -> dict[str, dict[str, int]]:
     """Packets by node and named counter, of the nodes that have a ruleset of ours. Raises `AgentError`."""
-    asked: dict[str, Future[dict[str, Any]]] = {
-        name: agent.submit("exec", argv=LIST_COUNTERS) for name, agent in agents.items() if topology.nodes[name].filters
-    }
-    return {
-        name: read_counters(agents[name].wait(answer, "exec", ANSWER_TIMEOUT_S)["stdout"])
-        for name, answer in asked.items()
-    }
+    return _read_rules(_ask_rules(topology, agents))
+
+
+def _ask_rules(topology: Topology, agents: Mapping[str, Agent]) -> dict[str, Asked]:
+    filtering = {name: agent for name, agent in agents.items() if topology.nodes[name].filters}
+    return ask_all(filtering, "exec", argv=LIST_COUNTERS)
+
+
+def _read_rules(asked: Mapping[str, Asked]) -> dict[str, dict[str, int]]:
+    return {name: read_counters(answer["stdout"]) for name, answer in answers(asked).items()}
 
 
 def read_counters(listed: str) -> dict[str, int]:
-    """Packets by counter, of what `nft -j list counters` writes; of what is no such list, nothing."""
+    """Packets by counter, from the output of `nft -j list counters`."""
     try:
         items = json.loads(listed)["nftables"]
         counters = [item["counter"] for item in items if "counter" in item]

@@ -12,21 +12,20 @@ from ..lab.emulation import change, emulated_links
 from ..lab.netem import netem, unfit
 from ..model.emulation import WAYS, EmulatorName
 from ..model.errors import AgentError, CapabilityError
+from ..model.reason import Reason, ReasonKind
 from ..model.topology import Link, Topology
-from ..model.workloads.common import PACED
+from .asking import ask
 from .laboratory import Laboratory
 
-TIMEOUT_S = 10.0
-
 MAX_LATENESS_P99_NS = 250_000
-"""An emulator is behind when a hundredth of the packets leave later than that after they were due ..."""
+"""An emulator is behind when a hundredth of the packets leave more than this after they were due ..."""
 MAX_LATENESS_SHARE = 0.02
-"""... and later than this share of the configured delay."""
+"""... and by more than this share of the configured delay."""
 
 
 def choose_emulators(probe: Agent, topologies: tuple[Topology, ...]) -> tuple[Topology, ...]:
-    """The networks with an emulator for each link that needs one. Raises `CapabilityError` where the one that is asked
-    for cannot do it here.
+    """The networks with an emulator for each link that needs one. Raises `CapabilityError` where the emulator that the
+    experiment names cannot do it here.
 
     Args:
         probe: a node to try netem in.
@@ -71,47 +70,53 @@ def seeds_of(words: str, link: Link) -> tuple[int, int]:
 
 @dataclass(frozen=True, kw_only=True)
 class Emulated:
-    """What was done to the packets of a trial.
+    """The impairments of a trial's packets, as they really were.
 
     Attributes:
-        evidence: by link: who emulated it, what was configured and, where it was ours, what it did both ways.
+        evidence: by link: the emulator, the configuration and, where the emulator is ours, what it did in both
+            directions.
         invalid: why the links were not what they claim.
     """
 
     evidence: dict[str, Any]
-    invalid: list[str]
+    invalid: list[Reason]
 
 
 def begin(laboratory: Laboratory, seed: str, token: str | None = None) -> None:
     """Tells the links what to do from the next packet on, and has them count anew. Raises `AgentError`.
 
     Args:
-        seed: what their choices depend on, in words.
-        token: of the trial whose lost datagrams they are to name.
+        seed: a text from which their random numbers follow.
+        token: of the trial whose lost datagrams they name.
     """
     if laboratory.emulator is None:
         return
+    asked = []
     for _, link in emulated_links(laboratory.topology):
-        laboratory.emulator.call("emulate-change", timeout_s=TIMEOUT_S, **change(link, seeds_of(seed, link)))
-        laboratory.emulator.call("emulate-record", timeout_s=TIMEOUT_S, link=link.name, restart=True, token=token)
+        asked.append(ask(laboratory.emulator, "emulate-change", **change(link, seeds_of(seed, link))))
+        asked.append(ask(laboratory.emulator, "emulate-record", link=link.name, restart=True, token=token))
+    for one in asked:
+        one.answer()
 
 
-def end(laboratory: Laboratory) -> dict[str, Any]:
-    """What our emulator did since `begin`, by link; where it has died, nothing."""
+def end(laboratory: Laboratory, unanswered: list[AgentError]) -> dict[str, Any]:
+    """What our emulator did since `begin`, by link; what it does not answer is added to `unanswered`."""
     records: dict[str, Any] = {}
     if laboratory.emulator is not None:
-        for _, link in emulated_links(laboratory.topology):
+        links = [link.name for _, link in emulated_links(laboratory.topology)]
+        asked = {link: ask(laboratory.emulator, "emulate-record", link=link) for link in links}
+        for link, one in asked.items():
             try:
-                records[link.name] = laboratory.emulator.call("emulate-record", timeout_s=TIMEOUT_S, link=link.name)
-            except AgentError:
-                continue
+                records[link] = one.answer()
+            except AgentError as error:
+                unanswered.append(error)
     return records
 
 
 def assess(topology: Topology, records: Mapping[str, Any]) -> Emulated:
     """Whether the links did what they claim."""
     evidence: dict[str, Any] = {}
-    invalid: list[str] = []
+    invalid: list[Reason] = []
     for link in topology.wires:
         if not link.is_emulated:
             continue
@@ -121,19 +126,21 @@ def assess(topology: Topology, records: Mapping[str, Any]) -> Emulated:
             continue
         record = records.get(link.name)
         if record is None:
-            invalid.append(f"the emulator of {link.name} said nothing of what it did")
+            words = f"the emulator of {link.name} did not report what it did"
+            invalid.append(Reason(kind=ReasonKind.EMULATOR_SILENT, text=words))
             continue
         evidence[link.name] = {"emulator": "user"} | {way: _kept(record[way]) for way in WAYS}
         for number, way in enumerate(WAYS):
             delays_ns = [state[number].impairments.mean_delay_ns for state in link.states]
             reason = _behind(min(filter(None, delays_ns), default=0), record[way])
             if reason is not None:
-                invalid.append(f"{PACED}the emulator of {link.name} ({way}) {reason}")
+                words = f"the emulator of {link.name} ({way}) {reason}"
+                invalid.append(Reason(kind=ReasonKind.EMULATOR_LATE, text=words))
     return Emulated(evidence=evidence, invalid=invalid)
 
 
 def lost_places(topology: Topology, records: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Where links lost packets because they were to, as `loss_evidence` has places."""
+    """The places where links lost packets as configured, in the form of `loss_evidence`."""
     places = []
     for link in topology.wires:
         for way, end in zip(WAYS, link.ends, strict=True):
@@ -144,14 +151,14 @@ def lost_places(topology: Topology, records: Mapping[str, Any]) -> list[dict[str
             datagrams = sum(last - first + 1 for first, last in sequences) + record.get("lost_sequences_omitted", 0)
             places.append(
                 {"where": f"on {link.name}, coming from {end.node}", "node": end.node, "link": link.name}
-                | {"side": "emulated", "reason": "EMULATED", "what": "the link was to lose them"}
+                | {"side": "emulated", "reason": "EMULATED", "what": "the link is configured to lose them"}
                 | {"datagrams": datagrams, "sequences": sequences, "other_packets": record["lost"] - datagrams}
             )
     return places
 
 
 def _kept(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Without the histograms' buckets, which would be longer than all the rest."""
+    """A record without the histograms' buckets, which would be longer than all the rest."""
     return {
         name: {key: part for key, part in value.items() if key != "buckets"} if isinstance(value, dict) else value
         for name, value in record.items()
@@ -160,7 +167,7 @@ def _kept(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _behind(delay_ns: int, record: Mapping[str, Any]) -> str | None:
-    """How the emulator was not up to its task, in words.
+    """Why the emulator did not do what was configured, in words; None if it did.
 
     Args:
         delay_ns: the least that was configured, 0 where none was.

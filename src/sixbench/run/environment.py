@@ -46,11 +46,11 @@ RECORDED_SYSCTLS = (
         "net.ipv6.auto_flowlabels",
     ),
 )
-"""Read in a node where it has them, and kept in the manifest."""
+"""The settings that are read in a node, where it has them, and kept in the manifest."""
 
 
 GUEST = "SIXBENCH_GUEST"
-"""Set in an emulated machine by who started it: the `Guest`, as JSON."""
+"""The variable that marks an emulated machine. Its value is the `Guest`, as JSON."""
 
 
 def guest_from(variables: Mapping[str, str]) -> Guest | None:
@@ -60,7 +60,7 @@ def guest_from(variables: Mapping[str, str]) -> Guest | None:
 
 
 def gather(agent: Path, sysctls: dict[str, str], in_user_namespace: bool) -> Environment:
-    """Everything that can be told of this machine without a privilege."""
+    """Everything that can be found out about this machine without a privilege."""
     versions = {"sixbench": __version__, "agent": agent_version(agent), "python": platform.python_version()}
     for name in _LIBRARIES:
         versions[name] = metadata.version(name)

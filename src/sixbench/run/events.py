@@ -1,4 +1,4 @@
-"""What changes in the midst of a trial, and how it is undone; and what nodes have learned, forgotten."""
+"""Changes of links in the middle of a trial, and how they are undone. And how nodes forget what they learned."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from ..model.emulation import WAYS
 from ..model.errors import LabError
 from ..model.experiment import LinkChange
 from ..model.topology import Link
+from .asking import answers, ask_all
 from .laboratory import Laboratory
 from .link_change import change_link
-
-TIMEOUT_S = 10.0
 
 
 class Events:
@@ -25,7 +24,7 @@ class Events:
     """
 
     def __init__(self, laboratory: Laboratory, changes: Sequence[LinkChange]) -> None:
-        """Does nothing yet."""
+        """Prepares the events. Nothing is changed yet."""
         self._laboratory = laboratory
         self._first = {link.name: link for link in laboratory.topology.wires}
         self._now = dict(self._first)
@@ -33,9 +32,11 @@ class Events:
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
         self._started_ns = 0
+        self._mistake: Exception | None = None
         self.done: list[dict[str, Any]] = []
-        """What has happened, for the evidence: link, what was changed (`mtu_bytes`, and what differs `forward` and
-        `reverse`), when it was due and when it was done (ns after the start), and what went wrong if it did."""
+        """The events that have happened, for the evidence: the link, the changes (`mtu_bytes`, and what differs
+        `forward` and `reverse`), when each was due and when it was done (ns after the start), and what went wrong, if
+        anything."""
 
     def __enter__(self) -> Events:
         return self
@@ -44,21 +45,22 @@ class Events:
         self.undo()
 
     def start(self) -> None:
-        """To be called where the traffic begins: times count from here."""
+        """Begins the events. To be called when the traffic begins, because times count from here."""
         self._started_ns = time.monotonic_ns()
         if self._changes:
             self._thread = threading.Thread(target=self._carry_out, name="events", daemon=True)
             self._thread.start()
 
     def wait(self) -> None:
-        """Until all of them have happened, or `undo` was called elsewhere."""
+        """Waits until all events have happened, or `undo` was called elsewhere."""
         if self._thread is not None:
             self._thread.join()
 
     def undo(self) -> None:
-        """Ends the thread, makes every link what it was, and has the nodes forget the path MTU that they learned.
+        """Ends the thread, restores every link, and makes the nodes forget the path MTUs that they learned.
 
-        Raises `LabError` where that could not be: then the network is not what it was.
+        Raises `LabError` where that could not be: then the network is not what it was. Raises, too, what only a mistake
+        of ours makes the thread raise.
         """
         self._over.set()
         self.wait()
@@ -70,8 +72,16 @@ class Events:
             self._now[name] = self._first[name]
         if any("mtu_bytes" in done for done in self.done):
             forget_path_mtu(self._laboratory, self._laboratory.agents)
+        if self._mistake is not None:
+            raise self._mistake
 
     def _carry_out(self) -> None:
+        try:
+            self._change_in_time()
+        except Exception as mistake:  # noqa: BLE001, raised by `undo`
+            self._mistake = mistake
+
+    def _change_in_time(self) -> None:
         for change in self._changes:
             wait_ns = self._started_ns + change.at_ns - time.monotonic_ns()
             if self._over.wait(max(0, wait_ns) / 1e9):
@@ -91,7 +101,7 @@ class Events:
 
 
 def _differences(before: Link, after: Link) -> dict[str, Any]:
-    """What another state of a link differs by, as the evidence has it."""
+    """The differences of another state of a link, in the form of the evidence."""
     found: dict[str, Any] = {"mtu_bytes": after.mtu_bytes} if after.mtu_bytes != before.mtu_bytes else {}
     for way, old, new in zip(WAYS, before.directions, after.directions, strict=True):
         one, other = asdict(old), asdict(new)
@@ -102,15 +112,6 @@ def _differences(before: Link, after: Link) -> dict[str, Any]:
 
 
 def forget_path_mtu(laboratory: Laboratory, nodes: Iterable[str]) -> None:
-    """Has nodes forget the path MTU that they learned from ICMP: else a trial begins with what the one before it
-    learned, for as long as `net.ipv4.route.mtu_expires` (10 min). Raises `AgentError`, `LabError`."""
-    futures = [
-        (node, family, laboratory.agents[node].submit("exec", argv=["ip", family, "route", "flush", "cache"]))
-        for node in nodes
-        for family in ("-4", "-6")
-    ]
-    for node, family, future in futures:
-        done = laboratory.agents[node].wait(future, "exec", TIMEOUT_S)
-        if done["exit"] != 0:
-            words = " ".join(done["stderr"].split())
-            raise LabError(f"having {node} forget path MTUs (ip {family} route flush cache): {words}")
+    """Makes nodes forget the path MTUs that they learned from ICMP. Otherwise a trial would begin with what the one
+    before it learned, for as long as `net.ipv4.route.mtu_expires` (10 min). Raises `AgentError`."""
+    answers(ask_all({node: laboratory.agents[node] for node in nodes}, "forget-path-mtu"))

@@ -1,5 +1,5 @@
-"""What proves that a trial took its path: packets captured on every link that it crosses, counters of the nodes
-passed, and counters of the tunnels' ends."""
+"""The proof that a trial took its path: packets captured on every link that it crosses, counters of the nodes on the
+path, and counters of the tunnels' ends."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..model.network import Ends, Network, Segment
+from ..model.reason import Reason, ReasonKind
 from ..model.topology import Family, Interface, Link
 from ..model.workload import Traffic
 
 SHOWN_PACKETS = 4
-"""So many packets of each link are kept in the record as decoded headers; the capture has all."""
+"""How many packets of each link are kept in the record as decoded headers; the capture has all."""
 
 BACKGROUND_PACKETS = 100
-"""So many packets of the other family may pass a node in a trial without meaning anything: neighbour discovery, MLD,
+"""How many packets of the other family may pass a node in a trial without meaning anything: neighbour discovery, MLD,
 address resolution."""
 
 IP_LAYERS = ("ipv4", "ipv6")
@@ -26,27 +27,28 @@ STACK_LAYERS = (*IP_LAYERS, "gre", "vxlan")
 
 LINK_ICMPV6_TYPES = frozenset({*range(130, 138), 143})
 """Multicast listener discovery (RFC 2710, RFC 3810), neighbour discovery (RFC 4861 section 4). The kernel sends them
-when its timers say so: for a neighbour of an earlier trial in the midst of a later one."""
+by its timers, so that they may be about an earlier trial's neighbour in the middle of a later trial."""
 
 LEFTOVER_PACKETS = 8
-"""So many TCP segments without data may be an earlier trial's, of another path in the same network: the last ones of a
-connection, sent again after the retransmission timeout of 200 ms because they were lost (RFC 9293 section 3.6)."""
+"""How many TCP segments without data may belong to an earlier trial, of another path in the same network: the last ones
+of a connection, sent again after the retransmission timeout of 200 ms because they were lost (RFC 9293 section 3.6)."""
 
 IGMP = 2
 
 ERROR_TYPES = {"icmp": frozenset({3, 11, 12}), "icmpv6": frozenset({1, 2, 3, 4})}
-"""RFC 792, RFC 4443 section 3: what a carrier answers to packets that it does not carry, outside the tunnel."""
+"""The ICMP errors with which a carrier answers packets that it does not carry, outside the tunnel (RFC 792, RFC 4443
+section 3)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Viewpoint:
-    """Where a trial is observed on a link: at one end of it, a router's where there is one.
+    """The place where a trial is observed on a link: one end of it, a router's where there is one.
 
     Attributes:
-        segment: the link as the path's packets cross it.
+        segment: the link in the direction of the path's packets.
         end: the observing end.
         towards_server: whether packets from client to server leave through it (else they arrive through it).
-        others: the link as packets of the other family cross it, where a trial has flows of both.
+        others: the link in the direction of the other family's packets, where a trial has flows of both.
     """
 
     segment: Segment
@@ -66,21 +68,21 @@ class Viewpoint:
 
     @property
     def all_claimed(self) -> tuple[str, ...]:
-        """Those of every flow."""
+        """The headers that the flows of both families claim there."""
         return tuple(dict.fromkeys(_stack(segment) for segment in (self.segment, *self.others)))
 
     @property
     def headers(self) -> frozenset[str]:
-        """Of every flow."""
+        """The names of all headers there."""
         return frozenset(name for segment in (self.segment, *self.others) for name in segment.headers)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
-    """Evidence as a record carries it, and what is wrong with it."""
+    """Evidence in the form of a record, and the reasons against the trial."""
 
     evidence: dict[str, Any]
-    invalid: list[str] = field(default_factory=list)
+    invalid: list[Reason] = field(default_factory=list)
 
 
 def _stack(segment: Segment) -> str:
@@ -88,7 +90,8 @@ def _stack(segment: Segment) -> str:
 
 
 def viewpoints(network: Network, client: str, server: str, others: Iterable[Ends] = ()) -> list[Viewpoint]:
-    """Every link of the way from client to server, in order; those that only flows between `others` cross, last."""
+    """Every link of the path from client to server, in order. Those that only flows between `others` cross come
+    last."""
     own = network.segments(client, server)
     other = [segment for ends in others for segment in replace(network, ends=ends).segments(client, server)]
     own_links = {segment.link.name for segment in own}
@@ -104,8 +107,8 @@ def viewpoints(network: Network, client: str, server: str, others: Iterable[Ends
 
 
 def middle_of(views: Sequence[Viewpoint]) -> int:
-    """Where packets carry most headers; of several such links the one nearest to the middle of the way, and of two of
-    these the first."""
+    """The place where packets carry most headers. Of several such links it is the one nearest to the middle of the
+    path, and of two of these the first."""
     middle = (len(views) - 1) / 2
     return min(range(len(views)), key=lambda index: (-len(views[index].segment.headers), abs(index - middle), index))
 
@@ -118,7 +121,7 @@ def judge(
     traffic: Traffic,
     unreached: Collection[str] = (),
 ) -> Judgement:
-    """Holds what was seen against what the path claims.
+    """Holds the observations against what the path claims.
 
     Args:
         captures: the agents' answers to `capture-stop`, one for each link.
@@ -127,7 +130,7 @@ def judge(
         unreached: the links that no packet of the trial reaches, as theory has it.
     """
     deltas = {node: _delta(before[node], after[node]) for node in after if node in before}
-    invalid: list[str] = []
+    invalid: list[Reason] = []
     segments = []
     for view, capture in zip(views, captures, strict=True):
         due = [one for one in view.all_claimed if view.link.name not in unreached and not _is_of(one, traffic.silent)]
@@ -153,7 +156,7 @@ def judge(
 
 
 def silent_notes(evidence: Mapping[str, Any]) -> list[str]:
-    """How far packets of the families came over which nothing was answered, in words."""
+    """How far the packets came of families over which nothing was answered, in words."""
     return [
         f"no connection over {name.replace('ip', 'IP')}: its packets were seen "
         + (f"on {' and '.join(links)}" if links else "on no link")
@@ -170,9 +173,11 @@ def _is_of(stack: str, families: Collection[Family]) -> bool:
     return any(f"{stack} in ".startswith(f"ipv{family} in ") for family in families)
 
 
-def _segment(view: Viewpoint, capture: Mapping[str, Any], invalid: list[str], due: Collection[str]) -> dict[str, Any]:
-    """What was seen on a link; what is wrong with it is added to `invalid`. `due`: what of the path's claims must have
-    been seen."""
+def _segment(
+    view: Viewpoint, capture: Mapping[str, Any], invalid: list[Reason], due: Collection[str]
+) -> dict[str, Any]:
+    """The packets that were seen on a link. Reasons against the trial are added to `invalid`. `due`: the claims of the
+    path that must have been seen."""
     packets = capture.get("packets") or []
     stacks: dict[str, int] = {}
     leftovers: dict[str, int] = {}
@@ -208,18 +213,22 @@ def _segment(view: Viewpoint, capture: Mapping[str, Any], invalid: list[str], du
     if sum(leftovers.values()) > LEFTOVER_PACKETS:
         stacks, leftovers = dict(Counter(stacks) + Counter(leftovers)), {}
     if not stacks and due:
-        invalid.append(f"no packet of the trial was seen {place}")
+        invalid.append(Reason(kind=ReasonKind.NOT_SEEN, text=f"no packet of the trial was seen {place}"))
     all_claimed = " and ".join(claimed)
     invalid.extend(
-        f"{count} of {len(packets)} packets seen {place} were {stack}, where the path claims {all_claimed}"
+        Reason(
+            kind=ReasonKind.OTHER_PATH,
+            text=f"{count} of {len(packets)} packets seen {place} were {stack}, where the path claims {all_claimed}",
+        )
         for stack, count in stacks.items()
         if stack not in allowed
     )
     if stacks and len(claimed) > 1:
         missing = [one for one in due if not {one, f"fragment of {one}"} & stacks.keys()]
-        invalid.extend(f"no packet of {one} was seen {place}" for one in missing)
+        invalid.extend(Reason(kind=ReasonKind.NOT_SEEN, text=f"no packet of {one} was seen {place}") for one in missing)
     if largest > view.link.mtu_bytes and not view.link.offload_on:
-        invalid.append(f"a packet of {largest} bytes was seen {place}, whose MTU is {view.link.mtu_bytes}")
+        words = f"a packet of {largest} bytes was seen {place}, whose MTU is {view.link.mtu_bytes}"
+        invalid.append(Reason(kind=ReasonKind.TOO_LARGE, text=words))
     return {
         "link": view.link.name,
         "node": view.end.node,
@@ -241,8 +250,8 @@ def _segment(view: Viewpoint, capture: Mapping[str, Any], invalid: list[str], du
 
 
 def _keeps_the_link_going(layers: list[Mapping[str, Any]]) -> bool:
-    """Whether a packet is neighbour or multicast listener discovery, or IGMP, which say nothing of the trial's path: on
-    the link itself, or in a tunnel, on whose device the kernel speaks them too."""
+    """Whether a packet is neighbour or multicast listener discovery, or IGMP, which say nothing about the trial's path.
+    They occur on the link itself, and in a tunnel, because the kernel sends them on its device too."""
     network = [layer for layer in layers if layer["kind"] != "ethernet"]
     kinds = [layer["kind"] for layer in network]
     if kinds[-2:] == ["ipv6", "icmpv6"]:
@@ -251,7 +260,7 @@ def _keeps_the_link_going(layers: list[Mapping[str, Any]]) -> bool:
 
 
 def _error(layers: list[Mapping[str, Any]]) -> str | None:
-    """An ICMP error that is in no tunnel, such as `icmp 3/4`."""
+    """The name of an ICMP error that is in no tunnel, such as `icmp 3/4`."""
     outermost = [layer for layer in layers if layer["kind"] != "ethernet"][:2]
     if len(outermost) < 2 or outermost[1].get("type") not in ERROR_TYPES.get(outermost[1]["kind"], ()):
         return None
@@ -282,12 +291,13 @@ def link_traffic(view: Viewpoint, before: Mapping[str, Any], after: Mapping[str,
     return int(delta["rx_packets"] + delta["tx_packets"]), int(delta["rx_bytes"] + delta["tx_bytes"])
 
 
-def _count_checks(view: Viewpoint, deltas: Mapping[str, Any], traffic: Traffic) -> list[str]:
+def _count_checks(view: Viewpoint, deltas: Mapping[str, Any], traffic: Traffic) -> list[Reason]:
     wrong = []
     here = deltas.get(view.end.node)
     interface = here and here["interfaces"].get(view.end.name)
     if not here or not interface:
-        return [f"{view.end.node} could not be asked for the counters of {view.end.name}"]
+        words = f"{view.end.node} could not be asked for the counters of {view.end.name}"
+        return [Reason(kind=ReasonKind.NOT_COUNTED, text=words)]
     forward, reverse = ("tx", "rx") if view.towards_server else ("rx", "tx")
     for direction, prefix, payload in (
         ("to the server", forward, traffic.forward_payload_bytes),
@@ -308,11 +318,11 @@ def _count_checks(view: Viewpoint, deltas: Mapping[str, Any], traffic: Traffic) 
             f"{traffic.forward_datagrams} datagrams arrived, "
             f"but only {interface[f'{forward}_packets']} packets crossed {view.link.name}"
         )
-    return wrong
+    return [Reason(kind=ReasonKind.OTHER_PATH, text=words) for words in wrong]
 
 
-def _family_checks(views: Sequence[Viewpoint], deltas: Mapping[str, Any]) -> list[str]:
-    """A node that only sees one family of packets on this path must not have received many of the other."""
+def _family_checks(views: Sequence[Viewpoint], deltas: Mapping[str, Any]) -> list[Reason]:
+    """Checks that a node which sees only one family on this path has not received many packets of the other."""
     wrong = []
     for view in views:
         here = deltas.get(view.end.node)
@@ -330,7 +340,7 @@ def _family_checks(views: Sequence[Viewpoint], deltas: Mapping[str, Any]) -> lis
             if seen > BACKGROUND_PACKETS + interface["rx_packets"] // 20:
                 over = " and ".join(name for name in IP_LAYERS if name in claimed)
                 wrong.append(f"{view.end.node} received {seen} {kind} packets during a trial over {over}")
-    return list(dict.fromkeys(wrong))
+    return [Reason(kind=ReasonKind.OTHER_PATH, text=words) for words in dict.fromkeys(wrong)]
 
 
 def _delta(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
@@ -347,7 +357,7 @@ def _delta(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any
 
 
 def _shown(delta: dict[str, Any]) -> dict[str, Any]:
-    """What is kept in a record: what changed."""
+    """The counters that changed, as a record keeps them."""
     return {
         "interfaces": {
             name: {k: v for k, v in counters.items() if v}

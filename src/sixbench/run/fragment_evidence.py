@@ -1,4 +1,4 @@
-"""What the nodes counted of fragments in a trial, and whether theory says the same."""
+"""The fragments that the nodes counted in a trial, and whether theory says the same."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .evidence import viewpoints
 from .link_counts import bounds, link_counts
 
 Counters = Mapping[str, Mapping[str, Any]]
-"""By node: what the agent answers to `counters`."""
+"""The agents' answers to `counters`, by node."""
 
 GROUPS: Mapping[Family, str] = {4: "Ip", 6: "Ip6"}
 
@@ -28,7 +28,7 @@ COUNTED = {
     "reassembled": "ReasmOKs",
     "failed": "ReasmFails",
 }
-"""Our names of what RFC 4293 calls ipFragOKs, ipFragCreates, ipFragFails, ipReasmReqds, ipReasmOKs, ipReasmFails."""
+"""Our names for what RFC 4293 calls ipFragOKs, ipFragCreates, ipFragFails, ipReasmReqds, ipReasmOKs, ipReasmFails."""
 
 FORWARDED: Mapping[Family, str] = {4: "ForwDatagrams", 6: "OutForwDatagrams"}
 
@@ -44,7 +44,7 @@ later, mostly in another trial."""
 
 
 KNOWN = 1
-"""Which of the two states is that of a client that knows the path MTU."""
+"""The index of the state in which the client knows the path MTU."""
 
 
 @dataclass(frozen=True, kw_only=True)

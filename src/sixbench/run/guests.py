@@ -1,7 +1,8 @@
-"""An experiment in emulated machines: for each kernel a guest in which sixbench itself runs it, the same as here.
+"""An experiment in emulated machines. Each kernel has a guest, in which sixbench itself runs the experiment as it would
+here.
 
-The run directory is made as for any run and goes into the guest with no trial in it yet; the guest resumes it. What
-comes out is a run directory with its trials, which are taken over into one.
+The run directory is made as for any run and goes into the guest with no trial in it yet; the guest resumes it. The
+result is a run directory with its trials. The trials of all guests are taken over into one directory.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..guest import JOB, GuestCommand, GuestResult, Kernel, boot, find_kernel, find_qemu
-from ..model.errors import CapabilityError
+from ..model.errors import TRACEBACK_FILE, Bug, CapabilityError
+from ..model.exit_codes import Exit
 from ..model.experiment import Experiment
 from ..model.kernels import COLUMN
 from ..model.path import Path as NetworkPath
@@ -26,22 +28,22 @@ from .parts import trial_expected_ns
 from .session import GRACE_NS, UNTIMED_LIMIT_NS
 
 START_S = 120
-"""What a guest has on its own clock for all but trials: a start takes some 5 s, a network 1 s."""
+"""The time that a guest has on its own clock for everything but trials: a start takes some 5 s, a network 1 s."""
 
 DOCTOR_S = 600
-"""What examining a kernel may take on its guest's clock; it is some 20 s."""
+"""How long examining a kernel may take on its guest's clock; it takes some 20 s."""
 
 BETWEEN_NS = 2 * 10**9
-"""What a trial may take on the guest's clock beyond its measuring; it is 0.5 s."""
+"""How long a trial may take on the guest's clock beyond its measuring; it takes 0.5 s."""
 
 REAL_PER_VIRTUAL = 40
 """A virtual second costs 3 real ones here, and many times that on a machine that others use."""
 
 QUIET_S = 15
-"""A guest tells how far it is this often on its clock, if it is between two trials."""
+"""How often a guest reports its progress on its clock, between two trials."""
 
 Told = Callable[[str, str], None]
-"""Is given a kernel, and a line that the run on it has to say."""
+"""A function that gets a kernel, and a line that the run on it printed."""
 
 
 def run_on_kernels(experiment: Experiment, writer: RunWriter, agent: Path, clock: Clock, told: Told) -> RunState:
@@ -50,7 +52,7 @@ def run_on_kernels(experiment: Experiment, writer: RunWriter, agent: Path, clock
     On the virtual clock the guests run side by side, one a core: it makes no difference to what they measure.
 
     Raises:
-        CapabilityError: a guest cannot be had, or a run in it is refused, for the reason told. Others are stopped.
+        CapabilityError: a guest cannot be started, or a run in it is refused, for the reason given. Others are stopped.
         KeyboardInterrupt: likewise.
     """
     todo = [name for name in experiment.kernels if name not in writer.manifest.guests]
@@ -82,7 +84,7 @@ def run_on_kernels(experiment: Experiment, writer: RunWriter, agent: Path, clock
 
 
 def examine_kernel(name: str, agent: Path, json: bool) -> GuestResult:
-    """What `sixbench doctor` finds in a guest with that kernel. Raises `CapabilityError`."""
+    """The result of `sixbench doctor` in a guest with that kernel. Raises `CapabilityError`."""
     arguments = ("doctor", "--json") if json else ("doctor",)
     command = GuestCommand(arguments=arguments, agent=agent, limit_s=DOCTOR_S)
     find_qemu()
@@ -91,7 +93,7 @@ def examine_kernel(name: str, agent: Path, json: bool) -> GuestResult:
 
 
 def on_kernel(experiment: Experiment, kernel: str) -> Experiment:
-    """What of an experiment runs on one of its kernels."""
+    """The part of an experiment that runs on one of its kernels."""
     own = tuple(c for c in experiment.combinations if c.levels.get(COLUMN, kernel) == kernel)
     return replace(experiment, combinations=own, kernels=())
 
@@ -103,12 +105,12 @@ def limit_s(experiment: Experiment) -> int:
 
 
 def silence_s(experiment: Experiment) -> float:
-    """For how long a guest may say nothing by this machine's clock."""
+    """How long a guest may be silent, by this machine's clock."""
     return REAL_PER_VIRTUAL * (QUIET_S + max(_longest_ns(experiment), default=0) / 1e9)
 
 
 def _longest_ns(experiment: Experiment) -> list[int]:
-    """Of a trial of each combination."""
+    """How long a trial of each combination may take at most, in ns on the guest's clock."""
     times = [trial_expected_ns(WORKLOADS[c.workload.kind], c.workload.params) for c in experiment.combinations]
     return [BETWEEN_NS + (UNTIMED_LIMIT_NS if time_ns is None else time_ns + GRACE_NS) for time_ns in times]
 
@@ -131,8 +133,8 @@ def _command(manifest: Manifest, kernel: str, agent: Path, clock: Clock) -> Gues
 
 
 def _the_same_everywhere(manifest: Manifest) -> Manifest:
-    """The manifest without what differs between two runs of an experiment, which the guest would read; it fills
-    in where it is itself."""
+    """The manifest without what differs between two runs of an experiment, because the guest would read that. The guest
+    fills in where it runs."""
     nowhere = Environment(
         kernel="",
         machine="",
@@ -161,7 +163,12 @@ def _take_over(writer: RunWriter, kernel: str, result: GuestResult) -> RunState:
             path = Path(scratch) / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
+        if result.exit == Exit.BUG:
+            told = result.files.get(TRACEBACK_FILE, b"").decode(errors="replace")
+            raise Bug(directory=writer.directory, resume=f"sixbench resume {writer.directory}", traceback=told or None)
         run = read_run(Path(scratch)) if result.files else None
+        if run is not None and run.problems:
+            raise CapabilityError(f"on {kernel}: {run.problems[0]}")
         if run is None or not run.trials or result.exit not in (0, 4):
             raise CapabilityError(f"on {kernel}: {_last_words(result)}")
         adopt_trials(writer, run, _sequence_before(writer.manifest.experiment, kernel))
@@ -175,7 +182,8 @@ def _last_words(result: GuestResult) -> str:
 
 
 def _sequence_before(experiment: Experiment, kernel: str) -> int:
-    """Room for all trials of the kernels that stand before it, so that the order of ends makes no difference."""
+    """The sequence number before a kernel's first trial. It leaves room for all trials of the kernels before it, so
+    that the order in which guests end makes no difference."""
     own = on_kernel(experiment, kernel)
     return experiment.kernels.index(kernel) * len(own.combinations) * len(own.paths) * own.blocks.maximum
 
@@ -196,7 +204,7 @@ def _note(writer: RunWriter, kernel: str, run: Run) -> None:
 
 
 def _engines(before: Manifest, there: Manifest) -> tuple[NetworkPath, ...]:
-    """The paths with the engines that the guest chose; with none where another kernel had another."""
+    """The paths with the engines that the guest chose; with none where another kernel chose another one."""
     if not before.guests:
         return there.experiment.paths
     pairs = zip(before.experiment.paths, there.experiment.paths, strict=True)

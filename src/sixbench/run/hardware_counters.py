@@ -10,17 +10,17 @@ from ..agent import Agent
 from ..model.errors import AgentError
 from .session import ANSWER_TIMEOUT_S
 
-SPUN = "cycles and instructions per packet are not known: the sender spun for its due times, which costs both"
+SPUN = "cycles and instructions per packet are not known, because the sender waits by spinning, which takes both"
 
 
 @dataclass(kw_only=True)
 class Counted:
-    """What was counted.
+    """The counts of a trial.
 
     Attributes:
         counts: the agent's answer to `perf-stop`; empty where nothing was counted.
         refused: why the kernel gives no counters.
-        lost: why those that it gave have counted nothing.
+        lost: why the counters that it gave have counted nothing.
     """
 
     counts: dict[str, Any] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class HardwareCounters:
         self._is_counting = False
 
     def start(self) -> None:
-        """Counts from now on, unless the kernel refuses. Raises `AgentError`."""
+        """Begins to count, unless the kernel refuses. Raises `AgentError`."""
         try:
             self._agent.call("perf-start", timeout_s=ANSWER_TIMEOUT_S)
         except AgentError as error:
@@ -48,7 +48,7 @@ class HardwareCounters:
         self._is_counting = True
 
     def stop(self) -> None:
-        """Keeps what was counted. Raises `AgentError`."""
+        """Stops counting and keeps the counts. Raises `AgentError`."""
         if not self._is_counting:
             return
         self._is_counting = False
@@ -71,7 +71,8 @@ def ask(agent: Agent) -> str | None:
 
 
 def hardware_metrics(counts: Mapping[str, Any], packets: int) -> dict[str, float]:
-    """The metrics of what was counted while so many packets crossed a link; those that are not known are absent."""
+    """The metrics, from the counts and the number of packets that crossed a link. Those that are not known are
+    absent."""
     cycles, instructions = counts.get("cycles"), counts.get("instructions")
     if not cycles or not instructions:
         return {}
@@ -82,11 +83,12 @@ def hardware_metrics(counts: Mapping[str, Any], packets: int) -> dict[str, float
 
 
 def hardware_notes(counted: Counted) -> list[str]:
-    """What a reader must know of the counts of this trial; what the kernel refuses in every one is told of the run."""
+    """Notes on the counts of this trial. What the kernel refuses in every trial is a note on the run."""
     if counted.lost is not None:
         return [f"cycles and instructions are not known: {counted.lost}"]
     enabled_ns, running_ns = counted.counts.get("enabled_ns", 0), counted.counts.get("running_ns", 0)
     if running_ns >= enabled_ns:
         return []
     share = f"{100 * running_ns / enabled_ns:.0f} %"
-    return [f"cycles and instructions are scaled: the counters were there for {share} of the time, others had them too"]
+    why = f"the counters ran for only {share} of the time, because other programs used them too"
+    return [f"cycles and instructions are scaled up: {why}"]

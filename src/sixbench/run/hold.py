@@ -9,36 +9,40 @@ from dataclasses import replace
 
 from ..agent import AgentHub, find_agent
 from ..lab import registry
+from ..lab.names import hosts_file
 from ..lab.privileges import in_user_namespace
 from ..model.network import Blueprint
 from ..model.path import Path
+from ..plan.yaml_source import Source
 from .emulation import begin, choose_emulators
 from .engines import choose_engine
 from .laboratory import Laboratory
 from .needs import check_links, check_programs
+from .refused_settings import check_settings
 
 
-def hold(blueprint: Blueprint, name: str, ready: Callable[[], None], path: Path | None = None, file: str = "") -> None:
+def hold(blueprint: Blueprint, name: str, ready: Callable[[], None], path: Path | None, source: Source) -> None:
     """Builds a network, calls `ready`, and keeps it up until SIGTERM, SIGINT or SIGHUP. Raises what building raises.
 
     Args:
-        path: what is installed in it; None: nothing.
-        file: where the path is written, for messages.
+        path: the path that is installed in it; None: none.
+        source: the file that describes both, for messages.
     """
     check_programs()
-    with AgentHub(find_agent()) as hub:
+    with registry.claim(name), AgentHub(find_agent()) as hub:
+        check_settings(hub, [blueprint.topology], lambda: source)
         probe = hub.start(["probe"])["probe"]
         try:
             check_links(probe, [blueprint.topology])
             (topology,) = choose_emulators(probe, (blueprint.topology,))
-            engine = "kernel" if path is None else choose_engine(probe, path, blueprint, file)
+            engine = "kernel" if path is None else choose_engine(probe, path, blueprint, source.file)
         finally:
             hub.stop([probe])
         laboratory = Laboratory(hub, replace(blueprint, topology=topology), engine)
         begin(laboratory, name)
         signals = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
         signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-        registry.save(_record(laboratory, name))
+        registry.save(_record(laboratory, name), hosts_file(blueprint, os.uname().nodename))
         try:
             ready()
             signal.sigwait(signals)

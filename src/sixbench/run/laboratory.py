@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from itertools import count
 from typing import Any
@@ -13,21 +13,26 @@ from typing import Any
 from ..agent import Agent, AgentHub
 from ..lab.build import Completed, Undo, build_path
 from ..lab.emulation import EMULATOR, emulated_links
+from ..lab.placement import pin, place
 from ..lab.steering import steer
 from ..mechanisms import engine_of, install
 from ..model.errors import AgentError, LabError
 from ..model.experiment import Experiment
 from ..model.network import Blueprint, Ends, Network
 from ..model.path import Path
+from ..model.placement import Placement
+from .node_settings import Settings, known_names, merged, read_nodes
+from .processors import Processors
+from .settling import Left
 
 MAX_NODES_UP = 512
-"""So many nodes of one experiment are kept up at a time, unless one network has more; an idle one costs nothing but
+"""How many nodes of one experiment are kept up at a time, unless one network has more. An idle node costs nothing but
 0.7 MiB of memory."""
 
 UNDO_TIMEOUT_S = 5.0
 
 ECHO_TIMEOUTS_NS = (500_000_000, 5_000_000_000)
-"""How long answers are waited for, first and at last: on a link that loses packets one answer is enough, and there is
+"""How long to wait for answers, at first and at last. On a link that loses packets one answer is enough, and there is
 no need to wait long for the others."""
 
 _NUMBERS = count()
@@ -65,24 +70,34 @@ class AgentNode:
         return self.agent.submit("sysctl", set=dict(values))
 
     def request(self, op: str, fields: Mapping[str, Any]) -> Future[dict[str, Any]]:
-        """Asks the agent for what no command does."""
+        """Sends the agent a request for what no command can do."""
         return self.agent.submit(op, **fields)
 
 
 class Laboratory:
     """One network with one path installed, up until it is closed."""
 
-    def __init__(self, hub: AgentHub, network: Blueprint, engine: str = "kernel") -> None:
+    def __init__(
+        self, hub: AgentHub, network: Blueprint, engine: str = "kernel", processors: Processors | None = None
+    ) -> None:
         """Starts the agents and builds; leaves nothing behind where it raises `LabError`, `AgentError` or
-        `CapabilityError`."""
+        `CapabilityError`.
+
+        Args:
+            processors: those of the run that it is a part of; None: it has its own.
+        """
         self._hub = hub
+        self.processors = processors or Processors(hub)
+        self._has_own_processors = processors is None
+        self._placed: dict[str, tuple[int, ...]] = {}
         self.number = next(_NUMBERS)
         self.topology = network.topology
         self.engine = engine
         self.unwatchable: str | None = None
-        """Why its kernel does not tell what it drops, once it has refused."""
+        """Why its kernel does not report drops, once it has refused to."""
         self._undo: list[Undo] = []
-        self._settled_ns = 0
+        self.left: Left | None = None
+        """What the last traffic left behind; None where there has been none."""
         started_ns = time.monotonic_ns()
         extra = [EMULATOR] if emulated_links(network.topology) else []
         self.agents = hub.start([*network.topology.nodes, *extra])
@@ -90,7 +105,7 @@ class Laboratory:
         """Carries the packets of emulated links; None where there are none, or netem does it."""
         try:
             nodes = {name: AgentNode(agent) for name, agent in self._all_agents().items()}
-            steer(network.topology, nodes)
+            self._emulator_on = steer(network.topology, nodes, self.processors.usable)
             self.install_ns, self._undo = build_path(network, engine, nodes)
         except BaseException:
             self.close()
@@ -105,13 +120,21 @@ class Laboratory:
     def _all_agents(self) -> dict[str, Agent]:
         return self.agents if self.emulator is None else self.agents | {EMULATOR: self.emulator}
 
-    def unsettle(self, residual_ns: int) -> None:
-        """Notes that traffic has ended, of which packets may be under way for so long."""
-        self._settled_ns = time.monotonic_ns() + residual_ns
+    def place(self, policy: Placement, nodes: Sequence[str]) -> dict[str, tuple[int, ...]]:
+        """Puts nodes on processors, and this process on others where there are some.
 
-    def settle(self) -> None:
-        """Waits until nothing is under way any more of the traffic before."""
-        time.sleep(max(0, self._settled_ns - time.monotonic_ns()) / 1e9)
+        Returns:
+            the processors of each node; empty where the kernel refused.
+        """
+        placed = place(policy, nodes, self.processors.usable, self._emulator_on)
+        for name, processors in placed.items():
+            if self._placed.get(name) == processors:
+                continue
+            if not pin(self.agents[name].pid, processors):
+                return {}
+            self._placed[name] = processors
+        self.processors.keep_off(placed)
+        return placed
 
     def check_reachable(self, client: str, server: str, ends: Ends) -> None:
         """An echo from client to server and back: proves the routes, and resolves the neighbours. Raises `LabError`."""
@@ -137,32 +160,41 @@ class Laboratory:
         )
 
     def close(self) -> None:
-        """Gives back what was asked for, and ends the agents; the kernel takes the network with them."""
+        """Sends the requests for the end, and ends the agents. The kernel removes the network with them."""
         for undo in self._undo:
             with contextlib.suppress(AgentError):
                 self.agents[undo.node].call(undo.op, timeout_s=UNDO_TIMEOUT_S, **undo.fields)
         self._undo = []
         self._hub.stop(list(self._all_agents().values()))
+        if self._has_own_processors:
+            self.processors.close()
 
 
 class Laboratories:
-    """The networks of one experiment, built when first needed, the least recently used taken down beyond a limit.
+    """The networks of one experiment. They are built when first needed. Beyond a limit, the least recently used are
+    taken down.
 
-    Paths share a network where theirs are the same: IPv4 and IPv6 from end to end do.
+    Paths share a network where their networks are the same, as native IPv4 and IPv6 do.
     """
 
     def __init__(self, hub: AgentHub, experiment: Experiment) -> None:
         self._hub = hub
         self._experiment = experiment
+        self.processors = Processors(hub)
         self._up: OrderedDict[tuple[object, ...], Laboratory] = OrderedDict()
         self._networks: dict[tuple[str, int], Network] = {}
         self._reached: set[tuple[int, str]] = set()
         self.build_ns: list[int] = []
         self.install_ns: dict[str, list[int]] = {}
+        self.settings: Settings = {}
+        """What held in the nodes of the networks that were used."""
+        self._settings_of: dict[int, dict[str, dict[str, str]]] = {}
+        self._names: tuple[str, ...] | None = None
+        self._noted: set[int] = set()
 
     def get(self, path: Path, index: int) -> tuple[Laboratory, Network]:
-        """The network of that index with the path installed, built anew if one of its agents has died; and what the
-        path's own network is, whose ends may differ where a network is shared."""
+        """The network of that index with the path installed, which is built again if one of its agents has died; and
+        the description of the path's own network, whose ends may differ where networks are shared."""
         network = self._networks.get((path.name, index))
         if network is None:
             network = install(path, self._experiment.topologies[index], self._experiment.between)
@@ -184,24 +216,42 @@ class Laboratories:
                 self._up.pop(key).close()
                 raise
             self._reached.add((laboratory.number, path.name))
+        self._note_settings(laboratory)
         return laboratory, network
+
+    def _note_settings(self, laboratory: Laboratory) -> None:
+        """Reads them back from a network that is new."""
+        if laboratory.number not in self._settings_of:
+            if self._names is None:
+                self._names = known_names(next(iter(laboratory.agents.values())))
+            found = read_nodes(laboratory.topology, laboratory.agents, self._names)
+            self._settings_of[laboratory.number] = found
+        elif laboratory.number in self._noted:
+            return
+        self._noted.add(laboratory.number)
+        own = self._settings_of[laboratory.number]
+        as_lists = {node: {name: [value] for name, value in values.items()} for node, values in own.items()}
+        self.settings = merged(self.settings, as_lists)
 
     def _built(self, path: Path, network: Network) -> Laboratory:
         size = len(network.topology.nodes)
         while self._up and size + sum(len(one.agents) for one in self._up.values()) > MAX_NODES_UP:
             self._up.popitem(last=False)[1].close()
-        laboratory = Laboratory(self._hub, network, engine_of(path))
+        laboratory = Laboratory(self._hub, network, engine_of(path), self.processors)
         self.build_ns.append(laboratory.build_ns)
         if network.tunnels:
             self.install_ns.setdefault(path.name, []).append(laboratory.install_ns)
         return laboratory
 
     def forget_times(self) -> None:
-        """What is built from now on belongs to another run."""
+        """Forgets times and settings: what is built from now on belongs to another run."""
         self.build_ns = []
         self.install_ns = {}
+        self.settings = {}
+        self._noted = set()
 
     def close(self) -> None:
-        """Takes all of them down."""
+        """Takes all networks down."""
         while self._up:
             self._up.popitem()[1].close()
+        self.processors.close()

@@ -1,4 +1,4 @@
-"""One state of a link to another, while packets cross it."""
+"""Changing a link from one state to another while packets cross it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ TIMEOUT_S = 10.0
 
 
 def change_link(laboratory: Laboratory, before: Link, after: Link) -> str | None:
-    """Makes a link what `after` says, all at once: MTU, rates and queues at its ends, what our emulator does. Returns
-    what went wrong, as words."""
+    """Changes a link to what `after` says, all at once: MTU, rates and queues at its ends, and what our emulator does.
+    Returns what went wrong, in words; None if nothing."""
     running: list[tuple[Agent, str, Future[dict[str, Any]]]] = []
     for end, old, new in zip(after.ends, before.directions, after.directions, strict=True):
         agent = laboratory.agents[end.node]

@@ -19,13 +19,13 @@ UPKEEP = (
     "GroupMembReductions",
     "MLDv2Reports",
 )
-"""What IPv6 says on a link by itself, as /proc/net/snmp6 names it (RFC 4293)."""
+"""The packets that IPv6 sends on a link of its own accord, as /proc/net/snmp6 names them (RFC 4293)."""
 
 UNCOUNTED_UPKEEP = 16
-"""So many packets of ARP, IGMP, and of a tunnel's own neighbour discovery may be among those that crossed a link."""
+"""How many packets of ARP, IGMP, and of a tunnel's own neighbour discovery may be among those that crossed a link."""
 
 UPKEEP_BYTES = 150
-"""No packet of upkeep is longer."""
+"""The longest packet of such upkeep."""
 
 
 def link_counts(

@@ -1,10 +1,11 @@
-"""Whether the interfaces of a trial's way stayed up, by what the nodes' counters say before and after."""
+"""Whether the interfaces on a trial's path stayed up, by the nodes' counters before and after."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..model.reason import Reason, ReasonKind
 from ..model.topology import Interface
 from .evidence import Viewpoint
 
@@ -12,9 +13,9 @@ Counters = Mapping[str, Mapping[str, Any]]
 """The answers to `counters`, by node."""
 
 
-def link_failures(views: Sequence[Viewpoint], before: Counters, after: Counters) -> list[str]:
-    """What went down during a trial, a sentence for each link, with its interfaces. Nothing is said of nodes that could
-    not be asked."""
+def link_failures(views: Sequence[Viewpoint], before: Counters, after: Counters) -> list[Reason]:
+    """The interfaces that went down during a trial, as a sentence for each link. Nodes that could not be asked are left
+    out."""
     found = []
     for view in views:
         link, ends = view.link, view.link.ends
@@ -24,7 +25,7 @@ def link_failures(views: Sequence[Viewpoint], before: Counters, after: Counters)
             found.append(f"{_names(down)} went down during the trial (link {link.name})")
         elif lost:
             found.append(f"{_names(lost)} lost the carrier during the trial (link {link.name})")
-    return found
+    return [Reason(kind=ReasonKind.LINK_DOWN, text=words) for words in found]
 
 
 def _state(counters: Counters, end: Interface) -> Mapping[str, Any]:
@@ -33,7 +34,7 @@ def _state(counters: Counters, end: Interface) -> Mapping[str, Any]:
 
 
 def _carrier_losses(counters: Counters, end: Interface, otherwise: Counters | None = None) -> int:
-    """How many there were; those of `otherwise` where they are not known."""
+    """How often an interface lost its carrier, by `otherwise` where `counters` do not have it."""
     count = _state(counters, end).get("carrier_losses")
     if count is None:
         return 0 if otherwise is None else _carrier_losses(otherwise, end)

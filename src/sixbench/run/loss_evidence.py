@@ -1,7 +1,7 @@
 """Where the packets of a trial were lost: at which socket, on which link, in which node's IP layer, and why.
 
-Two accounts that know nothing of each other: the kernel's reports of each packet that it dropped, by which the trial's
-own datagrams are named; and the drop counters of interfaces, queues, protocols, sockets and rulesets, which count
+There are two independent accounts: the kernel's report of each packet that it dropped, which names the trial's own
+datagrams; and the drop counters of interfaces, queues, protocols, sockets and rulesets, which count
 everybody's packets.
 """
 
@@ -17,7 +17,7 @@ from ..model.workload import Result, Transport
 from .drop_watch import Drops
 
 Counters = Mapping[str, Mapping[str, Any]]
-"""By node: what the agent answers to `counters`."""
+"""The agents' answers to `counters`, by node."""
 
 Range = tuple[int, int]
 """Sequence numbers, both ends included."""
@@ -56,14 +56,16 @@ REASONS = {
 """The kernel's reasons (include/net/dropreason-core.h) in words."""
 
 NO_LOSSES = ("NOT_SPECIFIED", "TCP_")
-"""How reasons begin that are no loss of a packet whose bytes nobody named: the kernel does not say why, or a TCP had
-the data already."""
+"""The beginnings of reasons that mean no loss, for a packet whose bytes nobody named: the kernel does not say why, or
+TCP had the data already."""
 
 NO_SOCKET = "NO_SOCKET"
-"""Of TCP: what was under way when its connection had ended. Of ICMP: a packet of which a raw socket has got a copy."""
+"""No losses either. TCP: packets that were under way when their connection had ended. ICMP: a packet of which a raw
+socket got a copy."""
 
 SLOW_PATH_COPY, FAR_DEVICE = "OTHERHOST", ".far"
-"""What the slow path of a tunnel has read from its far device (docs/protocol.md), the kernel has no use for."""
+"""Packets that the slow path of a tunnel has read from its far device (docs/protocol.md), and that the kernel does not
+need."""
 
 PROTOCOLS = {"tcp": {6}, "udp": {17}, "icmp": {1, 58}}
 CARRIERS = frozenset({4, 41, 44, 47})
@@ -82,7 +84,7 @@ DROP_COUNTERS = {
     "Udp": SOCKET_COUNTERS,
     "Udp6": SOCKET_COUNTERS,
 }
-"""Of RFC 4293 and RFC 4113, as `/proc/net/snmp` names them: what says that a packet went no further."""
+"""The counters of RFC 4293 and RFC 4113, as `/proc/net/snmp` names them, that mean that a packet went no further."""
 
 WAYS = {"ingress": "coming from", "egress": "going to"}
 
@@ -113,7 +115,7 @@ def loss_evidence(
     after: Counters,
     emulated: Sequence[Mapping[str, Any]] = (),
 ) -> LossEvidence:
-    """Locates what was lost.
+    """Locates the losses of a trial.
 
     The evidence has `located`: a list of `{"where", "node", "link", "device", "side", "reason", "what", "datagrams",
     "sequences", "other_packets"}`: in words, such as `by r1, coming from access`; the node that dropped, the link and
@@ -151,7 +153,7 @@ def loss_evidence(
         if located is not None:
             evidence |= _unlocated(lost, located, server)
         if evidence.get("unlocated"):
-            notes.append(f"{evidence['unlocated']} of {lost} lost datagrams went where nobody saw it")
+            notes.append(f"{evidence['unlocated']} of {lost} lost datagrams were lost at an unknown place")
     return LossEvidence(evidence=evidence, notes=notes)
 
 
@@ -167,7 +169,7 @@ def _lost(client: Result, server: Result) -> int | None:
 
 
 def _refused(client: Result) -> dict[str, int]:
-    """What never left the sender's socket, by the system's error."""
+    """The datagrams that never left the sender's socket, by the system's error."""
     refused = {str(name): int(count) for name, count in (client.get("send_errors") or {}).items() if count}
     if client.get("refused"):
         refused["EMSGSIZE"] = refused.get("EMSGSIZE", 0) + int(client["refused"])
@@ -175,7 +177,7 @@ def _refused(client: Result) -> dict[str, int]:
 
 
 def _lost_ranges(server: Result) -> list[Range] | None:
-    """The numbers of all that was lost; None where they are not all known."""
+    """The sequence numbers of all lost datagrams; None where not all of them are known."""
     known = (server.get("sequences") or {}).get("lost") or {}
     return None if "ranges" not in known or known.get("omitted") else joined(known["ranges"])
 
@@ -187,7 +189,7 @@ def _located(
     reports: Iterable[Mapping[str, Any]],
     lost: Sequence[Range] | None,
 ) -> list[dict[str, Any]]:
-    """Of what arrived, only a copy was dropped."""
+    """The places of drops. A datagram that arrived is in none of them: only a copy of it was dropped."""
     places: dict[tuple[Any, ...], dict[str, Any]] = {}
     for report in reports:
         node = netns.get(int(report["netns_inode"]))
@@ -248,7 +250,7 @@ def _note(place: Mapping[str, Any]) -> str:
 
 
 def _unlocated(lost: int, located: Sequence[Mapping[str, Any]], server: Result) -> dict[str, Any]:
-    """What of the lost is in no report."""
+    """The lost datagrams that are in no report."""
     datagrams = sum(place["datagrams"] for place in located)
     sequences = joined(one for place in located for one in place["sequences"])
     ranges = _lost_ranges(server)
@@ -274,7 +276,7 @@ def joined(ranges: Iterable[Sequence[int]]) -> list[Range]:
 
 
 def without(ranges: Iterable[Sequence[int]], taken: Sequence[Range]) -> Iterator[Range]:
-    """What is left of ranges, both in order and apart, when others are taken out."""
+    """The ranges without others. Both are in order and do not overlap."""
     index = 0
     for first, last in ranges:
         start = first

@@ -35,7 +35,7 @@ class Target:
 
 @dataclass(frozen=True, kw_only=True)
 class Addresses:
-    """Between which addresses a family is measured."""
+    """The addresses between which a family is measured."""
 
     family: Family
     client: str
@@ -61,7 +61,7 @@ def find_addresses(target: Target, families: tuple[Family, ...]) -> list[Address
 class Machines:
     """The agents of both machines, connected. Use as a context manager.
 
-    Raises `CapabilityError` or `UsageError` where the other one cannot be had, when it is entered.
+    When it is entered, raises `CapabilityError` or `UsageError` where the other machine cannot be used.
     """
 
     def __init__(self, hub: AgentHub, target: Target, addresses: list[Addresses]) -> None:
@@ -82,7 +82,8 @@ class Machines:
         self._hub.stop([self.client, self.server])
 
     def _arguments(self) -> list[str]:
-        """Of the agent's `connect`: by the first family's addresses, so that control and data take the same way."""
+        """The arguments of the agent's `connect`: the first family's addresses, so that control and data take the same
+        route."""
         first = next(iter(self.addresses.values()))
         arguments = [first.server, str(self.target.port), f"-{first.family}"]
         if self.target.bind is not None:
@@ -130,7 +131,9 @@ def _between(target: Target, family: Family, found: dict[Family, str], binds: di
     if ipaddress.ip_address(server).is_link_local:
         raise CapabilityError(f"{server} is a link-local address, which cannot be measured; give a global one")
     if binds and family not in binds:
-        raise UsageError(f"-B {printable(target.bind or '')}: give an IPv{family} address too, for it is measured over")
+        raise UsageError(
+            f"-B {printable(target.bind or '')}: IPv{family} is measured too; give an address of it as well"
+        )
     with socket.socket(_SOCKET_FAMILIES[family], socket.SOCK_DGRAM) as probe:
         try:
             if family in binds:
@@ -141,6 +144,6 @@ def _between(target: Target, family: Family, found: dict[Family, str], binds: di
             probe.connect((server, target.port))
         except OSError as error:
             raise CapabilityError(
-                f"there is no way from here to {server} over IPv{family}: {error.strerror}"
+                f"there is no route from here to {server} over IPv{family}: {error.strerror}"
             ) from error
         return Addresses(family=family, client=str(probe.getsockname()[0]), server=server)

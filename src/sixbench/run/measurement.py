@@ -1,7 +1,7 @@
 """Trials between two machines: no network is built, nothing is captured.
 
-What such a trial is worth: the family is that of its sockets, what arrived is what the receiver counted, and a
-generator that could not keep its rate is noticed as in a lab. That the packets took a certain path is not proved.
+Such a trial proves less than one in a lab. The family is that of its sockets, the receiver counts what arrived, and a
+generator that could not keep its rate is noticed. Nothing proves which path the packets took.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 from ..agent import Agent
 from ..model.errors import AgentError, CapabilityError
 from ..model.experiment import Experiment, PlannedTrial
+from ..model.reason import Reason, ReasonKind
 from ..model.trial import Status
 from ..model.workload import Measured, Scalar, WorkloadKind
 from ..model.workloads import WORKLOADS
@@ -24,17 +25,18 @@ from .cpu import agent_cores, core_shares, find_span
 from .machines import Addresses, Machines
 from .record import blank_record, without_series
 from .session import ANSWER_TIMEOUT_S, cancel, finish, longest_ns, wait_for_run
-from .trial import SATURATED_CORE, Outcome, clock_step, stray_notes
+from .strays import judge_strays
+from .trial import SATURATED_CORE, Outcome, machine_changes
 
 _OF_ONE_CLOCK = ("one_way_delay", "mouth_to_ear", "r_factor", "mos_cqe")
-"""What comes from the time between a datagram's sending and its arrival: of two clocks that nobody has set alike, it
-says more of them than of the path."""
+"""Metrics from the time between a datagram's sending and its arrival. Between two clocks that are not synchronised,
+they tell more about the clocks than about the path."""
 
 WATCHED_NS = 10**9
-"""The interval of what is told meanwhile, unless the workload has one."""
+"""The interval of progress reports, unless the workload has one."""
 
 _REFUSALS = ("over-limit", "busy", "refused", "bad-params", "unknown-workload", "bad-request")
-"""What a server answers that will not do what is asked, however often."""
+"""The errors of a server that refuses a request for good."""
 
 
 @dataclass(kw_only=True)
@@ -44,11 +46,11 @@ class _Results:
 
 
 def measure(experiment: Experiment, machines: Machines, watch: Watch | None = None) -> Iterator[Outcome]:
-    """Runs the trials of an experiment of `plan.measurement`, and gives each when it has ended. Ends early, with a
-    failed trial, where the other machine is gone.
+    """Runs the trials of an experiment of `plan.measurement`, and yields each when it has ended. Ends early, with a
+    failed trial, where the other machine has gone away.
 
     Args:
-        watch: is told what arrives meanwhile, interval by interval, by another thread.
+        watch: is called with what arrives, interval by interval, by another thread.
 
     Raises `CapabilityError` where the other machine refuses such trials.
     """
@@ -70,11 +72,11 @@ def _trial(
     results = _Results()
     measured = Measured()
     status: Status = "failed"
-    reasons: list[str] = []
+    reasons: list[Reason] = []
     try:
         _perform(kind, params, planned, machines, addresses, results, watch)
     except AgentError as error:
-        reasons = [_why(error, machines)]
+        reasons = [Reason(kind=ReasonKind.AGENT_FAILED, text=_why(error, machines))]
     else:
         measured, status, reasons = assess(kind, params, results.client, results.server)
     record = replace(
@@ -125,14 +127,14 @@ def _perform(
         running = client.submit("run", cookie=served.get("cookie"), **asking, **common)
         with watching:
             results.client = wait_for_run(client, running, key, longest_ns(params))
-        results.server = finish(server, key, results.client)
+        results.server = finish(server, key, kind.served_by, asked, results.client)
     except BaseException:
         cancel(server, key)
         raise
 
 
 def _receivers(params: Mapping[str, Scalar], machines: Machines) -> dict[str, Agent]:
-    """Who receives, by direction."""
+    """The receivers, by direction."""
     both = {"forward": machines.server, "reverse": machines.client}
     direction = params.get("direction", "forward")
     return {name: agent for name, agent in both.items() if direction in (name, "both")}
@@ -140,21 +142,19 @@ def _receivers(params: Mapping[str, Scalar], machines: Machines) -> dict[str, Ag
 
 def assess(
     kind: WorkloadKind, params: dict[str, Scalar], client: dict[str, Any], server: dict[str, Any]
-) -> tuple[Measured, Status, list[str]]:
-    """What the agents' results say: the measured, the trial's status and the reasons for it."""
-    try:
-        measured = kind.summarise(params, client, server)
-        _leave_out_what_needs_one_clock(measured)
-        for side, result in (("client", client), ("server", server)):
-            span = find_span(result)
-            cores = None if span is None else agent_cores(span)
-            if cores is not None:
-                measured.metrics[f"cpu_{side}_cores"] = cores
-        step = clock_step(client, server)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        return Measured(), "failed", [f"the agents' results are not of the expected form: {error!r}"]
-    measured.notes.extend(stray_notes(server))
-    reasons = [*measured.invalid, *([step] if step else [])]
+) -> tuple[Measured, Status, list[Reason]]:
+    """The measurements, the trial's status and its reasons, from the agents' results."""
+    measured = kind.summarise(params, client, server)
+    _leave_out_what_needs_one_clock(measured)
+    for side, result in (("client", client), ("server", server)):
+        span = find_span(result)
+        cores = None if span is None else agent_cores(span)
+        if cores is not None:
+            measured.metrics[f"cpu_{side}_cores"] = cores
+    changes = machine_changes(client, server)
+    notes, too_many = judge_strays(client, server, own_packets=kind.traffic(params, client, server).packets)
+    measured.notes.extend(notes)
+    reasons = [*measured.invalid, *changes, *too_many]
     return measured, "invalid" if reasons else "ok", reasons
 
 
@@ -165,7 +165,7 @@ def _leave_out_what_needs_one_clock(measured: Measured) -> None:
 
 
 def _limited_by(measured: Measured, params: dict[str, Scalar], results: _Results) -> str | None:
-    """`cpu` where what went as fast as it could had a core of either machine saturated."""
+    """`cpu` where the traffic went as fast as it could and a core of either machine was saturated."""
     if "goodput_bps" not in measured.metrics or params.keys() & {"rate_bps", "rate_pps"}:
         return None
     spans = [find_span(result) for result in (results.client, results.server)]
@@ -174,8 +174,9 @@ def _limited_by(measured: Measured, params: dict[str, Scalar], results: _Results
 
 
 def _why(error: AgentError, machines: Machines) -> str:
-    """What went wrong; where the other machine is gone, this first: the agent here only notices that its peer is."""
+    """What went wrong. Where the other machine has gone away, that comes first: the agent here only notices that its
+    peer has."""
     if machines.server.ended is None:
         return str(error)
     said = machines.server.last_words.removeprefix("sixbench-agent: ")
-    return f"{machines.target.host} is gone in mid-trial: {said or machines.server.ended}"
+    return f"{machines.target.host} went away during the trial: {said or machines.server.ended}"

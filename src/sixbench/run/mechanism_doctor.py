@@ -14,6 +14,7 @@ from ..mechanisms import MECHANISMS, Mechanism, install
 from ..model.errors import AgentError, CapabilityError, LabError
 from ..model.network import Network
 from ..model.path import Path
+from ..model.reason import sentences
 from ..model.topology import Topology
 from ..model.workload import Traffic
 from ..plan.experiment_file import read_topology_only
@@ -33,11 +34,12 @@ _LINE = """
 nodes: {h1: host, r1: router, r2: router, h2: host}
 links: [{endpoints: [h1, r1]}, {endpoints: [r1, r2]}, {endpoints: [r2, h2]}]
 """
-"""What `Mechanism.sample` names nodes of."""
+"""The network whose nodes `Mechanism.sample` names."""
 
 _PROGRAMS = (("ip", "iproute2"), ("tc", "iproute2"), ("ethtool", "ethtool"))
 _PROBED = "kernel"
-"""The engine that can have one mechanism and lack another: it is tried on each. The others have all or none."""
+"""The engine that can carry one mechanism and lack another, so that it is tried on each. The others carry all or
+none."""
 
 _UNTRIED = frozenset({"agent-died", "agent-silent", "agent-broken"})
 
@@ -74,7 +76,7 @@ def examine_mechanisms(hub: AgentHub) -> list[EngineAnswer]:
 
 
 def unknown_mechanisms(reason: str) -> list[EngineAnswer]:
-    """What there is to say where nothing could be tried, and why."""
+    """The answers where nothing could be tried, with the reason."""
     return [
         EngineAnswer(mechanism=mechanism.name, engine=engine, answer="unknown", reason=reason)
         for mechanism in _with_tunnels()
@@ -83,8 +85,8 @@ def unknown_mechanisms(reason: str) -> list[EngineAnswer]:
 
 
 def refusals(hub: AgentHub) -> dict[tuple[str, str], str | None]:
-    """Why this machine refuses an engine a tunnel of a mechanism; None where it does not, and only carrying packets
-    would tell more. Raises `AgentError` or `CapabilityError` where no node can be made to try it in."""
+    """For each mechanism and engine, why this machine cannot make such a tunnel; None where it can, and only carrying
+    packets would tell more. Raises `AgentError` or `CapabilityError` where no node can be made to try it in."""
     probe = hub.start(["probe"])["probe"]
     found: dict[tuple[str, str], str | None] = {}
     of_engine: dict[str, str | None] = {}
@@ -117,7 +119,8 @@ def _line() -> Topology:
 
 
 def _build_plain(hub: AgentHub) -> None:
-    """What every tunnel needs beneath it, so that its lack is not taken for the tunnel's."""
+    """The network that every tunnel needs beneath it. It is tried on its own, so that its lack is not taken for the
+    tunnel's."""
     agents = hub.start(list(_line().nodes))
     try:
         build(_line(), {name: AgentNode(agent) for name, agent in agents.items()})
@@ -146,7 +149,7 @@ def _carry(hub: AgentHub, mechanism: str, engine: str) -> tuple[Answer, str]:
 
 
 def _send_echoes(laboratory: Laboratory, network: Network) -> tuple[Answer, str]:
-    """Echoes from end to end, watched where they carry most headers."""
+    """Sends echoes from end to end, and watches them where they carry most headers."""
     views = viewpoints(network, *BETWEEN)
     view = views[middle_of(views)]
     client, watch = laboratory.agents[BETWEEN[0]], laboratory.agents[view.end.node]
@@ -180,5 +183,5 @@ def _send_echoes(laboratory: Laboratory, network: Network) -> tuple[Answer, str]
     node = view.end.node
     judgement = judge([view], [capture], {node: before}, {node: watch.call("counters")}, nothing)
     if judgement.invalid:
-        return "no", "; ".join(judgement.invalid)
+        return "no", sentences(judgement.invalid)
     return "yes", f"{ECHOES} echoes were answered; {view.link.name} carried {view.claimed}"

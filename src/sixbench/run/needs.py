@@ -1,4 +1,4 @@
-"""What an experiment needs of this machine beyond namespaces, found out before anything is built."""
+"""The needs of an experiment beyond namespaces, checked before anything is built."""
 
 from __future__ import annotations
 
@@ -57,22 +57,27 @@ def check_rulesets(experiment: Experiment) -> None:
 
 def check_links(probe: Agent, topologies: Iterable[Topology]) -> None:
     """Raises `CapabilityError` where the kernel lacks a queueing discipline that a link needs."""
+    limited: str | None = None
+    queued: dict[str, str] = {}
     for topology in topologies:
         for link in topology.links:
-            if link.has_rate and not _works(probe, "tbf rate 1mbit burst 2000 limit 4000"):
-                raise CapabilityError(
-                    f"the link {link.name} has a rate, which needs the kernel's tbf (sch_tbf); this kernel has none"
-                )
+            limited = limited or (link.name if link.has_rate else None)
             for name in sorted({direction.queue.discipline for direction in link.directions} - {"tail-drop"}):
-                if not _works(probe, name):
-                    raise CapabilityError(
-                        f"the link {link.name} has a queue-discipline of {name}, which needs the kernel's {name} "
-                        f"(sch_{name}); this kernel has none; leave it out for tail drop"
-                    )
+                queued.setdefault(name, link.name)
+    if limited and not _works(probe, "tbf rate 1mbit burst 2000 limit 4000"):
+        raise CapabilityError(
+            f"the link {limited} has a rate, which needs the kernel's tbf (sch_tbf); this kernel has none"
+        )
+    for discipline, link_name in queued.items():
+        if not _works(probe, discipline):
+            raise CapabilityError(
+                f"the link {link_name} has a queue-discipline of {discipline}, which needs the kernel's {discipline} "
+                f"(sch_{discipline}); this kernel has none; leave it out for tail drop"
+            )
 
 
 def read_sysctls(probe: Agent, names: Iterable[str] = RECORDED_SYSCTLS) -> dict[str, str]:
-    """Settings in a node, those that it has."""
+    """The settings in a node, as far as it has them."""
     values: dict[str, str] = {}
     for name in names:
         try:

@@ -23,7 +23,7 @@ class Hosts:
     Attributes:
         own: the family of the path.
         prefers_ipv4: whether the client's address selection puts IPv4 first (RFC 6724 section 10.3).
-        first_silence_ns: how long a server of datagrams waits where none has come; None: as the agent thinks fit.
+        first_silence_ns: how long a server of datagrams waits where none has arrived; None: the agent's default.
     """
 
     client: Agent
@@ -34,7 +34,7 @@ class Hosts:
     prefers_ipv4: bool = False
 
     def of(self, part: Part) -> list[Ends]:
-        """The addresses of a part; of several families in the order of RFC 6724 section 6."""
+        """The addresses of a part. Those of several families are in the order of RFC 6724 section 6."""
         if not part.families:
             return [self.ends[part.family or self.own]]
         ends = [self.ends[family] for family in sorted(part.families)]
@@ -49,7 +49,7 @@ Started = Callable[[Sequence[Future[dict[str, Any]]]], None]
 
 
 def parts_of(kind: WorkloadKind, params: Mapping[str, Scalar]) -> tuple[Part, ...]:
-    """The flows of a trial; one, where the workload is an agent's."""
+    """The flows of a trial. There is one where the workload is one of the agent's."""
     if kind.parts is not None:
         return kind.parts(params)
     own = kind.agent_params(params)
@@ -71,12 +71,12 @@ def trial_expected_ns(kind: WorkloadKind, params: Mapping[str, Scalar]) -> int |
 def run_parts(
     parts: Sequence[Part], hosts: Hosts, key: str, token: str, started: Started
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Both sides' results: of the one part that is alone, or `{"parts": {name: result}}`. Raises `AgentError`; no
-    session is left then.
+    """Both sides' results: those of a single part, or `{"parts": {name: result}}`. Raises `AgentError`; no session is
+    left then.
 
     Args:
         key: of the trial; the sessions' names begin with it.
-        started: is told what runs, once the first step has begun.
+        started: is called with what runs, once the first step has begun.
     """
     client: dict[str, Any] = {}
     server: dict[str, Any] = {}
@@ -90,7 +90,14 @@ def run_parts(
             for part in together:
                 limit_ns = longest_ns(part.params)
                 client[part.name] = wait_for_run(hosts.client, running[part.name], names[part.name], limit_ns)
-                server[part.name] = finish(hosts.server, names[part.name], client[part.name], hosts.first_silence_ns)
+                server[part.name] = finish(
+                    hosts.server,
+                    names[part.name],
+                    part.workload,
+                    part.params,
+                    client[part.name],
+                    hosts.first_silence_ns,
+                )
         except BaseException:
             for name in names.values():
                 cancel(hosts.client, name)

@@ -1,4 +1,4 @@
-"""The record of a trial: what it is before anything is known of it, and results as it keeps them."""
+"""The record of a trial: as it is before the trial, and results in the form in which it keeps them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..model.trial import TrialRecord
 
 
 def blank_record(experiment: Experiment, combination: Combination, planned: PlannedTrial, sequence: int) -> TrialRecord:
-    """What a trial is, before anything is known of how it went."""
+    """The record of a trial before anything is known about how it went."""
     path = experiment.path(planned.path)
     return TrialRecord(
         key=planned.key,
@@ -31,7 +31,8 @@ def blank_record(experiment: Experiment, combination: Combination, planned: Plan
 
 
 def without_series(result: dict[str, Any]) -> dict[str, Any]:
-    """A result as a record keeps it: without what is stored elsewhere (series, histograms' buckets, packets)."""
+    """A result in the form in which a record keeps it, without what is stored elsewhere (series, histograms' buckets,
+    packets)."""
     kept = {}
     for key, value in result.items():
         if not isinstance(value, dict):

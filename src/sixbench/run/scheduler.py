@@ -1,35 +1,42 @@
-"""Runs an experiment: block after block, each trial durable the moment it ends, until precision or the maximum."""
+"""Runs an experiment: block after block, each trial durable the moment it ends, until a rule or the time ends it."""
 
 from __future__ import annotations
 
 import contextlib
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from ..agent import AgentHub
+from ..analysis.looks import expected_blocks, schedule
 from ..analysis.stopping import should_stop
 from ..model.errors import AgentError, CapabilityError, Interrupted, LabError, WriteError
 from ..model.experiment import Combination, Experiment, PlannedTrial
+from ..model.reason import Reason, ReasonKind
 from ..model.trial import TrialRecord
-from ..model.workloads import WORKLOADS
 from ..plan.schedule import block_order
 from ..store import RunState, RunWriter
-from .bypass import bypass_of, measure_bypass
+from .bypass import by_workload, bypass_of, measure_bypass
 from .interrupt import interruptible
 from .laboratory import Laboratories
-from .parts import trial_expected_ns
+from .node_settings import merged
+from .other_runs import Presence
+from .remaining import Remaining
 from .trial import Outcome, Theory, failed_outcome, run_trial
-
-TRIAL_OVERHEAD_NS = 150_000_000
-"""What a trial takes beyond its measuring, for the estimate of the time left; corrected as trials end."""
 
 
 class Observer(Protocol):
-    """Whoever wants to know how a run goes on."""
+    """An object that is told about the progress of a run."""
 
-    def progress(self, done: int, expected: int, remaining_ns: int) -> None:
-        """So many trials are done of so many that are expected, which leaves so much time."""
+    def progress(self, done: int, expected: int, remaining_ns: int, decided: int | None = None) -> None:
+        """`done` of `expected` trials have ended; the others take `remaining_ns`.
+
+        `decided`: how many combinations need no more blocks, where blocks go on until answers are decided.
+        """
+
+    def trial_begins(self, experiment: Experiment, combination: Combination, planned: PlannedTrial) -> None:
+        """This trial is next; `progress` was called before."""
 
     def trial_ended(self, record: TrialRecord) -> None:
         """A trial was recorded."""
@@ -51,22 +58,26 @@ def run_experiment(
     theory: Theory,
     observer: Observer,
     kept: Laboratories | None = None,
+    presence: Presence | None = None,
 ) -> RunEnd:
-    """Runs what is not yet done.
+    """Runs the trials that are not done yet.
 
     Args:
         kept: networks of the same topologies that outlast this run; None: it has its own.
+        presence: this run among others of the machine, for the records; None: nobody knows of others.
 
     Raises:
         Interrupted: on Ctrl-C or SIGTERM, with all that is done kept.
         LabError, CapabilityError: the first network cannot be built.
         WriteError: a trial cannot be kept.
     """
+    clock = RunClock(done)
     laboratories = kept or Laboratories(hub, experiment)
     laboratories.forget_times()
-    loop = _Loop(experiment, writer, done, laboratories, theory, observer)
+    loop = _Loop(experiment, writer, done, laboratories, theory, observer, presence, clock)
     try:
         with interruptible():
+            laboratories.processors.start(experiment.keep_awake)
             writer.save_manifest(bypass=measure_bypass(hub, experiment, writer.manifest.bypass))
             loop.run()
     except BaseException as error:
@@ -74,22 +85,27 @@ def run_experiment(
             writer.save_manifest(state="interrupted", ended_realtime_ns=time.time_ns(), **_builds(writer, laboratories))
         if isinstance(error, KeyboardInterrupt):
             raise Interrupted(
-                f"stopped after {len(loop.records)} trials, which are kept in {writer.directory}; "
+                f"stopped after {len(loop.by_key)} trials, which are kept in {writer.directory}; "
                 f"continue with: sixbench resume {writer.directory}"
             ) from None
         raise
     finally:
         if kept is None:
             laboratories.close()
-    state: RunState = "complete" if all(record.status != "failed" for record in loop.records) else "partial"
+    state: RunState = "complete" if all(record.status != "failed" for record in loop.by_key.values()) else "partial"
     writer.save_manifest(state=state, ended_realtime_ns=time.time_ns(), **_builds(writer, laboratories))
-    return RunEnd(state=state, trials=len(loop.records))
+    return RunEnd(state=state, trials=len(loop.by_key))
 
 
 def _builds(writer: RunWriter, laboratories: Laboratories) -> dict[str, Any]:
-    before = writer.manifest.install_ns
+    before, environment = writer.manifest.install_ns, writer.manifest.environment
     return {
         "lab_build_ns": [*writer.manifest.lab_build_ns, *laboratories.build_ns],
+        "environment": replace(
+            environment,
+            nodes=merged(environment.nodes, laboratories.settings),
+            processors=laboratories.processors.use,
+        ),
         "install_ns": before
         | {path: [*before.get(path, []), *times] for path, times in laboratories.install_ns.items()},
     }
@@ -104,38 +120,63 @@ class _Loop:
         laboratories: Laboratories,
         theory: Theory,
         observer: Observer,
+        presence: Presence | None,
+        clock: RunClock,
     ) -> None:
         self.experiment = experiment
         self.writer = writer
         self.laboratories = laboratories
         self.theory = theory
         self.observer = observer
-        self.records = list(done)
-        self.by_key = {record.key: record for record in done}
+        self.presence = presence
+        self.clock = clock
+        self.by_key = {record.key: _without_details(record) for record in done}
         self.by_combination: dict[str, list[TrialRecord]] = {}
-        for record in done:
+        for record in self.by_key.values():
             self.by_combination.setdefault(record.combination, []).append(record)
         self.combinations = {combination.name: combination for combination in experiment.combinations}
         self.sequence = max((record.sequence for record in done), default=0)
-        self.overhead_ns = float(TRIAL_OVERHEAD_NS)
+        self.remaining = Remaining(experiment.combinations, done)
         self.any_built = bool(done)
+        self.open_combinations = set(self.combinations)
+        self.blocks_expected = dict.fromkeys(self.combinations, experiment.blocks.minimum)
 
     def run(self) -> None:
-        open_combinations = set(self.combinations)
+        self.bypass = by_workload(self.writer.manifest.bypass)
+        open_combinations = self.open_combinations
+        looks = schedule(self.experiment.blocks) if self.experiment.blocks.until is not None else ()
         for block in range(1, self.experiment.blocks.maximum + 1):
             order = [trial for trial in block_order(self.experiment, block) if trial.combination in open_combinations]
             for position, planned in enumerate(order):
                 if planned.key not in self.by_key:
-                    self._report(block, len(order) - position, open_combinations)
-                    self._keep(self._trial(planned))
+                    if self._is_time_over(planned, order[position:]):
+                        return
+                    self._report(block, order[position:])
+                    self.observer.trial_begins(self.experiment, self.combinations[planned.combination], planned)
+                    self._keep(*self._trial(planned))
             for name in sorted(open_combinations):
                 so_far = [record for record in self.by_combination.get(name, []) if record.block <= block]
                 if should_stop(self.experiment, self.combinations[name], so_far):
                     open_combinations.discard(name)
+                    self.remaining.leaves(name)
+                elif block >= self.experiment.blocks.minimum:
+                    if block in looks:
+                        self.blocks_expected[name] = expected_blocks(self.experiment, self.combinations[name], so_far)
+                    self.blocks_expected[name] = max(block + 1, self.blocks_expected[name])
             if not open_combinations:
                 break
 
-    def _trial(self, planned: PlannedTrial) -> Outcome:
+    def _is_time_over(self, planned: PlannedTrial, rest: Sequence[PlannedTrial]) -> bool:
+        """Whether what is left of this combination's block would end after the time of the run. The minimum of blocks
+        is run in any case."""
+        blocks = self.experiment.blocks
+        if blocks.time_ns is None or planned.block <= blocks.minimum:
+            return False
+        trials = sum(one.combination == planned.combination and one.key not in self.by_key for one in rest)
+        return self.clock.elapsed_ns + trials * self.remaining.trial_ns(planned.combination) > blocks.time_ns
+
+    def _trial(self, planned: PlannedTrial) -> tuple[Outcome, int | None]:
+        """A trial, and how long it took without the building of its network; None where that failed."""
         combination = self.combinations[planned.combination]
         self.sequence += 1
         try:
@@ -145,11 +186,13 @@ class _Loop:
         except (LabError, AgentError, CapabilityError) as error:
             if not self.any_built:
                 raise
-            return failed_outcome(
-                self.experiment, combination, planned, self.sequence, f"the network could not be built again: {error}"
-            )
+            words = f"the network could not be built again: {error}"
+            reason = Reason(kind=ReasonKind.NETWORK_FAILED, text=words)
+            return failed_outcome(self.experiment, combination, planned, self.sequence, reason), None
         self.any_built = True
         started_ns = time.monotonic_ns()
+        if self.presence is not None:
+            self.presence.next_trial()
         outcome = run_trial(
             self.experiment,
             combination,
@@ -159,36 +202,63 @@ class _Loop:
             self.sequence,
             self.theory,
             self.writer.manifest.capture,
-            bypass_of(self.experiment, combination, self.experiment.path(planned.path), self.writer.manifest.bypass),
+            bypass_of(self.experiment, combination, self.experiment.path(planned.path), self.bypass),
         )
-        measuring_ns = trial_expected_ns(WORKLOADS[combination.workload.kind], combination.workload.params)
-        if measuring_ns is not None and outcome.record.status != "failed":
-            self.overhead_ns += 0.2 * (time.monotonic_ns() - started_ns - measuring_ns - self.overhead_ns)
-        return outcome
+        elapsed_ns = time.monotonic_ns() - started_ns
+        if self.presence is not None:
+            outcome = replace(outcome, record=replace(outcome.record, other_runs=self.presence.during_trial()))
+        return outcome, elapsed_ns
 
-    def _keep(self, outcome: Outcome) -> None:
+    def _keep(self, outcome: Outcome, elapsed_ns: int | None) -> None:
         record = outcome.record
         self.writer.add_trial(record, outcome.series, outcome.files)
-        self.records.append(record)
-        self.by_key[record.key] = record
-        self.by_combination.setdefault(record.combination, []).append(record)
+        kept = _without_details(record)
+        self.by_key[kept.key] = kept
+        self.by_combination.setdefault(kept.combination, []).append(kept)
+        self.remaining.ended(record, None if record.status == "failed" else elapsed_ns)
         self.observer.trial_ended(record)
 
-    def _report(self, block: int, left_in_block: int, open_combinations: set[str]) -> None:
-        blocks = self.experiment.blocks
-        more_blocks = max(
-            0, (blocks.maximum if blocks.precision is None and blocks.deviation is None else blocks.minimum) - block
-        )
-        per_block = [self._cost_ns(self.combinations[name]) for name in open_combinations]
+    def _report(self, block: int, left_in_block: Sequence[PlannedTrial]) -> None:
+        blocks, done = self.experiment.blocks, len(self.by_key)
         paths = len(self.experiment.paths)
-        one_block_ns = sum(per_block) * paths
-        remaining_ns = more_blocks * one_block_ns + one_block_ns * left_in_block / max(1, len(per_block) * paths)
-        expected = len(self.records) + left_in_block + more_blocks * len(per_block) * paths
-        self.observer.progress(len(self.records), expected, int(remaining_ns))
+        one_block_ns = self.remaining.one_block_ns * paths
+        trials_of_block = self.remaining.combinations * paths
+        left = len(left_in_block)
+        if blocks.may_end_early:
+            more_blocks = {name: max(0, self.blocks_expected[name] - block) for name in self.open_combinations}
+            more_trials = sum(more_blocks.values()) * paths
+        else:
+            more_trials = (blocks.maximum - block) * trials_of_block
+        each_ns = one_block_ns / max(1, trials_of_block)
+        remaining_ns = (left + more_trials) * each_ns
+        if blocks.time_ns is not None:
+            within_ns = blocks.time_ns - self.clock.elapsed_ns
+            needs_ns = (left + max(0, blocks.minimum - block) * trials_of_block) * each_ns
+            if remaining_ns > within_ns or blocks.until is None:
+                remaining_ns = max(needs_ns if block <= blocks.minimum else 0.0, within_ns)
+                more_trials = max(0, int(remaining_ns / each_ns) - left) if each_ns else 0
+        decided = None if blocks.until is None else len(self.combinations) - len(self.open_combinations)
+        self.observer.progress(done, done + left + more_trials, int(remaining_ns), decided)
 
-    def _cost_ns(self, combination: Combination) -> float:
-        measuring_ns = trial_expected_ns(WORKLOADS[combination.workload.kind], combination.workload.params)
-        if measuring_ns is None:
-            took = [record.elapsed_ns for record in self.by_combination.get(combination.name, [])]
-            return sum(took) / len(took) if took else 1e9
-        return measuring_ns + self.overhead_ns
+
+class RunClock:
+    """How long a run has measured: what its recorded trials took, and the time since the process went on with it.
+
+    Args:
+        done: the trials recorded before.
+        now_ns: a monotonic clock.
+    """
+
+    def __init__(self, done: Iterable[TrialRecord], now_ns: Callable[[], int] = time.monotonic_ns) -> None:
+        self._now_ns = now_ns
+        self._started_ns = now_ns() - sum(record.elapsed_ns for record in done)
+
+    @property
+    def elapsed_ns(self) -> int:
+        """So far."""
+        return self._now_ns() - self._started_ns
+
+
+def _without_details(record: TrialRecord) -> TrialRecord:
+    """What a run looks at again: tens of thousands of trials have their details in files, and not in memory."""
+    return replace(record, histograms={}, evidence={}, client={}, server={}, notes=[])

@@ -1,4 +1,4 @@
-"""A trial's session between two agents, wherever they are: how long it may take, its end, its early end."""
+"""A trial's session between two agents, wherever they are: how long it may take, and how it ends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..model.errors import AgentError
 from ..model.workload import Scalar
 
 GRACE_NS = 15 * 10**9
-"""How long a trial of a given duration may take beyond it before it counts as failed."""
+"""How long a trial with a duration may take beyond that duration before it counts as failed."""
 
 UNTIMED_LIMIT_NS = 600 * 10**9
 """How long a trial of a number of bytes or transactions may take."""
@@ -20,7 +20,7 @@ UNTIMED_LIMIT_NS = 600 * 10**9
 FINISH_TIMEOUT_NS = 5 * 10**9
 
 ANSWER_TIMEOUT_S = 10.0
-"""How long an agent may take to answer what takes no time."""
+"""How long an agent may take to answer a request that takes no time."""
 
 
 def expected_ns(params: Mapping[str, Scalar]) -> int | None:
@@ -51,20 +51,27 @@ def wait_for_run(client: Agent, running: Future[dict[str, Any]], key: str, limit
 
 
 def finish(
-    server: Agent, key: str, client_result: Mapping[str, Any], first_silence_ns: int | None = None
+    server: Agent,
+    key: str,
+    workload: str,
+    params: Mapping[str, Scalar],
+    client_result: Mapping[str, Any],
+    first_silence_ns: int | None = None,
 ) -> dict[str, Any]:
     """The server's result, and the end of the session.
 
     Args:
-        first_silence_ns: how long a datagram is waited for where none has come; None: as the agent thinks fit for a
-            path of which nothing is known.
+        workload, params: what it served.
+        first_silence_ns: how long to wait for a datagram where none has arrived; None: the agent's default for an
+            unknown path.
 
     Raises:
         AgentError: the agent refused, failed or was silent.
     """
     timeout_s = FINISH_TIMEOUT_NS / 1e9 + ANSWER_TIMEOUT_S
     sent = (client_result.get("forward_sender") or client_result).get("sent")
-    asked = {"session": key, "sent": sent, "timeout_ns": FINISH_TIMEOUT_NS}
+    asked: dict[str, Any] = {"session": key, "workload": workload, "params": params}
+    asked |= {"sent": sent, "timeout_ns": FINISH_TIMEOUT_NS}
     if first_silence_ns is not None:
         asked["first_silence_ns"] = first_silence_ns
     try:
@@ -74,6 +81,6 @@ def finish(
 
 
 def cancel(agent: Agent, key: str) -> None:
-    """Ends a session early, if it is there."""
+    """Ends a session early, if it exists."""
     with contextlib.suppress(AgentError):
         agent.call("cancel", session=key, timeout_s=5)

@@ -1,26 +1,29 @@
-"""The traffic of a trial, and what is observed of it meanwhile: captures on every link, counters before and after."""
+"""The traffic of a trial, and its observation: captures on every link, and counters before and after."""
 
 from __future__ import annotations
 
 import contextlib
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..agent import Agent
+from ..lab.emulation import EMULATOR
 from ..lab.queues import queue_bytes
 from ..model.direction import Direction
 from ..model.errors import AgentError
 from ..model.experiment import LinkChange
 from ..model.network import Ends, Network
+from ..model.placement import Placement
 from ..model.topology import Family, Link, Topology
 from ..model.trace import Trace
 from ..model.workload import Part, Scalar, WorkloadKind
 from . import emulation
-from .cpu import ORCHESTRATOR
+from .asking import Asked, answers, ask, ask_all
+from .cpu import ORCHESTRATOR, WATCHED
 from .drop_watch import Drops, DropWatch
 from .events import Events, forget_path_mtu
 from .evidence import Viewpoint
@@ -28,6 +31,7 @@ from .hardware_counters import Counted, HardwareCounters
 from .laboratory import Laboratory
 from .parts import Hosts, parts_of, run_parts, trial_expected_ns
 from .session import ANSWER_TIMEOUT_S, GRACE_NS, UNTIMED_LIMIT_NS
+from .settling import STILL_NS, USER_STILL_NS, Counters, Left, settle
 
 CAPTURE_PACKETS = 64
 CAPTURE_SNAPLEN_BYTES = 192
@@ -41,15 +45,22 @@ WHOLE_PACKET_BYTES = 65535
 LONGEST_PACKET_BYTES = 65535
 MAX_RESIDUAL_NS = 2_000_000_000
 BUSY_NS = 300_000_000
-"""What forwarding a packet may take on a machine that is busy with other things, all nodes together."""
+"""How long forwarding a packet may take on a machine that is busy with other things, all nodes together."""
 
 PROGRAM_TIME_NS = 200_000_000
-"""For so long from the start on, the run time of BPF programs is measured: each run takes some 20 ns longer then."""
+"""How long the run time of BPF programs is measured, from the start on. Meanwhile each run takes some 20 ns longer."""
 
 
 @dataclass(kw_only=True)
 class Observed:
-    """What was gathered so far; a failure leaves the rest empty."""
+    """The observations so far; a failure leaves the rest empty.
+
+    Attributes:
+        placed: the processors of each node on the path; empty where the kernel put none there.
+        is_alone: whether nothing else of the run was on these.
+        unanswered: the requests that agents did not answer, or not in the right form, when the traffic was over.
+            Without the answers nothing is proved, so the trial has failed.
+    """
 
     client: dict[str, Any] = field(default_factory=dict)
     server: dict[str, Any] = field(default_factory=dict)
@@ -64,20 +75,24 @@ class Observed:
     after: dict[str, Any] = field(default_factory=dict)
     cpu_before: dict[str, Any] = field(default_factory=dict)
     cpu_after: dict[str, Any] = field(default_factory=dict)
+    placed: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    is_alone: bool = False
     hardware: Counted = field(default_factory=Counted)
+    unanswered: list[AgentError] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """Where a trial takes place.
+    """The place of a trial: its network, and how it is observed.
 
     Attributes:
         views: where it is observed, from client to server.
         is_bpf: whether programs of ours carry it.
         keeps_packets: whether the packets of every link are kept.
-        seed: what the choices of emulated links depend on, in words.
-        events: what changes in its midst; then there is no prediction to hold it against.
-        traces: what is sent of captures, by the name that parameters give.
+        seed: a text from which the random numbers of emulated links follow.
+        events: the changes in the middle of it; with them there is no prediction to hold it against.
+        traces: the datagrams of captures, by the name that parameters give.
+        placement: where its nodes run.
         others: the addresses of the family that is not the path's own, where the workload needs it too.
         prefers_ipv4: whether the client's address selection puts IPv4 first.
     """
@@ -91,6 +106,7 @@ class Setting:
     seed: str
     events: tuple[LinkChange, ...] = ()
     traces: Mapping[str, Trace] = field(default_factory=dict)
+    placement: Placement = "free"
     others: Mapping[Family, Ends] = field(default_factory=dict)
     prefers_ipv4: bool = False
 
@@ -108,7 +124,7 @@ class Setting:
 
     @property
     def watched(self) -> dict[str, Agent]:
-        """The nodes on the way, from client to server."""
+        """The nodes on the path, from client to server."""
         names = [self.between[0], *(view.segment.far for view in self.views)]
         return {name: self.laboratory.agents[name] for name in names}
 
@@ -135,24 +151,28 @@ class Setting:
 
 
 def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Setting, observed: Observed) -> None:
-    """Runs the workload and fills `observed`. Raises `AgentError` or `LabError`, with what was seen so far kept."""
+    """Runs the workload and fills `observed`, which keeps its observations where this raises `AgentError` or
+    `LabError`."""
     parts = [_with_trace(part, setting) for part in parts_of(kind, params)]
     timed_ns = trial_expected_ns(kind, params)
     limit_ns = UNTIMED_LIMIT_NS if timed_ns is None else timed_ns + GRACE_NS * len(parts)
     token = secrets.token_hex(16)
-    captured: list[tuple[Agent, str]] = []
+    captured: dict[str, Agent] = {}
     hardware = HardwareCounters(setting.hosts.client, observed.hardware)
     drops = DropWatch(setting.laboratory, setting.watched, token, observed.drops)
     try:
-        setting.laboratory.settle()
-        forget_path_mtu(setting.laboratory, dict.fromkeys([*setting.between, *setting.network.encapsulators()]))
+        observed.placed = setting.laboratory.place(setting.placement, list(setting.watched))
+        observed.is_alone = setting.laboratory.processors.is_off(observed.placed)
+        observed.before = _settled(setting)
         observed.tunnels_before = _tunnel_counters(setting)
-        observed.before = _counters(setting)
-        drops.start()
-        captured = _start_captures(setting, key, int(params.get("warmup_ns", 0)), limit_ns)
+        watching = drops.start()
+        capturing = _start_captures(setting, key, int(params.get("warmup_ns", 0)), limit_ns, captured)
+        forget_path_mtu(setting.laboratory, dict.fromkeys([*setting.between, *setting.network.encapsulators()]))
         if setting.is_bpf:
             _tunnel_counters(setting, "start")
         emulation.begin(setting.laboratory, setting.seed, token)
+        answers(capturing)
+        watching()
         observed.cpu_before = _cpu(setting)
         hardware.start()
         with Events(setting.laboratory, setting.events) as events:
@@ -166,37 +186,68 @@ def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Se
 
             observed.client, observed.server = run_parts(parts, setting.hosts, key, token, started)
     finally:
-        with contextlib.suppress(AgentError):
+        with _noting(observed.unanswered):
             hardware.stop()
-        with contextlib.suppress(AgentError):
+        with _noting(observed.unanswered):
             observed.cpu_after = _cpu(setting)
-        for agent, name in captured:
-            with contextlib.suppress(AgentError):
-                observed.captures.append(agent.call("capture-stop", timeout_s=ANSWER_TIMEOUT_S, capture=name))
-        with contextlib.suppress(AgentError):
-            drops.stop()
-        with contextlib.suppress(AgentError):
-            observed.after = _counters(setting)
+        ended = [ask(agent, "capture-stop", capture=name) for name, agent in captured.items()]
+        watched = drops.stop()
+        for one in ended:
+            with _noting(observed.unanswered):
+                observed.captures.append(one.answer())
+        with _noting(observed.unanswered):
+            watched()
+        looked: Counters = {}
+        with _noting(observed.unanswered):
+            looked = _look(setting)
+            observed.after = {name: looked[name] for name in setting.watched}
             observed.tunnels_after = _tunnel_counters(setting)
-        observed.emulated = emulation.end(setting.laboratory)
-        setting.laboratory.unsettle(residual_ns(setting.network.topology))
+        observed.emulated = emulation.end(setting.laboratory, observed.unanswered)
+        setting.laboratory.left = _left(setting, looked)
+
+
+@contextlib.contextmanager
+def _noting(unanswered: list[AgentError]) -> Iterator[None]:
+    """Notes an agent's missing answer, so that all others are still asked."""
+    try:
+        yield
+    except AgentError as error:
+        unanswered.append(error)
 
 
 def first_silence_ns(network: Network) -> int:
-    """How long after a flow's end its first datagram may still come, where none has: each link's delay and the time on
-    the wire of the longest packet that there is, and what a busy machine takes."""
+    """How long after a flow's end its first datagram may still arrive, where none has: each link's delay, the time of
+    the longest packet on the wire, and the time that a busy machine takes."""
     return BUSY_NS + _crossing_ns(network.topology, lambda link, direction: LONGEST_PACKET_BYTES)
 
 
+def _left(setting: Setting, looked: Counters) -> Left:
+    topology = setting.network.topology
+    has_user_space = setting.laboratory.engine != "kernel" or setting.laboratory.emulator is not None
+    return Left(
+        ended_ns=time.monotonic_ns(),
+        counters=looked,
+        least_ns=delays_by_netem_ns(topology),
+        most_ns=residual_ns(topology),
+        still_ns=USER_STILL_NS if has_user_space else STILL_NS,
+    )
+
+
+def delays_by_netem_ns(topology: Topology) -> int:
+    """How long netem may keep packets, all links together."""
+    ways = ([way for state in link.states for way in state] for link in topology.wires if link.emulator == "netem")
+    return min(sum(max(way.impairments.longest_delay_ns for way in one) for one in ways), MAX_RESIDUAL_NS)
+
+
 def residual_ns(topology: Topology) -> int:
-    """How long packets may still be under way when a trial is over, at most the two seconds of RFC 2544 section 23:
-    what the queues hold, at their rates, and the delays."""
+    """How long packets may still be under way when a trial is over: the content of the queues at their rates, and the
+    delays; at most the two seconds of RFC 2544 section 23."""
     return min(_crossing_ns(topology, queue_bytes), MAX_RESIDUAL_NS)
 
 
 def _crossing_ns(topology: Topology, sent_bytes: Callable[[Link, Direction], int]) -> int:
-    """The longest delay of every link, and the time that so many bytes take at its rate, where it has one; of its
-    directions, and of what events make of them, the slowest."""
+    """The longest delay of every link, and the time that this many bytes take at its rate, where it has one. The
+    slowest of its directions counts, and of what events make of them."""
     return sum(
         max(_passing_ns(link, direction, sent_bytes) for state in link.states for direction in state)
         for link in topology.wires
@@ -209,21 +260,25 @@ def _passing_ns(link: Link, direction: Direction, sent_bytes: Callable[[Link, Di
 
 
 def _with_trace(part: Part, setting: Setting) -> Part:
-    """The datagrams of a capture in the place of its name."""
+    """The parameters with the datagrams of a capture in place of its name."""
     if "trace" not in part.params:
         return part
     datagrams: Any = setting.traces[str(part.params["trace"])].datagrams
     return replace(part, params=part.params | {"trace": datagrams})
 
 
-def _start_captures(setting: Setting, key: str, after_ns: int, limit_ns: int) -> list[tuple[Agent, str]]:
+def _start_captures(
+    setting: Setting, key: str, after_ns: int, limit_ns: int, captured: dict[str, Agent]
+) -> dict[str, Asked]:
+    """Asks for a capture on every link. `captured` gets the agents by the names of the captures."""
     addresses = _all_addresses(setting)
-    started = []
+    started = {}
     for index, view in enumerate(setting.views):
         agent, name = setting.laboratory.agents[view.end.node], f"{key}-{index}"
-        agent.call(
+        captured[name] = agent
+        started[name] = ask(
+            agent,
             "capture-start",
-            timeout_s=ANSWER_TIMEOUT_S,
             capture=name,
             interface=view.end.name,
             addresses=addresses,
@@ -232,34 +287,37 @@ def _start_captures(setting: Setting, key: str, after_ns: int, limit_ns: int) ->
             max_ns=limit_ns,
             snaplen_bytes=setting.snaplen_bytes,
         )
-        started.append((agent, name))
     return started
 
 
 def _tunnel_counters(setting: Setting, run_time: str | None = None) -> dict[str, Any]:
-    """By node and device."""
-    agents = setting.tunnelling
-    futures = {name: agent.submit("tunnel-counters", run_time=run_time) for name, agent in agents.items()}
-    return {
-        name: agents[name].wait(future, "tunnel-counters", ANSWER_TIMEOUT_S)["tunnels"]
-        for name, future in futures.items()
-    }
+    """The tunnels' counters, by node and device."""
+    asked = ask_all(setting.tunnelling, "tunnel-counters", run_time=run_time)
+    return {name: answer["tunnels"] for name, answer in answers(asked).items()}
 
 
-def _counters(setting: Setting) -> dict[str, Any]:
-    watched = setting.watched
-    futures = {name: agent.submit("counters") for name, agent in watched.items()}
-    return {name: watched[name].wait(future, "counters", ANSWER_TIMEOUT_S) for name, future in futures.items()}
+def _settled(setting: Setting) -> dict[str, Any]:
+    """The counters of the nodes on the path, once nothing of an earlier trial is under way."""
+    left = setting.laboratory.left
+    looked = _look(setting) if left is None else settle(left, lambda: _look(setting))
+    return {name: dict(looked[name]) for name in setting.watched}
+
+
+def _look(setting: Setting) -> dict[str, Any]:
+    """The counters of the nodes on the path, and of the node that emulates links."""
+    emulator = setting.laboratory.emulator
+    return answers(ask_all(setting.watched | ({} if emulator is None else {EMULATOR: emulator}), "counters"))
 
 
 def _cpu(setting: Setting) -> dict[str, Any]:
-    """A sample of the whole machine, and what this process itself has spent until then."""
+    """A sample of the whole machine, and the CPU time that this process itself has spent until then."""
     sample = setting.hosts.client.call("cpu", timeout_s=ANSWER_TIMEOUT_S)
-    return sample | {ORCHESTRATOR: time.process_time_ns()}
+    watched = setting.laboratory.processors.sample()
+    return sample | {ORCHESTRATOR: time.process_time_ns()} | ({} if watched is None else {WATCHED: watched})
 
 
 def _all_addresses(setting: Setting) -> list[str]:
-    """Of all nodes on the way and of both families, so that packets of the wrong family are seen too."""
+    """The counters of all nodes on the path and of both families, so that packets of the wrong family are seen too."""
     topology = setting.network.topology
     found = {
         str(address.ip): None

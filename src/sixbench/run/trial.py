@@ -13,13 +13,26 @@ from ..model.errors import AgentError, LabError
 from ..model.experiment import Combination, Experiment, LinkChange, PlannedTrial
 from ..model.network import Network
 from ..model.path import Path
+from ..model.reason import Excuse, Reason, ReasonKind
 from ..model.topology import Topology
 from ..model.trial import Status, TrialRecord
 from ..model.units import format_duration
 from ..model.workload import Measured, Scalar, WorkloadKind
 from ..model.workloads import WORKLOADS
-from ..model.workloads.common import PACED
-from .cpu import agent_cores, busy_ns, clock_step_ns, core_shares, find_span, machine_cores, orchestrator_ns, spun_ns
+from .cpu import (
+    WATCHED,
+    Span,
+    agent_cores,
+    busy_ns,
+    clock_step_ns,
+    core_shares,
+    find_span,
+    machine_cores,
+    orchestrator_ns,
+    processors,
+    spun_ns,
+    watched_ns,
+)
 from .emulation import assess, lost_places
 from .evidence import Judgement, Viewpoint, judge, link_traffic, middle_of, silent_notes, viewpoints
 from .fragment_evidence import FragmentEvidence, fragment_evidence
@@ -29,7 +42,9 @@ from .link_state import link_failures
 from .loss_evidence import loss_evidence
 from .parts import parts_of
 from .pcapng import to_pcapng
+from .processors import placement_of
 from .record import blank_record, without_series
+from .strays import judge_strays
 from .traffic import Observed, Setting, perform
 from .tunnel_evidence import check_tunnels, drop_notes, program_times, tunnel_evidence
 
@@ -38,12 +53,12 @@ MAX_CLOCK_STEP_NS = 10 * 10**6
 
 SATURATED_CORE = 0.97
 PATH_LIMITED_SHARE = 0.97
-"""From this share of the theoretical goodput on, the path was the limit."""
+"""The share of the theoretical goodput from which on the path was the limit."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """A trial as it is to be stored."""
+    """A trial in the form in which it is stored."""
 
     record: TrialRecord
     series: dict[str, dict[str, list[float]]] = field(default_factory=dict)
@@ -51,7 +66,8 @@ class Outcome:
 
 
 Theory = Callable[[str, Mapping[str, Scalar], Path, Topology, tuple[str, str], Sequence[LinkChange]], dict[str, float]]
-"""What a path should give: workload, parameters, path, network, hosts to values by column."""
+"""A function that gives the values that theory expects, by column, from workload, parameters, path, network and
+hosts."""
 
 
 def run_trial(
@@ -65,7 +81,8 @@ def run_trial(
     keeps_packets: bool = False,
     bypass: Bypass | None = None,
 ) -> Outcome:
-    """Runs one trial to its record: `ok`, `invalid` or `failed`. Raises only what stops the whole run: an interrupt.
+    """Runs one trial and gives its record: `ok`, `invalid` or `failed`. It raises only what stops the whole run, such
+    as an interrupt.
 
     Args:
         network: the path's own; its ends are those that the workload uses.
@@ -74,7 +91,11 @@ def run_trial(
     """
     path = experiment.path(planned.path)
     kind = WORKLOADS[combination.workload.kind]
+    placement = placement_of(experiment, combination.workload)
     params = _with_seed(kind, combination.workload.params, experiment.seed + planned.block)
+    if placement == "together" and kind.by_column("spin_ns") is not None:
+        # A sender that spins would be in the way of the receiver, which shares its processor.
+        params = {"spin_ns": 0} | params
     started_realtime_ns, started_ns = time.time_ns(), time.monotonic_ns()
     observed = Observed()
     others = {
@@ -92,15 +113,19 @@ def run_trial(
         keeps_packets=keeps_packets,
         seed=f"{experiment.seed}/{planned.block}/{planned.combination}",
         events=combination.events,
+        placement=placement,
         traces=experiment.traces,
         others=others,
         prefers_ipv4=params.get("prefer", path.options.get("prefer")) == "ipv4",
     )
-    failure: str | None = None
+    failure: Reason | None = None
     try:
         perform(kind, params, planned.key, setting, observed)
     except (AgentError, LabError) as error:
-        failure = _with_the_dead(error, laboratory)
+        kind_of_failure = ReasonKind.AGENT_FAILED if isinstance(error, AgentError) else ReasonKind.NETWORK_FAILED
+        failure = Reason(kind=kind_of_failure, text=_with_the_dead(error, laboratory))
+    if failure is None and observed.unanswered:
+        failure = Reason(kind=ReasonKind.AGENT_FAILED, text=_with_the_dead(observed.unanswered[0], laboratory))
     topology = experiment.topologies[combination.topology_of(planned.path)]
     asked = kind.agent_params(params)
     expected = theory(kind.served_by, asked, path, topology, experiment.between, combination.events)
@@ -112,12 +137,12 @@ def run_trial(
         limited_by = "tester"
     if status == "ok" and experiment.bottleneck == "path" and limited_by in ("cpu", "tester"):
         status = "invalid"
-        what = "the machine's CPU" if limited_by == "cpu" else "the tester"
-        reasons = [f"{what} rather than the path was the limit: {_goodput_words(measured, expected)}"]
+        reasons = [_not_the_path(limited_by, _goodput_words(measured, expected))]
     packets: dict[str, bytes] = {}
     if params.get("packet_log") and failure is None:
-        packets = _packets(observed, reasons)
-        status = "invalid" if reasons and status == "ok" else status
+        from ..store.packet_log import packet_log_files
+
+        packets = packet_log_files(observed.client, observed.server)
     record = replace(
         blank_record(experiment, combination, planned, sequence),
         params=params,
@@ -139,12 +164,13 @@ def run_trial(
 
 
 def _with_seed(kind: WorkloadKind, params: Mapping[str, Scalar], seed: int) -> dict[str, Scalar]:
-    """The parameters with the seed of what is drawn, unless that is given: all paths of a block are sent the same."""
+    """The parameters with the seed of random traffic, unless that is given. All paths of a block get the same
+    traffic."""
     return {"seed": seed % 2**63} | dict(params) if kind.is_drawn(params) else dict(params)
 
 
 def _files(setting: Setting, observed: Observed) -> dict[str, bytes]:
-    """The packets of the link that tells most; of all links where they are to be kept."""
+    """The packets of the most telling link; of all links where they are kept."""
     middle = middle_of(setting.views)
     files = {}
     for index, (view, capture) in enumerate(zip(setting.views, observed.captures, strict=False)):
@@ -155,26 +181,15 @@ def _files(setting: Setting, observed: Observed) -> dict[str, bytes]:
     return files
 
 
-def _packets(observed: Observed, reasons: list[str]) -> dict[str, bytes]:
-    """The file of what became of each datagram. Where there is none, `reasons` says why."""
-    from ..store.packet_log import packet_log_files
-
-    try:
-        return packet_log_files(observed.client, observed.server)
-    except (KeyError, TypeError, ValueError) as error:
-        reasons.append(f"the agents' packet logs are not of the expected form: {error!r}")
-        return {}
-
-
 def failed_outcome(
-    experiment: Experiment, combination: Combination, planned: PlannedTrial, sequence: int, reason: str
+    experiment: Experiment, combination: Combination, planned: PlannedTrial, sequence: int, reason: Reason
 ) -> Outcome:
-    """The record of a trial that could not even start."""
+    """The record of a trial that could not start."""
     return Outcome(record=replace(blank_record(experiment, combination, planned, sequence), reasons=[reason]))
 
 
 def _with_the_dead(error: Exception, laboratory: Laboratory) -> str:
-    """What went wrong, and first which agents have died: the others only notice that a peer is gone."""
+    """What went wrong. Agents that have died come first: the others only notice that a peer is gone."""
     agents = [*laboratory.agents.values(), *filter(None, [laboratory.emulator])]
     dead = [str(agent.ended) for agent in agents if agent.ended is not None]
     return "; ".join(dict.fromkeys([*dead, str(error)]))
@@ -186,100 +201,101 @@ def _assess(
     path: Path,
     setting: Setting,
     observed: Observed,
-    failure: str | None,
-) -> tuple[Measured, Judgement, Status, list[str]]:
+    failure: Reason | None,
+) -> tuple[Measured, Judgement, Status, list[Reason]]:
     broken = link_failures(setting.views, observed.before, observed.after)
     if failure is not None:
         return Measured(), Judgement(evidence={}), "failed", [*broken, failure]
-    try:
-        measured = kind.summarise(params, observed.client, observed.server)
-        traffic = kind.traffic(params, observed.client, observed.server)
-        fragments = FragmentEvidence(evidence={})
-        if not setting.events:
-            fragments = fragment_evidence(
-                kind.served_by,
-                kind.agent_params(params),
-                setting.network,
-                setting.between,
-                path,
-                observed.client,
-                observed.server,
-                observed.before,
-                observed.after,
-            )
-        unreached = fragments.unreached
-        if "df" in params and (setting.events or observed.client.get("sent") == 0):
-            # What changes in its midst may stop it; and what the sender's DF policy refused is nowhere.
-            unreached = frozenset(view.link.name for view in setting.views)
-        judgement = judge(setting.views, observed.captures, observed.before, observed.after, traffic, unreached)
-        measured.notes.extend(silent_notes(judgement.evidence))
-        judgement.evidence["fragments"] = fragments.evidence
-        judgement.evidence["filters"] = observed.drops.rules
-        emulated = assess(setting.laboratory.topology, observed.emulated)
-        if emulated.evidence:
-            judgement.evidence["emulation"] = emulated.evidence
-        judgement.invalid.extend(emulated.invalid)
-        if setting.events:
-            judgement.evidence["events"] = observed.events
-            measured.invalid.extend(
-                f"the event of {done['link']} failed: {done['failed']}" for done in observed.events if "failed" in done
-            )
-            measured.invalid.extend(
-                f"the event of {event.link} after {format_duration(event.at_ns)} did not happen: the trial was over"
-                for event in setting.events[len(observed.events) :]
-            )
-        if fragments.is_loss_foretold:
-            foretold = [reason for reason in measured.invalid if not reason.startswith(PACED)]
-            measured.notes.extend(foretold)
-            measured.invalid[:] = [reason for reason in measured.invalid if reason not in foretold]
-        measured.notes.extend(fragments.notes)
-        tunnels = tunnel_evidence(
+    measured = kind.summarise(params, observed.client, observed.server)
+    traffic = kind.traffic(params, observed.client, observed.server)
+    fragments = FragmentEvidence(evidence={})
+    if not setting.events:
+        fragments = fragment_evidence(
+            kind.served_by,
+            kind.agent_params(params),
             setting.network,
-            observed.tunnels_before,
-            observed.tunnels_after,
-            {node: kept["interfaces"] for node, kept in judgement.evidence["counters"].items()},
-        )
-        judgement.evidence["tunnels"] = tunnels
-        losses = loss_evidence(
-            {WORKLOADS[part.workload].transport for part in parts_of(kind, params)},
-            setting.network.topology,
-            {agent.hello["netns_inode"]: name for name, agent in setting.laboratory.agents.items()},
+            setting.between,
+            path,
             observed.client,
             observed.server,
-            observed.drops,
             observed.before,
             observed.after,
-            lost_places(setting.laboratory.topology, observed.emulated),
         )
-        judgement.evidence["losses"] = losses.evidence
-        measured.notes.extend(losses.notes)
-        carried = traffic.of(setting.network.ends.family)
-        judgement.invalid.extend(check_tunnels(setting.network, setting.between, tunnels, carried))
-        measured.notes.extend(drop_notes(tunnels))
-        measured.metrics.update(program_times(observed.programs))
-        _add_cpu(measured, setting.views[middle_of(setting.views)], observed)
-        step = clock_step(observed.client, observed.server)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        words = f"the agents' results are not of the expected form: {error!r}"
-        return Measured(), Judgement(evidence={}), "failed", [words]
-    measured.notes.extend(stray_notes(observed.server))
-    reasons = [*broken, *measured.invalid, *judgement.invalid, *([step] if step else [])]
+    unreached = fragments.unreached
+    if "df" in params and (setting.events or observed.client.get("sent") == 0):
+        # What changes in its midst may stop it; and what the sender's DF policy refused is nowhere.
+        unreached = frozenset(view.link.name for view in setting.views)
+    judgement = judge(setting.views, observed.captures, observed.before, observed.after, traffic, unreached)
+    measured.notes.extend(silent_notes(judgement.evidence))
+    judgement.evidence["fragments"] = fragments.evidence
+    judgement.evidence["filters"] = observed.drops.rules
+    judgement.evidence["processors"] = {name: list(processors) for name, processors in observed.placed.items()}
+    emulated = assess(setting.laboratory.topology, observed.emulated)
+    if emulated.evidence:
+        judgement.evidence["emulation"] = emulated.evidence
+    judgement.invalid.extend(emulated.invalid)
+    if setting.events:
+        judgement.evidence["events"] = observed.events
+        for words in event_failures(setting.events, observed.events):
+            measured.reject(ReasonKind.EVENT_FAILED, words)
+    if fragments.is_loss_foretold:
+        measured.excuse(Excuse.FORETOLD_LOSS)
+    measured.notes.extend(fragments.notes)
+    tunnels = tunnel_evidence(
+        setting.network,
+        observed.tunnels_before,
+        observed.tunnels_after,
+        {node: kept["interfaces"] for node, kept in judgement.evidence["counters"].items()},
+    )
+    judgement.evidence["tunnels"] = tunnels
+    losses = loss_evidence(
+        {WORKLOADS[part.workload].transport for part in parts_of(kind, params)},
+        setting.network.topology,
+        {agent.hello["netns_inode"]: name for name, agent in setting.laboratory.agents.items()},
+        observed.client,
+        observed.server,
+        observed.drops,
+        observed.before,
+        observed.after,
+        lost_places(setting.laboratory.topology, observed.emulated),
+    )
+    judgement.evidence["losses"] = losses.evidence
+    measured.notes.extend(losses.notes)
+    carried = traffic.of(setting.network.ends.family)
+    judgement.invalid.extend(check_tunnels(setting.network, setting.between, tunnels, carried))
+    measured.notes.extend(drop_notes(tunnels))
+    measured.metrics.update(program_times(observed.programs))
+    _add_cpu(measured, setting.views[middle_of(setting.views)], observed)
+    changes = machine_changes(observed.client, observed.server)
+    notes, too_many = judge_strays(observed.client, observed.server, own_packets=traffic.packets)
+    measured.notes.extend(notes)
+    reasons = [*broken, *measured.invalid, *judgement.invalid, *changes, *too_many]
     return measured, judgement, "invalid" if reasons else "ok", reasons
 
 
-def stray_notes(server: Mapping[str, Any]) -> list[str]:
-    """What came to the server of a trial that was none of its traffic, in words."""
-    strays = server.get("strays") or {}
-    return [f"{count} stray {what} were refused or ignored" for what, count in strays.items() if count]
+def event_failures(due: Sequence[LinkChange], happened: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The events that failed, and those that did not happen, in words."""
+    failed = [f"the event of {done['link']} failed: {done['failed']}" for done in happened if "failed" in done]
+    missing = [
+        f"the event of {event.link} after {format_duration(event.at_ns)} did not happen: the trial was over"
+        for event in due[len(happened) :]
+    ]
+    return failed + missing
 
 
-def clock_step(client: Mapping[str, Any], server: Mapping[str, Any]) -> str | None:
-    """Why a trial is invalid during which a machine's clock was stepped; None where none was."""
-    steps_ns = [clock_step_ns(span) for span in map(find_span, (client, server)) if span]
-    step_ns = max(steps_ns, key=abs, default=0)
-    if abs(step_ns) <= MAX_CLOCK_STEP_NS:
-        return None
-    return f"the realtime clock was stepped by {step_ns / 1e6:.1f} ms during the trial"
+def machine_changes(client: Mapping[str, Any], server: Mapping[str, Any]) -> list[Reason]:
+    """Why a trial is invalid during which a machine's clock was stepped, or its processors became more or fewer."""
+    spans = [span for span in map(find_span, (client, server)) if span]
+    found = []
+    step_ns = max(map(clock_step_ns, spans), key=abs, default=0)
+    if abs(step_ns) > MAX_CLOCK_STEP_NS:
+        words = f"the realtime clock was stepped by {step_ns / 1e6:.1f} ms during the trial"
+        found.append(Reason(kind=ReasonKind.CLOCK_STEP, text=words))
+    for before, after in map(processors, spans):
+        if before and after and before != after:
+            words = f"the machine had {before} processors at the start of the trial and {after} at its end"
+            found.append(Reason(kind=ReasonKind.PROCESSORS_CHANGED, text=words))
+    return list(dict.fromkeys(found))
 
 
 def _add_cpu(measured: Measured, view: Viewpoint, observed: Observed) -> None:
@@ -287,7 +303,7 @@ def _add_cpu(measured: Measured, view: Viewpoint, observed: Observed) -> None:
     client_spun, server_spun = spun_ns(observed.client), spun_ns(observed.server)
     span = server_span if "forward_receiver" in observed.server or "unique" in observed.server else client_span
     if span is not None:
-        machine = machine_cores(span, client_spun + server_spun)
+        machine = machine_cores(span, client_spun + server_spun, are_kept_awake=WATCHED in observed.cpu_before)
         for name, cores in machine.items():
             measured.metrics[f"cpu_{name}_cores"] = cores
         own_both = [
@@ -309,18 +325,32 @@ def _add_cpu(measured: Measured, view: Viewpoint, observed: Observed) -> None:
     if not (observed.cpu_before and observed.cpu_after and observed.before and observed.after):
         return
     span = {"from": observed.cpu_before, "to": observed.cpu_after}
-    spent_ns = busy_ns(span)
+    spent_ns = _spent_ns(span, observed)
     packets, carried_bytes = link_traffic(view, observed.before, observed.after) or (0, 0)
     _add_hardware(measured, packets, observed)
     if spent_ns is not None and packets and carried_bytes:
         spun = sum(spun_ns(result, with_warmup=True) for result in (observed.client, observed.server))
-        spent_ns = max(0.0, spent_ns - spun - orchestrator_ns(span))
+        spent_ns = max(0.0, spent_ns - spun)
         measured.metrics["cpu_per_packet_ns"] = spent_ns / packets
         measured.metrics["cpu_per_byte_ns"] = spent_ns / carried_bytes
 
 
+def _spent_ns(span: Span, observed: Observed) -> float | None:
+    """The CPU time of a trial.
+
+    It is that of its nodes' processors, where threads watched these and nothing of ours ran there; else that of the
+    whole machine, without what running the trial took.
+    """
+    nodes = {one for processors in observed.placed.values() for one in processors}
+    watched = watched_ns(span, nodes) if observed.is_alone else None
+    if watched is not None:
+        return watched
+    spent_ns = busy_ns(span)
+    return None if spent_ns is None else spent_ns - orchestrator_ns(span)
+
+
 def _add_hardware(measured: Measured, packets: int, observed: Observed) -> None:
-    """Cycles and instructions; what a sender spun cannot be told apart from them, as it can from CPU time."""
+    """Cycles and instructions. They cannot be told apart from those of a spinning sender, as CPU time can."""
     measured.notes.extend(hardware_notes(observed.hardware))
     if not observed.hardware.counts:
         return
@@ -337,10 +367,21 @@ def _limited_by(measured: Measured, expected: Mapping[str, float], observed: Obs
     if limit is not None and goodput >= PATH_LIMITED_SHARE * limit:
         return "path"
     span = find_span(observed.server) or find_span(observed.client)
-    shares = core_shares(span) if span is not None and not spun_ns(observed.client) else []
+    shares = []
+    if span is not None and not spun_ns(observed.client):
+        shares = core_shares(span, are_kept_awake=WATCHED in observed.cpu_before)
     if shares and max(shares) >= SATURATED_CORE:
         return "cpu"
     return None
+
+
+def _not_the_path(limited_by: str, goodput: str) -> Reason:
+    """Why a trial is invalid whose path was to be the limit."""
+    if limited_by == "cpu":
+        kind, what = ReasonKind.CPU_LIMITED, "the machine's CPU"
+    else:
+        kind, what = ReasonKind.TESTER_LIMITED, "the tester"
+    return Reason(kind=kind, text=f"{what} rather than the path was the limit: {goodput}")
 
 
 def _goodput_words(measured: Measured, expected: Mapping[str, float]) -> str:

@@ -1,4 +1,4 @@
-"""What the tunnels' ends say of a trial: packets in and out, what was dropped and why, and what it cost."""
+"""The tunnels' ends in a trial: packets in and out, drops with their reasons, and costs."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..model.network import QUIET_DROPS, Network
+from ..model.reason import Reason, ReasonKind
 from ..model.workload import Traffic
 
 Counters = Mapping[str, Mapping[str, Mapping[str, Any]]]
-"""By node, by device: what `tunnel-counters` answers."""
+"""The answers to `tunnel-counters`, by node and device."""
 
 
 def tunnel_evidence(
@@ -19,7 +20,7 @@ def tunnel_evidence(
     `drops` by reason; what is zero is left out of the last two.
 
     Args:
-        interfaces: what changed in the interfaces' counters, by node, for tunnels of the kernel's.
+        interfaces: the changes of the interfaces' counters, by node, for the kernel's own tunnels.
     """
     found: dict[str, dict[str, Any]] = {}
     for tunnel in network.tunnels:
@@ -45,8 +46,8 @@ def tunnel_evidence(
 
 def check_tunnels(
     network: Network, between: tuple[str, str], evidence: Mapping[str, Mapping[str, Any]], traffic: Traffic
-) -> list[str]:
-    """What is wrong: an end on the way that did not carry what arrived."""
+) -> list[Reason]:
+    """The reasons against the trial: ends on the path that did not carry what arrived."""
     client, server = between
     wrong = []
     at = client
@@ -60,7 +61,8 @@ def check_tunnels(
                 device = link.end_of(node).name
                 counted = evidence.get(node, {}).get(device)
                 if counted is None:
-                    wrong.append(f"{node} could not be asked for the counters of its tunnel {device}")
+                    words = f"{node} could not be asked for the counters of its tunnel {device}"
+                    wrong.append((ReasonKind.NOT_COUNTED, words))
                     continue
                 for what, payload in (
                     (forward, traffic.forward_payload_bytes),
@@ -68,12 +70,12 @@ def check_tunnels(
                 ):
                     carried = _bytes(counted, what)
                     if carried < payload:
-                        wrong.append(
-                            f"{payload} bytes of payload arrived, but {node} {what} only {carried} bytes in {device}: "
-                            "they took another way"
+                        words = (
+                            f"{payload} bytes of payload arrived, but {node} {what} only {carried} bytes in {device}"
                         )
+                        wrong.append((ReasonKind.TUNNEL_COUNTERS, f"{words}: they took another way"))
         at = reached
-    return wrong
+    return [Reason(kind=kind, text=words) for kind, words in wrong]
 
 
 def drop_notes(evidence: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -7,24 +7,31 @@ import `model` only.
 =====================  =========================================================================
 `mean`                 a path's own value: trimmed mean, coefficient of variation
 `interval`             the half-width of a mean's confidence interval, and the evidence for the rule
+`biweight`             the centre of ratios of which one in five may be wild, and its interval
 `comparison`           a path against its baseline: ratio or difference, p-value, equivalence
 `unpaired`             a run against another one: Welch's t
 `multiplicity`         Holm's adjustment
+`sequential`           looks before the end: levels that keep the error, repeated p-values
 `prediction`           where the next value will lie, and whether values lay where all others said
 `proportion`           intervals of k of n
+`sample_size`          how many trials an interval of a given width takes
 =====================  =========================================================================
 """
 
-from .comparison import Comparison, Pairs, compare, compare_all
-from .interval import half_width, half_widths
+from .comparison import Comparison, Estimator, Pairs, compare, compare_all
+from .interval import half_width, half_widths, student_quantile
 from .mean import coefficient_of_variation, trimmed_mean
 from .multiplicity import holm
 from .prediction import held_out
 from .proportion import clopper_pearson, wilson
+from .sample_size import values_needed
+from .sequential import Looks
 from .unpaired import Unpaired, compare_unpaired
 
 __all__ = [
     "Comparison",
+    "Estimator",
+    "Looks",
     "Pairs",
     "Unpaired",
     "clopper_pearson",
@@ -36,6 +43,8 @@ __all__ = [
     "half_widths",
     "held_out",
     "holm",
+    "student_quantile",
     "trimmed_mean",
+    "values_needed",
     "wilson",
 ]

@@ -59,7 +59,7 @@ long on a machine that is busy, and makes it busy where a measurement is running
 
 
 def half_width(values: Sequence[float], confidence: float, seed: int = SEED) -> float | None:
-    """Half the width of the confidence interval of the mean; None for fewer than two values: they tell no spread."""
+    """Half the width of the confidence interval of the mean; None for fewer than two values, which have no spread."""
     if len(values) < 2:
         return None
     return float(half_widths(np.array([values], dtype=np.float64), [confidence], seed)[0, 0])
@@ -68,12 +68,12 @@ def half_width(values: Sequence[float], confidence: float, seed: int = SEED) -> 
 def half_widths(samples: Array, confidences: Sequence[float], seed: int = SEED) -> Array:
     """Half the width of the confidence interval of each sample's mean, at each confidence.
 
-    All samples share their resamples, as they share n; so many are cheap (40 microseconds a sample of ten).
+    All samples have the same n and share their resamples, so many samples are cheap (40 microseconds each for n = 10).
 
     Args:
         samples: shape (samples, n), n at least 2: one value a trial.
         confidences: each at least 0 and under 1.
-        seed: of the resampling.
+        seed: the seed of the resampling.
 
     Returns:
         Shape (confidences, samples), in the unit of the values. Zero where all values of a sample are equal.

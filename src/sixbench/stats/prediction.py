@@ -1,4 +1,4 @@
-"""Where the next value of a series will lie, and whether values lay where all others said.
+"""The interval in which the next value of a series will lie, and whether each value lies in the interval of all others.
 
 The interval is Student's: mean of the others, plus and minus t times their deviation times sqrt(1 + 1/n) (G. J. Hahn,
 W. Q. Meeker, "Statistical Intervals", 1991, section 4.7). It needs values that are alike, but no normal distribution to
@@ -25,11 +25,11 @@ import numpy as np
 from .interval import student_quantile
 
 MIN_VALUES = 3
-"""Of which two say something of the third."""
+"""Two values predict the third."""
 
 
 def half_width(values: Sequence[float], confidence: float = 0.95) -> float | None:
-    """How far from the mean of these the next value may be; None for fewer than two."""
+    """How far the next value may be from the mean of these values; None for fewer than two."""
     n = len(values)
     if n < 2:
         return None
@@ -38,7 +38,7 @@ def half_width(values: Sequence[float], confidence: float = 0.95) -> float | Non
 
 
 def held_out(values: Sequence[float], resolution: float = 0.0, confidence: float = 0.95) -> list[bool]:
-    """Whether each value lies where all the others say. Empty for fewer than `MIN_VALUES`.
+    """Whether each value lies in the interval that all the others predict. Empty for fewer than `MIN_VALUES`.
 
     Args:
         resolution: half a step of what can be measured: no interval is narrower.

@@ -47,4 +47,4 @@ def clopper_pearson(k: int, n: int, confidence: float = 0.95) -> tuple[float, fl
 
 def _check(k: int, n: int) -> None:
     if n <= 0 or not 0 <= k <= n:
-        raise ValueError(f"{k} of {n} is no proportion")
+        raise ValueError(f"{k} of {n} is not a proportion")

@@ -1,4 +1,4 @@
-"""Two runs against each other: trials of different blocks, days or machines, which nothing pairs.
+"""Two runs against each other. Their trials come from different blocks, days or machines, so they form no pairs.
 
 B. L. Welch, "The generalization of 'Student's' problem when several different population variances are involved",
 Biometrika 34, 1947: the standard error of the difference of two means is that of both, and Student's t has the degrees
@@ -21,10 +21,10 @@ class Unpaired:
 
     Attributes:
         is_ratio: whether `shift` is a log ratio; else it is a difference in the metric's unit.
-        shift: new less old.
-        error: standard error of it; 0 where neither sample has any spread; None where one of them tells no spread, for
-            it has fewer than two values.
-        degrees: of freedom; infinite without spread.
+        shift: the new value less the old one.
+        error: the standard error of `shift`. It is 0 where neither sample has any spread, and None where one of them
+            has fewer than two values.
+        degrees: the degrees of freedom; infinite without spread.
         resolution: shifts that are less than this apart are equal.
     """
 
@@ -49,7 +49,7 @@ class Unpaired:
     def p_at_most(self, bound: float) -> float | None:
         """One-sided p-value of the hypothesis that `shift` is at most the bound. None where no spread is known.
 
-        Without any spread there is no chance left: 1, or the least that is ever reported.
+        Without any spread it is 1, or the least p-value that is ever reported.
         """
         return None if self.error is None else self._tail(self.shift - bound, self.error)
 

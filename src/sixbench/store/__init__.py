@@ -5,6 +5,7 @@
     DIR/
       manifest.json            experiment (text and read), seed, versions, kernel, settings, state
       experiment.yaml          the file as it was
+      accepted.jsonl           while the run goes on: the hashes of the trials that were recorded
       trials/KEY/              one immutable directory a trial, renamed into place when complete
         trial.json             the record
         series.parquet         interval series: source, t_ns, quantity, value
@@ -13,33 +14,56 @@
       trials.parquet           derived: one row a trial, for pandas and DuckDB
       findings.json, report.html, figures/     derived
 
-May import `model` only. No layer but this one knows file names.
+It may import `model` only. No other layer knows the names of files.
 """
 
 from .adoption import adopt_trials
 from .atomic import write_file
 from .calibration_file import calibration_to_json, keep_calibration, keep_false_alarms, machine_name, read_calibration
-from .manifest import Clock, Environment, Guest, Manifest, RunState
-from .run_directory import Run, RunWriter, create_run, holds_run, open_run, read_run, write_derived
+from .manifest import Clock, Environment, Guest, Manifest, ProcessorUse, RunState
+from .run_directory import (
+    Run,
+    RunWriter,
+    check_free,
+    create_new_run,
+    create_run,
+    holds_run,
+    new_directory,
+    open_run,
+    others_who_may_write,
+    read_run,
+    verify_run,
+    write_derived,
+)
+from .run_list import is_being_run, read_findings, run_directories
 
 __all__ = [
     "Clock",
     "Environment",
     "Guest",
     "Manifest",
+    "ProcessorUse",
     "Run",
     "RunState",
     "RunWriter",
     "adopt_trials",
     "calibration_to_json",
+    "check_free",
+    "create_new_run",
     "create_run",
     "holds_run",
+    "is_being_run",
     "keep_calibration",
     "keep_false_alarms",
     "machine_name",
+    "new_directory",
     "open_run",
+    "others_who_may_write",
     "read_calibration",
+    "read_findings",
     "read_run",
+    "run_directories",
+    "verify_run",
     "write_derived",
     "write_file",
 ]

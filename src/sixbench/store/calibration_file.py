@@ -17,6 +17,7 @@ from pydantic import TypeAdapter
 
 from ..model.calibration import Calibration, FalseAlarms
 from ..model.errors import StoreError, WriteError
+from ..model.files import open_regular
 from ..model.wording import printable
 from .atomic import write_file
 
@@ -38,24 +39,24 @@ def machine_name() -> str:
 
 
 def calibration_path(machine: str, kernel: str) -> Path:
-    """Where it is kept: `sixbench` in the state directory of the XDG Base Directory Specification."""
+    """The file in which it is kept, in `sixbench` in the state directory of the XDG Base Directory Specification."""
     given = os.environ.get("XDG_STATE_HOME", "")
     state = Path(given) if os.path.isabs(given) else Path.home() / ".local" / "state"
     return state / "sixbench" / f"calibration-{machine}-{re.sub(r'[^A-Za-z0-9._+-]', '_', kernel)}.json"
 
 
 def calibration_to_json(calibration: Calibration, results: Any) -> str:
-    """The form of the file.
+    """The text of the file.
 
     Args:
-        results: what was found in detail, of which later runs need nothing.
+        results: the results in detail. Later runs do not need them.
     """
     data = {"schema": CALIBRATION_SCHEMA, **asdict(calibration), "results": results}
     return json.dumps(data, indent=1, allow_nan=False, ensure_ascii=False)
 
 
 def keep_calibration(text: str, machine: str, kernel: str) -> Path:
-    """Writes it to where later runs find it, in the place of an older one. Raises `WriteError`."""
+    """Writes it where later runs find it. It replaces an older one. Raises `WriteError`."""
     path = calibration_path(machine, kernel)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -66,8 +67,8 @@ def keep_calibration(text: str, machine: str, kernel: str) -> Path:
 
 
 def keep_false_alarms(found: FalseAlarms, machine: str, kernel: str) -> Path:
-    """Puts them into the calibration of that machine and kernel, unless that has later ones, or makes one of nothing
-    else. Raises `WriteError`."""
+    """Puts false alarms into the calibration of that machine and kernel, unless it has later ones. If there is no
+    calibration, a new one has nothing else. Raises `WriteError`."""
     calibration = Calibration(
         machine=machine, kernel=kernel, realtime_ns=found.realtime_ns, quick=False, ranges=(), false_alarms=found
     )
@@ -81,17 +82,17 @@ def keep_false_alarms(found: FalseAlarms, machine: str, kernel: str) -> Path:
 
 
 def read_calibration(machine: str, kernel: str) -> Calibration | None:
-    """The calibration of that machine and kernel; None where there is none. Raises `StoreError` where the file is not
-    one, or of others."""
+    """The calibration of that machine and kernel; None where there is none. Raises `StoreError` if the file is not a
+    calibration, or belongs to another machine or kernel."""
     known = _read(machine, kernel)
     return None if known is None else known[0]
 
 
 def _read(machine: str, kernel: str) -> tuple[Calibration, Any] | None:
-    """The calibration, and what was found in detail."""
+    """The calibration, and its results in detail."""
     path = calibration_path(machine, kernel)
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             content = file.read(MAX_FILE_BYTES + 1)
     except FileNotFoundError:
         return None
@@ -108,10 +109,10 @@ def _read(machine: str, kernel: str) -> tuple[Calibration, Any] | None:
     except (ValueError, RecursionError) as error:
         reason = printable(str(error).partition("\n")[0])
         raise StoreError(
-            f"{path} is no calibration that this version reads ({reason}); make a new one with: sixbench calibrate"
+            f"this version cannot read the calibration {path} ({reason}); make a new one with: sixbench calibrate"
         ) from error
     if (found.machine, found.kernel) != (machine, kernel):
-        raise StoreError(f"{path} is of another machine or kernel; make a new one with: sixbench calibrate")
+        raise StoreError(f"{path} belongs to another machine or kernel; make a new one with: sixbench calibrate")
     return found, data.get("results", [])
 
 

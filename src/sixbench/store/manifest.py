@@ -6,21 +6,24 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from ..model.bypass import Bypass
 from ..model.calibration import Calibration
 from ..model.errors import StoreError
 from ..model.experiment import Experiment
+from ..model.form import words_of
+from ..model.wording import shown, visible
+from .manifest_check import number_problem, problems_of
 
 RUN_SCHEMA = "sixbench.run/2"
 
 RunState = Literal["running", "complete", "interrupted", "partial"]
-"""`partial`: ended by itself with trials that failed or could not be run."""
+"""`partial`: the run ended by itself, and trials failed or could not be run."""
 
 
 Clock = Literal["real", "virtual"]
-"""`virtual`: a guest's, which counts the instructions that it executes. The two are never mixed in one statistic."""
+"""`virtual`: the clock of a guest, which counts the instructions that it executes. No statistic mixes the two."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,11 +31,11 @@ class Guest:
     """The emulated machine that a run took place in.
 
     Attributes:
-        kernel: as the command line named it, such as `debian-6.1`.
+        kernel: its name on the command line, such as `debian-6.1`.
         emulator: its name and version.
         accelerator: `tcg` or `kvm`.
         instruction_ns: how far an instruction moves the virtual clock; None on the real one.
-        seed: of the random numbers that the guest's kernel draws.
+        seed: the seed of the random numbers that the guest's kernel draws.
     """
 
     kernel: str
@@ -43,19 +46,40 @@ class Guest:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ProcessorUse:
+    """What a run did with the machine's processors.
+
+    Attributes:
+        usable: those that it might use.
+        kept_awake: those on which a thread of the idle class spun, so that they did not sleep.
+        not_kept_awake: why there was no such thread, where there should have been.
+        latency_ns: how long processors might take to wake, by `/dev/cpu_dma_latency`. None: that was not set.
+    """
+
+    usable: tuple[int, ...] = ()
+    kept_awake: tuple[int, ...] = ()
+    not_kept_awake: str | None = None
+    latency_ns: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Environment:
     """Where a run took place.
 
     Attributes:
-        kernel, machine, cpu, distribution: as the system names them.
-        cores, memory_bytes: of the machine.
-        versions: of sixbench, the agent, Python, iproute2 and the libraries that compute.
-        sysctls: the settings that the result depends on, read in a node.
-        privileges: `root`, `user-namespace`, or `user` (of a measurement between machines).
-        hardware_counters: whether cycles and instructions could be counted; None where nobody asked.
+        kernel, machine, cpu, distribution: the system's names of them.
+        cores, memory_bytes: the cores and the memory of the machine.
+        versions: the versions of sixbench, the agent, Python, iproute2 and the libraries that compute.
+        sysctls: the settings that the result depends on, as they were before any network was built. They are those of a
+            new namespace, or of this machine if the measurement was between machines.
+        nodes: the settings that held in the nodes, read back when each network was up. Values by node and setting;
+            there are several where the networks of the run differ. Empty if they were not read.
+        privileges: `root`, `user-namespace`, or `user` (for a measurement between machines).
+        hardware_counters: whether cycles and instructions could be counted. None: this was not asked.
         no_hardware_counters: why they could not.
-        clock: what all times of the run are read from.
-        guest: the emulated machine that it was; None: a machine.
+        clock: the clock of all times of the run.
+        guest: the emulated machine. None: it was a real machine.
+        processors: what was done with the processors. None: nothing, or it is not known.
     """
 
     kernel: str
@@ -66,11 +90,13 @@ class Environment:
     memory_bytes: int
     versions: dict[str, str]
     sysctls: dict[str, str] = field(default_factory=dict)
+    nodes: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     privileges: str = "root"
     hardware_counters: bool | None = None
     no_hardware_counters: str | None = None
     clock: Clock = "real"
     guest: Guest | None = None
+    processors: ProcessorUse | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,9 +112,11 @@ class Manifest:
         measured_ns: sum of the trials' elapsed time.
         lab_build_ns: how long each build of a network took.
         install_ns: how long each installation of a path's mechanism took, by path.
-        bypass: what the tester could do with no path between.
-        guests: of a run on several kernels, where it took place on each; `environment` is then the first.
-        calibration: what was known of how far the machine may be trusted, when the run began.
+        bypass: what the tester achieved without a path in between.
+        guests: for a run on several kernels, the environment of each; `environment` is then the first of them.
+        calibration: what was known, when the run began, about how far the machine may be trusted.
+        accepted: the recorded trials by key, each with the SHA-256 of its files by name. Empty in the manifests of
+            earlier versions.
         overhead_ns: time between trials that was spent outside them.
     """
 
@@ -108,6 +136,7 @@ class Manifest:
     bypass: tuple[Bypass, ...] = ()
     calibration: Calibration | None = None
     guests: dict[str, Environment] = field(default_factory=dict)
+    accepted: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 @cache
@@ -116,7 +145,7 @@ def _adapter() -> TypeAdapter[Manifest]:
 
 
 def manifest_to_json(manifest: Manifest) -> dict[str, Any]:
-    """The form of `manifest.json`."""
+    """The content of `manifest.json`."""
     data: dict[str, Any] = _adapter().dump_python(manifest, mode="json", exclude_none=True)
     return {"schema": RUN_SCHEMA} | data
 
@@ -124,10 +153,13 @@ def manifest_to_json(manifest: Manifest) -> dict[str, Any]:
 def manifest_from_json(data: dict[str, Any], where: str) -> Manifest:
     """Reads it back. Raises `StoreError`."""
     if data.get("schema") != RUN_SCHEMA:
-        raise StoreError(
-            f"{where}: schema {data.get('schema')!r} is not {RUN_SCHEMA}: written by another version of sixbench?"
-        )
+        schema = visible(shown(data.get("schema")))
+        raise StoreError(f"{where}: schema {schema} is not {RUN_SCHEMA}: written by another version of sixbench?")
     try:
-        return _adapter().validate_python({name: value for name, value in data.items() if name != "schema"})
-    except ValueError as error:
-        raise StoreError(f"{where}: damaged manifest: {error}") from error
+        manifest = _adapter().validate_python({name: value for name, value in data.items() if name != "schema"})
+    except ValidationError as error:
+        raise StoreError(f"{where}: damaged manifest: {next(words_of(error))}") from error
+    wrong = number_problem(data) or next(problems_of(manifest), None)
+    if wrong is not None:
+        raise StoreError(f"{where}: damaged manifest: {wrong}")
+    return manifest

@@ -19,8 +19,8 @@ SCHEMA = pa.schema(
         ("status", pa.string()),
     ]
 )
-"""`status` is `received`, `duplicate` or `lost`. It is null, as is when it was received, where the receiver
-had noted as much as it does before the end."""
+"""`status` is `received`, `duplicate` or `lost`. A receiver notes a limited number of datagrams. After that, `status`
+and `received_realtime_ns` are null."""
 
 
 PACKETS = "packets.parquet"
@@ -28,10 +28,10 @@ REVERSE_PACKETS = "packets-reverse.parquet"
 
 
 def packet_log_files(client: Mapping[str, Any], server: Mapping[str, Any]) -> dict[str, bytes]:
-    """The files of a trial's packets, by their names, from both agents' results: of each direction that there is.
+    """The files of a trial's packets, by their names, from both agents' results. There is one for each direction.
 
     Raises:
-        KeyError, TypeError, ValueError: they have no logs of the form that docs/protocol.md has.
+        KeyError, TypeError, ValueError: their logs do not have the form that docs/protocol.md has.
     """
     files = {}
     if "reverse_sender" in server:
@@ -54,8 +54,8 @@ def packet_log_parquet(client: Mapping[str, Any], server: Mapping[str, Any]) -> 
     payload_bytes = _column(client, "payload_bytes", "<u2")
     sequence, received_ns = _column(server, "sequence", "<u4"), _column(server, "received_realtime_ns", "<u8")
     if len(payload_bytes) != len(sent_ns) or len(sequence) != len(received_ns):
-        raise ValueError("the columns of a packet log are not equally long")
-    # What the sender did not note is not told of.
+        raise ValueError("the columns of a packet log have different lengths")
+    # Datagrams that the sender did not note are left out.
     received_ns, sequence = received_ns[sequence < len(sent_ns)], sequence[sequence < len(sent_ns)]
     order = np.argsort(sequence, kind="stable")
     sequence, received_ns = sequence[order], received_ns[order]

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import io
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ..model.errors import StoreError
+from ..model.wording import printable
+
 _SCHEMA = pa.schema([("source", pa.string()), ("t_ns", pa.int64()), ("quantity", pa.string()), ("value", pa.float64())])
 
 
-def write_series(path: Path, series: dict[str, dict[str, list[float]]]) -> None:
-    """Writes series by source; each has `t_ns` and other lists of the same length. Missing values are left out."""
+def series_parquet(series: dict[str, dict[str, list[float]]]) -> bytes:
+    """Series by source as a Parquet file; each has `t_ns` and other lists of the same length. Missing values are left
+    out."""
     sources: list[str] = []
     times: list[int] = []
     quantities: list[str] = []
@@ -27,13 +31,22 @@ def write_series(path: Path, series: dict[str, dict[str, list[float]]]) -> None:
                     times.append(int(t))
                     quantities.append(quantity)
                     values.append(float(value))
-    pq.write_table(pa.table([sources, times, quantities, values], schema=_SCHEMA), path, compression="zstd")
+    buffer = io.BytesIO()
+    pq.write_table(pa.table([sources, times, quantities, values], schema=_SCHEMA), buffer, compression="zstd")
+    return buffer.getvalue()
 
 
-def read_series(path: Path) -> dict[str, dict[str, list[float]]]:
-    """Reads them back: source, then quantity, to lists; every quantity has its own `quantity:t_ns` list beside it."""
+def read_series(content: bytes, where: str) -> dict[str, dict[str, list[float]]]:
+    """Reads them back: source, then quantity, to lists; every quantity has its own `quantity:t_ns` list beside it.
+
+    Raises `StoreError` if it is not such a file. `where` names the file.
+    """
     series: dict[str, dict[str, list[float]]] = {}
-    table = pq.read_table(path)
+    try:
+        table = pq.read_table(io.BytesIO(content), columns=_SCHEMA.names).cast(_SCHEMA)
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        reason = printable(str(error).partition("\n")[0])
+        raise StoreError(f"{where}: damaged interval series: {reason}") from error
     for source, t, quantity, value in zip(*(table[name].to_pylist() for name in _SCHEMA.names), strict=True):
         columns = series.setdefault(source, {})
         columns.setdefault(f"{quantity}:t_ns", []).append(t)

@@ -8,16 +8,16 @@
     pieces, treatment
               what one node makes of a packet that is too long, and what else nodes do to fragments
     prediction
-              what is foretold of a datagram
+              what becomes of a datagram, link by link and node by node
     fragmentation
               a datagram followed through a network: its fragments on each link, and what path MTU discovery costs
     limits    the most that links can carry of it
     waiting   the least time that a request and its response take through links in a row
     expected  theory for the metrics of a trial, as `TrialRecord.theory` keeps it
-    expected_amid_changes  the same, where a link changes in the midst of the trial
+    expected_amid_changes  the same, where a link changes during the trial
     table     rows for `sixbench theory`; Table 1 of raicu-stack-rtt
 
-Imports `model` only. Whatever is not exact is not given: see docs/theory.md for what each number leaves out.
+It imports `model` only. Numbers that are not exact are not given. docs/theory.md says what each number leaves out.
 """
 
 from ..model.headers import frame_bytes, wire_bytes

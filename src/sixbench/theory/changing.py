@@ -1,4 +1,4 @@
-"""Theory for trials in whose midst a link changes."""
+"""Theory for trials during which a link changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from ..model.workload import Params
 from .expected import expected
 
 MAX_ROUND_TRIP_SHARE = 0.01
-"""Of the measured time. What the receiver sees is what a link did half a round trip before."""
+"""The longest round trip, as a share of the measured time. The receiver sees a change of a link only half a round trip
+later."""
 
 
 def expected_amid_changes(
@@ -24,14 +25,14 @@ def expected_amid_changes(
     between: tuple[str, str],
     changes: Sequence[LinkChange],
 ) -> dict[str, float]:
-    """What `expected` gives, where links change in the midst of the trial: the mean over the measured time of what each
-    state allows.
+    """The values of `expected` for a trial during which links change.
 
-    Nothing is given where that would be no bound: where an MTU changes, or the rates of several links; where the trial
-    does not last for a time of its own; and where a round trip is longer than a hundredth of the measured time.
+    A value is the mean, over the measured time, of what each state allows. Nothing is given where that would not be a
+    bound: where an MTU changes, where the rates of several links change, where the trial does not last for a time of
+    its own, and where a round trip is longer than a hundredth of the measured time.
 
     Args:
-        changes: in the order of time, each with all that the link is from then on.
+        changes: the changes in the order of time, each with the complete state of the link from then on.
     """
     if not changes:
         return expected(kind, params, path, topology, between)

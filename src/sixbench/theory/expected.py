@@ -19,29 +19,29 @@ from .stacks import Hop
 
 
 def expected(kind: str, params: Params, path: Path, topology: Topology, between: tuple[str, str]) -> dict[str, float]:
-    """What the path allows at most, by metric column; a metric of which theory has nothing exact to say is absent.
+    """The most that the path allows, by metric column. A metric is absent if theory has no exact value for it.
 
-    Given: `goodput_bps` of `tcp-stream` in one direction, and of `udp-stream`, with its `packets_rate_pps`, both when
-    all path MTUs are known that are to be learned; with direction `both`, those of the flow from the client, as its
-    metrics are. They are upper bounds: windows, buffers, pauses of the application, losses and the CPU may keep a trial
-    below.
+    Given are `goodput_bps` of `tcp-stream` in one direction, and `goodput_bps` and `packets_rate_pps` of `udp-stream`.
+    They hold when all path MTUs are known that can be learned. With direction `both` they are those of the flow from
+    the client, as the metrics are. They are upper bounds: windows, buffers, pauses of the application, losses and the
+    CPU may keep a trial below them.
 
-    Of IPv4 datagrams without DF, whose source may or may not know the path MTU from earlier traffic, the bound is that
-    of the better of the two.
+    The source of IPv4 datagrams without DF may or may not know the path MTU from earlier traffic. The bound is then the
+    higher one of the two cases.
 
     Not given:
         - `tcp-stream` with direction `both`: each direction's acknowledgements share the other's wire, and how many
           there are depends on the receiver.
         - round trips, connections and transactions: a token bucket does not delay a packet that comes alone, so the
-          least time on a wire (`waiting`) is no bound for the lab's links.
-        - anything whose tightest link is reached by packets with segmentation offload on: the link's rate limiter
-          then counts one preamble and gap for several segments.
-        - datagrams of several sizes; and what a rate says, where it is only the mean of what is drawn.
-        - datagrams of which none arrives: too long for their policy, or for a path that says nothing (a black hole).
-        - what Linux's own tunnels do with packets that do not fit their carrier.
+          least time on a wire (`waiting`) is not a bound for the lab's links.
+        - flows that reach their tightest link with segmentation offload on: the link's rate limiter then counts one
+          preamble and gap for several segments.
+        - datagrams of several sizes, and rates that are only the mean of a random draw.
+        - datagrams that never arrive: they are too long for their policy, or for a path that is silent (a black hole).
+        - packets that do not fit the carrier of one of Linux's own tunnels.
 
     Args:
-        kind: of the workload, such as `tcp-stream`.
+        kind: the kind of the workload, such as `tcp-stream`.
         params: its parameters by column.
     """
     network = install(path, topology, between)
@@ -61,7 +61,7 @@ def expected(kind: str, params: Params, path: Path, topology: Topology, between:
 
 
 def path_mtu(network: Network, between: tuple[str, str]) -> int:
-    """The largest packet of the hosts that passes every link, tunnels being links."""
+    """The largest packet of the hosts that passes every link; tunnels count as links."""
     return min(link.mtu_bytes for link in network.topology.route(*between, network.ends.family) or [])
 
 

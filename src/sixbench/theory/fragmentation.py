@@ -1,8 +1,11 @@
-"""What a datagram becomes on each link of a path: its fragments there, what they take of the wire, who cut them and who
-puts them together; and how many datagrams path MTU discovery costs until they arrive.
+"""What a datagram becomes on each link of a path.
 
-The packets are followed through the network as Linux treats them, each one's pieces on their own, into tunnels and out
-of them: a tunnel's packet is a packet of its carrier's, which its entry sends and its exit reassembles.
+That is its fragments there, their bytes on the wire, the nodes that cut them and the nodes that put them together. It
+is also the number of datagrams that path MTU discovery costs until they arrive.
+
+Packets are followed through the network as Linux treats them. The pieces of each packet go on their own, into tunnels
+and out of them. The packet of a tunnel is also a packet of its carrier. The entry sends it, and the exit reassembles
+it.
 """
 
 from __future__ import annotations
@@ -27,13 +30,13 @@ from .prediction import Attempt, LinkLoad, Outcome, Prediction, Work
 from .treatment import Treatment, treatments
 
 Known = Mapping[tuple[str, str], int]
-"""The path MTU that a node has learned to another, by their names."""
+"""The path MTU from one node to another that the first has learned, by their names."""
 
 MAX_ATTEMPTS = 1000
 
 
 class NotPredicted(ValueError):
-    """What happens to a packet there is not known."""
+    """It is not known what happens to a packet at this point."""
 
 
 def predict(
@@ -44,15 +47,15 @@ def predict(
     engine: str | None = None,
     known: Known | None = None,
 ) -> Prediction:
-    """What datagrams of one size from client to server become.
+    """Predicts what becomes of datagrams of one size from client to server.
 
     Args:
-        engine: who carries out the network's tunnels; None: one that follows RFC 4213, as the agent's do.
+        engine: the engine of the network's tunnels. None: one that follows RFC 4213, as the agent's engines do.
         known: path MTUs that are known beforehand.
 
     Raises:
-        NotPredicted: where what happens is not known.
-        ValueError: no way leads there, or a policy of IPv6 alone is asked for over IPv4.
+        NotPredicted: it is not known what would happen.
+        ValueError: there is no route, or the policy is for IPv6 only and the path carries IPv4.
     """
     attempts = settle(network, between, datagram_bytes + UDP.size_bytes, policy, engine, known)
     return Prediction(datagram_bytes=datagram_bytes, policy=policy, attempts=tuple(attempts))
@@ -66,8 +69,8 @@ def settle(
     engine: str | None = None,
     known: Known | None = None,
 ) -> list[Attempt]:
-    """What equal IP packets become one after the other, until one arrives or no more is learned. Arguments and errors
-    as of `predict`; `payload_bytes` is IP's, transport header included."""
+    """Predicts what becomes of equal IP packets, one after the other, until one arrives or nothing more is learned.
+    Arguments and errors are those of `predict`. `payload_bytes` is the payload of IP, with the transport header."""
     knowledge = dict(known or {})
     attempts: list[Attempt] = []
     while True:
@@ -87,14 +90,15 @@ def packet(
     engine: str | None = None,
     known: Known | None = None,
 ) -> Attempt:
-    """What one IP packet of that payload, transport header included, becomes. Arguments and errors as of `predict`."""
+    """Predicts what becomes of one IP packet with that payload, transport header included. Arguments and errors are
+    those of `predict`."""
     client, server = between
     family = network.ends.family
     way = network.topology.route(client, server, family)
     if policy == "atomic" and family == 4:
-        raise ValueError("atomic fragments are of IPv6 only (RFC 6946), and the hosts speak IPv4 on this path")
+        raise ValueError("only IPv6 has atomic fragments (RFC 6946), and the hosts speak IPv4 on this path")
     if not way:
-        raise ValueError(f'no way leads from "{client}" to "{server}" over IPv{family}')
+        raise ValueError(f'no route leads from "{client}" to "{server}" over IPv{family}')
     walk = _Walk(network, engine, known or {})
     segments = network.segments(client, server)
     walk.sizes_bytes = [[] for _ in segments]
@@ -109,7 +113,7 @@ def packet(
 
 
 class _Walk:
-    """One packet under way; what it leaves behind is noted."""
+    """Follows one packet on its way and notes what happens."""
 
     def __init__(self, network: Network, engine: str | None, known: Known) -> None:
         self._network = network
@@ -123,7 +127,7 @@ class _Walk:
         self.sizes_bytes: list[list[int]] = []
 
     def attempt(self, outcome: Outcome, segments: list[Segment]) -> Attempt:
-        """What was noted."""
+        """The attempt, with what was noted on the way."""
         loads = zip(segments, self.sizes_bytes, strict=True)
         return Attempt(
             outcome=outcome,
@@ -166,7 +170,7 @@ class _Walk:
         return pieces
 
     def delivered(self, pieces: list[Piece], node: str, family: Family) -> bool:
-        """Whether the packet is whole where it is for."""
+        """Whether the packet is whole at its destination."""
         return self._collected(pieces, node, family, tracked=False) is not None
 
     def _forwarded(
@@ -246,8 +250,9 @@ class _Walk:
         )
 
     def _check_engine(self, piece: Piece, entry: str, link: Link, payload_bytes: int, way: list[Link]) -> None:
-        """Linux's own tunnels over IPv6 do not send what does not fit the carrier, nor those over IPv4 if the packet in
-        them has DF: they tell its source of an MTU of the carrier's instead."""
+        """Raises `NotPredicted` for a packet that does not fit the carrier of one of Linux's own tunnels. Tunnels over
+        IPv6 do not send it, nor do tunnels over IPv4 if the packet has DF. They tell its source of an MTU of the
+        carrier."""
         if self._engine != "kernel" or "ethernet" in link.headers:
             return
         size_bytes = header_of(link.carrier).size_bytes + payload_bytes
@@ -256,7 +261,7 @@ class _Walk:
             raise NotPredicted(f"what the kernel's tunnel at {entry} does with packets that do not fit its carrier")
 
     def _kept(self, pieces: list[Piece], node: str) -> list[Piece]:
-        """What a node does not drop of what arrives."""
+        """The pieces that a node does not drop."""
         treatment = self._treatment(node)
         kept = [piece for piece in pieces if not treatment.drops_piece(piece)]
         if len(kept) < len(pieces):
@@ -264,7 +269,7 @@ class _Walk:
         return kept
 
     def _collected(self, pieces: list[Piece], node: str, family: Family, *, tracked: bool) -> list[Piece] | None:
-        """All of a packet, if it is all there."""
+        """The whole packet, if all of its pieces are there."""
         if not any(piece.is_marked for piece in pieces):
             return pieces or None
         work = self._work_of(node, family)
@@ -282,7 +287,7 @@ class _Walk:
         work.created += count
 
     def _refused(self, node: str, source: str, destination: str, family: Family, link: Link, error: TooLong) -> None:
-        """A packet does not fit, and its source is told, unless a filter is in the way."""
+        """Notes that a packet does not fit. Its source is told, unless a filter is in the way."""
         self._work_of(node, family).too_long += 1
         self.reasons.append(f"at {node}, {link.name} takes no more than {error.mtu_bytes} bytes")
         if error.mtu_bytes is None:
@@ -295,7 +300,7 @@ class _Walk:
         self._told[source, destination] = learned(known_bytes, error.mtu_bytes, family)
 
     def _back(self, node: str, source: str, family: Family) -> Collection[str]:
-        """The nodes that an error passes on its way to a source, its origin the first."""
+        """The nodes that an error passes on its way to a source, beginning with its origin."""
         found = [node]
         for link in self._topology.route(node, source, family) or []:
             found.append(link.other_end(found[-1]).node)

@@ -1,4 +1,4 @@
-"""The most that links can carry: upper bounds, reached only by a sender that never pauses.
+"""Upper bounds of what links can carry. Only a sender that never pauses reaches them.
 
 A link carries both directions at its full rate each, so that acknowledgements cost a one-way stream nothing.
 Each function gives None where no link has a rate.
@@ -34,14 +34,14 @@ def datagrams_limit_pps(hops: Sequence[Hop], datagram_bytes: int) -> float | Non
 def tcp_limits_bps(
     hops: Sequence[Hop], mss_bytes: int | None = None, options_bytes: int = TCP_TIMESTAMPS_BYTES
 ) -> list[float | None]:
-    """The limit that each link sets to a TCP stream."""
+    """The limit that each link sets for a TCP stream."""
     payload_bytes = tcp_payload_bytes(hops, mss_bytes, options_bytes)
     packets = message_packets("tcp", payload_bytes, hops, mss_bytes, options_bytes)
     return [_limit(hop, payload_bytes, on_link.wire_bytes) for hop, on_link in zip(hops, packets, strict=True)]
 
 
 def udp_limits_bps(hops: Sequence[Hop], datagram_bytes: int) -> list[float | None]:
-    """The limit that each link sets to a stream of datagrams."""
+    """The limit that each link sets for a stream of datagrams."""
     packets = message_packets("udp", datagram_bytes, hops)
     return [_limit(hop, datagram_bytes, on_link.wire_bytes) for hop, on_link in zip(hops, packets, strict=True)]
 

@@ -25,9 +25,9 @@ MAX_LENGTH_FIELD = 65535
 
 @dataclass(frozen=True, kw_only=True)
 class Packets:
-    """What a message becomes on one link: so many packets of one size, and then the last.
+    """What a message becomes on one link: a number of packets of one size, and a last packet.
 
-    Sizes are of IP packets, network headers included; `full_bytes` is 0 where the last packet is the only one.
+    Sizes are of IP packets, network headers included; `full_bytes` is 0 if the last packet is the only one.
     """
 
     full_count: int
@@ -36,22 +36,22 @@ class Packets:
 
     @property
     def count(self) -> int:
-        """How many packets."""
+        """The number of packets."""
         return self.full_count + 1
 
     @property
     def sizes_bytes(self) -> list[int]:
-        """Every packet's size, in order."""
+        """The size of each packet, in order."""
         return [self.full_bytes] * self.full_count + [self.last_bytes]
 
     @property
     def total_bytes(self) -> int:
-        """All packets, network headers included."""
+        """The bytes of all packets, network headers included."""
         return self.full_count * self.full_bytes + self.last_bytes
 
     @property
     def wire_bytes(self) -> int:
-        """What all of them take of the link's rate."""
+        """The bytes that all packets take on the wire of the link."""
         return self.full_count * wire_bytes(self.full_bytes) + wire_bytes(self.last_bytes)
 
 
@@ -73,7 +73,7 @@ def tcp_payload_bytes(
         room_bytes = min(room_bytes, mss_bytes)
     if room_bytes <= options_bytes:
         raise ValueError(
-            f"{room_bytes} bytes after the headers leave no room for data beside {options_bytes} of options"
+            f"{room_bytes} bytes after the headers leave no room for data beside {options_bytes} bytes of options"
         )
     return room_bytes - options_bytes
 
@@ -91,7 +91,7 @@ def message_packets(
     what IPv4 does where all links have one MTU. Raises `ValueError` where such a message cannot exist.
     """
     if message_bytes < 1:
-        raise ValueError(f"a message of {message_bytes} bytes: at least 1")
+        raise ValueError(f"a message of {message_bytes} bytes is too short; it has at least 1 byte")
     if transport == "tcp":
         packets = _segments(message_bytes, hops, mss_bytes, options_bytes)
     else:
@@ -104,10 +104,10 @@ def message_packets(
 def fragments(payload_bytes: int, mtu_bytes: int, header: Header) -> Packets:
     """An IP payload as one packet where it fits, else in fragments (RFC 791 section 3.2, RFC 8200 section 4.5).
 
-    As Linux sends them: each but the last carries as many units of 8 bytes as fit. The last may use all of the MTU over
-    IPv4, but over IPv6 no more than the others, although RFC 8200 would let it: at an MTU of 1500 an IPv6 datagram of
-    2889 bytes takes three fragments (seen on Linux 6.18). Raises `ValueError` where the payload is over the length
-    field.
+    They are cut as Linux does it. Each but the last carries as many units of 8 bytes as fit. The last may use all of
+    the MTU over IPv4, but over IPv6 no more than the others, although RFC 8200 would let it: at an MTU of 1500 an IPv6
+    datagram of 2889 bytes takes three fragments (seen on Linux 6.18). Raises `ValueError` where the payload is over the
+    length field.
     """
     largest_bytes = MAX_LENGTH_FIELD - (0 if header.fragment_bytes else header.size_bytes)
     if payload_bytes > largest_bytes:
@@ -118,7 +118,9 @@ def fragments(payload_bytes: int, mtu_bytes: int, header: Header) -> Packets:
     room_bytes = mtu_bytes - headers_bytes
     aligned_bytes = room_bytes // FRAGMENT_UNIT_BYTES * FRAGMENT_UNIT_BYTES
     if aligned_bytes <= 0:
-        raise ValueError(f"an MTU of {mtu_bytes} bytes leaves no room for fragments beside {headers_bytes} of headers")
+        raise ValueError(
+            f"an MTU of {mtu_bytes} bytes leaves no room for fragments beside {headers_bytes} bytes of headers"
+        )
     last_bytes = aligned_bytes if header.fragment_bytes else room_bytes
     full_count = max(0, -(-(payload_bytes - last_bytes) // aligned_bytes))
     return Packets(
@@ -140,7 +142,7 @@ def _segments(message_bytes: int, hops: Sequence[Hop], mss_bytes: int | None, op
 
 
 def _with_headers(packets: Packets, more_bytes: int) -> Packets:
-    """The same packets where other network headers make each so much larger."""
+    """The same packets with other network headers, which make each of them larger by this much."""
     return Packets(
         full_count=packets.full_count,
         full_bytes=packets.full_bytes + more_bytes if packets.full_count else 0,

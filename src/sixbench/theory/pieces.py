@@ -12,20 +12,24 @@ from ..model.topology import ETHERNET_MIN_MTU_V6, Family
 from .packets import fragments
 
 Policy = Literal["clear", "set", "probe", "kernel", "atomic"]
-"""What a sender does about fragmentation (IP_MTU_DISCOVER, IPV6_MTU_DISCOVER): `clear`: never sets DF, fragments what
-does not fit (IP_PMTUDISC_DONT); `set`: DF, and refuses what is longer than the path MTU it knows (IP_PMTUDISC_DO);
-`probe`: DF, and heeds no path MTU but the device's (IP_PMTUDISC_PROBE); `kernel`: Linux's default, DF as long as the
-packet fits the path MTU that it knows, else fragments without DF (IP_PMTUDISC_WANT); `atomic`, over IPv6 only: each is
-an atomic fragment (RFC 6946), and refused if longer than the path MTU it knows."""
+"""What a sender does about fragmentation (IP_MTU_DISCOVER, IPV6_MTU_DISCOVER):
+
+- `clear` never sets DF, and fragments packets that do not fit (IP_PMTUDISC_DONT).
+- `set` sets DF, and refuses packets that are longer than the path MTU it knows (IP_PMTUDISC_DO).
+- `probe` sets DF, and heeds only the MTU of the device (IP_PMTUDISC_PROBE).
+- `kernel` is Linux's default. It sets DF as long as a packet fits the path MTU it knows, and else sends fragments
+  without DF (IP_PMTUDISC_WANT).
+- `atomic` is for IPv6 only. Each packet is an atomic fragment (RFC 6946), and is refused if it is longer than the path
+  MTU it knows."""
 
 POLICIES: tuple[Policy, ...] = ("clear", "set", "probe", "kernel", "atomic")
 
 MIN_LEARNED_MTU_V4 = 552
-"""net.ipv4.route.min_pmtu: what Linux takes a smaller "next-hop MTU" for; DF is off then (`ip_mtu_locked`)."""
+"""net.ipv4.route.min_pmtu. Linux uses it in place of a smaller "next-hop MTU"; DF is off then (`ip_mtu_locked`)."""
 
 
 class TooLong(ValueError):
-    """A node does not send a packet. `mtu_bytes` is what it says would fit; None: nothing can help."""
+    """A node does not send a packet. `mtu_bytes` is the size that it says would fit. None: no size would help."""
 
     def __init__(self, message: str, mtu_bytes: int | None = None) -> None:
         super().__init__(message)
@@ -37,11 +41,11 @@ class Piece:
     """An IP packet: whole, or a fragment of one.
 
     Attributes:
-        offset_bytes: where its payload begins in that of the whole.
-        payload_bytes: behind IPv4's header; over IPv6 behind the Fragment header, where it has one.
+        offset_bytes: the place of its payload in the payload of the whole packet.
+        payload_bytes: bytes after the IPv4 header, or after the IPv6 header and its Fragment header if it has one.
         has_more: the flag More Fragments.
-        is_df: the flag Don't Fragment of IPv4; always so over IPv6, whose routers do not fragment.
-        is_atomic: whether it is whole and has a Fragment header all the same (RFC 6946).
+        is_df: the flag Don't Fragment of IPv4. Always true over IPv6, whose routers do not fragment.
+        is_atomic: whether it is whole and yet has a Fragment header (RFC 6946).
     """
 
     offset_bytes: int
@@ -52,22 +56,22 @@ class Piece:
 
     @property
     def is_fragment(self) -> bool:
-        """Whether it is not all."""
+        """Whether it is only a part of a packet."""
         return self.has_more or self.offset_bytes > 0
 
     @property
     def is_marked(self) -> bool:
-        """Whether its headers say that it is a fragment, all or not."""
+        """Whether its headers say that it is a fragment, even if it is whole."""
         return self.is_fragment or self.is_atomic
 
     def size_bytes(self, family: Family) -> int:
-        """Of the packet, its IP headers included."""
+        """The size of the packet, IP headers included."""
         header = header_of(family)
         return header.size_bytes + (header.fragment_bytes if self.is_marked else 0) + self.payload_bytes
 
 
 def header_of(family: Family) -> Header:
-    """Of that version."""
+    """The IP header of that version."""
     return IPV4 if family == 4 else IPV6
 
 
@@ -77,9 +81,9 @@ def originate(
     """A packet as its source sends it.
 
     Args:
-        payload_bytes: of IP, transport header included.
+        payload_bytes: the payload of IP, with the transport header.
         device_bytes: the MTU of the link that it leaves by.
-        known_bytes: the path MTU that the source has learned; None: none yet.
+        known_bytes: the path MTU that the source has learned. None: it has learned none yet.
 
     Raises:
         TooLong: the policy forbids fragments, or it is longer than a packet can be.
@@ -136,7 +140,7 @@ def forward_reassembled(pieces: Sequence[Piece], family: Family, mtu_bytes: int)
 
 
 def payload_of(pieces: Iterable[Piece]) -> int:
-    """Of the whole packet that they are fragments of."""
+    """The payload of the whole packet that the fragments belong to."""
     return sum(piece.payload_bytes for piece in pieces)
 
 

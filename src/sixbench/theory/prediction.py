@@ -1,4 +1,4 @@
-"""What is foretold of a datagram: on each link, at each node, and before and after path MTU discovery."""
+"""The prediction for a datagram: on each link, at each node, and before and after path MTU discovery."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..model.topology import Family
 from .pieces import Policy
 
 Outcome = Literal["delivered", "lost", "refused"]
-"""`lost`: on the way; `refused`: by the sender itself, which does not send it."""
+"""`lost` means that it is lost on the way. `refused` means that the sender itself does not send it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +20,7 @@ class LinkLoad:
 
     Attributes:
         segment: the link as the path crosses it.
-        sizes_bytes: of the IP packets, outermost header included, in order; empty: nothing of it comes there.
+        sizes_bytes: the sizes of the IP packets in order, with the outermost header. Empty: none of them comes there.
     """
 
     segment: Segment
@@ -28,17 +28,17 @@ class LinkLoad:
 
     @property
     def count(self) -> int:
-        """How many packets."""
+        """The number of packets."""
         return len(self.sizes_bytes)
 
     @property
     def total_bytes(self) -> int:
-        """All packets, network headers included."""
+        """The bytes of all packets, network headers included."""
         return sum(self.sizes_bytes)
 
     @property
     def wire_bytes(self) -> int:
-        """What all of them take of the link's rate."""
+        """The bytes that all packets take on the wire of the link."""
         return sum(wire_bytes(size) for size in self.sizes_bytes)
 
 
@@ -52,7 +52,7 @@ class Work:
         too_long: packets that it refused to pass on (FragFails).
         collected: fragments that it keeps until all are there (ReasmReqds).
         reassembled: packets that it made of them (ReasmOKs).
-        tracked: of `collected` and `reassembled`, whether they are connection tracking's.
+        tracked: whether `collected` and `reassembled` are the work of connection tracking.
     """
 
     cut: int = 0
@@ -63,8 +63,8 @@ class Work:
     tracked: bool = False
 
     def counters(self, family: Family) -> dict[str, int]:
-        """As Linux counts it, by the names of /proc/net/snmp; what connection tracking reassembles of IPv6 is counted
-        nowhere."""
+        """The counters of Linux, by the names of /proc/net/snmp. Linux does not count IPv6 packets that connection
+        tracking reassembles."""
         counts = {"FragOKs": self.cut, "FragCreates": self.created, "FragFails": self.too_long}
         if family == 6 and self.tracked:
             return counts
@@ -76,8 +76,8 @@ class Attempt:
     """One datagram's fate.
 
     Attributes:
-        loads: by link, from client to server.
-        work: by node and family; only where there is any.
+        loads: the loads of the links, from client to server.
+        work: the work of nodes by node and family. Nodes without any are absent.
         reasons: why it is not delivered.
         told: the path MTUs that senders learned from it, by sender and destination.
     """
@@ -94,9 +94,9 @@ class Prediction:
     """What becomes of a flow of equal datagrams.
 
     Attributes:
-        datagram_bytes: of UDP payload.
-        attempts: of the first datagrams, each sent after the errors about the one before it have come: all but the last
-            are lost, and teach a sender a path MTU. The last is what all further ones are like.
+        datagram_bytes: bytes of UDP payload.
+        attempts: the fates of the first datagrams. Each is sent after the errors about the one before it have come. All
+            but the last are lost, and teach a sender a path MTU. All further datagrams are like the last.
     """
 
     datagram_bytes: int
@@ -105,23 +105,23 @@ class Prediction:
 
     @property
     def first(self) -> Attempt:
-        """Of the first datagram, before anything is known of the path."""
+        """The fate of the first datagram, before anything is known about the path."""
         return self.attempts[0]
 
     @property
     def settled(self) -> Attempt:
-        """Of every further one, when all is known that can be."""
+        """The fate of every later datagram, when all is known that can be known."""
         return self.attempts[-1]
 
     @property
     def lost_first(self) -> int:
-        """How many datagrams are lost at least before they are all like the last. (More, where further ones are sent
-        before the errors are back.)"""
+        """The least number of datagrams that are lost before all are like the last. More are lost if some are sent
+        before the errors are back."""
         return len(self.attempts) - 1
 
     @property
     def goodput_limits_bps(self) -> list[float | None]:
-        """The most UDP payload per second that each link lets through, when settled; None: it has no rate, or nothing
+        """The most UDP payload per second that each link lets through, when settled. None: it has no rate, or nothing
         comes there."""
         return [
             load.segment.direction.rate_bps * self.datagram_bytes / load.wire_bytes

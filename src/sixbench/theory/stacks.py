@@ -20,7 +20,7 @@ class Hop:
     Attributes:
         stack: the network headers that they carry there, outermost first.
         mtu_bytes: the link's IP MTU.
-        rate_bps: of the wire; None: as fast as the machine.
+        rate_bps: the rate of the wire. None: it is as fast as the machine.
         delay_ns: propagation, one way.
         offload: whether the segmentation offload of its devices is on.
     """
@@ -33,20 +33,20 @@ class Hop:
 
     @property
     def network_bytes(self) -> int:
-        """All network headers together."""
+        """The bytes of all network headers together."""
         return sum(header.size_bytes for header in self.stack)
 
     @property
     def outer_bytes(self) -> int:
-        """The headers around the packet that the hosts exchange."""
+        """The bytes of the headers around the packet that the hosts exchange."""
         return self.network_bytes - self.stack[-1].size_bytes
 
 
 def hops_of(path: Path, topology: Topology, between: tuple[str, str]) -> list[Hop] | None:
-    """The links from one host to another as this path crosses them; None where outer packets are fragmented, of which
-    there is nothing exact to say.
+    """The links from one host to another as this path crosses them. None where outer packets are fragmented, because
+    there are no exact values then.
 
-    `between` must be connected, and the path such that it can be installed.
+    The hosts `between` must be connected, and it must be possible to install the path.
     """
     hops = []
     for segment in install(path, topology, between).segments(*between):

@@ -24,9 +24,9 @@ class Row:
     Attributes:
         payload_bytes: the message, as the application hands it over.
         packets: how many segments or fragments it takes.
-        header_bytes: Ethernet, network and transport headers with their options, of all packets; no FCS, no padding.
-        frame_bytes: all frames, FCS and padding included (RFC 2544's size, where `packets` is 1).
-        wire_bytes: with preambles and gaps.
+        header_bytes: Ethernet, network and transport headers of all packets, with options but without FCS and padding.
+        frame_bytes: all frames with FCS and padding. With one packet it is the frame size of RFC 2544.
+        wire_bytes: all frames with preambles and gaps.
         overhead_ratio: headers to payload, as Table 1 of raicu-stack-rtt has it.
         efficiency_ratio: payload to wire.
         goodput_limit_bps: payload per second back to back; None without a rate.
@@ -76,7 +76,7 @@ def table(
     """One row for each mechanism, transport and size, in that order.
 
     Args:
-        sizes_bytes: of messages, each sent on its own; None: what fills one packet.
+        sizes_bytes: sizes of messages, each sent on its own. None: the size that fills one packet.
         timestamps: whether TCP carries them, as Linux does by default.
 
     Raises:

@@ -15,13 +15,13 @@ _TABLES: tuple[tuple[Family, str], ...] = ((4, r"table (ip|inet) "), (6, r"table
 
 @dataclass(frozen=True, kw_only=True)
 class Treatment:
-    """Of packets in passing.
+    """What a node does to packets that pass it, besides forwarding.
 
     Attributes:
-        reassembles: the families whose fragments it puts together before it forwards them: those in which it tracks
-            connections, as translating addresses needs.
+        reassembles: the families whose fragments it puts together before it forwards them. In these it tracks
+            connections, because it translates addresses.
         is_silent: whether it neither sends nor forwards the errors of path MTU discovery.
-        drops: which fragments it drops of all that arrive, before it puts any together.
+        drops: which of the arriving fragments it drops, before it puts any together.
     """
 
     reassembles: frozenset[Family] = frozenset()
@@ -29,7 +29,7 @@ class Treatment:
     drops: FragmentPolicy = "none"
 
     def drops_piece(self, piece: Piece) -> bool:
-        """Whether it drops that packet."""
+        """Whether the node drops that packet."""
         if self.drops == "fragments":
             return piece.is_marked
         if self.drops == "none" or not piece.is_fragment:
@@ -38,7 +38,7 @@ class Treatment:
 
 
 def treatments(network: Network) -> dict[str, Treatment]:
-    """By node; those that only forward are absent."""
+    """The treatment by each node. Nodes that only forward are absent."""
     found = {}
     for name, node in network.topology.nodes.items():
         treatment = Treatment(
@@ -52,7 +52,7 @@ def treatments(network: Network) -> dict[str, Treatment]:
 
 
 def _tracked(network: Network, node: str) -> frozenset[Family]:
-    """The families in which the path's mechanism tracks connections there: those of its tables that translate."""
+    """The families in which the path's mechanism tracks connections at the node: those of its tables that translate."""
     text = "".join(stage[node].nft for stage in network.stages if node in stage)
     if "masquerade" not in text:
         return frozenset()

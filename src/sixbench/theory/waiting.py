@@ -1,8 +1,8 @@
 """The least time that messages take through links in a row, each node storing a packet before it forwards it.
 
-This is a property of wires. A token bucket, which is what the lab's links are, lets a short burst pass at once: a
-round trip measured there may be shorter than this (docs/theory.md). So it is for information, and no trial is held to
-it.
+This is a property of wires. The lab's links are token buckets, and a token bucket lets a short burst pass at once. A
+round trip that is measured there may be shorter than this (docs/theory.md). The number is therefore for information,
+and no trial is judged by it.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ def round_trip_ns(
     options_bytes: int = TCP_TIMESTAMPS_BYTES,
     back: Sequence[Hop] | None = None,
 ) -> float:
-    """Request there and response back (by default as long): serialisation and propagation, and no time in any node.
+    """The time of a request and its response: serialisation and propagation, and no time in any node.
+
+    The response is as long as the request unless `response_bytes` is given.
 
     Args:
-        back: the links as the response crosses them; None: as the request does, in reverse order.
+        back: the links as the response crosses them. None: the links of the request in reverse order.
     """
     answer_bytes = request_bytes if response_bytes is None else response_bytes
     there = one_way_ns(hops, transport, request_bytes, mss_bytes, options_bytes)
@@ -40,7 +42,7 @@ def one_way_ns(
     mss_bytes: int | None = None,
     options_bytes: int = TCP_TIMESTAMPS_BYTES,
 ) -> float:
-    """From the first bit of the first packet to the last bit of the last, all packets being sent at once.
+    """The time from the first bit of the first packet to the last bit of the last, if all packets are sent at once.
 
     The packets follow one another through the links like jobs through machines: packet p leaves link k when it has been
     sent there, which starts when it has come from link k - 1 and packet p - 1 is gone. For the equal packets before the

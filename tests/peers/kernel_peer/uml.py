@@ -25,7 +25,7 @@ from types import TracebackType
 from .initramfs import LINUX, MODULES, Initramfs, initramfs
 from .process import PeerError, Result, execute, in_namespace_of
 
-BOOT_TIMEOUT_S = 60.0
+BOOT_TIMEOUT_S = 30.0
 """A boot takes 1.5 s on an idle machine."""
 RUN_TIMEOUT_S = 20.0
 CLOSE_TIMEOUT_S = 10.0
@@ -83,18 +83,22 @@ class UmlPeer:
         self._initramfs: Initramfs = initramfs()
         self._loaded: set[str] = set()
         self._numbers = itertools.count(1)
-        self._buffer = b""
+        self._node_pid, self._taps, self._first = node_pid, taps, first
         for tap in taps:
             _make_tap(node_pid, tap)
-        self._log = os.memfd_create(f"{name} log", 0)
+        self._start()
+
+    def _start(self) -> None:
+        self._buffer = b""
+        self._log = os.memfd_create(f"{self.name} log", 0)
         guest_read, self._commands = os.pipe()
         self._answers, guest_write = os.pipe()
         theirs = (guest_read, guest_write, self._log)
         try:
             self._process = subprocess.Popen(
                 [
-                    *(("chrt", "--rr", "1") if first else ()),
-                    *_command_line(node_pid, taps, self._initramfs.path, *theirs),
+                    *(("chrt", "--rr", "1") if self._first else ()),
+                    *_command_line(self._node_pid, self._taps, self._initramfs.path, *theirs),
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=self._log,
@@ -104,7 +108,7 @@ class UmlPeer:
         except OSError as error:
             for descriptor in (self._commands, self._answers, self._log):
                 os.close(descriptor)
-            raise PeerError(f"{name}: starting {LINUX}: {error}") from error
+            raise PeerError(f"{self.name}: starting {LINUX}: {error}") from error
         finally:
             os.close(guest_read)
             os.close(guest_write)
@@ -112,7 +116,13 @@ class UmlPeer:
 
     def wait_booted(self, modules: Iterable[str] = ()) -> None:
         """Waits until it takes commands, and loads modules. Raises `PeerError`."""
-        line = self._until(b"\n", time.monotonic() + BOOT_TIMEOUT_S, "boot")
+        try:
+            line = self._until(b"\n", time.monotonic() + BOOT_TIMEOUT_S, "boot")
+        except PeerError:
+            # On a busy machine its first process may not get another one ("can't fork"), and it panics. Once is chance.
+            self.close()
+            self._start()
+            line = self._until(b"\n", time.monotonic() + BOOT_TIMEOUT_S, "boot")
         if line != "ready":
             raise self._broken(f"said {line!r} where it was to boot")
         self.load("ipv6", *modules)

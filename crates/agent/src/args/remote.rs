@@ -10,6 +10,10 @@ use sixbench_remote::{Addresses, Family, Target};
 /// Of control connections.
 const DEFAULT_PORT: u16 = 5210;
 const DEFAULT_MAX_CLIENTS: usize = 8;
+/// Both directions of the 128 streams that a session may have.
+const DEFAULT_MAX_CLIENT_FLOWS: usize = 256;
+/// With some threads for each session, far from what a process may have (`ulimit -u`, `pids.max`).
+const DEFAULT_MAX_FLOWS: usize = 1_024;
 const DEFAULT_MAX_RATE_BPS: u64 = 1_000_000_000;
 const DEFAULT_MAX_DURATION_S: u64 = 120;
 const MAX_ADDRESSES: usize = 16;
@@ -23,6 +27,10 @@ pub struct ServeOptions {
     pub key: Option<PathBuf>,
     /// `--max-clients`.
     pub max_clients: usize,
+    /// `--max-client-flows`.
+    pub max_client_flows: usize,
+    /// `--max-flows`.
+    pub max_flows: usize,
     /// `--max-rate`.
     pub max_rate_bps: u64,
     /// `--max-duration`.
@@ -51,6 +59,8 @@ pub fn parse_serve(arguments: impl Iterator<Item = Result<String, String>>) -> R
         },
         key: None,
         max_clients: DEFAULT_MAX_CLIENTS,
+        max_client_flows: DEFAULT_MAX_CLIENT_FLOWS,
+        max_flows: DEFAULT_MAX_FLOWS,
         max_rate_bps: DEFAULT_MAX_RATE_BPS,
         max_duration_s: DEFAULT_MAX_DURATION_S,
         one_off: false,
@@ -66,6 +76,10 @@ pub fn parse_serve(arguments: impl Iterator<Item = Result<String, String>>) -> R
             "--max-clients" => {
                 let most = number(&arguments.value("--max-clients")?, "--max-clients", 1..=256)?;
                 options.max_clients = most as usize;
+            }
+            flag @ ("--max-client-flows" | "--max-flows") => {
+                let most = number(&arguments.value(flag)?, flag, 1..=65_536)? as usize;
+                *(if flag == "--max-flows" { &mut options.max_flows } else { &mut options.max_client_flows }) = most;
             }
             "--max-rate" => options.max_rate_bps = rate_bps(&arguments.value("--max-rate")?)?,
             "--max-duration" => {
@@ -157,6 +171,9 @@ mod tests {
         let options = serve(&[]).expect("defaults");
         assert!(!options.addresses.are_beyond_loopback());
         assert_eq!((options.addresses.port, options.max_clients, options.max_duration_s), (5210, 8, 120));
+        assert_eq!((options.max_client_flows, options.max_flows), (256, 1_024));
+        let flows = serve(&["--max-client-flows", "7", "--max-flows", "9"]).expect("options");
+        assert_eq!((flows.max_client_flows, flows.max_flows), (7, 9));
         let options =
             serve(&["--listen", "0.0.0.0,::", "--port", "0", "--max-rate", "500M", "--one-off"]).expect("options");
         assert!(options.addresses.are_beyond_loopback() && options.one_off);
@@ -170,6 +187,7 @@ mod tests {
             (&["--listen"], "--listen needs a value"),
             (&["--port", "65536"], "--port needs a whole number from 0 to 65535, not `65536`"),
             (&["--max-clients", "0"], "--max-clients needs a whole number from 1 to 256, not `0`"),
+            (&["--max-flows", "0"], "--max-flows needs a whole number from 1 to 65536, not `0`"),
             (&["--max-rate", "fast"], "--max-rate needs bits a second, such as 500M or 1G, not `fast`"),
             (&["--max-rate", "99999999999999G"], "--max-rate needs bits a second"),
             (&["--max-duration", "-1"], "--max-duration needs a whole number from 1 to 86400, not `-1`"),

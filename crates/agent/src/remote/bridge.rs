@@ -28,7 +28,7 @@ pub fn carry(channel: Channel, target: &Target) -> ExitCode {
         return complain(&format!("starting a thread for requests: {error}"), EXIT_CANNOT);
     }
     let ended = copy(&mut reader, &mut File::from(output));
-    let why = ended.err().map_or_else(|| "it closed it".to_owned(), |error| error.to_string());
+    let why = ended.err().map_or_else(|| "the server closed it".to_owned(), |error| error.to_string());
     complain(&format!("the connection with {} port {} ended: {why}", target.host, target.port), EXIT_CANNOT)
 }
 

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use sixbench_remote::{Channel, Reader, Visit};
 use sixbench_traffic::cpu;
 
+use super::flows::{ClientFlows, Flows};
 use super::limits::{self, Limits};
 use super::place::Place;
 use crate::answers::Answers;
@@ -38,6 +39,8 @@ pub struct Host {
     pub place: Place,
     /// What they may be.
     pub limits: Limits,
+    /// How much traffic they may have at a time.
+    pub flows: Arc<Flows>,
 }
 
 /// The host's name, as it calls itself.
@@ -52,6 +55,7 @@ pub fn serve(channel: Channel, visit: &mut Visit, host: &Arc<Host>) {
     let shared = Arc::new(Shared {
         answers: Answers::to(writer),
         sessions: Sessions::new(sixbench_traffic::find, limits::MAX_SESSIONS),
+        flows: host.flows.of_client(),
         began: Instant::now(),
         heard_ms: AtomicU64::new(0),
     });
@@ -73,7 +77,7 @@ pub fn serve(channel: Channel, visit: &mut Visit, host: &Arc<Host>) {
     }
     client.converse(Lines::new(BufReader::new(reader), MAX_REQUEST_BYTES));
     if client.visit.is_client() {
-        eprintln!("sixbench-agent: {theirs} has gone");
+        eprintln!("sixbench-agent: {theirs} has disconnected");
     }
     drop(gone);
     shared.sessions.cancel_older_than(Duration::ZERO);
@@ -83,6 +87,7 @@ pub fn serve(channel: Channel, visit: &mut Visit, host: &Arc<Host>) {
 struct Shared {
     answers: Answers,
     sessions: Sessions,
+    flows: ClientFlows,
     began: Instant,
     /// When it last asked something, since it began.
     heard_ms: AtomicU64,
@@ -152,8 +157,8 @@ impl Client<'_> {
                 return Err(Failure::new("not-greeted", format!("{op} came before hello")));
             }
             Request::Cpu {} => json!(cpu::sample()),
-            Request::Counters {} => counters::read()?,
-            Request::Serve(serve) => sessions.serve(self.admit(serve)?)?,
+            Request::Counters {} => counters::read(None)?,
+            Request::Serve(serve) => self.serve(serve)?,
             Request::Finish(finish) => return sessions.finish(&finish).map(Reply::Later),
             Request::Progress { session } => sessions.progress(&session)?,
             Request::Cancel { session } => match sessions.cancel(&session)? {
@@ -162,7 +167,7 @@ impl Client<'_> {
             },
             _ => {
                 let message = format!(
-                    "{op} is not for clients of another machine; they may ask for hello, serve, progress, finish, cancel, cpu, counters"
+                    "{op} is not for clients on other machines; they may ask for hello, serve, progress, finish, cancel, cpu, counters"
                 );
                 return Err(Failure::new("refused", message));
             }
@@ -175,14 +180,14 @@ impl Client<'_> {
         let was_client = self.visit.is_client();
         self.visit.stay().map_err(|full| {
             let message = format!(
-                "there are {} clients already; try later, or start the server with a larger --max-clients",
+                "{} clients are already connected; try later, or start the server with a larger --max-clients",
                 full.max_clients
             );
             Failure::new("busy", message)
         })?;
         if !was_client {
             eprintln!(
-                "sixbench-agent: {} has come, sixbench {:.20}",
+                "sixbench-agent: {} has connected with sixbench {:.20}",
                 self.theirs,
                 hello.version.escape_debug().to_string()
             );
@@ -193,8 +198,15 @@ impl Client<'_> {
             "max_rate_bps": self.host.limits.max_rate_bps,
             "max_duration_ns": self.host.limits.max_duration_ns(),
             "max_sessions": limits::MAX_SESSIONS,
+            "max_client_flows": self.host.flows.most_of_client(),
         });
         Ok(answer)
+    }
+
+    fn serve(&self, serve: sessions::Serve) -> Outcome {
+        let serve = self.admit(serve)?;
+        let held = self.shared.flows.take(&serve.workload, &serve.params)?;
+        self.shared.sessions.serve_holding(serve, Box::new(held))
     }
 
     /// The request with the address to bind, if it is within the limits.

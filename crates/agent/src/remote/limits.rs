@@ -94,13 +94,14 @@ fn within(what: &str, asked: u128, most: u128, limit: &'static str) -> Result<()
         return Ok(());
     }
     Err(over_limit(
-        format!("{what}: {asked} is more than this server allows, {most} (its limit of {limit})"),
+        format!("{what}: {asked} is more than the {most} that this server allows (its limit of {limit})"),
         limit,
         most,
     ))
 }
 
-fn over_limit(message: String, limit: &'static str, most: u128) -> Failure {
+/// A refusal that names the limit and what would be within it.
+pub fn over_limit(message: String, limit: &'static str, most: u128) -> Failure {
     let most = u64::try_from(most).unwrap_or(u64::MAX);
     Failure::new("over-limit", message).with("limit", limit).with("most", most)
 }

@@ -1,9 +1,10 @@
 //! `serve` and `connect`: two machines without a lab.
 //!
-//! [`client`] is the conversation with one client; [`limits`] and [`place`] say what it may ask for and where that is; [`bridge`] is the client's end.
+//! [`client`] is the conversation with one client; [`limits`] and [`flows`] say what it may ask for, [`place`] where that is; [`bridge`] is the client's end.
 
 mod bridge;
 mod client;
+mod flows;
 mod limits;
 mod place;
 
@@ -14,6 +15,7 @@ use serde_json::json;
 use sixbench_remote::{Error, Key, listen};
 
 use self::client::Host;
+use self::flows::Flows;
 use self::limits::Limits;
 use self::place::Place;
 use crate::args::{ConnectOptions, ServeOptions};
@@ -39,7 +41,7 @@ pub fn connect(options: &ConnectOptions) -> ExitCode {
 fn serve_all(options: ServeOptions) -> Result<(), Error> {
     let key = options.key.as_deref().map(Key::read).transpose()?;
     if key.is_none() && options.addresses.are_beyond_loopback() {
-        let message = "serving beyond loopback needs a key that the clients have too; give the file by --key FILE";
+        let message = "serving beyond loopback needs a key that the clients have too; give its file with --key FILE";
         return Err(Error::Usage(message.to_owned()));
     }
     let listening = listen(&options.addresses)?;
@@ -50,6 +52,7 @@ fn serve_all(options: ServeOptions) -> Result<(), Error> {
         name: client::host_name(),
         place: Place { listening: listening.addresses().iter().map(std::net::SocketAddr::ip).collect() },
         limits: Limits { max_rate_bps: options.max_rate_bps, max_duration_s: options.max_duration_s },
+        flows: Flows::new(options.max_client_flows, options.max_flows),
     });
     let serve = move |channel, visit: &mut _| client::serve(channel, visit, &host);
     listening.serve(key, options.max_clients, options.one_off, Arc::new(serve))

@@ -25,7 +25,7 @@ impl Place {
             let family = if wanted.is_ipv4() { "IPv4" } else { "IPv6" };
             let listening: Vec<_> = self.listening.iter().map(IpAddr::to_string).collect();
             let message = format!(
-                "this server has no address of {family}: it listens on {}; start it with another --listen",
+                "this server has no {family} address; it listens on {}, so start it with another --listen",
                 listening.join(", ")
             );
             Failure::new("refused", message)
@@ -70,6 +70,6 @@ mod tests {
         assert_eq!(bind(&["127.0.0.2"], "127.0.0.1", "127.0.0.1").expect("the first"), "127.0.0.2");
         let failure = bind(&["127.0.0.1"], "::1", "127.0.0.1").expect_err("no IPv6");
         assert_eq!(failure.code, "refused");
-        assert!(failure.message.contains("no address of IPv6: it listens on 127.0.0.1"), "{}", failure.message);
+        assert!(failure.message.contains("no IPv6 address; it listens on 127.0.0.1"), "{}", failure.message);
     }
 }

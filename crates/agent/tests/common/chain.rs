@@ -92,7 +92,10 @@ impl Chain {
         let too_big = format!("ping -c 1 -W 5 -M do -s {} {to} && exit 1 || true", fits + 1);
         let words = self.nodes[client].ok("exec", json!({"argv": ["sh", "-c", too_big]}));
         let told = ["mtu=", "mtu = ", "mtu: "].map(|words| format!("{words}{mtu_bytes}"));
-        assert!(told.iter().any(|told| words.to_string().contains(told)), "{words}");
+        // Of a link of its own, ping tells the MTU or, from iputils 2024 on, only that the packet is too long for it.
+        let is_refused = |words: &str| words.contains("sendmsg: Message too long");
+        let words = words.to_string();
+        assert!(told.iter().any(|told| words.contains(told)) || is_refused(&words), "{words}");
         for offloads in ["on", "off"] {
             for node in 0..4 {
                 self.shell(node, &format!("for d in e0 e1; do ethtool -K $d tso {offloads} gso {offloads} gro {offloads} tx {offloads} >/dev/null 2>&1 || true; done"));

@@ -12,11 +12,18 @@ use serde_json::json;
 use crate::common::Agent;
 use crate::server::{KeyFile, Server, run, session};
 
-const PLAIN: &[u8] = b"SIXB\x01\x00";
-const SEALED: &[u8] = b"SIXB\x01\x01";
+const PLAIN: &[u8] = &preamble(0);
+const SEALED: &[u8] = &preamble(1);
 const HELLO: &[u8] = b"{\"id\":1,\"op\":\"hello\",\"protocol\":1,\"version\":\"bad\"}\n";
 /// Bounds what a server may hold of all of them together: far less than what they send.
 const MAX_MEMORY_KIB: u64 = 96 << 10;
+
+/// Of a client without a cookie.
+const fn preamble(mode: u8) -> [u8; 32] {
+    let mut bytes = [0; 32];
+    [bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], bytes[5]] = [b'S', b'I', b'X', b'B', 2, mode];
+    bytes
+}
 
 /// What a bad client does until the server closes or it is told to end. Each is one of them by its number.
 fn misbehave(number: usize, mut stream: TcpStream, preamble: &[u8], end: &AtomicBool) {

@@ -94,11 +94,17 @@ fn what_cannot_be_served_is_said_in_one_sentence() {
     let server = Server::start(&[], None);
     let taken = server.port.to_string();
     let path = |file: &KeyFile| file.0.to_str().expect("UTF-8").to_owned();
+    let fifo = std::env::temp_dir().join(format!("sixbench-serve-fifo-{}", std::process::id()));
+    nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRUSR).expect("a FIFO");
+    let fifo = KeyFile(fifo);
     for (arguments, code, reason) in [
         (&["serve", "--listen", "0.0.0.0", "--port", "0"][..], 2, "beyond loopback needs a key"),
         (&["serve", "--listen", "127.0.0.1,192.0.2.1", "--port", "0"], 2, "--key FILE"),
         (&["serve", "--port", "0", "--key", &path(&readable)], 2, "chmod 600"),
         (&["serve", "--port", "0", "--key", "/nonexistent"], 2, "reading the key in /nonexistent"),
+        (&["serve", "--port", "0", "--key", &path(&fifo)], 2, "it is not a regular file"),
+        (&["connect", "127.0.0.1", &taken, "--key", &path(&fifo)], 2, "it is not a regular file"),
+        (&["connect", "127.0.0.1", &taken, "--key", "/dev/zero"], 2, "it is not a regular file"),
         (&["serve", "--listen", "127.0.0.1", "--port", &taken], 3, "--port gives another port"),
         (
             &["serve", "--listen", "192.0.2.1", "--port", "0", "--key", &path(&key)],
@@ -106,7 +112,7 @@ fn what_cannot_be_served_is_said_in_one_sentence() {
             "addresses that this machine has",
         ),
         (&["connect", "127.0.0.1", &taken, "--key", &path(&key)], 3, "it has no key"),
-        (&["connect", "127.0.0.1", &taken, "-6"], 3, "it has no address of IPv6"),
+        (&["connect", "127.0.0.1", &taken, "-6"], 3, "it has no IPv6 address"),
         (&["connect", "127.0.0.1", "1"], 3, "connecting to 127.0.0.1:1"),
     ] {
         let (exit, said) = refusal(arguments);

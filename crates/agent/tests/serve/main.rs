@@ -5,6 +5,7 @@ mod common;
 
 mod bad_clients;
 mod limits;
+mod load;
 mod nat;
 mod server;
 mod transport;

@@ -69,6 +69,7 @@ fn hello_says_who_serves_and_within_which_limits() {
     assert_eq!(hello["served"]["max_rate_bps"], 5_000_000);
     assert_eq!(hello["served"]["max_duration_ns"], 7_000_000_000_u64);
     assert_eq!(hello["served"]["server_address"], "127.0.0.1");
+    assert_eq!(hello["served"]["max_client_flows"], 256);
     assert!(remote.ok("cpu", json!({}))["cores"].is_array());
     assert!(remote.ok("counters", json!({}))["interfaces"].is_object());
 }

@@ -73,6 +73,7 @@ fn has_device(node: &mut Agent, device: &str) -> bool {
 }
 
 #[test]
+#[ignore = "needs root: it loads BPF programs"]
 fn a_client_gets_a_tunnel_keeps_it_and_gives_it_back() {
     let Some(mut star) = Star::build(&json!({})) else { return };
     let given = star.obtain(0);
@@ -125,6 +126,7 @@ fn a_client_gets_a_tunnel_keeps_it_and_gives_it_back() {
 }
 
 #[test]
+#[ignore = "needs root: it loads BPF programs"]
 fn strangers_and_liars_are_refused_and_counted() {
     let Some(mut star) = Star::build(&json!({"pool": "2001:db8:b00::/64"})) else { return };
     let request = star.request(2);
@@ -162,6 +164,7 @@ fn strangers_and_liars_are_refused_and_counted() {
 }
 
 #[test]
+#[ignore = "needs root: it loads BPF programs"]
 fn a_lease_lives_as_long_as_its_client() {
     let Some(mut star) = Star::build(&json!({"lifetime_s": 6})) else { return };
     star.obtain(0);

@@ -91,6 +91,7 @@ fn isatap() -> Option<(Agent, Agent)> {
 }
 
 #[test]
+#[ignore = "needs root: it loads BPF programs"]
 fn hosts_of_isatap_ask_their_router() {
     let Some((mut host, mut router)) = isatap() else { return };
     // By unicast: RFC 5214 section 8.3.4.
@@ -102,6 +103,7 @@ fn hosts_of_isatap_ask_their_router() {
 }
 
 #[test]
+#[ignore = "needs root: it loads BPF programs"]
 fn hosts_of_isatap_find_their_router() {
     let Some((mut host, _router)) = isatap() else { return };
     // With the next hop known, it is the fast path's.

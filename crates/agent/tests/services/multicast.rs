@@ -137,6 +137,7 @@ fn a_router_follows_the_route_to_the_source() {
 }
 
 #[test]
+#[ignore = "needs root: it loads BPF programs"]
 fn neighbours_of_6over4_find_each_other_through_routers() {
     let Some(mut ring) = Ring::build() else { return };
     ring.forward();

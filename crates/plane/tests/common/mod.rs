@@ -36,6 +36,8 @@ pub struct Ran {
     pub outcome: &'static str,
     /// From the IP header on; `None` where the packet was dropped.
     pub packet: Option<Vec<u8>>,
+    /// The Ethernet header as the program left it.
+    pub ethernet: Vec<u8>,
     pub duration_ns: u32,
 }
 
@@ -117,6 +119,7 @@ impl Loaded {
         };
         assert_eq!(run.action, expected_action, "{}", outcome.reason);
         let packet = (outcome.verdict != Verdict::Drop).then(|| run.packet[ETHERNET_BYTES..].to_vec());
-        Ran { outcome: outcome.reason, packet, duration_ns: run.duration_ns }
+        let ethernet = run.packet[..ETHERNET_BYTES].to_vec();
+        Ran { outcome: outcome.reason, packet, ethernet, duration_ns: run.duration_ns }
     }
 }

@@ -171,7 +171,7 @@ impl Request {
     }
 
     fn strange_answer(&self) -> Error {
-        Error::PeerLost(format!("asking the tunnel broker {}: it answers another question", self.broker()))
+        Error::PeerLost(format!("asking the tunnel broker {}: its answer is to another question", self.broker()))
     }
 
     fn other_lease(&self) -> Error {

@@ -97,7 +97,7 @@ pub fn ask(local: Ipv4Addr, broker: SocketAddrV4, question: &Question, patience:
         match trouble {
             Trouble::System(call, error) => Error::system(doing, call, error),
             Trouble::Late => Error::Timeout(format!("{doing}: no answer in time")),
-            Trouble::Stopped => Error::Timeout(format!("{doing}: it was broken off")),
+            Trouble::Stopped => Error::Timeout(format!("{doing}: it was interrupted")),
             Trouble::Closed => Error::PeerLost(format!("{doing}: it closed the connection without an answer")),
             Trouble::TooLong => Error::PeerLost(format!("{doing}: its answer is longer than {MAX_LINE_BYTES} bytes")),
         }
@@ -105,7 +105,9 @@ pub fn ask(local: Ipv4Addr, broker: SocketAddrV4, question: &Question, patience:
     match messages::read(&line) {
         Some(Answer::Refused(reason)) => Err(Error::Refused { broker: broker.to_string(), reason }),
         Some(answer) => Ok(answer),
-        None => Err(Error::PeerLost(format!("asking the tunnel broker {broker}: its answer is not of the protocol"))),
+        None => {
+            Err(Error::PeerLost(format!("asking the tunnel broker {broker}: its answer does not follow the protocol")))
+        }
     }
 }
 

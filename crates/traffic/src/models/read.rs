@@ -109,7 +109,9 @@ impl Model {
         let is_drawn = gaps.is_some() || sizes.is_some() || on_off.is_some();
         if let Some(text) = trace {
             if is_drawn || plain.is_any() {
-                return Err(params.refuse("`trace` says times and sizes: nothing else may"));
+                return Err(
+                    params.refuse("`trace` gives times and sizes; leave out the other parameters that give them")
+                );
             }
             let trace = Trace::decode(text, sizes_bytes).map_err(|why| params.refuse(format!("`trace` {why}")))?;
             return Ok(Some(Self::Traced(trace)));
@@ -162,7 +164,7 @@ fn complete(
         (names.max, given.max, takes_bounds, needs_mean),
     ] {
         if value.is_some() && !is_wanted {
-            return Err(params.refuse(format!("`{name}` means nothing where `{}` is {word}", names.kind)));
+            return Err(params.refuse(format!("`{name}` has no meaning if `{}` is {word}", names.kind)));
         }
         if value.is_none() && is_wanted && !is_optional {
             return Err(params.refuse(format!("`{}` {word} needs `{name}`", names.kind)));
@@ -178,7 +180,7 @@ fn complete(
         }
         (_, false) => {
             return Err(params.refuse(format!(
-                "`{}` uniform has the mean that `{}` and `{}` say: `{}` and {} may not be given",
+                "`{}` uniform has the mean that follows from `{}` and `{}`; leave out `{}` and {}",
                 names.kind, names.min, names.max, names.mean, names.instead
             )));
         }
@@ -189,7 +191,9 @@ fn complete(
     }
     let shape = given.shape.unwrap_or(0.0);
     if kind == Kind::Pareto && shape <= 1.0 {
-        return Err(params.refuse(format!("`{}` must be above 1: a Pareto distribution has no mean else", names.shape)));
+        return Err(
+            params.refuse(format!("`{}` must be above 1; otherwise a Pareto distribution has no mean", names.shape))
+        );
     }
     let (min, max) = if kind == Kind::Constant { (mean, mean) } else { (min, max) };
     if needs_mean && !(min..=max).contains(&mean) {
@@ -289,9 +293,9 @@ mod tests {
             (json!({"gaps": "pareto"}), "`gaps` pareto needs `gaps_shape`"),
             (
                 json!({"gaps": "pareto", "gaps_shape": 1}),
-                "`gaps_shape` must be above 1: a Pareto distribution has no mean else",
+                "`gaps_shape` must be above 1; otherwise a Pareto distribution has no mean",
             ),
-            (json!({"gaps": "exponential", "gaps_shape": 2}), "`gaps_shape` means nothing where `gaps` is exponential"),
+            (json!({"gaps": "exponential", "gaps_shape": 2}), "`gaps_shape` has no meaning if `gaps` is exponential"),
             (
                 json!({"gaps": "exponential", "gaps_mean_ns": 5}),
                 "exactly one of `gaps_mean_ns`, `rate_pps`, `rate_bps` must be given",
@@ -311,14 +315,14 @@ mod tests {
             (json!({"gaps": "uniform", "gaps_max_ns": 5}), "`gaps` uniform needs `gaps_min_ns`"),
             (
                 json!({"sizes": "uniform", "sizes_min_bytes": 64, "sizes_max_bytes": 80}),
-                "`sizes` uniform has the mean that `sizes_min_bytes` and `sizes_max_bytes` say: `sizes_mean_bytes` and `datagram_bytes` may not be given",
+                "`sizes` uniform has the mean that follows from `sizes_min_bytes` and `sizes_max_bytes`; leave out `sizes_mean_bytes` and `datagram_bytes`",
             ),
             (json!({"on_ns": 1_000_000}), "a source that is on and off needs `on_ns` and `off_ns`"),
             (
                 json!({"on_ns": 1_000_000, "off_ns": 1_000_000, "on_off": "gamma"}),
                 "`on_off` must be constant, exponential, or pareto with an `on_off_shape` above 1; only pareto has a shape",
             ),
-            (json!({"trace": "AAA="}), "`trace` says times and sizes: nothing else may"),
+            (json!({"trace": "AAA="}), "`trace` gives times and sizes; leave out the other parameters that give them"),
         ] {
             assert_eq!(reason(value, PLAIN), expected);
         }

@@ -97,7 +97,7 @@ impl Trace {
 fn number(rest: &mut &[u8]) -> Result<u64, String> {
     let mut value = 0_u64;
     for shift in (0..64).step_by(7) {
-        let (&byte, after) = rest.split_first().ok_or("ends in the midst of a number")?;
+        let (&byte, after) = rest.split_first().ok_or("ends in the middle of a number")?;
         *rest = after;
         let bits = u64::from(byte & 0x7f);
         if bits << shift >> shift != bits {
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(reason(&[(0, 100), (1, 31)]), "has a datagram of 31 bytes: from 32 to 1400 can be sent");
         assert!(reason(&[(0, 100), (u64::MAX, 100)]).starts_with("has a gap of 18446744073709551615 ns before"));
         assert!(Trace::decode("?", 0..=1).unwrap_err().starts_with("is not Base64"));
-        assert_eq!(Trace::decode(&STANDARD.encode([0x80]), 0..=1).unwrap_err(), "ends in the midst of a number");
+        assert_eq!(Trace::decode(&STANDARD.encode([0x80]), 0..=1).unwrap_err(), "ends in the middle of a number");
         let long = STANDARD.encode([0xff; 11]);
         assert_eq!(Trace::decode(&long, 0..=1).unwrap_err(), "has a number of more than 64 bits");
         let many = vec![(1, 40); MAX_PACKETS + 1];

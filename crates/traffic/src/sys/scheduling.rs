@@ -1,10 +1,14 @@
 //! A thread that must not wait for others.
 
+use std::io;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 /// The least of the priorities of real time: ahead of every ordinary thread, behind whatever else is urgent.
 const PRIORITY: libc::c_int = 1;
+
+/// The least share that an ordinary thread can ask for.
+const LEAST_NICE: libc::c_int = 19;
 
 /// While it lives, the thread that made it is scheduled by `SCHED_FIFO` (sched(7)), where the kernel permits (CAP_SYS_NICE):
 /// it runs when it wakes, whoever else has work. Threads that it starts are scheduled as before.
@@ -32,6 +36,14 @@ impl Drop for RealTime {
             set(*policy, parameter);
         }
     }
+}
+
+/// From now on the calling thread runs only where nobody else wants the processor (`SCHED_IDLE`, sched(7)), and the kernel counts
+/// its time as niced.
+pub fn run_when_idle() -> io::Result<()> {
+    // SAFETY: a plain call with numbers; 0 is the calling thread.
+    let is_niced = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, LEAST_NICE) } == 0;
+    if is_niced && set(libc::SCHED_IDLE, &parameter(0)) { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 fn parameter(priority: libc::c_int) -> libc::sched_param {
@@ -68,5 +80,11 @@ mod tests {
         assert_eq!(std::thread::spawn(policy).join().unwrap(), before);
         drop(real_time);
         assert_eq!(policy(), before);
+    }
+
+    #[test]
+    fn a_thread_can_step_back_behind_all_others() {
+        let policy = std::thread::spawn(|| run_when_idle().map(|()| current().unwrap().0)).join().unwrap();
+        assert_eq!(policy.unwrap(), libc::SCHED_IDLE);
     }
 }

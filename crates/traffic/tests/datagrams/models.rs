@@ -54,7 +54,7 @@ fn a_packet_log_has_each_datagram() {
     let model = json!({"gaps": "exponential", "gaps_mean_ns": MS / 2, "sizes": "exponential", "sizes_mean_bytes": 500});
     let column = |log: &Value, name: &str, bytes: usize| -> Vec<u64> {
         let all = STANDARD.decode(log[name].as_str().unwrap()).unwrap();
-        all.chunks(bytes).map(|one| one.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte))).collect()
+        all.chunks(bytes).map(|one| one.iter().rev().fold(0, |sum, byte| (sum << 8) | u64::from(*byte))).collect()
     };
     for address in FAMILIES {
         let params = with(&model, json!({"count": 100, "warmup_ns": 5 * MS, "packet_log": true}));

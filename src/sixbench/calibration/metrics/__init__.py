@@ -33,7 +33,7 @@ BY_NAME = {metric.name: metric for metric in METRICS}
 
 
 def chosen(names: Sequence[str]) -> tuple[CalibratedMetric, ...]:
-    """Those of these names; all where there are none. Raises `UsageError`."""
+    """The metrics of these names, or all if there are none. Raises `UsageError` for an unknown name."""
     unknown = [name for name in names if name not in BY_NAME]
     if unknown:
         raise UsageError(f"no quantity {unknown[0]!r} is calibrated; there are {', '.join(BY_NAME)}")

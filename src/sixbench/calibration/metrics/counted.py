@@ -12,14 +12,15 @@ RATIOS = (0.0001, 0.001, 0.003, 0.01, 0.03, 0.1)
 QUICK = (0.001, 0.01, 0.1)
 
 EXPECTED = 12
-"""So many are expected in a trial, within the bounds below: with far fewer, intervals of counts cover in steps."""
+"""The number of packets that are expected to be hit in a trial, within the bounds below. With far fewer, the coverage
+of intervals of counts goes in steps."""
 
 LEAST, MOST = 2000, 20_000
 RATE_PPS = 20_000
 
 
 def percent(ratio: float) -> str:
-    """As an experiment writes it."""
+    """A ratio as an experiment writes it."""
     return f"{100 * ratio:.10g}%"
 
 
@@ -53,7 +54,7 @@ def _metric(name: str, label: str, key: str, column: str, metrics: tuple[str, ..
         ),
         scale="absolute",
         read=lambda trial: _share(trial, column),
-        note="Wilson's interval of the packets of the trial",
+        note="The interval of a trial is Wilson's over its packets",
     )
 
 

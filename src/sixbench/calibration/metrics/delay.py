@@ -1,4 +1,5 @@
-"""One-way delay and round trips over links of a known delay: what the emulator says that it gave is the truth."""
+"""One-way delay and round trips over links of a known delay. The truth is the delay that the emulator says that it
+gave."""
 
 from __future__ import annotations
 
@@ -12,24 +13,24 @@ DELAYS_NS = (200_000, 1_000_000, 5_000_000, 20_000_000, 50_000_000, 200_000_000)
 QUICK = (200_000, 5_000_000, 200_000_000)
 
 REFERENCES_NS = (100_000, 3_000_000)
-"""What a path costs beside the delay of its link is learned with two delays. Up to 0.12 ms the emulator watches the
+"""Two delays, which show what a path costs beside the delay of its link. Up to 0.12 ms the emulator watches the
 clock from the packet's arrival on, and what it and the nodes need is still in the caches. With longer ones all have
 slept in between, and a round trip costs some 15 us more."""
 
 SHORTEST_LONG_NS = 1_000_000
-"""Delays from that on are held against the long reference."""
+"""Delays from this one on are compared with the long reference."""
 
 ONE_WAY = {"udp-stream": {"datagram": "100B", "packet-rate": "433pps", "duration": "290ms", "warmup": "0ms"}}
 ROUND_TRIP = {"ping": {"interval": "4700us", "count": 60}}
-"""Round trips follow each other without waiting for answers, so that 200 ms of delay take no longer. None of the delays
-is a multiple of the interval: else a packet is sent when another arrives."""
+"""Round trips follow each other without waiting for answers, so that 200 ms of delay take no longer. None of the
+delays is a multiple of the interval, or a packet would be sent when another arrives."""
 
 LIMIT = Limit(absolute=50_000, relative=0.02)
-"""50 us, which is what a busy machine's scheduler takes for itself; and 2 % of longer delays."""
+"""50 us, which a busy machine's scheduler takes for itself, and 2 % of longer delays."""
 
 
 def emulated(record: TrialRecord, way: str, histogram: str) -> Mapping[str, Any] | None:
-    """A histogram of what the emulator of the only emulated link did one way; None where it says nothing."""
+    """A histogram from the emulator of the only emulated link, one way. None if it has none."""
     links = record.evidence.get("emulation")
     if not isinstance(links, Mapping) or len(links) != 1:
         return None
@@ -44,7 +45,8 @@ def _given_ns(record: TrialRecord, ways: tuple[str, ...]) -> float | None:
 
 
 def read(trial: Trial, column: str, ways: tuple[str, ...]) -> Deviation | None:
-    """What was measured; and what the emulator gave, with what the path cost in the reference trial beside that."""
+    """The measured delay beside the truth: the delay that the emulator gave, plus what the path cost in the reference
+    trial."""
     reference = trial.reference
     measured, given_ns = trial.record.metrics.get(column), _given_ns(trial.record, ways)
     if reference is None or measured is None or given_ns is None:
@@ -56,16 +58,20 @@ def read(trial: Trial, column: str, ways: tuple[str, ...]) -> Deviation | None:
 
 
 def _levels(workload: Mapping[str, Mapping[str, Any]]) -> tuple[Level, ...]:
-    return tuple(
-        Level(
-            truth=float(delay_ns),
-            link={"delay": f"{delay_ns}ns", "emulator": "user"},
-            workload=workload,
-            is_quick=delay_ns in (*REFERENCES_NS, *QUICK),
-            is_reference=delay_ns in REFERENCES_NS,
-            reference=None if delay_ns in REFERENCES_NS else float(REFERENCES_NS[delay_ns >= SHORTEST_LONG_NS]),
-        )
-        for delay_ns in sorted((*REFERENCES_NS, *DELAYS_NS))
+    return tuple(_level(delay_ns, workload) for delay_ns in sorted((*REFERENCES_NS, *DELAYS_NS)))
+
+
+def _level(delay_ns: int, workload: Mapping[str, Mapping[str, Any]]) -> Level:
+    is_reference = delay_ns in REFERENCES_NS
+    short_ns, long_ns = REFERENCES_NS
+    reference_ns = long_ns if delay_ns >= SHORTEST_LONG_NS else short_ns
+    return Level(
+        truth=float(delay_ns),
+        link={"delay": f"{delay_ns}ns", "emulator": "user"},
+        workload=workload,
+        is_quick=is_reference or delay_ns in QUICK,
+        is_reference=is_reference,
+        reference=None if is_reference else float(reference_ns),
     )
 
 
@@ -79,7 +85,7 @@ ONE_WAY_DELAY = CalibratedMetric(
     scale="absolute",
     limit=LIMIT,
     read=lambda trial: read(trial, "one_way_delay_mean_ns", ("forward",)),
-    note="the error is against what the emulator gave, plus what the path cost beside it in the same block",
+    note="The truth is the delay that the emulator gave, plus what the path cost beside it in the same block",
     causes="nodes take a few microseconds more or less where packets come in another rhythm",
 )
 
@@ -93,6 +99,6 @@ ROUND_TRIP_TIME = CalibratedMetric(
     scale="absolute",
     limit=LIMIT,
     read=lambda trial: read(trial, "rtt_mean_ns", ("forward", "reverse")),
-    note="likewise, there and back",
+    note="The truth is the delay that the emulator gave both ways, plus what the path cost beside it in the same block",
     causes="nodes take a few microseconds more or less where packets come in another rhythm",
 )

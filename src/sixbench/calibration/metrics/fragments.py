@@ -1,14 +1,14 @@
-"""Fragments: what each datagram arrives in, as the server counts it, must be what the RFCs foretell."""
+"""Fragments: the server must count as many for each datagram as the RFCs foretell."""
 
 from __future__ import annotations
 
 from math import ceil
 
-from ..metric import CalibratedMetric, Level, Match, Trial
-from .path_mtu import FIRST_LINK_MTU, MTUS, QUICK, TUNNEL_HEADER_BYTES
+from ..metric import CalibratedMetric, Match, Trial
+from .path_mtu import narrow_links
 
 DATAGRAM_BYTES = 8972
-"""With UDP's and IPv6's headers 9020: more than the widest of the links."""
+"""With the headers of UDP and IPv6 it has 9020 bytes, more than the widest of the links takes."""
 UDP_BYTES = 8
 HEADER_BYTES = {4: 20, 6: 40}
 FRAGMENT_HEADER_BYTES = 8
@@ -17,8 +17,8 @@ COUNT = 100
 
 
 def fragments_of(mtu_bytes: int, family: int) -> int:
-    """So many packets is a datagram, written out from RFC 791 section 3.2 and RFC 8200 section 4.5: all fragments but
-    the last carry a multiple of 8 bytes."""
+    """The number of packets of a datagram by RFC 791 section 3.2 and RFC 8200 section 4.5: all fragments but the last
+    carry a multiple of 8 bytes."""
     payload = DATAGRAM_BYTES + UDP_BYTES
     if HEADER_BYTES[family] + payload <= mtu_bytes:
         return 1
@@ -46,19 +46,9 @@ FRAGMENTS = CalibratedMetric(
     column="path_mtu_bytes",
     workload="udp-stream",
     metrics=(),
-    levels=tuple(
-        Level(
-            truth=float(mtu),
-            link={"mtu": mtu},
-            tunnel_link={"mtu": mtu + TUNNEL_HEADER_BYTES},
-            first_link={"mtu": FIRST_LINK_MTU},
-            workload={"udp-stream": {"datagram": f"{DATAGRAM_BYTES}B", "packet-rate": "1000pps", "count": COUNT}},
-            is_quick=mtu in QUICK,
-        )
-        for mtu in MTUS
-    ),
+    levels=narrow_links({"udp-stream": {"datagram": f"{DATAGRAM_BYTES}B", "packet-rate": "1000pps", "count": COUNT}}),
     scale="absolute",
     is_number=True,
     read=_read,
-    note="exact where the server counts the fragments that each datagram is cut into",
+    note="A trial is exact if the server counts the fragments into which each datagram is cut",
 )

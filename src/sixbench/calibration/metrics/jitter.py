@@ -1,4 +1,4 @@
-"""IPDV over links of a known jitter: what the emulator says that it gave is the truth."""
+"""IPDV over links of a known jitter. The truth is the jitter that the emulator says that it gave."""
 
 from __future__ import annotations
 
@@ -51,5 +51,5 @@ IPDV = CalibratedMetric(
     limit=Limit(absolute=20_000, relative=0.05),
     read=_read,
     causes="the path's own variation adds by squares exactly only where both are normal distributions",
-    note="the error is against the differences that the emulator gave from one packet to the next",
+    note="The truth is the differences in delay that the emulator gave from one packet to the next",
 )

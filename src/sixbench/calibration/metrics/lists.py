@@ -1,4 +1,4 @@
-"""Lists of packets that a link drops, sends twice or holds back: the ledger must give them back exactly."""
+"""Lists of packets that a link drops, sends twice or holds back. The ledger must give them back exactly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ RATE_PPS = 10_000
 EACH = 12
 LATE_BY = 3
 SPACING = 8
-"""Listed packets are so far apart at least: what is held back waits for packets that are not listed themselves."""
+"""The least distance between listed packets, so that a packet that is held back waits for packets that are not listed
+themselves."""
 
 LISTS = 6
 QUICK = 2
@@ -22,7 +23,7 @@ QUICK = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Lists:
-    """The numbers of packets, in order."""
+    """The numbers of the listed packets, in order."""
 
     dropped: tuple[int, ...]
     duplicated: tuple[int, ...]
@@ -30,8 +31,8 @@ class Lists:
 
 
 def lists(number: int) -> Lists:
-    """The lists of that number: always the same. The first and the last packet and a row of packets are among what is
-    dropped, for losses at the ends of a flow are the hard ones."""
+    """The lists of that number, which are always the same. The dropped packets include the first, the last and a row
+    of packets, because losses at the ends of a flow are the hard ones."""
     random = Random(number)
     places = list(range(SPACING, COUNT - 2 * SPACING, SPACING))
     random.shuffle(places)
@@ -97,5 +98,5 @@ LISTED = CalibratedMetric(
     ),
     scale="absolute",
     read=_read,
-    note="exact where the ledger names just the packets that were dropped, duplicated and held back",
+    note="A trial is exact if the ledger names just the packets that were dropped, duplicated and held back",
 )

@@ -1,6 +1,9 @@
-"""Path MTUs: each way of finding one must give exactly that of the narrow link."""
+"""Path MTUs: each method must find exactly that of the narrow link."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from ..metric import CalibratedMetric, Level, Match, Trial
 
@@ -16,7 +19,22 @@ FOUND = ("pmtu_forward_bytes", "pmtu_reverse_bytes", "pmtu_kernel_bytes", "pmtu_
 TUNNEL_HEADER_BYTES = 20
 
 PROBE_TIMEOUT = "30ms"
-"""On links without delay no answer takes so long, and most of a search are probes without one."""
+"""On links without delay no answer takes so long. Most probes of a search get no answer."""
+
+
+def narrow_links(workload: Mapping[str, Mapping[str, Any]]) -> tuple[Level, ...]:
+    """A level for each path MTU, which this workload measures."""
+    return tuple(
+        Level(
+            truth=float(mtu),
+            link={"mtu": mtu},
+            tunnel_link={"mtu": mtu + TUNNEL_HEADER_BYTES},
+            first_link={"mtu": FIRST_LINK_MTU},
+            workload=workload,
+            is_quick=mtu in QUICK,
+        )
+        for mtu in MTUS
+    )
 
 
 def _read(trial: Trial) -> Match | None:
@@ -34,18 +52,8 @@ PATH_MTU = CalibratedMetric(
     column="path_mtu_bytes",
     workload="pmtu",
     metrics=tuple(name.removesuffix("_bytes") for name in FOUND),
-    levels=tuple(
-        Level(
-            truth=float(mtu),
-            link={"mtu": mtu},
-            tunnel_link={"mtu": mtu + TUNNEL_HEADER_BYTES},
-            first_link={"mtu": FIRST_LINK_MTU},
-            workload={"pmtu": {"probe-timeout": PROBE_TIMEOUT}},
-            is_quick=mtu in QUICK,
-        )
-        for mtu in MTUS
-    ),
+    levels=narrow_links({"pmtu": {"probe-timeout": PROBE_TIMEOUT}}),
     scale="absolute",
     read=_read,
-    note="exact where the kernel, probing and TCP all find it, both ways",
+    note="A trial is exact if the kernel, probing and TCP all find the path MTU in both directions",
 )

@@ -1,4 +1,4 @@
-"""Goodput over links of a known rate: what theory makes of the rate is the truth."""
+"""Goodput over links of a known rate. The truth is the goodput that theory computes from the rate."""
 
 from __future__ import annotations
 
@@ -23,32 +23,29 @@ DURATIONS = {
     3 * 10**8: "300ms",
     10**9: "300ms",
 }
-"""By rate: at 1 Mbit/s a packet takes 12 ms, so that there are 65."""
+"""Durations by rate. At 1 Mbit/s a packet takes 12 ms, so that a trial has 65."""
 
 QUEUE_NS = 50_000_000
 MIN_QUEUE_BYTES = 32 * 1024
-"""As the default, but smaller where that would take a second to drain."""
+"""The default of queues, which is smaller where it would take a second to drain."""
 
 WINDOW_SHARE = 0.75
-"""Of the queue, so that TCP loses nothing: what comes after a hole waits for it and is read at once, which moves bytes
-over the edges of a short window."""
+"""The window as a share of the queue, so that TCP loses nothing. What comes after a hole waits for it and is then
+read at once, which moves bytes over the edges of a short window."""
 
 FASTEST_UDP_BPS = 3 * 10**8
-"""What a sender with a core of its own exceeds by a tenth here; more leaves no room for a busy machine."""
+"""A sender with a core of its own exceeds this rate by a tenth. More would leave no room for a busy machine."""
 
 UDP_BUFFER = "16MiB"
-"""More than any queue, so that what is too much is dropped at the link: where the socket's buffer is full first, the
-sender waits, and its trial is tester-limited."""
+"""More than any queue, so that the link drops what is too much. If the socket's buffer were full first, the sender
+would wait, and its trial would be tester-limited."""
 
 FULL_PACKET_BYTES = 1538
 """A packet of 1500 bytes on the wire."""
 
 QUICK = (10**6, 10**8, 10**9)
 
-CAUSES = {
-    "tcp-stream": "the first read of a window is some 50 us later behind its packets than the last: 0.02 % of 0.3 s",
-    "udp-stream": "",
-}
+LATE_FIRST_READ = "the first read of a window is some 50 us later behind its packets than the last: 0.02 % of 0.3 s"
 """Found over windows of 0.3 to 0.8 s at 1 to 100 Mbit/s; over 4 s it was no more."""
 
 
@@ -88,7 +85,7 @@ def _udp(rate_bps: int) -> dict[str, dict[str, object]]:
     }
 
 
-def _metric(workload: str, label: str) -> CalibratedMetric:
+def _metric(workload: str, label: str, causes: str = "") -> CalibratedMetric:
     make = _tcp if workload == "tcp-stream" else _udp
     return CalibratedMetric(
         name=f"{workload.partition('-')[0]}-goodput",
@@ -113,10 +110,10 @@ def _metric(workload: str, label: str) -> CalibratedMetric:
         scale="relative",
         limit=Limit(relative=0.01),
         read=_goodput,
-        note="what the others of its truth deviate from theory gives bias and spread",
-        causes=CAUSES[workload],
+        note="Bias and spread come from how far the other trials of the same truth are from theory",
+        causes=causes,
     )
 
 
-TCP_GOODPUT = _metric("tcp-stream", "Goodput, TCP")
+TCP_GOODPUT = _metric("tcp-stream", "Goodput, TCP", LATE_FIRST_READ)
 UDP_GOODPUT = _metric("udp-stream", "Goodput, UDP")

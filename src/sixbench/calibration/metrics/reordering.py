@@ -1,4 +1,4 @@
-"""Reordering at random: packets that skip the delay of a link, and so overtake the one before them."""
+"""Reordering at random: packets skip the delay of a link, and so overtake the one before them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ QUICK = (0.003, 0.03, 0.2)
 
 COUNT = 1000
 GAP_NS, DELAY_NS = 400_000, 600_000
-"""A packet that skips the delay overtakes just the one that left a gap before it: the one before that has been
-delivered for 200 us by then, which is what the machine may be late."""
+"""A packet that skips the delay overtakes only the one that left a gap before it. The one before that has been
+delivered for 200 us by then, so the machine may be late by as much."""
 
 
 def read(trial: Trial) -> Count | None:
@@ -47,5 +47,5 @@ REORDERING = CalibratedMetric(
     ),
     scale="absolute",
     read=read,
-    note="Wilson's interval of the packets of the trial, with the variance of the number of runs",
+    note="The interval of a trial is Wilson's over its packets, with the variance of the number of runs",
 )

@@ -1,4 +1,4 @@
-"""Which comparisons are made, and the experiment that each is."""
+"""The comparisons that are made, each with its experiment."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from ...plan.experiment_file import read_experiment
 from ...plan.yaml_source import parse_yaml
 
 Between = Literal["ipv4", "ipv6", "families"]
-"""A path against itself over IPv4 or IPv6; or IPv6 against IPv4."""
+"""The two sides: a path against itself over IPv4 or IPv6, or IPv6 against IPv4."""
 
 COMPARISONS = 200
 QUICK_COMPARISONS = 32
-"""Each kind twice with each number of blocks: enough to see that it works; only the full number is a calibration."""
+"""Each kind runs twice with each number of blocks. That is enough to see that it works, but only the full number is a
+calibration."""
 
 CHANGED_SHARE = 4
-"""One comparison with a known difference for so many without."""
+"""The number of comparisons without a difference for each one with a known difference."""
 
 BLOCKS = (5, 10)
-"""Student's t decides on five blocks, the bootstrap beside it on ten (`stats.interval`)."""
+"""The fewest that the biweight takes (`stats.biweight`), where its quantiles are farthest from Student's, and ten."""
 
 RATE_MBIT = 100
 CHANGE = 0.03
-"""By this share the link of a changed path is slower."""
+"""The share by which the link of a changed path is slower."""
 
 _WORKLOADS = {
     "tcp-stream": "tcp-stream: {message: 64KiB, duration: 150ms, warmup: 50ms}",
@@ -34,10 +35,11 @@ _WORKLOADS = {
     "tcp-rr": "tcp-rr: {message: 64B, duration: 150ms, warmup: 20ms}",
     "udp-flood": "udp-stream: {datagram: 1400B, rate: 110Mbit, duration: 150ms, warmup: 20ms}",
 }
-"""By name. The flood is more than the link carries, so that the link's rate shows in it."""
+"""Workloads by name. The flood is more than the link carries, so that the link's rate shows in it."""
 
 _FILLING = ("tcp-stream", "udp-flood")
-"""They fill the link: where this machine's CPU was the limit instead, a trial says nothing of it, and is invalid."""
+"""Workloads that fill the link. If this machine's CPU was the limit instead, a trial says nothing about the link and
+is invalid."""
 
 WORKLOAD_TITLES = {
     "tcp-stream": "TCP stream",
@@ -58,8 +60,8 @@ class Kind:
     """A kind of comparison.
 
     Attributes:
-        workload: of `_WORKLOADS`.
-        between: what is compared with what.
+        workload: a name in `_WORKLOADS`.
+        between: the two sides of the comparison.
         is_changed: whether one of the two has the slower link.
     """
 
@@ -69,7 +71,7 @@ class Kind:
 
     @property
     def title(self) -> str:
-        """Such as `IPv4 against itself`."""
+        """The sides in words, such as `IPv4 against itself`."""
         return _TITLES[self.between]
 
 
@@ -83,7 +85,8 @@ KINDS = (
     Kind(workload="tcp-rr", between="ipv4"),
     Kind(workload="tcp-rr", between="ipv6"),
 )
-"""Round trips over the two families differ in truth: the kernel's ways are not equally long."""
+"""The kinds of null comparisons. Round trips are not compared between the families, because the kernel's code for one
+is longer than for the other."""
 
 CHANGED_KINDS = tuple(
     Kind(workload=workload, between=between, is_changed=True)
@@ -97,8 +100,8 @@ class PlannedComparison:
     """One comparison that is to be made.
 
     Attributes:
-        name: of its run directory.
-        experiment: with two paths: the baseline and the one that is compared with it.
+        name: the name of its run directory.
+        experiment: an experiment with two paths, the baseline and the one that is compared with it.
     """
 
     name: str
@@ -108,13 +111,13 @@ class PlannedComparison:
 
     @property
     def primary(self) -> str:
-        """The metric that it counts by."""
+        """The metric by which it counts."""
         [combination] = self.experiment.combinations
         return WORKLOADS[combination.workload.kind].primary
 
     @property
     def trials(self) -> int:
-        """Of both paths."""
+        """The number of trials of both paths."""
         return 2 * self.blocks
 
 
@@ -123,8 +126,8 @@ def plan_comparisons(comparisons: int = COMPARISONS, changed: int | None = None)
     that all see the machine at all times. The first n of each are the same however many there are.
 
     Args:
-        comparisons: null ones.
-        changed: None: one for `CHANGED_SHARE` null ones.
+        comparisons: the number of null comparisons.
+        changed: the number of changed ones. None: one for every `CHANGED_SHARE` null ones.
     """
     number_changed = -(-comparisons // CHANGED_SHARE) if changed is None else changed
     planned = [(number / comparisons, _planned("null", KINDS, number)) for number in range(comparisons)]

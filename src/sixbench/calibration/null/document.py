@@ -1,4 +1,4 @@
-"""The result as it is kept: a JSON object, and in short for later runs."""
+"""The JSON form of the result, and the part that later runs quote."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NULL_SCHEMA = "sixbench.null/1"
 
 
 def false_alarms(result: NullResult, runs: Sequence[Run]) -> FalseAlarms:
-    """What later runs quote."""
+    """The part of the result that later runs quote."""
     false, found = result.in_all.different, result.power
     return FalseAlarms(
         realtime_ns=max(run.manifest.started_realtime_ns for run in runs),

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullLocator
 
 from ...report import words
-from ...report.figures import Drawing, Picture, style
+from ...report.figures import Drawing, Picture, cut, style
 from .design import CHANGE, WORKLOAD_TITLES
 from .judge import Judged, NullResult
 
@@ -21,36 +21,39 @@ _LEAST = 1e-3
 
 
 def drawing(result: NullResult) -> Drawing | None:
-    """The figure; None where nothing was decided."""
+    """The figure. None if nothing was decided."""
     if not any(one.is_decided for one in [*result.primary, *result.changed]):
         return None
     return Drawing(
         name="false-differences",
         title="False alarms and power",
         caption=(
-            "Left: the p-values of null comparisons in ascending order, each workload's against those that chance "
-            "gives (a uniform distribution); the band holds 95 % of the points one by one where all is well. What is "
-            "below the band is declared different too often, what is above too seldom. Right: comparisons of which one "
-            f"path's link is slower by {100 * CHANGE:g} %, each with its 95 % interval; grey is the margin."
+            "The first panel has the p-values of the null comparisons of each workload in ascending order, against "
+            "those that chance gives (a uniform distribution). Where all is well, each point lies in the band with a "
+            "probability of 95 %. Points below the band mean that differences are declared too often, points above it "
+            "that they are declared too seldom. The second panel has the comparisons in which the link of one path is "
+            f"slower by {100 * CHANGE:g} %, each with its 95 % interval. The grey band is the margin."
         ),
         section="overview",
         rank=0,
-        draw=lambda: _Figure(result).draw(),
+        draw=lambda width_in: _Figure(result, width_in).draw(),
     )
 
 
 @dataclass
 class _Figure:
     result: NullResult
+    width_in: float
     tips: dict[str, list[str]] = field(default_factory=dict)
 
     def draw(self) -> Picture:
         """The figure."""
         with style.house_style():
-            figure = style.figure(3.6)
-            grid = figure.add_gridspec(1, 2)
+            across = 1 if style.is_narrow(self.width_in) else 2
+            figure = style.figure(0.6 + 3.0 * 2 / across, self.width_in)
+            grid = figure.add_gridspec(2 // across, across)
             self._quantiles(figure.add_subplot(grid[0, 0]))
-            self._changes(figure.add_subplot(grid[0, 1]))
+            self._changes(figure.add_subplot(grid[divmod(1, across)]))
             style.title(figure, "False alarms and power")
             style.legend(figure, self._handles())
             return Picture(figure=figure, tips=self.tips)
@@ -82,7 +85,7 @@ class _Figure:
             axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.set_xlabel("p-value by chance (log scale)")
         axes.set_ylabel("p-value (log scale)")
-        axes.set_title("No difference: is any declared?")
+        axes.set_title("No difference: is one declared?")
 
     def _ordered(self, axes: Axes, workload: str, own: Sequence[Judged]) -> None:
         ordered = sorted(own, key=_p_value)
@@ -102,7 +105,7 @@ class _Figure:
 
     @staticmethod
     def _band(axes: Axes, number: int) -> None:
-        """Where each of so many ordered p-values lies by chance: a beta distribution."""
+        """Draws where each of so many ordered p-values lies by chance, which is a beta distribution."""
         from scipy.special import betaincinv
 
         places = range(1, number + 1)
@@ -120,7 +123,10 @@ class _Figure:
             self._change_of(axes, place, one)
         axes.set_xticks([])
         axes.set_xlim(-1, max(1, len(ordered)))
-        axes.set_ylim(*style.change_limits([_percent(one) for one in ordered], [], margin))
+        intervals = [_interval(place, one, self._look(one.planned.kind.workload)) for place, one in enumerate(ordered)]
+        ends = [end for one in intervals for end in (one.low, one.high) if end is not None]
+        axes.set_ylim(*style.change_limits([_percent(one) for one in ordered], ends, margin))
+        cut.mark(axes, "y", intervals)
         axes.yaxis.set_major_formatter(style.signed_ticks())
         axes.set_xlabel("comparisons")
         axes.set_ylabel("change in %")
@@ -150,6 +156,11 @@ class _Figure:
             Line2D([], [], linestyle="none", markersize=4, label=WORKLOAD_TITLES[workload], **self._look(workload))  # type: ignore[arg-type]
             for workload in self._workloads
         ] + [Line2D([], [], color=style.MUTED, linewidth=1, linestyle=(0, (4, 2)), label="the truth")]
+
+
+def _interval(place: int, one: Judged, look: dict[str, str]) -> cut.Interval:
+    ends = [None if end is None else words.as_percent(end) for end in (one.finding.ci_low, one.finding.ci_high)]
+    return cut.Interval(place=place, low=ends[0], high=ends[1], colour=look["color"])
 
 
 def _p_value(one: Judged) -> float:

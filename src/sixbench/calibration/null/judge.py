@@ -1,6 +1,6 @@
-"""How many differences were declared between paths of which it is known whether they differ.
+"""The number of differences that were declared between paths whose true difference is known.
 
-*What a comparison counts.* One comparison is one run of one workload over two paths; it counts once, by the primary
+*What a comparison counts.* One comparison is one run of one workload over two paths. It counts once, by the primary
 metric of its workload (goodput, or the median round trip). What the other headline metrics say is counted metric by
 metric, and once more as the share of comparisons in which any of them shows a false difference.
 
@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from ...analysis.findings import findings, verdict
+from ...analysis.candidates import verdict
+from ...analysis.findings import findings
 from ...model.finding import Finding, Verdict
 from ...model.metric import METRICS, Metric
 from ...model.trial import TrialRecord
@@ -24,11 +25,11 @@ from ...store import Run
 from .design import PlannedComparison
 
 EQUALISED = "goodput"
-"""What theory foretells of both families, and what is compared of them: as a share of what theory allows."""
+"""The metric that theory foretells for both families. It is compared as a share of what theory allows."""
 
 WANTED_POWER = 0.9
 STEPS = tuple(0.001 * 1.1**step for step in range(80))
-"""Changes that are tried, from 0.1 % to 190 %, for the smallest that would have been found."""
+"""Changes from 0.1 % to 190 %, which are tried to find the smallest that would have been found."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +41,7 @@ class Share:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 95 % interval of the share (Clopper and Pearson); None of none."""
+        """The 95 % interval of the share (Clopper and Pearson). None if there are no comparisons."""
         return clopper_pearson(self.found, self.of) if self.of else None
 
 
@@ -49,7 +50,7 @@ class Judged:
     """One metric of one comparison.
 
     Attributes:
-        is_primary: of its workload: what the comparison counts by.
+        is_primary: whether it is its workload's primary metric, by which the comparison counts.
     """
 
     planned: PlannedComparison
@@ -68,7 +69,7 @@ class Judged:
 
     @property
     def is_different_by_test(self) -> bool:
-        """Whether it would have been but for the margin."""
+        """Whether a difference would have been declared without the margin."""
         low, high, p_value = self.finding.ci_low, self.finding.ci_high, self.finding.p_value
         if low is None or high is None or p_value is None:
             return False
@@ -77,7 +78,7 @@ class Judged:
 
     @property
     def is_found(self) -> bool:
-        """Whether the difference was declared that is there."""
+        """Whether the real difference was declared."""
         return self.finding.verdict == "lower"
 
     @property
@@ -91,9 +92,9 @@ class MetricShare:
     """False differences of one metric of one workload.
 
     Attributes:
-        different: by the verdict.
-        by_test: without the margin.
-        undecided: comparisons with too few valid trials, which are in neither.
+        different: the share of differences by the verdict.
+        by_test: the share of differences by the test without the margin.
+        undecided: the number of comparisons with too few valid trials, which are in neither share.
     """
 
     workload: str
@@ -123,12 +124,12 @@ class Detectable:
 
 @dataclass(frozen=True, kw_only=True)
 class NullResult:
-    """What all comparisons say.
+    """The results of all comparisons.
 
     Attributes:
-        judged: the null comparisons, all headline metrics.
-        changed: those with a known difference, the primary metric.
-        trials, invalid: of all comparisons; the invalid and failed ones.
+        judged: the null comparisons in all headline metrics.
+        changed: the comparisons with a known difference, in the primary metric.
+        trials, invalid: the number of trials of all comparisons, and of those that are invalid or failed.
     """
 
     judged: list[Judged]
@@ -144,12 +145,12 @@ class NullResult:
 
     @property
     def in_all(self) -> MetricShare:
-        """Of the null comparisons, each by its primary metric."""
+        """The null comparisons, each by its primary metric."""
         return _share("", "", self.primary)
 
     @property
     def by_metric(self) -> list[MetricShare]:
-        """In order of the workloads, the primary metric of each first."""
+        """The shares of each metric, in the order of the workloads, with the primary metric of each first."""
         groups: dict[tuple[str, str], list[Judged]] = {}
         for one in sorted(self.judged, key=lambda one: not one.is_primary):
             groups.setdefault((one.planned.kind.workload, one.finding.metric), []).append(one)
@@ -168,17 +169,18 @@ class NullResult:
 
     @property
     def power(self) -> Share:
-        """Changed comparisons in which the difference was found; one without enough valid trials did not find it."""
+        """The changed comparisons in which the difference was found. One without enough valid trials did not find
+        it."""
         return power_of(self.changed)
 
 
 def power_of(changed: Sequence[Judged]) -> Share:
-    """Of changed comparisons, those in which the difference was found."""
+    """The share of changed comparisons in which the difference was found."""
     return Share(found=sum(one.is_found for one in changed), of=len(changed))
 
 
 def judge(planned: Sequence[PlannedComparison], runs: Sequence[Run]) -> NullResult:
-    """What the runs of planned comparisons say; in the same order."""
+    """The result of the runs of planned comparisons, which are in the same order."""
     judged: list[Judged] = []
     changed: list[Judged] = []
     pairs: dict[tuple[str, str, int], list[tuple[PlannedComparison, Pairs]]] = {}
@@ -221,7 +223,8 @@ def _judged(one: PlannedComparison, run: Run) -> list[Judged]:
 
 
 def _equalised(one: PlannedComparison, run: Run) -> Run:
-    """The run as it is compared: of two families only the goodput, the path's at the baseline's cost of headers."""
+    """The run as it is compared. Between two families that is only the goodput, with the path's converted to the
+    baseline's cost of headers."""
     if one.kind.between != "families":
         return run
     return replace(run, trials=[_with_goodput_alone(trial, run) for trial in run.trials])
@@ -259,7 +262,9 @@ def _smallest(metric: Metric, cases: Sequence[tuple[PlannedComparison, Pairs]]) 
 def _share_found(metric: Metric, cases: Sequence[tuple[PlannedComparison, Pairs]], factor: float) -> float:
     statistics = cases[0][0].experiment.statistics
     changed = [replace(pairs, path=[factor * value for value in pairs.path]) for _, pairs in cases]
-    compared = compare_all(changed, confidence=statistics.confidence, margin=statistics.margin)
+    compared = compare_all(
+        changed, confidence=statistics.confidence, margin=statistics.margin, estimator=statistics.estimator
+    )
     said: list[Verdict] = [verdict(one, one.p_value, metric, 1 - statistics.confidence) for one in compared]
     return said.count("higher") / len(said)
 

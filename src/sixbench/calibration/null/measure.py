@@ -9,9 +9,11 @@ from pathlib import Path
 from ...agent import AgentHub
 from ...model.bypass import Bypass
 from ...model.errors import Interrupted
+from ...model.experiment import Combination, Experiment, PlannedTrial
 from ...model.trial import TrialRecord
 from ...run.interrupt import interruptible
 from ...run.laboratory import Laboratories
+from ...run.other_runs import Presence
 from ...run.scheduler import Observer, run_experiment
 from ...store import Environment, Manifest, Run, RunWriter, create_run, holds_run, open_run, read_run
 from ...theory import expected_amid_changes
@@ -25,16 +27,18 @@ def measure(
     environment: Environment,
     observer: Observer,
     command: Sequence[str],
+    presence: Presence | None = None,
 ) -> list[Run]:
-    """Makes the comparisons that the directory does not hold yet, and gives all of them, in order.
+    """Makes the comparisons that the directory does not have yet, and returns the runs of all of them, in order.
 
     Args:
         environment: of this machine, for the manifests.
         observer: is told of progress over all comparisons.
         command: the command line, for the manifests.
+        presence: this run among others of the machine; None: nobody knows of others.
 
     Raises:
-        Interrupted: on Ctrl-C or SIGTERM; what is done is kept, and another call goes on.
+        Interrupted: on Ctrl-C or SIGTERM. What is done is kept, and another call goes on.
         LabError, CapabilityError: a network cannot be built.
         StoreError, UsageError, WriteError: the directory cannot be used.
     """
@@ -49,7 +53,9 @@ def measure(
             for one in planned:
                 writer, done = _opened(one, directory / one.name, environment, command, tuple(known.values()))
                 if writer.manifest.state not in ("complete", "partial"):
-                    run_experiment(one.experiment, writer, done, hub, expected_amid_changes, overall, laboratories)
+                    run_experiment(
+                        one.experiment, writer, done, hub, expected_amid_changes, overall, laboratories, presence
+                    )
                 known |= {repr(bypass): bypass for bypass in writer.manifest.bypass}
                 writer.close()
                 runs.append(read_run(writer.directory))
@@ -57,7 +63,7 @@ def measure(
     except (Interrupted, KeyboardInterrupt):
         raise Interrupted(
             f"stopped after {len(runs)} of {len(planned)} comparisons, which are kept in {directory}; "
-            "the same command with this --out goes on"
+            "to go on, give the same command with this --out"
         ) from None
     finally:
         laboratories.close()
@@ -101,12 +107,16 @@ class _Overall:
         """All of its trials are there."""
         self._before += one.trials
 
-    def progress(self, done: int, expected: int, remaining_ns: int) -> None:
-        """So many trials are done of one comparison."""
+    def progress(self, done: int, expected: int, remaining_ns: int, decided: int | None = None) -> None:
+        """Tells that so many trials of one comparison are done."""
         total = self._before + done
         measured = max(1, self._measured)
         each_ns = (time.monotonic_ns() - self._started_ns) / measured
         self._observer.progress(total, self._trials, int(each_ns * (self._trials - total)))
+
+    def trial_begins(self, experiment: Experiment, combination: Combination, planned: PlannedTrial) -> None:
+        """This trial is next."""
+        self._observer.trial_begins(experiment, combination, planned)
 
     def trial_ended(self, record: TrialRecord) -> None:
         """A trial was recorded."""

@@ -13,16 +13,16 @@ from .judge import NullResult
 
 TITLE = "False alarms and power"
 _LEAD = (
-    "Paths that are the same were compared over and over, and paths of which one has a slower link: how many "
-    "differences are false, and how many are found?"
+    "sixbench compared paths that are the same many times, and paths of which one has a slower link. This page tells "
+    "how many of the differences that it declared are false, and how many real ones it found."
 )
 
 _TEXT_WIDTH = 100
-"""About that of the tables."""
+"""About the width of the tables."""
 
 
 def section(result: NullResult) -> page.Section:
-    """What was found."""
+    """The section of the result."""
     return page.Section(
         title=TITLE,
         sentences=table.sentences(result),
@@ -33,16 +33,16 @@ def section(result: NullResult) -> page.Section:
 
 
 def html(result: NullResult, run: Run) -> str:
-    """A page of its own.
+    """The result as a page of its own.
 
     Args:
-        run: any of the comparisons, for what it says of the machine.
+        run: any of the comparisons, for the facts about the machine.
     """
     return page.render(TITLE, _LEAD, facts.environment_facts(run), [section(result)])
 
 
 def text(result: NullResult) -> str:
-    """Sentences and tables."""
+    """The result as sentences and tables."""
     said = [*table.sentences(result), *(f"! {warning}" for warning in table.warnings(result))]
     parts = [textwrap.fill(sentence, _TEXT_WIDTH) for sentence in said]
     for made in table.tables(result):

@@ -1,4 +1,4 @@
-"""Sentences and tables of what null and changed comparisons say."""
+"""Sentences and tables on the results of null and changed comparisons."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from .design import CHANGE, WORKLOAD_TITLES
 from .judge import Judged, MetricShare, NullResult, Share, power_of
 
 NOMINAL = 0.05
-"""Share of tests that err, of 95 % intervals."""
+"""The share of tests that err with intervals of 95 %."""
 POWER = 0.9
 
 
 def sentences(result: NullResult) -> list[str]:
-    """What was found, in words."""
+    """The result in sentences."""
     every = result.in_all
     said = []
     if every.different.of:
         said.append(
-            f"{words.count(every.different.of, 'null comparison')}, each by the primary metric of its workload: "
+            f"{words.count(every.different.of, 'null comparison')} by the primary metric of each workload gave "
             f"{words.count(every.different.found, 'false difference')}, {share_words(every.different)}. "
-            f"The test by itself, without the margin, errs in {every.by_test.found}: {share_words(every.by_test)}."
+            f"The test alone, without the margin, errs in {every.by_test.found}, {share_words(every.by_test)}."
         )
         said.append(
-            f"Any of the headline metrics, each of which is a test of its own, shows a false difference in "
-            f"{result.any_metric.found} of {result.any_metric.of} comparisons: {share_words(result.any_metric)}."
+            "Each headline metric is a test of its own. At least one of them shows a false difference in "
+            f"{result.any_metric.found} of {result.any_metric.of} comparisons, {share_words(result.any_metric)}."
         )
     if result.power.of:
         said.append(
-            f"A link slower by {100 * CHANGE:g} % is found in {result.power.found} of {result.power.of} comparisons: "
-            f"{share_words(result.power)}."
+            f"A link that is slower by {100 * CHANGE:g} % is found in {result.power.found} of {result.power.of} "
+            f"comparisons, {share_words(result.power)}."
         )
     return said
 
@@ -42,13 +42,13 @@ def is_alarming(result: NullResult) -> bool:
 
 
 def warnings(result: NullResult) -> list[str]:
-    """What a reader must know: shares that chance does not explain, and comparisons that came to nothing."""
+    """Warnings on shares that chance does not explain, and on comparisons that came to nothing."""
     said = _alarms(result)
     undecided = sum(not one.is_decided for one in [*result.primary, *result.changed])
     if undecided:
         said.append(f"{words.count(undecided, 'comparison')} had too few valid trials to be decided.")
     if result.invalid:
-        said.append(f"{result.invalid} of {words.count(result.trials, 'trial')} were not valid, and count nowhere.")
+        said.append(f"{result.invalid} of {words.count(result.trials, 'trial')} were not valid. They are not counted.")
     return said
 
 
@@ -58,19 +58,19 @@ def _alarms(result: NullResult) -> list[str]:
     for share, what in ((every.different, "false differences"), (every.by_test, "errors of the test by itself")):
         if share.interval is not None and share.interval[0] > NOMINAL:
             said.append(
-                f"More {what} than {100 * NOMINAL:g} %, and more than chance explains: something other than the paths "
-                "makes differences on this machine."
+                f"There are more {what} than {100 * NOMINAL:g} %, and more than chance explains. Something other than "
+                "the paths makes differences on this machine."
             )
     if power.interval is not None and power.interval[1] < POWER:
         said.append(
-            f"The difference of {100 * CHANGE:g} % is found in less than {100 * POWER:g} %: this machine is too busy, "
-            "or its times are too unsteady, for trials as short as these."
+            f"The difference of {100 * CHANGE:g} % is found in less than {100 * POWER:g} % of the comparisons. This "
+            "machine is too busy, or its times vary too much, for trials as short as these."
         )
     return said
 
 
 def share_words(share: Share) -> str:
-    """Such as `1.5 % (95 % CI 0.3 to 4.3 %)`."""
+    """A share with its interval, such as `1.5 % (95 % CI 0.3 to 4.3 %)`."""
     if share.interval is None:
         return words.MISSING
     low, high = (100 * end for end in share.interval)
@@ -78,7 +78,7 @@ def share_words(share: Share) -> str:
 
 
 def false_differences(result: NullResult) -> Table:
-    """A row a metric, and one for all comparisons."""
+    """The table of false differences: a row for each metric, and one for all comparisons."""
     rows = [
         [
             WORKLOAD_TITLES[one.workload],
@@ -96,7 +96,7 @@ def false_differences(result: NullResult) -> Table:
 
 
 def found_differences(result: NullResult) -> Table:
-    """A row a workload and family, and one for all."""
+    """The table of differences that were found: a row for each workload and family, and one for all."""
     groups: dict[tuple[str, str], list[Judged]] = {}
     for one in result.changed:
         groups.setdefault((WORKLOAD_TITLES[one.planned.kind.workload], one.planned.kind.title), []).append(one)
@@ -127,7 +127,7 @@ def detectable(result: NullResult) -> Table:
 
 
 def tables(result: NullResult) -> list[Table]:
-    """Those that have rows."""
+    """The tables that have rows."""
     return [
         *([false_differences(result)] if result.judged else []),
         *([found_differences(result)] if result.changed else []),

@@ -19,4 +19,4 @@ ENGINES: Mapping[str, Engine] = {
         Engine(name="user", doc="The slow path alone: every packet through user space.", make=agent.user),
     )
 }
-"""By name."""
+"""All engines, by name."""

@@ -1,4 +1,4 @@
-"""The engines of the agent: eBPF programs, or the slow path alone (docs/protocol.md, "Tunnel requests")."""
+"""The agent's engines: eBPF programs, or the slow path alone (docs/protocol.md, "Tunnel requests")."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from .engine import TunnelScript
 
 
 def ebpf(tunnel: Tunnel) -> TunnelScript:
-    """A tunnel that programs in the kernel carry."""
+    """The requests for a tunnel that eBPF programs in the kernel carry."""
     return TunnelScript(requests=(Request(op="tunnel-add", fields=_fields(tunnel)),))
 
 
 def user(tunnel: Tunnel) -> TunnelScript:
-    """A tunnel in user space."""
+    """The requests for a tunnel in user space."""
     return TunnelScript(requests=(Request(op="tunnel-add", fields=_fields(tunnel) | {"engine": "user"}),))
 
 

@@ -21,8 +21,8 @@ class Engine:
     """Who executes a mechanism.
 
     Attributes:
-        make: what makes a tunnel's end, up and with its MTU, without addresses.
-        unfit: what such a tunnel has that the engine does not do, as a sentence; None if nothing.
+        make: what makes a tunnel's end. It is up and has its MTU, and no addresses.
+        unfit: why the engine cannot make such a tunnel, as a sentence; None if it can.
     """
 
     name: str

@@ -19,12 +19,12 @@ OPTIONS = {
     "ip6gre": "CONFIG_IPV6_GRE",
     "vxlan": "CONFIG_VXLAN",
 }
-"""What a kernel is built with to have a kind of device, in it or as a module."""
+"""The option of the kernel's configuration that a kind of device needs, built in or as a module."""
 
 
 def make(tunnel: Tunnel) -> TunnelScript:
-    """A device of the kernel's. ECN passes through it (RFC 6040) and cannot be kept from doing so. In sit, outer
-    packets that may be fragmented have the inner one's TTL: ip(8) takes no other then."""
+    """The lines that make one of the kernel's tunnel devices. ECN always passes through it (RFC 6040). In sit, outer
+    packets that may be fragmented have the inner packet's TTL: ip(8) takes no other then."""
     match tunnel.payload:
         case "ethernet":
             lines = [_vxlan(tunnel)]
@@ -38,7 +38,7 @@ def make(tunnel: Tunnel) -> TunnelScript:
 
 
 def unfit(tunnel: Tunnel) -> str | None:
-    """What Linux's devices do not do."""
+    """Why Linux's devices cannot make such a tunnel, as a sentence; None if they can."""
     if not tunnel.ecn:
         return "Linux's tunnels always let ECN through (RFC 6040)"
     is_sit = tunnel.payload == "ipv6" and tunnel.outer == 4
@@ -48,7 +48,7 @@ def unfit(tunnel: Tunnel) -> str | None:
 
 
 def refusal(stderr: str, lines: Sequence[str]) -> str:
-    """What `ip -batch` said, in words; `lines` are what it was given, of which the first makes the device."""
+    """Why `ip -batch` refused, in words. The first of `lines`, which it was given, makes the device."""
     said = " ".join(stderr.partition("Command failed")[0].split())
     if "Unknown device type" in said or "Operation not supported" in said:
         _, _, kind = lines[0].partition(" type ")
@@ -111,7 +111,7 @@ def _vxlan(tunnel: Tunnel) -> str:
 
 
 def _mac(tunnel: Tunnel) -> str:
-    """Locally administered and predictable: from the outer address, all of it, since IPv6 ones may end alike."""
+    """A locally administered MAC address, predictable from the whole outer address: IPv6 addresses may end alike."""
     octets = sha256(tunnel.local.packed).digest()[:4]
     return "02:05:" + ":".join(f"{octet:02x}" for octet in octets)
 

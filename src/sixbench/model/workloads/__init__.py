@@ -1,4 +1,4 @@
-"""The workloads there are: one file each, and this list of them."""
+"""The workloads: one file each, and this list of them."""
 
 from __future__ import annotations
 

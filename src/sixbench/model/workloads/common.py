@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ..topology import Family
@@ -68,7 +68,7 @@ TIMEOUT = Parameter(
     name="timeout",
     column="timeout_ns",
     kind="duration",
-    doc="how long an answer is waited for",
+    doc="how long to wait for an answer",
     minimum=10**6,
     maximum=600 * SECOND_NS,
     length=True,
@@ -96,7 +96,7 @@ PACKET_LOG = Parameter(
     name="packet-log",
     column="packet_log",
     kind="flag",
-    doc="keep what became of each datagram, of the first 500000, as packets.parquet beside the record",
+    doc="record what became of each of the first 500000 datagrams, in packets.parquet beside the record",
     length=True,
     default="false",
 )
@@ -128,7 +128,7 @@ only (RFC 8200: the payload length excludes the header)."""
 
 
 def one_length(params: Params, *names: str) -> str | None:
-    """What is wrong unless exactly one of these columns is given."""
+    """The error unless exactly one of these columns is given; None if it is."""
     given = [name for name in names if name in params]
     if len(given) == 1:
         return None
@@ -137,7 +137,7 @@ def one_length(params: Params, *names: str) -> str | None:
 
 
 def udp_size(params: Params, column: str, families: frozenset[Family]) -> str | None:
-    """What is wrong where a datagram of that size cannot exist (RFC 768 and the family's length field)."""
+    """The error where a datagram of that size cannot exist (RFC 768 and the family's length field)."""
     size = params.get(column)
     for family in sorted(families):
         if isinstance(size, int) and size > UDP_MAX_BYTES[family]:
@@ -148,7 +148,7 @@ def udp_size(params: Params, column: str, families: frozenset[Family]) -> str | 
 
 
 def histogram(measured: Measured, result: Mapping[str, Any], field: str, name: str, *statistics: str) -> None:
-    """Puts a histogram of a result among the measured, and the statistics of it that are metrics.
+    """Adds a histogram of a result to the measurements, with those of its statistics that are metrics.
 
     Args:
         field: its name in the result.
@@ -165,8 +165,9 @@ def histogram(measured: Measured, result: Mapping[str, Any], field: str, name: s
 
 
 def refusals(measured: Measured, params: Params, client: Result, what: str) -> bool:
-    """What the sender's kernel refused for its size: as a share of all that was to be sent, and in words, with the ICMP
-    errors that came. Whether a DF policy was asked for, so that what does not arrive is an answer and no failure."""
+    """Records the datagrams that the sender's kernel refused because of their size, as a share and in words, with the
+    ICMP errors that arrived. Returns whether a DF policy was asked for, so that missing datagrams are an answer and no
+    failure."""
     if params.get("df", "clear") == "clear":
         return False
     refused = client["refused"]
@@ -180,27 +181,17 @@ def refusals(measured: Measured, params: Params, client: Result, what: str) -> b
     return True
 
 
-PACED = "tester-limited: "
-"""How a reason begins that says that the generator did not keep its rate."""
-
 MAX_BEHIND = 0.01
 
 
 def is_behind(taken: float, due_per_s: float, measured_s: float) -> bool:
-    """Whether a generator measured itself, not the path (RFC 2544 section 6): by more than a hundredth of its schedule,
-    and by one at least, for the last of a few being late by a part of their distance says nothing of the rate."""
+    """Whether a generator measured itself, not the path (RFC 2544 section 6): it is behind its schedule by more than a
+    hundredth and by at least one. Where there are only a few, the last one being a little late says nothing about the
+    rate."""
     behind = due_per_s * measured_s - taken
     return behind >= 1 and behind > MAX_BEHIND * due_per_s * measured_s
 
 
-def of_flow(name: str, reasons: Iterable[str]) -> list[str]:
-    """What is wrong with one of several flows, with its name."""
-    return [
-        f"{PACED}{name}: {reason.removeprefix(PACED)}" if reason.startswith(PACED) else f"{name}: {reason}"
-        for reason in reasons
-    ]
-
-
 def rate(count: float, measured_ns: float) -> float | None:
-    """Count per second; None where no time was measured."""
+    """A count per second; None where no time was measured."""
     return count * 1e9 / measured_ns if measured_ns > 0 else None

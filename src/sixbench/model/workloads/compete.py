@@ -1,18 +1,19 @@
-"""`compete`: flows of IPv4 and of IPv6 at the same time between the same hosts, and how they share the way."""
+"""`compete`: flows of IPv4 and of IPv6 at the same time between the same hosts, and how they share the path."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
 
+from ..reason import ReasonKind
 from ..topology import Family
 from ..workload import Measured, Parameter, Params, Part, Result, Scalar, Traffic, WorkloadKind
 from . import tcp_stream, udp_stream
-from .common import CONGESTION, DURATION, INTERVAL, WARMUP, of_flow, one_length
+from .common import CONGESTION, DURATION, INTERVAL, WARMUP, one_length
 
 FAMILIES: tuple[Family, ...] = (4, 6)
 MAX_FLOWS = 64
-"""An agent holds as many sessions, of which datagrams need one a flow."""
+"""An agent holds this many sessions, and each UDP flow needs one."""
 
 SHORTEST_NS = 10 * 10**6
 
@@ -47,13 +48,13 @@ def _check(params: Params, families: frozenset[Family]) -> str | None:
     if params.get("transport", "tcp") == "tcp":
         given = [name for name in ("datagram_bytes", "rate_bps") if name in params]
         if given:
-            return f"{given[0].split('_')[0]} is of UDP flows: give transport: udp, or leave it out"
+            return f"{given[0].split('_')[0]} belongs to UDP flows: give transport: udp, or leave it out"
         return one_length(params, "duration_ns")
     missing = [name for name in ("datagram_bytes", "rate_bps") if name not in params]
     if missing:
         return f"{missing[0].split('_')[0]} is missing: flows of UDP need a datagram and a rate"
     if "congestion" in params:
-        return "congestion is of TCP flows: leave it out with transport: udp"
+        return "congestion belongs to TCP flows: leave it out with transport: udp"
     return one_length(params, "duration_ns") or udp_stream.KIND.check(_datagrams(params), frozenset(FAMILIES))
 
 
@@ -89,9 +90,14 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
         kind = tcp_stream.KIND if part.workload == "tcp-stream" else udp_stream.KIND
         own_client, own_server = client["parts"][part.name], server["parts"][part.name]
         of_part = kind.summarise(part.params, own_client, own_server)
-        measured.invalid.extend(of_flow(part.name, of_part.invalid))
+        measured.invalid.extend(reason.of(part.name) for reason in of_part.invalid)
         measured.notes.extend(f"{part.name}: {note}" for note in of_part.notes)
         measured.series.update({f"{part.name}_{name}": series for name, series in of_part.series.items()})
+        streams = (own_server.get("forward_receiver") or {}).get("streams", [])
+        if any("measured_bytes" not in stream for stream in streams):
+            words = f"{part.name}: one of its connections brought too little in the window for a rate"
+            measured.reject(ReasonKind.TOO_SHORT, words)
+            continue
         flows_bps.setdefault(part.family, []).extend(_rates_bps(part, own_server, of_part))
         if part.workload == "udp-stream":
             sent += own_client["sent"]
@@ -111,18 +117,18 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
 
 
 def _rates_bps(part: Part, server: Result, of_part: Measured) -> list[float]:
-    """What each flow of a part brought."""
+    """The traffic of each flow of a part."""
     if part.workload == "udp-stream":
         return [of_part.metrics["goodput_bps"]] if "goodput_bps" in of_part.metrics else []
     receiver = server.get("forward_receiver")
     if not receiver:
         return []
     window_ns = int(receiver["ended_ns"]) - int(receiver["started_ns"])
-    return [float(stream["measured_bytes"]) * 8e9 / window_ns for stream in receiver["streams"] if window_ns > 0]
+    return [float(one["measured_bytes"]) * 8e9 / window_ns for one in receiver["streams"] if window_ns > 0]
 
 
 def fairness(rates: Iterable[float]) -> float:
-    """Jain's fairness index of some rates, not all zero: 1 where all are alike, 1/n where one has everything (Jain,
+    """Jain's fairness index of some rates, not all zero: 1 where all are equal, 1/n where one has everything (Jain,
     Chiu, Hawe: A Quantitative Measure of Fairness and Discrimination, DEC-TR-301, 1984; RFC 5166 section 2.3)."""
     known = list(rates)
     return sum(known) ** 2 / (len(known) * sum(rate * rate for rate in known))
@@ -140,13 +146,14 @@ def _traffic(params: Params, client: Result, server: Result) -> Traffic:
 
 
 def total(carried: Iterable[Traffic]) -> Traffic:
-    """What several flows brought together."""
+    """The traffic of several flows together."""
     flows = list(carried)
     datagrams = [flow.forward_datagrams for flow in flows if flow.forward_datagrams is not None]
     return Traffic(
         forward_payload_bytes=sum(flow.forward_payload_bytes for flow in flows),
         reverse_payload_bytes=sum(flow.reverse_payload_bytes for flow in flows),
         forward_datagrams=sum(datagrams) if datagrams else None,
+        messages=sum(flow.packets for flow in flows),
     )
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from ..reason import ReasonKind
 from ..topology import Family
-from ..workload import Measured, Parameter, Params, Result, Traffic
+from ..workload import CONNECTION_PACKETS, Measured, Parameter, Params, Result, Traffic
 from .common import (
     CONGESTION,
     COUNT,
     DURATION,
     INTERVAL,
-    PACED,
     TIMEOUT,
     WARMUP,
     histogram,
@@ -26,7 +26,7 @@ PARAMETERS = (
         name="in-flight",
         column="in_flight",
         kind="count",
-        doc="connections at once: the next one begins when one is over; with a rate, no more than these",
+        doc="connections at the same time: the next one begins when one ends; with a rate, at most this many",
         minimum=1,
         maximum=8192,
         default="1; with a rate 1024",
@@ -35,7 +35,8 @@ PARAMETERS = (
         name="rate",
         column="rate_per_s",
         kind="count",
-        doc="connections to begin each second, whatever becomes of them (open loop); times are from when each was due",
+        doc="connections to begin each second, whatever becomes of them (open loop); times count from when each was "
+        "due",
         minimum=1,
         maximum=10**7,
     ),
@@ -43,7 +44,8 @@ PARAMETERS = (
         name="first-close",
         column="first_close",
         kind="choice",
-        doc="who closes first, and has the connection in TIME-WAIT: the client, the server; or the client by a reset",
+        doc="who closes first and keeps the connection in TIME-WAIT: the client, or the server; or the client closes "
+        "by a reset",
         choices=("client", "server", "reset"),
         default="client",
     ),
@@ -54,7 +56,7 @@ PARAMETERS = (
 
 
 def check(params: Params, families: frozenset[Family]) -> str | None:
-    """What is wrong with the parameters."""
+    """The error of the parameters as a sentence; None if there is none."""
     return one_length(params, "duration_ns", "count")
 
 
@@ -68,7 +70,7 @@ def summarise(params: Params, client: Result, server: Result) -> Measured:
     if transactions and transactions_rate is not None:
         measured.metrics["transactions_rate_per_s"] = transactions_rate
     else:
-        measured.invalid.append("no connection was completed")
+        measured.reject(ReasonKind.NOTHING_ARRIVED, "no connection was completed")
     failed = {reason: count for reason, count in (client.get("failed") or {}).items() if count}
     if failed:
         measured.notes.append(
@@ -90,15 +92,17 @@ def _schedule(measured: Measured, params: Params, client: Result) -> None:
     offered_s = client["offered_ns"] / 1e9
     unstarted, held_back = client.get("unstarted", 0), client.get("held_back", 0)
     if unstarted or is_behind(attempts - 1, rate_per_s, offered_s):
-        words = f"{PACED}{attempts} connections begun in {offered_s:.3g} s where {rate_per_s}/s were asked for"
+        words = f"{attempts} connections began in {offered_s:.3g} s where {rate_per_s}/s were asked for"
         if held_back:
-            words += f"; {held_back} of them had to wait for one of those in flight to end: raise in-flight"
-        measured.invalid.append(words)
+            words += f"; {held_back} of them had to wait until another one in flight ended: raise in-flight"
+        measured.reject(ReasonKind.TESTER_LIMITED, words)
     elif held_back:
-        measured.notes.append(f"{held_back} connections had to wait for one of those in flight to end")
+        measured.notes.append(f"{held_back} connections had to wait until another one in flight ended")
 
 
 def traffic(payload_bytes: int, client: Result) -> Traffic:
     """Each connection carries so many bytes each way."""
     carried = payload_bytes * int(client["transactions"])
-    return Traffic(forward_payload_bytes=carried, reverse_payload_bytes=carried)
+    connections = int(client["transactions"]) + int(client.get("warmup_transactions", 0))
+    messages = CONNECTION_PACKETS * connections
+    return Traffic(forward_payload_bytes=carried, reverse_payload_bytes=carried, messages=messages)

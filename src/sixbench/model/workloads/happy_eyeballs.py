@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from ..reason import ReasonKind
 from ..topology import Family
-from ..workload import Measured, Parameter, Params, Result, Scalar, Traffic, WorkloadKind
+from ..workload import CONNECTION_PACKETS, Measured, Parameter, Params, Result, Scalar, Traffic, WorkloadKind
 from .common import CONGESTION, COUNT, SECOND_NS, TIMEOUT, histogram
 
 FAMILIES: tuple[Family, ...] = (4, 6)
@@ -31,7 +32,7 @@ def _check(params: Params, families: frozenset[Family]) -> str | None:
 
 
 def _agent_params(params: Params) -> dict[str, Scalar]:
-    """What decides the order of the addresses is not the agent's."""
+    """The agent's parameters: all but the policy that orders the addresses, which is not the agent's business."""
     return {"count": DEFAULT_COUNT} | {name: value for name, value in params.items() if name != "prefer"}
 
 
@@ -40,7 +41,7 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
     histogram(measured, client, "connect", "connect", "mean", "p50", "p99")
     races, won = client["races"], client["connect"]["count"]
     if not won:
-        measured.invalid.append("no connection was made")
+        measured.reject(ReasonKind.NOTHING_ARRIVED, "no connection was made")
         return measured
     measured.metrics["failed_ratio"] = sum(client["failed"].values()) / races
     measured.metrics["ipv6_wins_ratio"] = client["ipv6"]["wins"] / won
@@ -57,7 +58,8 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
         measured.notes.extend(_failures(f"over {name} alone, connections failed", own["alone"]["failed"]))
         measured.notes.extend(_failures(f"attempts over {name} failed", own["failed"]))
         if _connections(own) and not server["accepted_by_family"][f"ipv{family}"]:
-            measured.invalid.append(f"{_connections(own)} connections over {name}, of which the server accepted none")
+            words = f"{_connections(own)} connections over {name}, of which the server accepted none"
+            measured.reject(ReasonKind.LEDGER, words)
     if fastest_ns:
         measured.metrics["time_lost_ns"] = measured.metrics["connect_mean_ns"] - min(fastest_ns)
     measured.notes.extend(_failures("connections failed", client["failed"]))
@@ -65,7 +67,7 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
 
 
 def _answered_ns(params: Params, family: Family) -> int:
-    """When a client of that family alone would have had the addresses."""
+    """When a client of that family alone would have had its address."""
     return int(params.get("a_after_ns" if family == 4 else "aaaa_after_ns", 0))
 
 
@@ -74,13 +76,14 @@ def _failures(what: str, failed: Mapping[str, int]) -> list[str]:
 
 
 def _connections(own: Mapping[str, Any]) -> int:
-    """Over one family, alone or as the winner."""
+    """How many connections were made over one family, alone or as the winner."""
     return int(own["wins"]) + int(own["alone"]["connect"]["count"])
 
 
 def _traffic(params: Params, client: Result, server: Result) -> Traffic:
     silent = frozenset(family for family in FAMILIES if not _connections(client[f"ipv{family}"]))
-    return Traffic(silent=silent)
+    messages = CONNECTION_PACKETS * sum(_connections(client[f"ipv{family}"]) for family in FAMILIES)
+    return Traffic(silent=silent, messages=messages)
 
 
 KIND = WorkloadKind(
@@ -102,8 +105,8 @@ KIND = WorkloadKind(
             "Resolution Delay: how long the A answer waits for the AAAA answer (RFC 8305 section 3)",
             "50ms",
         ),
-        _time("a-after", "when the A answer comes, the queries being sent at 0; there are no packets of it", "0"),
-        _time("aaaa-after", "when the AAAA answer comes, likewise", "0"),
+        _time("a-after", "when the A answer arrives, counted from the queries; no packets are sent for it", "0"),
+        _time("aaaa-after", "when the AAAA answer arrives, counted in the same way", "0"),
         Parameter(
             name="prefer",
             column="prefer",

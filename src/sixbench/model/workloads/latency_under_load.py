@@ -1,4 +1,4 @@
-"""`latency-under-load`: round trips on an idle way, and beside bulk transfers in both directions.
+"""`latency-under-load`: round trips on an idle path, and beside bulk transfers in both directions.
 
 The probes are sent on a schedule. A closed loop would ask most often where nothing is queued.
 """
@@ -10,7 +10,7 @@ from dataclasses import replace
 from ..topology import Family
 from ..workload import Measured, Parameter, Params, Part, Result, Scalar, Traffic, WorkloadKind
 from . import ping, tcp_stream
-from .common import CONGESTION, DURATION, INTERVAL, WARMUP, of_flow, one_length
+from .common import CONGESTION, DURATION, INTERVAL, WARMUP, one_length
 from .compete import total
 
 IDLE, LOAD, LOADED = "idle", "load", "loaded"
@@ -20,7 +20,7 @@ STATISTICS = ("mean", "p50", "p99")
 MINUTE_NS = 60 * 10**9
 
 PROBE_TIMEOUT_NS = 5 * 10**9
-"""Queues that hold more than that answer nobody."""
+"""How long an echo is waited for. A queue that holds packets for longer is of no use to anybody."""
 
 PROBE_INTERVAL = Parameter(
     name="probe-interval",
@@ -57,7 +57,7 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
     for part in _parts(params):
         own = KINDS[part.workload].summarise(part.params, client["parts"][part.name], server["parts"][part.name])
         of_parts[part.name] = own
-        measured.invalid.extend(of_flow(part.name, own.invalid))
+        measured.invalid.extend(reason.of(part.name) for reason in own.invalid)
         measured.notes.extend(f"{part.name}: {note}" for note in own.notes)
         measured.series.update({f"{part.name}_{name}": series for name, series in own.series.items()})
         measured.histograms.update({f"{name}_{part.name}": one for name, one in own.histograms.items()})
@@ -89,7 +89,7 @@ def _traffic(params: Params, client: Result, server: Result) -> Traffic:
 KIND = WorkloadKind(
     name="latency-under-load",
     transport="tcp",
-    doc="Echo requests first on an idle way, then beside TCP streams in both directions; also as round trips per "
+    doc="Echo requests, first on an idle path and then beside TCP streams in both directions. Also as round trips per "
     "minute, after the idea of draft-ietf-ippm-responsiveness, without its TLS and HTTP.",
     parameters=(
         PROBE_INTERVAL,

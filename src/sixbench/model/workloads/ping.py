@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..reason import Excuse, ReasonKind
 from ..topology import Family
 from ..workload import Measured, Parameter, Params, Result, Traffic, WorkloadKind
 from .common import COUNT, DF, DURATION, INTERVAL, TIMEOUT, WARMUP, histogram, one_length, refusals
@@ -21,19 +22,20 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
     has_policy = refusals(measured, params, client, "echo requests")
     if not client["sent"]:
         if not measured.metrics.get("refused_ratio"):
-            measured.invalid.append("no echo request was sent")
+            measured.reject(ReasonKind.NOTHING_SENT, "no echo request was sent")
         return measured
     measured.metrics["loss_ratio"] = client["lost"] / client["sent"]
     if not client["received"]:
-        (measured.notes if has_policy else measured.invalid).append(
-            f"none of {client['sent']} echo requests was answered"
-        )
+        measured.reject(ReasonKind.NOTHING_ARRIVED, f"none of {client['sent']} echo requests was answered")
+        if has_policy:
+            measured.excuse(Excuse.DF_POLICY)
     return measured
 
 
 def _traffic(params: Params, client: Result, server: Result) -> Traffic:
     payload = int(params.get("payload_bytes", 56)) * int(client["received"])
-    return Traffic(forward_payload_bytes=payload, reverse_payload_bytes=payload)
+    messages = 2 * int(client["received"])
+    return Traffic(forward_payload_bytes=payload, reverse_payload_bytes=payload, messages=messages)
 
 
 KIND = WorkloadKind(

@@ -1,10 +1,11 @@
-"""`pmtu`: the path MTU in each direction, three ways, the hop that limits it, and a verdict."""
+"""`pmtu`: the path MTU in each direction by three methods, the hop that limits it, and a verdict."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from ..reason import ReasonKind
 from ..topology import Family
 from ..workload import Measured, Parameter, Params, Result, Traffic, WorkloadKind
 from .common import CONGESTION, SECOND_NS
@@ -19,16 +20,16 @@ VERDICTS: tuple[VerdictName, ...] = (
     "discovered-by-probing",
     "black-hole",
 )
-"""All there are, from the best to the worst.
+"""All verdicts, from the best to the worst.
 
-- `fine`: packets as large as the sender's interface allows arrive.
-- `discovered-by-icmp`: the path is narrower, ICMP says so, and kernel, probing and TCP come to the same.
-- `asymmetric`: so it is in both directions, but their path MTUs differ. Only of a path, not of a direction.
-- `inconsistent`: messages came, and yet the ways disagree: a router reports less than its link carries or less than the
+- `fine`: packets as large as the sender's interface allows arrive. - `discovered-by-icmp`: the path is narrower, ICMP
+says so, and kernel, probing and TCP come to the same. - `asymmetric`: that holds in both directions, but their path
+MTUs differ. A verdict on a path, not on a direction. - `inconsistent`: messages came, and yet the three methods
+disagree: a router reports less than its link carries or less than the
   kernel believes, a route has an MTU of its own, or TCP stalls for another reason than size.
-- `discovered-by-probing`: packets as large as the kernel takes the path MTU to be vanish and nothing is said; TCP gets
+- `discovered-by-probing`: packets as large as the kernel takes the path MTU to be vanish without any message; TCP gets
   through nevertheless (`tcp_mtu_probing`, RFC 4821, or an MSS that a router clamps), datagrams only where they probe.
-- `black-hole`: they vanish, nothing is said, and TCP stalls (RFC 2923).
+- `black-hole`: they vanish without any message, and TCP stalls (RFC 2923).
 """
 
 
@@ -68,7 +69,8 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
     metrics = measured.metrics
     for way, name, suffix in ((forward, "forward", ""), (reverse, "reverse", "_reverse")):
         if way.get("probed_bytes") is None:
-            measured.invalid.append(f"{name}: no datagram was acknowledged, not even of the smallest size")
+            words = f"{name}: no datagram was acknowledged, not even of the smallest size"
+            measured.reject(ReasonKind.NOTHING_ARRIVED, words)
         _put(metrics, f"pmtu_{name}_bytes", _largest_proven(way))
         _put(metrics, f"pmtu_kernel{suffix}_bytes", way.get("kernel_bytes"))
         _put(metrics, f"pmtu_tcp{suffix}_bytes", way.get("tcp_bytes"))
@@ -99,7 +101,7 @@ def _put(metrics: dict[str, float], column: str, value: float | None) -> None:
 
 
 def _largest_proven(way: Mapping[str, Any]) -> int | None:
-    """The largest packet that is known to have arrived, whichever way found it."""
+    """The largest packet that is known to have arrived, whichever method found it."""
     confirmed = way["kernel_bytes"] if way.get("kernel", {}).get("confirmed") else None
     sizes = [size for size in (way.get("probed_bytes"), confirmed, way.get("tcp_bytes")) if size is not None]
     return max(sizes, default=None)
@@ -143,7 +145,7 @@ KIND = WorkloadKind(
             name="probe-timeout",
             column="probe_timeout_ns",
             kind="duration",
-            doc="how long a probe is waited for, or three round trips if that is longer",
+            doc="how long to wait for the answer to a probe, or three round trips if that is longer",
             minimum=10**6,
             maximum=10 * SECOND_NS,
             default="100ms",
@@ -161,7 +163,8 @@ KIND = WorkloadKind(
             name="stall-timeout",
             column="stall_timeout_ns",
             kind="duration",
-            doc="after so long without an acknowledgement TCP has stalled; where it probes, it does so after 6.5s",
+            doc="TCP counts as stalled after this time without an acknowledgement; where it probes, it begins after "
+            "6.5s",
             minimum=10**8,
             maximum=300 * SECOND_NS,
             default="10s",
@@ -170,7 +173,7 @@ KIND = WorkloadKind(
             name="forget",
             column="forget",
             kind="flag",
-            doc="has the kernels forget before what they have learned of path MTUs",
+            doc="make the kernels forget, before the trial, the path MTUs that they have learned",
             default="true",
         ),
         CONGESTION,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..reason import ReasonKind
 from ..workload import Measured, Params, Result, Traffic
 from .common import histogram, rate
 
@@ -22,7 +23,7 @@ def summarise(params: Params, client: Result, server: Result) -> Measured:
     if transactions and transactions_rate is not None:
         measured.metrics["transactions_rate_per_s"] = transactions_rate
     else:
-        measured.invalid.append("no transaction was completed")
+        measured.reject(ReasonKind.NOTHING_ARRIVED, "no transaction was completed")
     if client.get("series"):
         measured.series["client"] = client["series"]
     return measured
@@ -35,4 +36,5 @@ def traffic(params: Params, client: Result, server: Result) -> Traffic:
     return Traffic(
         forward_payload_bytes=transactions * request,
         reverse_payload_bytes=transactions * int(params.get("response_bytes", request)),
+        messages=2 * (transactions + int(client.get("warmup_transactions", 0))),
     )

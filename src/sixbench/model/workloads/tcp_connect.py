@@ -13,7 +13,7 @@ def _traffic(params: Params, client: Result, server: Result) -> Traffic:
 KIND = WorkloadKind(
     name="tcp-connect",
     transport="tcp",
-    doc="Socket, connect, close; so many at once, or so many a second.",
+    doc="Open a socket, connect, close: so many at once, or so many each second.",
     parameters=PARAMETERS,
     primary="connect_p50",
     headline=("connect_p50", "connect_p99", "transactions_rate", "cpu_busy"),

@@ -13,7 +13,7 @@ def _traffic(params: Params, client: Result, server: Result) -> Traffic:
 KIND = WorkloadKind(
     name="tcp-crr",
     transport="tcp",
-    doc="Socket, connect, one byte there, one byte back, close; so many at once, or so many a second.",
+    doc="Open a socket, connect, send one byte, get one byte back, close: so many at once, or so many each second.",
     parameters=PARAMETERS,
     primary="transactions_rate",
     headline=("transactions_rate", "transaction_p50", "connect_p50", "cpu_busy"),

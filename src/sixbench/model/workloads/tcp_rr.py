@@ -51,7 +51,8 @@ KIND = WorkloadKind(
             name="busy-poll",
             column="busy_poll",
             kind="flag",
-            doc="both sides call again and again instead of waiting in a call: a core each, and no wake-ups",
+            doc="both sides poll their sockets instead of sleeping: it takes a core on each side, and saves the "
+            "wake-ups",
             default="false",
         ),
         INTERVAL,

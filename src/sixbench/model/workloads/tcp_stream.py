@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+from ..reason import ReasonKind
 from ..topology import Family
 from ..workload import Measured, Parameter, Params, Result, Traffic, WorkloadKind
 from .common import BYTES, CONGESTION, DURATION, INTERVAL, MESSAGE, MSS, NODELAY, RCVBUF, SNDBUF, WARMUP, one_length
@@ -14,7 +15,8 @@ MAX_STREAMS = 1024
 MAX_THREADS = 64
 
 STANDSTILL_SHARE = 0.95
-"""Reads that span less of the window mean that the flow stood still, not that a read fell short of the edge."""
+"""Where the reads span a smaller share of the window, the flow stood still: a read that just misses the edge costs
+less."""
 
 
 def _check(params: Params, families: frozenset[Family]) -> str | None:
@@ -29,7 +31,7 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
     measured = Measured()
     for side, receiver in (("forward", server.get("forward_receiver")), ("reverse", client.get("reverse_receiver"))):
         if not receiver and params.get("direction", "forward") in (side, "both"):
-            measured.invalid.append(f"{side}: the receiver does not tell what it received")
+            measured.reject(ReasonKind.NOT_TOLD, f"{side}: the receiver does not tell what it received")
     _receiver(measured, server.get("forward_receiver"), "goodput_bps", "forward")
     _receiver(
         measured,
@@ -51,9 +53,10 @@ def _receiver(measured: Measured, receiver: Any, column: str, direction: str) ->
     if goodput_bps is not None:
         measured.metrics[column] = goodput_bps
     else:
-        measured.invalid.append(
+        measured.reject(
+            ReasonKind.TOO_SHORT,
             f"{direction}: {receiver.get('reads', 0)} reads in the window are too few for a rate; "
-            "measure for longer or send more"
+            "measure for longer or send more",
         )
     if receiver.get("series"):
         measured.series[f"{direction}_receiver"] = receiver["series"]
@@ -92,7 +95,7 @@ def _sender(measured: Measured, sender: dict[str, Any], direction: str) -> None:
 
 
 def _zerocopy(measured: Measured, *senders: Any) -> None:
-    """What of the sends without a copy the kernel has copied after all, of those whose end is known."""
+    """The share of zero-copy sends that the kernel copied after all, among those whose end is known."""
     told = [sender["zerocopy"] for sender in senders if sender and "zerocopy" in sender]
     completed, copied = (sum(int(each[name]) for each in told) for name in ("completed", "copied"))
     if completed:
@@ -154,7 +157,7 @@ KIND = WorkloadKind(
             name="receive",
             column="receive",
             kind="choice",
-            doc="read; or MSG_TRUNC, by which the kernel drops what came",
+            doc="read; or MSG_TRUNC, with which the kernel discards what arrived",
             choices=("copy", "truncate"),
             default="copy",
         ),

@@ -1,6 +1,7 @@
-"""Traffic models: gaps and sizes of datagrams that vary, as D-ITG has them. Their parameters, and what follows of them.
+"""Traffic models: gaps and sizes of datagrams that vary, as D-ITG has them. Their parameters, and what follows from
+them.
 
-The agent draws them; here is only what can be said before.
+The agent draws the random numbers. This module has only what is known before.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ DISTRIBUTIONS = ("constant", "uniform", "exponential", "pareto", "normal", "gamm
 PERIODS = ("constant", "exponential", "pareto")
 
 HEADER_BYTES = 32
-"""What every datagram carries of ours: drawn sizes are at least this."""
+"""The bytes of ours that every datagram carries: random sizes are at least this."""
 
 MAX_BYTES = UDP_MAX_BYTES[4]
-"""Drawn sizes are at most this, in both families, so that both are sent the same."""
+"""Random sizes are at most this, in both families, so that both send the same."""
 
 MIN_MEAN_GAP_NS = 1000
 MAX_GAP_NS = 24 * 3600 * SECOND_NS
@@ -84,7 +85,11 @@ GAPS = (
     _time("mean", "mean gap, instead of a rate", minimum=1, default="what the rate says, with the mean size"),
     _time("stdev", "standard deviation of normal gaps"),
     _shape("gaps"),
-    _time("min", "shortest gap: uniform begins there, what else is drawn below becomes it", default="0"),
+    _time(
+        "min",
+        "shortest gap: uniform begins there; a shorter gap of another distribution becomes this long",
+        default="0",
+    ),
     _time("max", "longest gap, likewise", default="a day"),
 )
 SIZES = (
@@ -99,7 +104,11 @@ SIZES = (
     _size("mean", "mean size, instead of datagram", default="datagram"),
     _size("stdev", "standard deviation of normal sizes", minimum=0),
     _shape("sizes"),
-    _size("min", "smallest datagram: uniform begins there, what else is drawn below becomes it", default="32B"),
+    _size(
+        "min",
+        "smallest datagram: uniform begins there; a smaller one of another distribution becomes this large",
+        default="32B",
+    ),
     _size("max", "largest datagram, likewise", default="65507B"),
 )
 ON_OFF = (
@@ -119,7 +128,7 @@ SEED = Parameter(
     name="seed",
     column="seed",
     kind="count",
-    doc="what is drawn: the same seed is the same datagrams",
+    doc="seed of the random numbers: the same seed gives the same datagrams",
     minimum=0,
     maximum=2**63 - 1,
     default="the experiment's and the block's number: the same for every path of a block",
@@ -128,26 +137,26 @@ TRACE = Parameter(
     name="trace",
     column="trace",
     kind="file",
-    doc="a pcap or pcapng file, by its path from the experiment's: its packets' times and sizes, again and again",
+    doc="a pcap or pcapng file, named from the experiment's folder: the times and sizes of its packets, repeated",
 )
 
 MODEL = (*GAPS, *SIZES, *ON_OFF, SEED, TRACE)
 
 
 class Range(NamedTuple):
-    """The smallest and the largest that can occur."""
+    """The smallest and the largest value that can occur."""
 
     least: float
     most: float
 
 
 def is_drawn(params: Params) -> bool:
-    """Whether anything of a flow is drawn, so that there is a seed."""
+    """Whether anything in a flow is random, so that there is a seed."""
     return any(params.get(name, "constant") != "constant" for name in ("gaps", "sizes", "on_off"))
 
 
 def has_constant_gaps(params: Params) -> bool:
-    """Whether a rate is more than a mean."""
+    """Whether the rate holds at every moment, not only in the mean."""
     return "trace" not in params and params.get("gaps", "constant") == "constant" and "on_ns" not in params
 
 
@@ -168,7 +177,7 @@ def one_size(params: Params) -> int | None:
 
 
 def mean_size_bytes(params: Params) -> float | None:
-    """The mean of what sizes are drawn from, before the bounds; None where only a trace knows."""
+    """The mean of the distribution of sizes, before the bounds; None where only a trace knows."""
     if "trace" in params:
         return None
     if params.get("sizes") == "uniform":
@@ -177,7 +186,7 @@ def mean_size_bytes(params: Params) -> float | None:
 
 
 def mean_gap_ns(params: Params) -> float | None:
-    """The mean of what gaps are drawn from, while a source is on; None where there is no such time."""
+    """The mean of the distribution of gaps, while a source is on; None where there is none."""
     if "trace" in params:
         return None
     if params.get("gaps") == "uniform":
@@ -198,11 +207,15 @@ def has_model(params: Params) -> bool:
 
 
 def check_model(params: Params) -> str | None:
-    """What is wrong with the parameters of a model, as a sentence; None if nothing."""
+    """The error of the parameters of a model, as a sentence; None if there is none."""
     if "trace" in params:
         return _check_trace(params)
     if not has_model(params):
-        return "seed is for what is drawn; gaps, sizes or on-off say what" if "seed" in params else None
+        return (
+            "seed has no effect, because nothing is random here; give gaps, sizes or on-off too"
+            if "seed" in params
+            else None
+        )
     return next(filter(None, _wrong(params)), None)
 
 
@@ -210,7 +223,7 @@ def _check_trace(params: Params) -> str | None:
     others = {p.column: p.name for p in (*GAPS, *SIZES, *ON_OFF, SEED)}
     others |= {"datagram_bytes": "datagram", "rate_bps": "rate", "rate_pps": "packet-rate", "bytes": "bytes"}
     given = [name for column, name in others.items() if column in params]
-    return f"trace says times and sizes: leave out {', '.join(given)}" if given else None
+    return f"trace gives the times and sizes; leave out {', '.join(given)}" if given else None
 
 
 def _wrong(params: Params) -> Iterator[str | None]:
@@ -248,7 +261,7 @@ def _check_distribution(params: Params, what: str, unit: str, instead: tuple[str
     if mean is not None and not float(low or 0) <= mean <= float(MAX_GAP_NS if high is None else high):
         return f"the mean of {what} must be from {what}.min to {what}.max"
     if kind == "pareto" and float(params[f"{what}_shape"]) <= 1:
-        return f"{what}.shape must be above 1: a Pareto distribution has no mean else"
+        return f"{what}.shape must be above 1: a Pareto distribution has no mean otherwise"
     return None
 
 
@@ -261,5 +274,5 @@ def _check_on_off(params: Params) -> str | None:
     if (params.get("on_off") == "pareto") != ("on_off_shape" in params):
         return "on-off.shape is for pareto, which needs it"
     if "on_off_shape" in params and float(params["on_off_shape"]) <= 1:
-        return "on-off.shape must be above 1: a Pareto distribution has no mean else"
+        return "on-off.shape must be above 1: a Pareto distribution has no mean otherwise"
     return None

@@ -18,7 +18,7 @@ BUSY_POLL = Parameter(
     name="busy-poll",
     column="busy_poll",
     kind="flag",
-    doc="both sides ask for the next datagram again and again instead of sleeping until it comes; takes two cores",
+    doc="both sides poll for the next datagram instead of sleeping until it arrives; takes two cores",
     default="false",
 )
 
@@ -47,7 +47,8 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
 KIND = WorkloadKind(
     name="udp-rr",
     transport="udp",
-    doc="Request and response in UDP datagrams, one in flight (closed loop); unanswered in time counts as lost.",
+    doc="Request and response in UDP datagrams, one in flight (closed loop). A request that is not answered in time "
+    "counts as lost.",
     parameters=(REQUEST, ANSWER, DURATION, COUNT, WARMUP, TIMEOUT, SNDBUF, RCVBUF, DF, BUSY_POLL, INTERVAL),
     primary="rtt_p50",
     headline=(*HEADLINE, "loss_ratio"),

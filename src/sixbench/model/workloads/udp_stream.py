@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..reason import Excuse, ReasonKind
 from ..topology import Family
-from ..workload import Measured, Parameter, Params, Result, Traffic, WorkloadKind
+from ..workload import Measured, Parameter, Params, Result, Traffic, WorkloadKind, apart
 from .common import (
     BYTES,
     COUNT,
     DF,
     DURATION,
     INTERVAL,
-    PACED,
     PACKET_LOG,
     RCVBUF,
     SNDBUF,
@@ -56,7 +56,7 @@ def _too_many(params: Params) -> str | None:
 
 
 def _not_atomic(params: Params, families: frozenset[Family]) -> str | None:
-    """What forbids atomic fragments where they are asked for."""
+    """Why atomic fragments, which are asked for, cannot be sent; None if they can."""
     if params.get("df") != ATOMIC:
         return None
     if 4 in families:
@@ -81,7 +81,8 @@ def _flows(params: Params, client: Result, server: Result) -> dict[str, tuple[Re
 
 
 def _summarise(params: Params, client: Result, server: Result) -> Measured:
-    """Of two flows the one from client to server has the metrics, and of the other there are goodput and loss."""
+    """The measurements of the flows. Where there are two, the metrics are those of the flow from client to server; the
+    other one has goodput and loss."""
     flows = {name: _flow(params, *ends) for name, ends in _flows(params, client, server).items()}
     if len(flows) == 1:
         return next(iter(flows.values()))
@@ -92,25 +93,26 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
     return replace(
         measured,
         series={f"{name}_{source}": series for name, flow in flows.items() for source, series in flow.series.items()},
-        invalid=[f"{reason} ({name})" for name, flow in flows.items() for reason in flow.invalid],
+        invalid=[replace(one, text=f"{one.text} ({name})") for name, flow in flows.items() for one in flow.invalid],
         notes=[f"{note} ({name})" for name, flow in flows.items() for note in flow.notes],
     )
 
 
 def _flow(params: Params, client: Result, server: Result) -> Measured:
-    """One flow, by the results of its sender and its receiver."""
+    """The measurements of one flow, from the results of its sender and its receiver."""
     measured = Measured()
     sent, unique = client["sent"], server["unique"]
     has_policy = refusals(measured, params, client, "datagrams")
     if not sent:
         if not measured.metrics.get("refused_ratio"):
-            measured.invalid.append("the sender sent nothing in the measured time")
+            measured.reject(ReasonKind.NOTHING_SENT, "the sender sent nothing in the measured time")
         return measured
     lost_middle, lost_tail = server["lost_middle"], server.get("lost_tail", 0)
     if unique + lost_middle + lost_tail != sent:
-        measured.invalid.append(
+        measured.reject(
+            ReasonKind.LEDGER,
             f"the loss ledger does not add up: sent {sent} is not received once {unique} "
-            f"+ lost in the middle {lost_middle} + lost at the tail {lost_tail}"
+            f"+ lost in the middle {lost_middle} + lost at the tail {lost_tail}",
         )
     measured.metrics["loss_ratio"] = (lost_middle + lost_tail) / sent
     sent_pps = _sent_pps(client)
@@ -120,7 +122,9 @@ def _flow(params: Params, client: Result, server: Result) -> Measured:
     measured.metrics["duplicates_ratio"] = server["duplicates"] / sent
     measured.metrics["reordered_ratio"] = server["reordered"] / sent
     if not unique:
-        (measured.notes if has_policy else measured.invalid).append(f"none of {sent} datagrams arrived")
+        measured.reject(ReasonKind.NOTHING_ARRIVED, f"none of {sent} datagrams arrived")
+        if has_policy:
+            measured.excuse(Excuse.DF_POLICY)
         return measured
     goodput = rate(8 * server["measured_bytes"], server["measured_ns"])
     if goodput is not None:
@@ -154,7 +158,8 @@ def _generator(measured: Measured, params: Params, client: Result) -> None:
     else:
         due_pps = rate(taken, client["scheduled_ns"])
     if due_pps is not None and is_behind(taken, due_pps, measured_s):
-        measured.invalid.append(f"{PACED}sent {taken / measured_s:.0f} datagrams/s where {due_pps:.0f} were asked for")
+        words = f"the sender sent {taken / measured_s:.0f} datagrams/s where {due_pps:.0f} were asked for"
+        measured.reject(ReasonKind.TESTER_LIMITED, words)
 
 
 def _sent_pps(client: Result) -> float | None:
@@ -167,6 +172,7 @@ def _traffic(params: Params, client: Result, server: Result) -> Traffic:
         forward_payload_bytes=receivers["forward"]["unique_bytes"] if "forward" in receivers else 0,
         reverse_payload_bytes=receivers["reverse"]["unique_bytes"] if "reverse" in receivers else 0,
         forward_datagrams=receivers["forward"]["unique"] if "forward" in receivers else None,
+        messages=sum(int(one["received"]) + int(one.get("warmup_received", 0)) for one in receivers.values()),
     )
 
 
@@ -225,15 +231,16 @@ KIND = WorkloadKind(
             column="segmentation",
             kind="choice",
             choices=("auto", "never", "always"),
-            doc="UDP_SEGMENT, datagrams given to the sender's kernel in one piece: without a rate where each is a "
-            "packet of its own on the first link nevertheless; never; always, also where super-packets cross links",
+            doc="UDP_SEGMENT, with which several datagrams go to the sender's kernel in one piece: without a rate, "
+            "where each is still a packet of its own on the first link; never; always, also where super-packets cross "
+            "links",
             default="auto",
         ),
         Parameter(
             name="batch",
             column="batch",
             kind="count",
-            doc="datagrams that go by one system call at most; each carries the time before its call",
+            doc="how many datagrams one system call sends at most; each carries the time before its call",
             minimum=1,
             maximum=1024,
             default="1 with a rate; without one 64 with segmentation, else 4",
@@ -242,7 +249,7 @@ KIND = WorkloadKind(
             name="spin",
             column="spin_ns",
             kind="duration",
-            doc="longest last stretch of a wait for a due time that is spun, not slept",
+            doc="how long before a datagram is due the sender begins to spin instead of sleeping, at most",
             minimum=0,
             maximum=10**6,
             default="50us",
@@ -251,6 +258,7 @@ KIND = WorkloadKind(
         *MODEL,
         PACKET_LOG,
     ),
+    placement=apart,
     primary="goodput",
     headline=(
         "goodput",

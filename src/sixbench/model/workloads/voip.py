@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..e_model import Equipment, mos_cqe, r_factor
 from ..topology import Family
-from ..workload import Measured, Parameter, Params, Result, Scalar, WorkloadKind
+from ..workload import Measured, Parameter, Params, Result, Scalar, WorkloadKind, apart
 from . import udp_stream
 from .common import COUNT, DF, DURATION, INTERVAL, PACKET_LOG, RCVBUF, SNDBUF, WARMUP, one_length
 from .traffic_models import HEADER_BYTES, SEED
@@ -26,9 +26,9 @@ class Codec:
     """A codec.
 
     Attributes:
-        frame_ns, frame_bytes: of the frames that it makes; G.711's samples by the 10 ms.
+        frame_ns, frame_bytes: of the frames that it makes; for G.711, the samples of 10 ms.
         lookahead_ns: what it waits for beyond a frame.
-        packetisation_ns: what a packet holds unless told otherwise.
+        packetisation_ns: the speech in a packet, unless told otherwise.
         equipment: by ITU-T G.113 Appendix I, without and with voice activity detection.
     """
 
@@ -112,7 +112,7 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
     if not client["sent"] or not delays.get("count"):
         return measured
     if server.get("one_way_delay_negative"):
-        measured.notes.append("packets arrived before they were sent, by the two clocks: their delay says nothing")
+        measured.notes.append("packets arrived before they were sent, by the two clocks: their delay means nothing")
         return measured
     buffer_ns = int(params.get("jitter_buffer_ns", DEFAULT_BUFFER_NS))
     late = sum(count for value_ns, count in server["pdv"]["buckets"] if value_ns > buffer_ns)
@@ -164,7 +164,7 @@ KIND = WorkloadKind(
             name="jitter-buffer",
             column="jitter_buffer_ns",
             kind="duration",
-            doc="what is later than the fastest packet by more than this is not played",
+            doc="a packet that is later than the fastest one by more than this is not played",
             minimum=0,
             maximum=10_000 * MS,
             default="40ms",
@@ -179,6 +179,7 @@ KIND = WorkloadKind(
         SEED,
         PACKET_LOG,
     ),
+    placement=apart,
     primary="mos_cqe",
     headline=("mos_cqe", "r_factor", "playout_loss_ratio", "mouth_to_ear", "one_way_delay_p50", "jitter_rfc3550"),
     metrics=("mos_cqe", "r_factor", "playout_loss_ratio", "mouth_to_ear", *udp_stream.KIND.metrics),

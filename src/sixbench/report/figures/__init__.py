@@ -1,14 +1,14 @@
-"""The figures: what is drawn, each kind in a file of its own, all in one style.
+"""The figures of a report: each kind has a file of its own, and all have one style.
 
-`drawings` says which figures a run has without drawing any; `save.write_figures` writes them to files, and
-`inline.svg` gives one for a page. No figure decides by itself how paths, axes and bands look: `style` does.
+`drawings` says which figures a run has without drawing any. `save.write_figures` writes them to files, and
+`inline.for_page` gives one for a page. `style` alone decides how paths, axes and bands look.
 """
 
 from __future__ import annotations
 
 from .catalogue import drawings
 from .drawing import Drawing, Picture
-from .inline import svg
+from .inline import for_page, svg
 from .save import write_figures
 
-__all__ = ["Drawing", "Picture", "drawings", "svg", "write_figures"]
+__all__ = ["Drawing", "Picture", "drawings", "for_page", "svg", "write_figures"]

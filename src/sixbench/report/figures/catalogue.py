@@ -27,8 +27,8 @@ from .drawing import Drawing, slug
 
 
 def drawings(run: Run, analysis: Analysis) -> list[Drawing]:
-    """All figures that the run has something for; none is drawn yet. Empty for a run with nothing to show."""
-    context = Context.of(run.manifest.experiment)
+    """The figures for which the run has something to show. None is drawn yet."""
+    context = Context.of(run.manifest.experiment, run.trials)
     found = network.drawings(context, run)
     items = data.measured(analysis)
     later = [

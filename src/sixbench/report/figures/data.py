@@ -1,15 +1,18 @@
-"""What figures of values are made from: estimates and findings of one workload and metric, sorted into panels."""
+"""The data of figures of values: estimates and findings of one workload and metric, sorted into panels."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from ...model.experiment import Combination, Experiment
 from ...model.finding import Analysis, Estimate, Finding
+from ...model.metric import METRICS
+from ...model.trial import TrialRecord
 from ...model.workload import Scalar
 from ...model.workloads import WORKLOADS
 from .. import rows, words
+from .factors import is_quantity
 from .style import PathStyle, path_styles
 
 
@@ -19,16 +22,32 @@ class Context:
 
     experiment: Experiment
     styles: dict[str, PathStyle]
+    metrics: Mapping[tuple[str, str], Mapping[int, Mapping[str, float]]] = field(default_factory=dict)
+    """Metrics of the valid trials, by combination and path, then by block."""
 
     @classmethod
-    def of(cls, experiment: Experiment) -> Context:
-        """That of an experiment."""
-        return cls(experiment=experiment, styles=path_styles(experiment))
+    def of(cls, experiment: Experiment, trials: Iterable[TrialRecord] = ()) -> Context:
+        """The context of an experiment and of its trials."""
+        metrics: dict[tuple[str, str], dict[int, Mapping[str, float]]] = {}
+        for trial in trials:
+            if trial.status == "ok":
+                metrics.setdefault((trial.combination, trial.path), {})[trial.block] = trial.metrics
+        return cls(experiment=experiment, styles=path_styles(experiment), metrics=metrics)
 
-    @property
-    def margin(self) -> float:
-        """The margin of equivalence, as a ratio."""
-        return self.experiment.statistics.margin
+    def pairs(self, finding: Finding) -> list[float]:
+        """The ratio of path to baseline in each block that has both, in the order of the blocks."""
+        column = METRICS[finding.metric].column if finding.metric in METRICS else finding.metric
+        path, base = (self.metrics.get((finding.combination, name), {}) for name in (finding.path, finding.baseline))
+        both = [(path[block].get(column), base[block].get(column)) for block in sorted(path.keys() & base.keys())]
+        return [ours / theirs for ours, theirs in both if ours is not None and theirs]
+
+    def margins(self, findings: Iterable[Finding]) -> list[float]:
+        """The margins of equivalence of these findings, as ratios, without repetition."""
+        return sorted({self.experiment.statistics.margin_of(finding.workload) for finding in findings})
+
+    def margin_words(self, findings: Iterable[Finding]) -> str:
+        """Such as `±1 %`."""
+        return " or ".join(f"±{100 * margin:g} %" for margin in self.margins(findings))
 
     @property
     def confidence(self) -> str:
@@ -55,7 +74,7 @@ class Measured:
     """One metric of one workload.
 
     Attributes:
-        main: column of the numeric factor with most levels; None where none varies.
+        main: column of the factor that is a quantity and has most levels; None where no quantity varies.
         is_first: whether it is the first of those with this workload and metric; further ones vary another factor.
     """
 
@@ -68,15 +87,15 @@ class Measured:
 
     @property
     def title(self) -> str:
-        """Such as `TCP bulk transfer: Goodput, streams 4`."""
+        """The title of the figure, such as `TCP bulk transfer: Goodput, streams 4`."""
         constant = words.levels(rows.constant(estimate for panel in self.panels for estimate in panel.estimates))
         name = f"{words.workload_title(self.workload)}: {words.metric_label(self.metric)}"
         return f"{name}, {constant}" if constant and self.main else name
 
 
 def measured(analysis: Analysis) -> list[Measured]:
-    """Every workload's headline metrics, in order, and what its BPF programs took; all metrics of a workload whose
-    headline ones were not measured."""
+    """The headline metrics of every workload, in order, and the run times of its BPF programs. A workload without any
+    measured headline metric has all its metrics."""
     found = []
     for workload, of_workload in rows.by_workload(analysis.estimates).items():
         known = WORKLOADS[workload].headline if workload in WORKLOADS else ()
@@ -103,8 +122,8 @@ def measured(analysis: Analysis) -> list[Measured]:
 
 
 def _mains(items: Sequence[Estimate], varying: Sequence[str]) -> list[str | None]:
-    """The main factor; of what does not have it, for workloads of one kind may vary different things, its own; and so
-    on. None stands for what has no numeric factor."""
+    """The main factors. Workloads of one kind may vary different things, so items without the first main factor have
+    one of their own, and so on. None stands for items without any quantity that varies."""
     found: list[str | None] = []
     rest = list(items)
     while rest:
@@ -123,11 +142,11 @@ def _by_main(estimates: Iterable[Estimate], mains: Sequence[str | None]) -> dict
 
 
 def main_factor(items: Sequence[rows.HasLevels], varying: Sequence[str]) -> str | None:
-    """The numeric factor with most levels, the first of equals; None where no numeric factor varies."""
+    """The quantity with most levels, the first of equals. None where only categories vary, or nothing."""
     best, most = None, 1
     for column in varying:
         values = {item.levels[column] for item in items if column in item.levels}
-        if len(values) > most and all(_is_number(value) for value in values):
+        if len(values) > most and is_quantity(items[0].workload, column, values):
             best, most = column, len(values)
     return best
 
@@ -144,12 +163,12 @@ def describe(columns: Sequence[str], values: Sequence[Scalar | None]) -> str:
 
 
 def levels_of(items: Iterable[rows.HasLevels], column: str) -> list[float]:
-    """The sorted levels of a numeric factor."""
+    """The sorted levels of a quantity."""
     return sorted({float(item.levels[column]) for item in items if column in item.levels})
 
 
 class AsItem:
-    """A combination as what `rows` takes: for its levels."""
+    """A combination in the form that `rows` takes, for the sake of its levels."""
 
     def __init__(self, combination: Combination) -> None:
         self.workload = combination.workload.kind
@@ -171,20 +190,15 @@ def panels(estimates: Sequence[Estimate], findings: Sequence[Finding], columns: 
     return found
 
 
-def _is_number(value: Scalar) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
 def tip(style: PathStyle, item: Estimate, column: str | None, finding: Finding | None) -> str:
-    """What a marker says: where it is, its value with its interval, and the comparison."""
+    """The text of a marker: where it is, its value with its interval, and the comparison."""
     place = f"{words.factor(column)} {words.level(column, item.levels.get(column))}" if column else ""
     lines = [f"{style.name}{f', {place}' if place else ''}", words.quantity(item.value, item.unit)]
     if words.finite(item.ci_low) is not None and words.finite(item.ci_high) is not None:
         lines[-1] += f" ({words.quantity(item.ci_low, item.unit)} to {words.quantity(item.ci_high, item.unit)})"
     lines.append(words.count(item.n, "trial"))
     if finding is not None:
-        row = rows.row(finding)
-        lines.append(f"{row.change_with_interval} against {finding.baseline}: {finding.verdict}")
+        lines.append(rows.row(finding).compared)
     if item.theory is not None:
         lines.append(f"theory: {words.quantity(item.theory, item.unit)}")
     return "\n".join(lines)

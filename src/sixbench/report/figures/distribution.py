@@ -21,12 +21,13 @@ from .drawing import Drawing, Picture
 
 MOST_PANELS = 9
 MOST_PAGES = 3
-"""Of a workload; what is beyond is in the trials' records."""
+"""Pages for a workload. The trials' records have the rest."""
 LAST = 0.999
-"""Quantile at which curves end: one packet that waited for a second would else take the room of all others."""
+"""The quantile at which curves end. Otherwise one packet that waited for a second would take the room of all
+others."""
 
 _STEP = 1 / 300
-"""Least rise from one point of a curve to the next: less cannot be seen."""
+"""The least rise from one point of a curve to the next. Less cannot be seen."""
 
 NAMES = {
     "rtt": "Round-trip time",
@@ -39,7 +40,7 @@ NAMES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """Share of the values (0 to 1) up to each time."""
+    """The share of values (0 to 1) up to each time."""
 
     path: str
     count: int
@@ -54,7 +55,7 @@ class _Panel:
 
 
 def drawings(context: Context, run: Run) -> list[Drawing]:
-    """One figure a workload and histogram; several where there are many combinations of levels."""
+    """One figure for each workload and histogram, or several if there are many combinations of levels."""
     by_place: dict[tuple[str, str], list[TrialRecord]] = {}
     for trial in run.trials:
         if trial.status == "ok" and trial.histograms:
@@ -65,14 +66,16 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
     found: list[Drawing] = []
     clock = "" if clock_of(run).kind == "real" else " in virtual time"
     for workload, combinations in by_workload.items():
+        drawn = [one for one in combinations if any((one.name, path) in by_place for path in context.styles)]
+        panels = _panels(context, combinations, drawn[: MOST_PANELS * MOST_PAGES], by_place)
+        more = max(0, len(drawn) - MOST_PANELS * MOST_PAGES)
         for name, label in NAMES.items():
-            panels = _panels(context, combinations, by_place, name)
-            found += _of_histogram(context, workload, name, f"{label}{clock}", panels)
+            found += _of_histogram(context, workload, name, f"{label}{clock}", panels[name], more)
     return found
 
 
 def merge(path: str, histograms: Sequence[dict[str, Any]]) -> Curve | None:
-    """The curve of several histograms together; None where they hold nothing. Buckets are `[value, count]`, as the
+    """The curve of several histograms together. None if they are empty. Buckets are `[value, count]`, as the
     agent writes them."""
     counts: dict[float, int] = {}
     for histogram in histograms:
@@ -97,27 +100,35 @@ def merge(path: str, histograms: Sequence[dict[str, Any]]) -> Curve | None:
 
 
 def _panels(
-    context: Context, combinations: list[Combination], by_place: dict[tuple[str, str], list[TrialRecord]], name: str
-) -> list[_Panel]:
+    context: Context,
+    combinations: list[Combination],
+    drawn: list[Combination],
+    by_place: dict[tuple[str, str], list[TrialRecord]],
+) -> dict[str, list[_Panel]]:
+    """For each histogram a panel a combination. `drawn`: those of the combinations that have room."""
     columns = rows.varying(data.AsItem(combination) for combination in combinations)
-    panels = []
-    for combination in combinations:
-        curves = []
-        for path in context.styles:
-            trials = by_place.get((combination.name, path), [])
-            curve = merge(path, [trial.histograms[name] for trial in trials if name in trial.histograms])
-            if curve is not None:
-                curves.append(curve)
-        if curves:
-            title = data.describe(columns, [combination.levels.get(column) for column in columns])
-            panels.append(_Panel(title=title, curves=curves))
-    return panels
+    found: dict[str, list[_Panel]] = {name: [] for name in NAMES}
+    for combination in drawn:
+        title = data.describe(columns, [combination.levels.get(column) for column in columns])
+        histograms = {
+            path: [trial.histograms for trial in by_place.get((combination.name, path), [])] for path in context.styles
+        }
+        for name, panels in found.items():
+            merged = [
+                merge(path, [one[name] for one in of_trials if name in one]) for path, of_trials in histograms.items()
+            ]
+            curves = [curve for curve in merged if curve is not None]
+            if curves:
+                panels.append(_Panel(title=title, curves=curves))
+    return found
 
 
-def _of_histogram(context: Context, workload: str, name: str, label: str, panels: list[_Panel]) -> list[Drawing]:
+def _of_histogram(
+    context: Context, workload: str, name: str, label: str, panels: list[_Panel], more: int
+) -> list[Drawing]:
     pages = [panels[start : start + MOST_PANELS] for start in range(0, len(panels), MOST_PANELS)]
     made = []
-    for number, page in enumerate(pages[:MOST_PAGES], start=1):
+    for number, page in enumerate(pages, start=1):
         suffix = f" ({number} of {len(pages)})" if len(pages) > 1 else ""
         title = f"{words.workload_title(workload)}: distribution of the {label[:1].lower()}{label[1:]}{suffix}"
         made.append(
@@ -125,32 +136,37 @@ def _of_histogram(context: Context, workload: str, name: str, label: str, panels
                 name=f"{workload}-{name.replace('_', '-')}-distribution{f'-{number}' if len(pages) > 1 else ''}",
                 title=title,
                 caption=(
-                    "Share of all values of the valid trials together that are at most so long, on a logarithmic axis, "
-                    f"up to {100 * LAST:g} %. Values of one trial depend on one another: how certain a difference is, "
-                    "only the intervals over trials say."
+                    "Each curve gives the share of values up to each time, over all valid trials. The axis of time is "
+                    f"logarithmic, and curves end at {100 * LAST:g} %. The values of one trial depend on one another, "
+                    "so only the intervals over trials tell how certain a difference is."
+                    + (
+                        f" {more} further combinations of levels are not drawn; the trials' records have them."
+                        if more
+                        else ""
+                    )
                 ),
                 section="workload",
                 workload=workload,
                 rank=number,
-                draw=lambda page=page, title=title, label=label: _draw(context, page, title, label),  # type: ignore[misc]
+                draw=lambda width_in, page=page, title=title, label=label: _draw(context, page, title, label, width_in),  # type: ignore[misc]
             )
         )
     return made
 
 
-def _draw(context: Context, panels: list[_Panel], title: str, label: str) -> Picture:
+def _draw(context: Context, panels: list[_Panel], title: str, label: str, width_in: float) -> Picture:
     with style.house_style():
-        columns = 1 if len(panels) == 1 else 2 if len(panels) in (2, 4) else 3
+        columns = style.panel_columns(len(panels), width_in)
         count = math.ceil(len(panels) / columns)
-        figure = style.figure(0.75 + count * (2.4 if columns == 1 else 2.05))
+        figure = style.figure(0.75 + count * (2.4 if columns == 1 else 2.05), width_in)
         grid = figure.add_gridspec(count, columns)
-        width_in = style.WIDTH_IN / columns - 0.6
+        panel_in = width_in / columns - 0.6
         for index, panel in enumerate(panels):
             row, column = divmod(index, columns)
             axes = figure.add_subplot(grid[row, column])
-            _curves(axes, context, panel, width_in)
+            _curves(axes, context, panel, panel_in)
             if panel.title:
-                axes.set_title(style.wrapped(panel.title, width_in))
+                axes.set_title(style.wrapped(panel.title, panel_in))
             axes.set_xlabel(f"{label} (log scale)" if columns < 3 else "log scale")
             if column == 0:
                 axes.set_ylabel("Share of values (%)")

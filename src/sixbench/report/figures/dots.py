@@ -1,4 +1,4 @@
-"""Values of a workload of which no numeric factor varies: a row a path, a line of panels a metric."""
+"""Values of a workload in which no quantity varies: a row for each path, and panels side by side for each metric."""
 
 from __future__ import annotations
 
@@ -12,16 +12,20 @@ from matplotlib.patches import Patch
 
 from ...model.finding import Estimate, Finding
 from .. import rows, words
-from . import data, style
+from . import cut, data, style
+from .changes import PAIRS, Change, changes, limits
 from .data import Context, Measured
 from .drawing import Drawing, Picture
 
 MOST_ROWS = 45
 """Rows that a page holds, over all metrics."""
 
+_MOST_BESIDE = 16
+"""Characters of labels that have room beside the axes of a narrow figure."""
+
 
 def drawings(context: Context, items: Sequence[Measured]) -> list[Drawing]:
-    """One figure with all headline metrics of a workload; several where there are many rows."""
+    """One figure with all headline metrics of a workload, or several if there are many rows."""
     if not items:
         return []
     pages: list[list[Measured]] = [[]]
@@ -47,24 +51,32 @@ def drawings(context: Context, items: Sequence[Measured]) -> list[Drawing]:
                 section="workload",
                 workload=workload,
                 rank=0 if number == 1 else number,
-                draw=lambda page=page, suffix=suffix: _Dots(context, page, title + suffix).draw(),  # type: ignore[misc]
+                draw=lambda width_in, page=page, suffix=suffix: _Dots(context, page, title + suffix, width_in).draw(),  # type: ignore[misc]
             )
         )
     return found
 
 
 def _caption(context: Context, page: Sequence[Measured]) -> str:
-    text = f"means of valid trials with their {context.confidence} confidence intervals, from zero."
+    text = f"Values are means of valid trials with their {context.confidence} confidence intervals, on axes from zero."
     if not any(_is_compared(item) for item in page):
-        return text[:1].upper() + text[1:]
-    return (
-        f"Left: {text} Right: change against {context.experiment.baseline}, paired by block; the grey band is the "
-        f"margin of ±{100 * context.margin:g} % within which paths count as equivalent."
+        return text
+    findings = [finding for item in page for panel in item.panels for finding in panel.findings]
+    text = (
+        f"The change against {context.experiment.baseline} comes first. It is paired by block. {text} The grey band is "
+        f"the margin of {context.margin_words(findings)}, within which paths count as equivalent."
     )
+    if any(finding.noise_low is not None for finding in findings):
+        text += " Yellow bars are the intervals of the A/A comparison."
+    return f"{text} {PAIRS}" if any(change.pairs for change in changes(context, findings)) else text
+
+
+def _label(path: str, panel: data.Panel) -> str:
+    return f"{path}, {panel.title}" if panel.title else path
 
 
 def _is_compared(item: Measured) -> bool:
-    """Whether any path is: not where the baseline has no such value."""
+    """Whether any path is compared, which takes a baseline that has such a value."""
     return any(panel.findings for panel in item.panels)
 
 
@@ -73,54 +85,107 @@ class _Dots:
     context: Context
     items: Sequence[Measured]
     title: str
+    width_in: float
     tips: dict[str, list[str]] = field(default_factory=dict)
 
     def draw(self) -> Picture:
         """The figure."""
         with style.house_style():
-            counts = [sum(len(panel.estimates) for panel in item.panels) for item in self.items]
-            figure = style.figure(0.75 + sum(0.72 + 0.19 * count for count in counts))
-            grid = figure.add_gridspec(
-                len(self.items), 2, height_ratios=[0.5 + 0.19 * count for count in counts], width_ratios=[1, 1]
-            )
+            heights_in: list[float] = []
+            for item in self.items:
+                rows_of = sum(len(panel.estimates) for panel in item.panels)
+                compared = sum(len(panel.findings) for panel in item.panels)
+                is_stacked = self.is_narrow and _is_compared(item)
+                heights_in += [0.5 + self.row_in * number for number in ([compared] if is_stacked else []) + [rows_of]]
+            figure = style.figure(0.75 + sum(0.22 + height_in for height_in in heights_in), self.width_in)
+            grid = figure.add_gridspec(len(heights_in), 1 if self.is_narrow else 2, height_ratios=heights_in)
+            line = 0
             for index, item in enumerate(self.items):
-                if _is_compared(item):
-                    left = figure.add_subplot(grid[index, 0])
-                    self._metric(left, figure.add_subplot(grid[index, 1], sharey=left), item, index)
-                else:
-                    self._metric(figure.add_subplot(grid[index, :]), None, item, index)
+                if not _is_compared(item):
+                    self._metric(figure.add_subplot(grid[line, :]), None, item, index)
+                    line += 1
+                    continue
+                change = figure.add_subplot(grid[line, 0])
+                at = grid[line + 1, 0] if self.is_narrow else grid[line, 1]
+                self._metric(figure.add_subplot(at), change, item, index)
+                line += 2 if self.is_narrow else 1
             style.title(figure, self.title)
             style.legend(figure, self._handles())
             return Picture(figure=figure, tips=self.tips)
 
-    def _metric(self, left: Axes, right: Axes | None, item: Measured, index: int) -> None:
-        """Rows of one metric: the paths of each combination, from the top down."""
+    @property
+    def is_narrow(self) -> bool:
+        """Whether the changes stand above the values and not beside them."""
+        return style.is_narrow(self.width_in)
+
+    @property
+    def is_labelled_above(self) -> bool:
+        """Whether the labels of rows stand above them, for want of room beside."""
+        return self.is_narrow and self._longest > _MOST_BESIDE
+
+    @property
+    def _longest(self) -> int:
+        """Characters of the longest label of a row."""
+        labels = [_label(e.path, panel) for item in self.items for panel in item.panels for e in panel.estimates]
+        return max(map(len, labels), default=0)
+
+    @property
+    def row_in(self) -> float:
+        """Height of a row."""
+        return 0.33 if self.is_labelled_above else 0.19
+
+    def _metric(self, values: Axes, change: Axes | None, item: Measured, index: int) -> None:
+        """Draws the rows of one metric: the paths of each combination, from the top down."""
         shown: list[tuple[str, Estimate, Finding | None]] = []
         for panel in item.panels:
             by_path = {finding.path: finding for finding in panel.findings}
             for path in self.context.paths(estimate.path for estimate in panel.estimates):
                 estimate = next(e for e in panel.estimates if e.path == path.name)
-                label = f"{path.name}, {panel.title}" if panel.title else path.name
-                shown.append((label, estimate, by_path.get(path.name)))
+                shown.append((_label(path.name, panel), estimate, by_path.get(path.name)))
         divisor, unit = words.common_scale((e.value for _, e, _ in shown), item.unit)
         for place, (_, estimate, finding) in enumerate(shown):
-            self._value(left, place, estimate, finding, divisor, f"d{index}-{place}")
-        left.set_yticks(range(len(shown)), [label for label, _, _ in shown])
-        left.set_ylim(len(shown) - 0.4, -0.6)
-        left.tick_params(axis="y", length=0)
-        left.grid(axis="y", visible=False)
+            self._value(values, place, estimate, finding, divisor, f"d{index}-{place}")
         tops = [v for _, e, _ in shown for v in (e.value, e.ci_high) if v is not None and words.finite(v) is not None]
         top = max(tops, default=0.0) / divisor
-        left.set_xlim(0, top * 1.06 if top > 0 else 1)
-        left.locator_params(axis="x", nbins=6)
+        values.set_xlim(0, top * 1.06 if top > 0 else 1)
+        values.locator_params(axis="x", nbins=6)
         title = f"{words.metric_label(item.metric)} ({unit})"
-        if right is None:
-            left.set_title(f"{title}, not compared: {self.context.experiment.baseline} has none")
-            return
-        left.set_title(title)
-        right.tick_params(axis="y", labelleft=False, length=0)
-        right.grid(axis="y", visible=False)
-        self._changes(right, [finding for _, _, finding in shown], item.unit, index)
+        labels = [label for label, _, _ in shown]
+        if change is None:
+            title += f", not compared: {self.context.experiment.baseline} has none"
+        else:
+            # Beside the values the baseline has a row too, which is empty.
+            compared = [(label, finding) for label, _, finding in shown if finding is not None or not self.is_narrow]
+            self._changes(change, [finding for _, finding in compared], item, index)
+            self._rows(change, [label for label, _ in compared], has_labels=True)
+        self._rows(values, labels, has_labels=change is None or self.is_narrow)
+        values.set_title(style.wrapped(title, self._title_in if change is not None else self.width_in - 1.0))
+
+    @property
+    def _title_in(self) -> float:
+        """The room for the title of one of two axes."""
+        if not self.is_narrow:
+            return self.width_in / 2 - 0.7
+        return self.width_in - (0.3 if self.is_labelled_above else 0.3 + 0.066 * self._longest)
+
+    def _rows(self, axes: Axes, labels: Sequence[str], *, has_labels: bool) -> None:
+        """Makes a row for each label, which stands beside the axis, or above the row if the figure is narrow."""
+        above = self.is_labelled_above
+        axes.set_yticks(range(len(labels)), labels)
+        axes.tick_params(axis="y", length=0, labelleft=has_labels and not above)
+        axes.grid(axis="y", visible=False)
+        axes.set_ylim(len(labels) - 0.4, -0.9 if above else -0.6)
+        if has_labels and above:
+            for place, label in enumerate(labels):
+                axes.text(
+                    0.01, place - 0.25, label, va="bottom", fontsize=7, bbox=style.BEHIND,
+                    transform=axes.get_yaxis_transform(),
+                )  # fmt: skip
+
+    @property
+    def tick(self) -> float:
+        """Half the height of the mark of theory, in rows."""
+        return 0.2 if self.is_labelled_above else 0.38
 
     def _value(
         self, axes: Axes, place: int, estimate: Estimate, finding: Finding | None, divisor: float, gid: str
@@ -144,72 +209,76 @@ class _Dots:
         if estimate.theory is not None:
             axes.plot(
                 [estimate.theory / divisor] * 2,
-                [place - 0.38, place + 0.38],
+                [place - self.tick, place + self.tick],
                 color=path.colour,
                 linestyle=(0, (2, 1)),
                 linewidth=1,
             )
 
-    def _changes(self, axes: Axes, findings: list[Finding | None], base_unit: str, index: int) -> None:
+    def _changes(self, axes: Axes, findings: list[Finding | None], item: Measured, index: int) -> None:
         known = [(place, finding) for place, finding in enumerate(findings) if finding is not None]
         by_ratio = any(words.finite(finding.ratio) is not None for _, finding in known)
-        margin = 100 * self.context.margin
+        margin = 100 * max(self.context.margins(finding for _, finding in known), default=0.0)
         if by_ratio:
-            values = [(place, f, *_percents(f)) for place, f in known if words.finite(f.ratio) is not None]
+            shown = [(place, change) for place, f in known for change in changes(self.context, [f])]
             unit = "%"
+            axes.axvspan(-margin, margin, color=style.BAND, linewidth=0, zorder=0)
+            axes.set_xlim(*limits([change for _, change in shown], margin))
         else:
             divisor, unit = rows.difference_scale(
-                (f.difference for _, f in known if f.difference is not None), base_unit
+                (f.difference for _, f in known if f.difference is not None), item.unit
             )
-            values = [
-                (place, f, f.difference / divisor, _over(f.ci_low, divisor), _over(f.ci_high, divisor))
-                for place, f in known
-                if words.finite(f.difference) is not None and f.difference is not None
-            ]
-        axes.set_title(
-            f"Change vs {self.context.experiment.baseline} ({unit})"
-            if len(self.context.experiment.baseline) < 14
-            else f"Change ({unit})"
-        )
+            shown = [(place, _difference(f, divisor)) for place, f in known if words.finite(f.difference) is not None]
+            ends = [end for _, change in shown for end in change.ends]
+            centres = [change.value for _, change in shown]
+            axes.set_xlim(*style.change_limits(centres, ends, 0.0, most_reach=math.inf))
+        title = f"{words.metric_label(item.metric)}: change vs {self.context.experiment.baseline} ({unit})"
+        axes.set_title(style.wrapped(title, self._title_in))
         axes.axvline(0, color=style.MUTED, linewidth=0.8, zorder=1)
-        if by_ratio:
-            axes.axvspan(-margin, margin, color=style.BAND, linewidth=0, zorder=0)
-        for place, finding, value, low, high in values:
-            path = self.context.styles[finding.path]
-            bars = axes.errorbar(
-                [value],
-                [place],
-                xerr=_reach(value, low, high, 1.0),
-                color=path.colour,
-                marker=path.marker,
-                markerfacecolor=path.face,
-                linestyle="none",
-                elinewidth=1.2,
-            )
-            gid = f"x{index}-{place}"
-            bars.lines[0].set_gid(gid)
-            change = rows.row(finding).change_with_interval
-            self.tips[gid] = [f"{finding.path}\n{change} against {finding.baseline}: {finding.verdict}"]
-            expected = rows.expected_ratio(finding)
-            if by_ratio and expected is not None:
-                axes.plot(
-                    [words.as_percent(expected)] * 2,
-                    [place - 0.38, place + 0.38],
-                    color=path.colour,
-                    linestyle=(0, (2, 1)),
-                    linewidth=1,
-                )
-                if rows.contradicts_theory(finding):
-                    style.ring(axes, value, place)
-        ends = [end for *_, low, high in values for end in (low, high) if end is not None]
-        axes.set_xlim(*style.change_limits([value for _, _, value, _, _ in values], ends, margin if by_ratio else 0.0))
+        for place, change in shown:
+            self._change(axes, place, change, f"x{index}-{place}")
         axes.xaxis.set_major_formatter(style.signed_ticks())
         axes.locator_params(axis="x", nbins=6)
+        colours = [self.context.styles[change.finding.path].colour for _, change in shown]
+        marks = [
+            one for (at, change), colour in zip(shown, colours, strict=True) for one in change.intervals(at, colour)
+        ]
+        cut.mark(axes, "x", marks)
+
+    def _change(self, axes: Axes, place: int, change: Change, gid: str) -> None:
+        finding, path = change.finding, self.context.styles[change.finding.path]
+        if change.noise_low is not None and change.noise_high is not None and not finding.is_aa:
+            width, height = change.noise_high - change.noise_low, 1.6 * self.tick
+            axes.barh(place, width, left=change.noise_low, height=height, color=style.NOISE, linewidth=0, zorder=0.5)
+        axes.plot(change.pairs, [place] * len(change.pairs), color=path.colour, zorder=2.5, **style.LEVEL_PAIR)
+        bars = axes.errorbar(
+            [change.value],
+            [place],
+            xerr=_reach(change.value, change.low, change.high, 1.0),
+            color=path.colour,
+            marker=path.marker,
+            markerfacecolor=path.face,
+            linestyle="none",
+            elinewidth=1.2,
+        )
+        bars.lines[0].set_gid(gid)
+        self.tips[gid] = [f"{finding.path}\n{rows.row(finding).compared}"]
+        expected = rows.expected_ratio(finding)
+        if finding.ratio is not None and expected is not None:
+            axes.plot(
+                [words.as_percent(expected)] * 2,
+                [place - self.tick, place + self.tick],
+                color=path.colour,
+                linestyle=(0, (2, 1)),
+                linewidth=1,
+            )
+            if rows.contradicts_theory(finding):
+                style.ring(axes, change.value, place)
 
     def _handles(self) -> list[Line2D | Patch]:
         estimates = [e for item in self.items for panel in item.panels for e in panel.estimates]
         handles: list[Line2D | Patch] = [
-            style.path_handle(path) for path in self.context.paths(e.path for e in estimates)
+            style.path_handle(path, is_joined=False) for path in self.context.paths(e.path for e in estimates)
         ]
         if any(estimate.theory is not None for estimate in estimates):
             handles.append(style.theory_handle())
@@ -217,17 +286,25 @@ class _Dots:
         if any(rows.contradicts_theory(finding) for finding in findings):
             handles.append(style.ring_handle())
         if any(_is_compared(item) for item in self.items):
-            handles.append(style.margin_handle(self.context.margin))
+            handles.append(style.margin_handle(self.context.margin_words(findings)))
+        if any(finding.noise_low is not None for finding in findings):
+            handles.append(style.noise_handle())
+        if any(change.pairs for change in changes(self.context, findings)):
+            handles.append(style.pair_handle())
         return handles
 
 
-def _percents(finding: Finding) -> tuple[float, float | None, float | None]:
-    assert finding.ratio is not None
-    low, high = words.finite(finding.ci_low), words.finite(finding.ci_high)
-    return (
-        words.as_percent(finding.ratio),
-        None if low is None else words.as_percent(low),
-        None if high is None else words.as_percent(high),
+def _difference(finding: Finding, divisor: float) -> Change:
+    """The change of a finding that is a difference, in the unit of the axis."""
+    assert finding.difference is not None
+    return Change(
+        finding=finding,
+        value=finding.difference / divisor,
+        low=_over(finding.ci_low, divisor),
+        high=_over(finding.ci_high, divisor),
+        noise_low=_over(finding.noise_low, divisor),
+        noise_high=_over(finding.noise_high, divisor),
+        pairs=[],
     )
 
 

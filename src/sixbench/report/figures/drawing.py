@@ -33,13 +33,14 @@ class Drawing:
     """A figure that can be drawn.
 
     Attributes:
-        name: unique in a report, and a file name without its suffix.
+        name: the figure's file name without its suffix, unique in a report.
         title: what is shown, for headings and as the text for those who cannot see it.
         caption: how to read it.
-        section: where in a report it belongs; with `workload` where that is `workload`.
-        rank: what goes first where space is short: 0 is shown at once, 1 on demand, 2 and up are later pages of the
-            same.
-        draw: makes it. Drawings cost memory, so each is drawn when it is wanted and then dropped.
+        section: the part of a report where it belongs. If that is `workload`, `workload` says of which one.
+        rank: the order where space is short. A page shows 0 at once and 1 on demand; 2 and up are later pages of the
+            same figure.
+        draw: draws it, that many inches wide. The height follows. A picture takes much memory, so each is drawn when
+            it is wanted and then dropped.
     """
 
     name: str
@@ -48,9 +49,9 @@ class Drawing:
     section: Section
     workload: str | None = None
     rank: int = 1
-    draw: Callable[[], Picture]
+    draw: Callable[[float], Picture]
 
 
 def slug(text: str) -> str:
-    """A name that is safe as a file's and as an id: what comes from a run directory may be anything."""
+    """A name that is safe for a file and as an id. What comes from a run directory may be anything."""
     return _UNSAFE.sub("-", text.lower()).strip("-")

@@ -1,30 +1,34 @@
-"""All headline changes of a workload with their intervals, the margin and the noise floor: one panel a metric."""
+"""All headline changes of a workload with their intervals, the margin and the noise floor: one panel for each
+metric."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from ...model.finding import Analysis, Finding
-from .. import rows, words
-from . import style
+from .. import marks, rows, words
+from . import cut, mark_look, style
+from .changes import PAIRS, Change, changes, limits
 from .data import Context
 from .drawing import Drawing, Picture
+from .mark_look import look_of
 
 MOST_ROWS = 48
-"""Rows of a page: what can be read at the size of a sheet of paper."""
+"""Rows on a page, which can be read at the size of a sheet of paper."""
 
 MOST_PAGES = 4
-"""Pages a workload; what is beyond is in the tables only."""
+"""Pages for a workload. Only the tables have the rest."""
 
 
 def drawings(context: Context, analysis: Analysis) -> list[Drawing]:
-    """One figure a workload, several where it has many findings. Findings that are differences rather than ratios are
-    left out."""
+    """One figure for each workload, or several if it has many findings. They leave out findings that are differences
+    rather than ratios."""
     found = []
     shown = [finding for finding in rows.headline(analysis) if words.finite(finding.ratio) is not None]
     for workload, findings in rows.by_workload(shown).items():
@@ -40,26 +44,38 @@ def drawings(context: Context, analysis: Analysis) -> list[Drawing]:
                 Drawing(
                     name=f"{workload}-changes{f'-{number}' if len(pages) > 1 else ''}",
                     title=title + suffix,
-                    caption=_caption(context, left_out if number == min(len(pages), MOST_PAGES) else 0),
+                    caption=_caption(
+                        context,
+                        left_out if number == min(len(pages), MOST_PAGES) else 0,
+                        [finding for _, part in page for finding in part],
+                    ),
                     section="workload",
                     workload=workload,
                     rank=number,
-                    draw=lambda page=page, suffix=suffix, title=title, varying=varying: _Forest(  # type: ignore[misc]
-                        context, page, varying, title + suffix
+                    draw=lambda width_in, page=page, suffix=suffix, title=title, varying=varying: _Forest(  # type: ignore[misc]
+                        context, page, varying, title + suffix, width_in
                     ).draw(),
                 )
             )
     return found
 
 
-def _caption(context: Context, left_out: int) -> str:
+def _caption(context: Context, left_out: int, findings: Sequence[Finding]) -> str:
     text = (
         "Each row is one comparison: the change of the path against its baseline, paired by block, with its "
-        f"{context.confidence} confidence interval; colour and marker are the verdict. The grey band is the margin of "
-        f"±{100 * context.margin:g} %, the yellow bar the interval of the A/A comparison at the same levels. Each "
-        "panel has a scale of its own."
+        f"{context.confidence} confidence interval. The shape of the marker is the answer, and its colour says whether "
+        "that is better or worse. Hollow grey markers are not decided"
     )
-    return text + (f" {words.count(left_out, 'more finding')} in the table only." if left_out else "")
+    has_noise = any(finding.noise_low is not None for finding in findings)
+    if has_noise:
+        text += ": a change within A/A is no larger than what the baseline may differ from itself"
+    text += f". The grey band is the margin of {context.margin_words(findings)}."
+    if has_noise:
+        text += " The yellow bar is the interval of the A/A comparison at the same levels."
+    text += " Each panel has its own scale."
+    if any(change.pairs for change in changes(context, findings)):
+        text += f" {PAIRS}"
+    return text + (f" The table alone has {words.count(left_out, 'more finding')}." if left_out else "")
 
 
 def _pages(by_metric: dict[str, list[Finding]]) -> list[list[tuple[str, list[Finding]]]]:
@@ -87,14 +103,15 @@ class _Forest:
     page: Sequence[tuple[str, list[Finding]]]
     varying: Sequence[str]
     title: str
+    width_in: float
     tips: dict[str, list[str]] = field(default_factory=dict)
 
     def draw(self) -> Picture:
         """The figure."""
         with style.house_style():
-            counts = [len(findings) for _, findings in self.page]
-            figure = style.figure(0.8 + sum(0.62 + 0.165 * count for count in counts))
-            grid = figure.add_gridspec(len(counts), 1, height_ratios=[0.35 + 0.165 * count for count in counts])
+            heights_in = [self.row_in * len(findings) for _, findings in self.page]
+            figure = style.figure(0.8 + sum(0.62 + height_in for height_in in heights_in), self.width_in)
+            grid = figure.add_gridspec(len(heights_in), 1, height_ratios=[0.35 + height for height in heights_in])
             for index, (metric, findings) in enumerate(self.page):
                 self._panel(figure.add_subplot(grid[index, 0]), metric, findings, index)
             style.title(figure, self.title)
@@ -102,52 +119,70 @@ class _Forest:
             return Picture(figure=figure, tips=self.tips)
 
     def _panel(self, axes: Axes, metric: str, findings: list[Finding], index: int) -> None:
-        margin = 100 * self.context.margin
+        margin = 100 * max(self.context.margins(findings))
         axes.axvspan(-margin, margin, color=style.BAND, linewidth=0, zorder=0)
         axes.axvline(0, color=style.MUTED, linewidth=0.8, zorder=1)
-        for place, finding in enumerate(findings):
-            self._row(axes, place, finding, f"f{index}-{place}")
-        axes.set_yticks(range(len(findings)), [self._label(finding) for finding in findings])
-        axes.set_ylim(len(findings) - 0.4, -0.6)
-        axes.set_xlim(*_limits(findings, margin))
+        shown = changes(self.context, findings)
+        axes.set_xlim(*limits(shown, margin))
+        for place, change in enumerate(shown):
+            self._row(axes, place, change, f"f{index}-{place}")
+        if self.is_narrow:
+            axes.set_yticks([])
+        else:
+            axes.set_yticks(range(len(shown)), [self._label(change.finding) for change in shown])
+        axes.set_ylim(len(shown) - 0.4, -0.9 if self.is_narrow else -0.6)
+        colours = [look_of(change.finding).colour for change in shown]
+        rows_of = zip(range(len(shown)), shown, colours, strict=True)
+        cut.mark(axes, "x", [one for at, change, colour in rows_of for one in change.intervals(at, colour)])
         axes.grid(axis="y", visible=False)
         axes.tick_params(axis="y", length=0)
         axes.xaxis.set_major_formatter(style.signed_ticks())
         better = words.better(metric)
-        axes.set_title(f"{words.metric_label(metric)}: change in %{f' ({better})' if better else ''}")
+        title = f"{words.metric_label(metric)}: change in %{f' ({better})' if better else ''}"
+        axes.set_title(style.wrapped(title, self.width_in - 0.3))
 
-    def _row(self, axes: Axes, place: int, finding: Finding, gid: str) -> None:
-        assert finding.ratio is not None
+    @property
+    def is_narrow(self) -> bool:
+        """Whether rows have their text above them, for want of room beside."""
+        return style.is_narrow(self.width_in)
+
+    @property
+    def row_in(self) -> float:
+        """Height of a row."""
+        return 0.33 if self.is_narrow else 0.165
+
+    def _row(self, axes: Axes, place: int, change: Change, gid: str) -> None:
+        finding = change.finding
         row = rows.row(finding)
-        colour = style.VERDICT_COLOURS[finding.verdict]
-        if finding.noise_low is not None and finding.noise_high is not None:
-            low, high = words.as_percent(finding.noise_low), words.as_percent(finding.noise_high)
-            axes.barh(place, high - low, left=low, height=0.72, color=style.NOISE, linewidth=0, zorder=0.5)
-        ends = [words.finite(finding.ci_low), words.finite(finding.ci_high)]
-        if ends[0] is not None and ends[1] is not None:
-            axes.plot(
-                [words.as_percent(ends[0]), words.as_percent(ends[1])],
-                [place, place],
-                color=colour,
-                linewidth=1.3,
-                zorder=2,
-            )
+        look = look_of(finding)
+        colour = look.colour
+        if change.noise_low is not None and change.noise_high is not None:
+            width = change.noise_high - change.noise_low
+            height = 0.12 / self.row_in
+            axes.barh(place, width, left=change.noise_low, height=height, color=style.NOISE, linewidth=0, zorder=0.5)
+        if change.low is not None and change.high is not None:
+            axes.plot([change.low, change.high], [place, place], color=colour, linewidth=1.3, zorder=2)
+        axes.plot(change.pairs, [place] * len(change.pairs), color=colour, zorder=2.5, **style.LEVEL_PAIR)
         marker = axes.plot(
-            [words.as_percent(finding.ratio)],
+            [change.value],
             [place],
             color=colour,
-            marker=style.VERDICT_MARKERS[finding.verdict],
-            markerfacecolor="white" if finding.verdict == "inconclusive" else colour,
+            marker=look.shape,
+            markerfacecolor=look.face,
             markersize=4.5,
             linestyle="none",
             zorder=3,
         )[0]
         marker.set_gid(gid)
         place_of = f"{finding.path}, {row.levels}" if row.levels else finding.path
-        compared = f"{row.change_with_interval} against {finding.baseline}: {finding.verdict}"
-        self.tips[gid] = [f"{place_of}\n{compared}\n{words.count(finding.n, 'pair')} of trials"]
-        said = row.change if row.interval == words.MISSING else f"{row.change.removesuffix(' %')} ({row.interval})"
-        axes.text(1.012, place, said, transform=axes.get_yaxis_transform(), va="center", fontsize=7, color=style.INK)
+        self.tips[gid] = [f"{place_of}\n{row.compared}\n{words.count(finding.n, 'pair')} of trials"]
+        has_ends = row.interval not in (words.MISSING, marks.TOO_VARIABLE)
+        said = f"{row.change.removesuffix(' %')} ({row.interval})" if has_ends else row.change_with_interval
+        text: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "fontsize": 7, "color": style.INK}
+        if self.is_narrow:
+            axes.text(0.01, place - 0.3, f"{self._label(finding)}: {said}", va="bottom", bbox=style.BEHIND, **text)
+        else:
+            axes.text(1.012, place, said, va="center", **text)
 
     def _label(self, finding: Finding) -> str:
         at = ", ".join(
@@ -157,21 +192,10 @@ class _Forest:
 
     def _handles(self) -> list[Line2D | Patch]:
         findings = [finding for _, part in self.page for finding in part]
-        handles: list[Line2D | Patch] = []
-        for verdict, colour in style.VERDICT_COLOURS.items():
-            if any(finding.verdict == verdict for finding in findings):
-                face = "white" if verdict == "inconclusive" else colour
-                marker = style.VERDICT_MARKERS[verdict]
-                handles.append(
-                    Line2D([], [], color=colour, marker=marker, markerfacecolor=face, linewidth=1.3, label=verdict)
-                )
-        handles.append(style.margin_handle(self.context.margin))
+        handles: list[Line2D | Patch] = [*mark_look.handles(findings)]
+        handles.append(style.margin_handle(self.context.margin_words(findings)))
         if any(finding.noise_low is not None for finding in findings):
             handles.append(style.noise_handle())
+        if any(change.pairs for change in changes(self.context, findings)):
+            handles.append(style.pair_handle())
         return handles
-
-
-def _limits(findings: list[Finding], margin: float) -> tuple[float, float]:
-    centres = [words.as_percent(finding.ratio) for finding in findings if finding.ratio is not None]
-    known = [words.finite(end) for finding in findings for end in (finding.ci_low, finding.ci_high)]
-    return style.change_limits(centres, [words.as_percent(end) for end in known if end is not None], margin)

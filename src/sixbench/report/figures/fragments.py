@@ -1,5 +1,5 @@
-"""Fragments, link by link: the packets and bytes of a datagram on every link, as theory has them and as interfaces
-counted them. Where these differ, it is marked."""
+"""Fragments, link by link: the packets and bytes of a datagram on every link, as theory expects them and as
+interfaces counted them. A ring marks where the two differ."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ _ROW_IN = 1.45
 _DODGE = 0.8
 """The share of a link's place over which paths are spread."""
 _MOST_PLACES = 24
-"""So many markers have room side by side in half the width."""
+"""The most markers that have room side by side in half the width."""
 _LINE_CHARACTERS = 100
-"""So many characters have room side by side in the whole width."""
+"""The most characters that have room side by side in the whole width."""
 _CAPTION = (
-    "Of a datagram on each link, from client to server: packets, and bytes with Ethernet headers, in the mean over all "
-    "datagrams that were sent. Lines are what theory says, from the least to the most where datagrams are lost while "
-    "path MTUs are being learned; markers are what interfaces counted, a packet of neighbour discovery now and then "
-    "among them."
+    "The packets of a datagram on each link from client to server, and their bytes with Ethernet headers. Both are "
+    "means over all datagrams that were sent. Lines are what theory expects. Where datagrams are lost while path MTUs "
+    "are being learned, theory gives the least and the most. Markers are what interfaces counted, which now and then "
+    "includes a packet of neighbour discovery."
 )
 
 Signature = tuple[tuple[str, tuple[int, ...]], ...]
-"""What theory says of a datagram: by link, the sizes of its packets."""
+"""The sizes of a datagram's packets on each link, by theory."""
 
 
 @dataclass(kw_only=True)
@@ -53,7 +53,7 @@ class _OnLink:
 
 @dataclass(kw_only=True)
 class _Group:
-    """Combinations of levels at which theory says the same of every path."""
+    """Combinations of levels for which theory expects the same on every path."""
 
     signatures: dict[str, Signature]
     combinations: list[Combination]
@@ -66,18 +66,18 @@ class _Group:
 
     @property
     def is_telling(self) -> bool:
-        """Whether anything is fragmented anywhere, or counted otherwise than foretold."""
+        """Whether anything is fragmented anywhere, or counts differ from theory."""
         fragmented = any(len(sizes) > 1 for signature in self.signatures.values() for _, sizes in signature)
         return fragmented or self.different > 0
 
     @property
     def different(self) -> int:
-        """Trials in which theory says otherwise."""
+        """The number of trials in which counts differ from theory."""
         return sum(_is_different(found) for trials in self.trials.values() for found in trials)
 
 
 def drawings(context: Context, run: Run) -> list[Drawing]:
-    """The figures of a run in which datagrams were fragmented; else none."""
+    """The figures of a run in which datagrams were fragmented. Other runs have none."""
     groups = [group for group in _groups(context, run) if group.is_telling]
     pages = [groups[at : at + GROUPS_OF_A_PAGE] for at in range(0, len(groups), GROUPS_OF_A_PAGE)]
     found = []
@@ -91,7 +91,7 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
                 section="workload",
                 workload=WORKLOAD,
                 rank=number - 1,
-                draw=lambda page=page, suffix=suffix: _draw(context, page, suffix),  # type: ignore[misc]
+                draw=lambda width_in, page=page, suffix=suffix: _draw(context, page, suffix, width_in),  # type: ignore[misc]
             )
         )
     return found
@@ -121,7 +121,7 @@ def _groups(context: Context, run: Run) -> list[_Group]:
 
 
 def _of_links(trial: TrialRecord) -> Mapping[str, Any] | None:
-    """The evidence of fragments, where it has what theory says and what was counted."""
+    """The evidence of fragments, if it has both theory and counts. Otherwise None."""
     found = trial.evidence.get("fragments") if trial.status == "ok" and trial.workload == WORKLOAD else None
     if not isinstance(found, dict) or not found.get("datagrams"):
         return None
@@ -131,8 +131,8 @@ def _of_links(trial: TrialRecord) -> Mapping[str, Any] | None:
 
 
 def _signature(trials: Sequence[Mapping[str, Any]]) -> Signature:
-    """What theory says of most of them: of datagrams that were fragmented by their source because it knew the path MTU
-    it says otherwise."""
+    """The packets that theory expects in most trials. They differ in trials whose source fragmented datagrams itself
+    because it knew the path MTU."""
     found = Counter(tuple((link["link"], tuple(link["sizes_bytes"])) for link in trial["links"]) for trial in trials)
     return found.most_common(1)[0][0]
 
@@ -150,26 +150,26 @@ def _caption(groups: Sequence[_Group]) -> str:
     different = sum(group.different for group in groups)
     total = sum(len(trials) for group in groups for trials in group.trials.values())
     if not different:
-        return f"{_CAPTION} They agree in all of {words.count(total, 'trial')}."
-    return f"{_CAPTION} They differ in {different} of {words.count(total, 'trial')}, ringed."
+        return f"{_CAPTION} Theory and counts agree in all of {words.count(total, 'trial')}."
+    return f"{_CAPTION} Theory and counts differ in {different} of {words.count(total, 'trial')}, which have a ring."
 
 
-def _draw(context: Context, groups: Sequence[_Group], suffix: str) -> Picture:
+def _draw(context: Context, groups: Sequence[_Group], suffix: str, width_in: float) -> Picture:
     with style.house_style():
         paths = context.paths(path for group in groups for path in group.signatures)
         links = max(len(group.links) for group in groups)
-        columns = 2 if links * len(paths) <= _MOST_PLACES else 1
+        columns = 2 if links * len(paths) <= _MOST_PLACES and not style.is_narrow(width_in) else 1
         longest = max(len(link) for group in groups for link in group.links)
-        is_turned = links * columns * (longest + 2) > _LINE_CHARACTERS
+        is_turned = links * columns * (longest + 2) > _LINE_CHARACTERS * width_in / style.WIDTH_IN
         panels = [(group, what) for group in groups for what in ("packets", "bytes")]
         rows = len(panels) // columns
-        figure = style.figure(0.9 + (_ROW_IN + 0.4 * is_turned) * rows)
+        figure = style.figure(0.9 + (_ROW_IN + 0.4 * is_turned) * rows, width_in)
         for at, (group, what) in enumerate(panels):
             axes = figure.add_subplot(rows, columns, at + 1)
             _panel(axes, group, what, paths, is_turned=is_turned)
             if what == "packets":
                 levels = words.levels(constant([AsItem(one) for one in group.combinations]))
-                axes.set_title(style.wrapped(levels, style.WIDTH_IN / columns))
+                axes.set_title(style.wrapped(levels, width_in / columns))
         style.title(figure, f"Fragments, link by link{suffix}")
         style.legend(figure, _handles(paths, is_ringed=any(group.different for group in groups)))
         return Picture(figure=figure)

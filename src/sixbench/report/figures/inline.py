@@ -1,4 +1,4 @@
-"""Figures as elements of a page: small, with ids of their own, and with something to say where a reader points."""
+"""Figures as elements of a page: small, with ids of their own, in the page's colours, and with text for each marker."""
 
 from __future__ import annotations
 
@@ -6,44 +6,61 @@ import re
 from hashlib import sha256
 from html import escape
 
+from . import palette
 from .drawing import Drawing
 from .save import render
+from .style import NARROW_IN, WIDTH_IN
 
 _STYLE = "stroke-linejoin:round;stroke-linecap:butt"
-"""What matplotlib gives to every element by a style sheet, which in a page would be every element of the page."""
+"""The style that matplotlib gives to every element by a style sheet. In a page that would be every element of the
+page."""
 
 
-def svg(drawing: Drawing) -> str:
+def for_page(drawing: Drawing) -> str:
+    """The figure in its wide and its narrow form. The page's style sheet shows one of them."""
+    return svg(drawing, form="wide") + svg(drawing, NARROW_IN, form="narrow")
+
+
+def svg(drawing: Drawing, width_in: float = WIDTH_IN, form: str = "wide") -> str:
     """The figure as an `svg` element.
 
-    Text is text, without a font family: the page gives one (of about the width of DejaVu Sans, for which the figure
-    is laid out, or narrower). Markers have what they say in `data-tip`, lines separated by newlines. The element has
-    no size but its `viewBox`.
+    The page gives text its font, which should be about as wide as DejaVu Sans, for which the figure is laid out, or
+    narrower. Colours are the variables of `palette`. A marker has its text in `data-tip`, with newlines between lines.
+    The element has no size but its `viewBox`.
+
+    Args:
+        form: the element's class.
     """
-    picture = drawing.draw()
+    picture = drawing.draw(width_in)
     text = render(picture, "svg").decode()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", text, flags=re.DOTALL)
     text = _with_tips(text, picture.tips)
-    text = _with_own_ids(text, drawing.name)
+    text = _with_own_ids(text, f"{drawing.name} {width_in:g}")
     text = _smaller(text)
+    text = re.sub(r'style="([^"]*)"', lambda match: f'style="{palette.as_variables(match[1])}"', text)
     view = re.search(r'viewBox="([^"]+)"', text)
     assert view is not None, "matplotlib gives every SVG a viewBox"
     label = escape(drawing.title, quote=True)
+    role = "group" if "data-tip=" in text else "img"  # the parts of an image could not be reached by keyboard
     opening = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{label}" viewBox="{view[1]}" style="{_STYLE}">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="{form}" role="{role}" aria-label="{label}" '
+        f'viewBox="{view[1]}" style="{_STYLE}">'
     )
     return re.sub(r"<svg[^>]*>", lambda _: opening, text, count=1)
 
 
 def _with_tips(text: str, tips: dict[str, list[str]]) -> str:
-    """Gives the markers of each group that has tips their `data-tip`: the n-th `use` of the group is the n-th point."""
+    """Gives the markers of each group with tips their `data-tip`. The n-th `use` of the group is the n-th point. A
+    group without markers, such as a cell, carries its only tip itself."""
     for gid, said in tips.items():
         start = text.find(f'<g id="{gid}">')
         if start < 0:
             continue
         end = _end_of_group(text, start)
         parts = re.split(r"<use\b", text[start:end])
+        if len(parts) == 1 and len(said) == 1:
+            parts[0] = parts[0].replace("<g ", f'<g data-tip="{_attribute(said[0])}" ', 1)
         marked = [parts[0]]
         for index, part in enumerate(parts[1:]):
             tip = f' data-tip="{_attribute(said[index])}"' if index < len(said) else ""
@@ -66,7 +83,7 @@ def _end_of_group(text: str, start: int) -> int:
 
 
 def _with_own_ids(text: str, name: str) -> str:
-    """Short ids that no other figure has, since several stand in one page; ids that nothing refers to go."""
+    """Gives the figure short ids that no other figure of the page has. Ids that nothing refers to go."""
     prefix = f"f{sha256(name.encode()).hexdigest()[:6]}"
     used = dict.fromkeys(a or b for a, b in re.findall(r'href="#([^"]+)"|url\(#([^)]+)\)', text))
     names = {old: f"{prefix}-{index}" for index, old in enumerate(used)}
@@ -76,7 +93,8 @@ def _with_own_ids(text: str, name: str) -> str:
 
 
 def _smaller(text: str) -> str:
-    """The same drawing in less than half the bytes: positions to a hundredth of a point, no spaces that say nothing."""
+    """The same drawing in less than half the bytes. Positions are to a hundredth of a point, and needless spaces
+    go."""
     text = re.sub(r'style="([^"]*)"', lambda m: f'style="{_smaller_style(m[1])}"', text)
     text = re.sub(r' (d|x|y|transform|width|height|points)="([^"]*)"', lambda m: f' {m[1]}="{_rounded(m[2])}"', text)
     text = re.sub(r' style=""| transform="rotate\(-?0 [^"]*"', "", text)
@@ -102,7 +120,7 @@ def _rounded(text: str) -> str:
 
 
 def _without_bare_groups(text: str) -> str:
-    """Groups without any attribute mean nothing."""
+    """The drawing without the groups that have no attribute, which mean nothing."""
     out: list[str] = []
     kept: list[bool] = []
     at = 0

@@ -1,4 +1,5 @@
-"""Kernel beside kernel: what a packet costs on each, a line a path, a panel a combination of the other factors."""
+"""The cost of a packet kernel by kernel: a marker for each path, and a panel for each combination of the other
+factors."""
 
 from __future__ import annotations
 
@@ -15,16 +16,18 @@ from .. import rows, words
 from . import data, style
 from .data import Context, Panel
 from .drawing import Drawing, Picture
+from .lines import Point, line, shift_pt
 
 COSTS = ("instructions_per_packet", "cpu_per_packet")
-"""What is shown, the first of these that was measured; else the workload's primary metric."""
+"""Metrics of cost. The figure has the first of these that was measured, or else the workload's primary metric."""
 
 _COLUMNS = 3
 _PANEL_IN = 1.9
+_DODGE_PT = 6.0
 
 
 def drawings(context: Context, analysis: Analysis) -> list[Drawing]:
-    """One figure a workload, of a run on several kernels."""
+    """One figure for each workload of a run on several kernels."""
     found = []
     for workload, estimates in rows.by_workload(analysis.estimates).items():
         metric, shown = _shown(workload, [estimate for estimate in estimates if COLUMN in estimate.levels])
@@ -36,13 +39,13 @@ def drawings(context: Context, analysis: Analysis) -> list[Drawing]:
                 name=f"{workload}-by-kernel",
                 title=title,
                 caption=(
-                    f"Means of valid trials with their {context.confidence} confidence intervals; the older kernels on "
-                    "the left. The axes do not begin at zero."
+                    f"Points are means of valid trials with their {context.confidence} confidence intervals. Older "
+                    "kernels are on the left. The axes do not begin at zero."
                 ),
                 section="workload",
                 workload=workload,
                 rank=0,
-                draw=lambda shown=shown, title=title: _ByKernel(context, shown, title).draw(),  # type: ignore[misc]
+                draw=lambda width_in, shown=shown, title=title: _ByKernel(context, shown, title, width_in).draw(),  # type: ignore[misc]
             )
         )
     return found
@@ -60,6 +63,7 @@ class _ByKernel:
     context: Context
     estimates: Sequence[Estimate]
     title: str
+    width_in: float
     tips: dict[str, list[str]] = field(default_factory=dict)
 
     def draw(self) -> Picture:
@@ -67,51 +71,49 @@ class _ByKernel:
         with style.house_style():
             others = [column for column in rows.varying(self.estimates) if column != COLUMN]
             panels = data.panels(self.estimates, [], others)
-            columns = min(_COLUMNS, len(panels))
+            columns = 1 if style.is_narrow(self.width_in) else min(_COLUMNS, len(panels))
             lines = math.ceil(len(panels) / columns)
             divisor, unit = words.common_scale((e.value for e in self.estimates), self.estimates[0].unit)
-            figure = style.figure(0.9 + lines * (_PANEL_IN + 0.5))
+            figure = style.figure(0.9 + lines * (_PANEL_IN + 0.5), self.width_in)
             grid = figure.add_gridspec(lines, columns)
             for index, panel in enumerate(panels):
                 axes = figure.add_subplot(grid[divmod(index, columns)])
                 self._panel(axes, panel, index, divisor)
-                axes.set_title(style.wrapped(panel.title, style.WIDTH_IN / columns - 0.75))
+                axes.set_title(style.wrapped(panel.title, self.width_in / columns - 0.75))
                 if index % columns == 0:
                     axes.set_ylabel(unit)
             style.title(figure, self.title)
             paths = self.context.paths(estimate.path for estimate in self.estimates)
-            style.legend(figure, [style.path_handle(path) for path in paths])
+            style.legend(figure, [style.path_handle(path, is_joined=False) for path in paths])
             return Picture(figure=figure, tips=self.tips)
 
     def _panel(self, axes: Axes, panel: Panel, index: int, divisor: float) -> None:
         kernels = [name for name in self.context.experiment.kernels if any(_on(e, name) for e in panel.estimates)]
-        for order, path in enumerate(self.context.paths(estimate.path for estimate in panel.estimates)):
+        present = self.context.paths(estimate.path for estimate in panel.estimates)
+        for order, path in enumerate(present):
             own = [e for name in kernels for e in panel.estimates if _on(e, name) and e.path == path.name]
-            places = [kernels.index(str(e.levels[COLUMN])) for e in own]
-            bars = axes.errorbar(
-                places,
-                [e.value / divisor for e in own],
-                yerr=[[_reach(e, e.ci_low) / divisor for e in own], [_reach(e, e.ci_high) / divisor for e in own]],
-                color=path.colour,
-                linestyle=path.line,
-                marker=path.marker,
-                markerfacecolor=path.face,
-                markersize=4.5,
-                elinewidth=1,
-            )
+            points = [
+                Point(
+                    at=kernels.index(str(e.levels[COLUMN])),
+                    value=e.value,
+                    low=words.finite(e.ci_low),
+                    high=words.finite(e.ci_high),
+                )
+                for e in own
+            ]
             gid = f"k{index}-{order}"
-            bars.lines[0].set_gid(gid)
+            # No line: kernels are a category, and between two of them there is nothing.
+            moved_pt = shift_pt(order, len(present), _DODGE_PT)
+            line(axes, path, points, divisor=divisor, order=0, moved_pt=moved_pt, gid=gid, is_joined=False)
             self.tips[gid] = [data.tip(path, e, COLUMN, None) for e in own]
         axes.set_xticks(range(len(kernels)), [name.removeprefix("debian-") for name in kernels])
-        axes.set_xlim(-0.3, len(kernels) - 0.7)
-        axes.margins(y=0.12)
+        axes.set_xlim(-0.5, len(kernels) - 0.5)
+        axes.grid(axis="x", visible=False)
+        ends = [end for e in panel.estimates for end in (e.value, words.finite(e.ci_low), words.finite(e.ci_high))]
+        known = [end / divisor for end in ends if end is not None]
+        pad = 0.12 * (max(known) - min(known)) or 1.0
+        axes.set_ylim(min(known) - pad, max(known) + pad)
 
 
 def _on(estimate: Estimate, kernel: str) -> bool:
     return estimate.levels.get(COLUMN) == kernel
-
-
-def _reach(estimate: Estimate, end: float | None) -> float:
-    """How far an interval's end is from the value; 0 where there is none."""
-    known = words.finite(end)
-    return 0.0 if known is None else abs(known - estimate.value)

@@ -1,4 +1,4 @@
-"""Where the nodes of a topology stand in its drawing: on a grid, the way between the end hosts first."""
+"""The places of a topology's nodes in its drawing: on a grid, with the way between the end hosts first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Cell = tuple[int, int]
 """Column and row of the grid; rows count downwards."""
 
 LONGEST_ROW = 8
-"""Nodes in a row; a longer way turns back below, as a text would."""
+"""Nodes in a row. A longer way turns back below."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,8 +39,8 @@ class Layout:
 
 
 def layout(topology: Topology, between: tuple[str, str]) -> Layout:
-    """A place for every node: the way between the two hosts from left to right, every other node as near as there is
-    room to one that it is linked to, and nodes without any link at the end."""
+    """A place for every node. The way between the two hosts goes from left to right. Every other node is as near as
+    possible to one that it is linked to. Nodes without any link stand at the end."""
     route, connected = _route(topology, between)
     cells: dict[str, Cell] = {}
     for index, node in enumerate(route):
@@ -82,7 +82,7 @@ def is_blocked(cells: Sequence[Cell], a: Cell, b: Cell) -> bool:
 
 
 def _route(topology: Topology, between: tuple[str, str]) -> tuple[list[str], bool]:
-    """The nodes on the way, and whether there is one: else the two hosts alone."""
+    """The nodes on the way, and whether there is a way. If there is none, the nodes are the two hosts."""
     links = topology.route(*between) if all(node in topology.nodes for node in between) else None
     if links is None:
         return [node for node in dict.fromkeys(between) if node in topology.nodes] or list(topology.nodes)[:1], False
@@ -98,7 +98,7 @@ def _free(cells: dict[str, Cell], near: Cell) -> Cell:
 
 
 def _around(cell: Cell) -> Iterator[Cell]:
-    """Cells by distance: below, above, then to the sides, which the way needs for itself."""
+    """Cells by distance: below, above, and last to the sides, which the way needs for itself."""
     column, row = cell
     distance = 0
     while True:

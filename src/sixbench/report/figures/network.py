@@ -1,4 +1,4 @@
-"""The network: nodes and links as they were, and below them the way that each path takes."""
+"""The network: nodes and links, and below them the way that each path takes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch
+from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch, Rectangle
 
 from ...model.topology import Topology
 from ...store import Run
@@ -21,17 +22,18 @@ from .layout import Cell, Layout, is_blocked, layout
 from .strips import Strip
 
 MOST_LABELS = 10
-"""Links that are all labelled; of more, only those that are unlike most."""
+"""The most links that are all labelled. If there are more, only those that are unlike most have a label."""
 MOST_DRAWINGS = 4
 """Networks that differ in their nodes or links; what they share in shape is one drawing."""
 MOST_PROFILES = 3
-"""That a label names; of more it has the number."""
+"""The most profiles that a label names. For more it has their number."""
 
 At = Callable[[Cell], tuple[float, float]]
 """From a cell to a place on the page, in inches."""
 
 _ROW_IN = 1.15
 _RADIUS_IN = 0.17
+_HOST, _ROUTER = "#e3edf7", "#f6f1e4"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +48,7 @@ class _Shape:
         return self.topologies[0]
 
     def label(self, index: int) -> str:
-        """What the link is set to, over all the networks."""
+        """The settings of the link, over all the networks."""
         links = [topology.links[index] for topology in self.topologies]
         directions = [direction for link in links for direction in link.directions]
         ways = [direction.impairments for direction in directions]
@@ -85,18 +87,21 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
                 caption=_caption(shape, paths),
                 section="network",
                 rank=0 if number == 1 else number,
-                draw=lambda shape=shape: _draw(context, shape, paths),  # type: ignore[misc]
+                draw=lambda width_in, shape=shape: _draw(context, shape, paths, width_in),  # type: ignore[misc]
             )
         )
     return found
 
 
 def _caption(shape: _Shape, paths: Sequence[PathFacts]) -> str:
-    text = "Squares are hosts, circles routers. Below: each path from end host to end host, with what its packets are."
+    text = (
+        "Squares are hosts, circles are routers. Below them is the way of each path from end host to end host, with "
+        "what its packets are."
+    )
     if any(facts.way is not None and facts.way.deepest.tunnels for facts in paths):
         text += (
-            " A pipe is a tunnel, in the colour of the packets outside (blue: IPv4, orange: IPv6); at the small "
-            "squares at its ends nodes encapsulate what goes in and decapsulate what comes out."
+            " A pipe is a tunnel, in the colour of its outer packets (blue: IPv4, orange: IPv6). The nodes at its "
+            "small squares encapsulate what goes in and decapsulate what comes out."
         )
     common = _common_label(shape)
     if common is not None:
@@ -105,14 +110,16 @@ def _caption(shape: _Shape, paths: Sequence[PathFacts]) -> str:
 
 
 def _common_label(shape: _Shape) -> str | None:
-    """What most links are set to, where there are too many to label them all."""
+    """The settings of most links, if there are too many links to label them all."""
     labels = [shape.label(index) for index in range(len(shape.first.links))]
     if len(labels) <= MOST_LABELS:
         return None
     return Counter(labels).most_common(1)[0][0]
 
 
-def _draw(context: Context, shape: _Shape, paths: Sequence[PathFacts]) -> Picture:
+def _draw(context: Context, shape: _Shape, paths: Sequence[PathFacts], width_in: float) -> Picture:
+    if style.is_narrow(width_in):
+        return _draw_narrow(context, shape, paths, width_in)
     with style.house_style():
         places = layout(shape.first, context.experiment.between)
         labels_in = [
@@ -120,7 +127,6 @@ def _draw(context: Context, shape: _Shape, paths: Sequence[PathFacts]) -> Pictur
             for facts in paths
         ]
         left_in = 0.25 + max(labels_in, default=0.0)
-        width_in = style.WIDTH_IN
         step_in = (width_in - left_in - 0.5) / max(1, places.columns - 1)
         radius_in = min(_RADIUS_IN, 0.3 * step_in)
 
@@ -130,12 +136,7 @@ def _draw(context: Context, shape: _Shape, paths: Sequence[PathFacts]) -> Pictur
         below = _strips(context, paths, places, across, (left_in + 0.2, width_in - 0.3))
         below_in = 0.14 + sum(strip.height_in for strip in below)
         height_in = 1.25 + _ROW_IN * (places.rows - 1) + below_in
-        figure = style.figure(height_in)
-        figure.set_layout_engine("none")
-        axes = figure.add_axes((0, 0, 1, 1))
-        axes.set_xlim(0, width_in)
-        axes.set_ylim(0, height_in)
-        axes.set_axis_off()
+        figure, axes = style.sheet(height_in, width_in)
         axes.text(
             0.09,
             height_in - 0.2,
@@ -143,6 +144,7 @@ def _draw(context: Context, shape: _Shape, paths: Sequence[PathFacts]) -> Pictur
             fontsize=9.5,
             fontweight="bold",
             va="center",
+            gid=style.TITLE,
         )
 
         def at(cell: Cell) -> tuple[float, float]:
@@ -163,6 +165,55 @@ def _draw(context: Context, shape: _Shape, paths: Sequence[PathFacts]) -> Pictur
         return Picture(figure=figure)
 
 
+def _draw_narrow(context: Context, shape: _Shape, paths: Sequence[PathFacts], width_in: float) -> Picture:
+    """Draws the way between the hosts from the top down, with room beside the links for their settings. Below it is
+    each path from left to right, with its name above it."""
+    with style.house_style():
+        places = layout(shape.first, context.experiment.between)
+        step_in = (width_in - 0.8) / max(1, places.rows)
+        common = _common_label(shape)
+        labels = {link.name: shape.label(index) for index, link in enumerate(shape.first.links)}
+        shown = {name: "" if label == common else label for name, label in labels.items()}
+        lines = max((label.count("\n") + 1 for label in shown.values() if label), default=1)
+        row_in = max(0.62, 0.42 + 0.12 * lines)
+        span_in = (0.3, width_in - 0.3)
+        below = [
+            Strip(
+                facts=facts,
+                look=context.styles[facts.path.name],
+                places=_spread(facts, span_in),
+                names=True,
+                is_narrow=True,
+            )
+            for facts in paths
+            if facts.way is not None
+        ]
+        below_in = 0.1 + sum(strip.height_in for strip in below)
+        height_in = 0.85 + row_in * (places.columns - 1) + below_in
+        figure, axes = style.sheet(height_in, width_in)
+        title = "Network and paths" if below else "Network"
+        axes.text(0.09, height_in - 0.18, title, fontsize=9.5, fontweight="bold", va="center", gid=style.TITLE)
+
+        def at(cell: Cell) -> tuple[float, float]:
+            return 0.5 + cell[1] * step_in, height_in - 0.55 - cell[0] * row_in
+
+        _links(axes, places, shape.first, shown, at, step_in, _RADIUS_IN)
+        for name, node in shape.first.nodes.items():
+            _node_named_beside(axes, name, node.kind == "host", at(places.cells[name]), step_in)
+        top_in = below_in
+        for strip in below:
+            strip.draw(axes, top_in, span_in[0])
+            top_in -= strip.height_in
+        return Picture(figure=figure)
+
+
+def _spread(facts: PathFacts, span_in: tuple[float, float]) -> dict[str, float]:
+    """The nodes of a path's way side by side."""
+    nodes = list(dict.fromkeys(facts.way.nodes)) if facts.way else []
+    step_in = (span_in[1] - span_in[0]) / max(1, len(nodes) - 1)
+    return {node: span_in[0] + index * step_in for index, node in enumerate(nodes)}
+
+
 def _strips(
     context: Context,
     paths: Sequence[PathFacts],
@@ -170,8 +221,8 @@ def _strips(
     across: Callable[[int], float],
     span_in: tuple[float, float],
 ) -> list[Strip]:
-    """A strip a path: under the nodes of the network where its way is the row of the drawing, else with the nodes of
-    its own way side by side. None where there is no way between the hosts."""
+    """A strip for each path. It stands under the nodes of the network if its way is the row of the drawing, and else
+    has the nodes of its own way side by side. There is none without a way between the hosts."""
     row = {node: across(places.cells[node][0]) for node in places.route} if places.straight else {}
     found = []
     for facts in paths:
@@ -188,8 +239,8 @@ def _strips(
 def _links(
     axes: Axes, places: Layout, topology: Topology, labels: dict[str, str], at: At, step_in: float, radius_in: float
 ) -> None:
-    """All links, and their labels where they do not cover one another: bent links first, since they have least
-    choice."""
+    """Draws all links, and their labels where they do not cover one another. Bent links come first, since they have
+    least choice."""
     lines = []
     cells = list(places.cells.values())
     for link in topology.links:
@@ -250,7 +301,8 @@ def _label(axes: Axes, line: _Line, label: str, taken: Sequence[_Box], step_in: 
     rows = label.splitlines()
     longest = max(len(row) for row in rows)
     room_in = (abs(line.end[0] - line.start[0]) or step_in) - 2 * radius_in - 0.08
-    size = max(4.0, min(7.0, 72 * room_in / (0.6 * longest)))
+    least = 4.0 if line.level else style.LEAST_PT
+    size = max(least, min(7.0, 72 * room_in / (0.6 * longest)))
     width, height = 0.6 * longest * size / 72, 1.3 * len(rows) * size / 72
     candidates: list[tuple[_Box, float, float, str]] = []
     for along in (0.5, 0.35, 0.65, 0.25, 0.75):
@@ -268,8 +320,10 @@ def _label(axes: Axes, line: _Line, label: str, taken: Sequence[_Box], step_in: 
         low, high = y - height / 2, y + height / 2
         candidates.append((_Box(left=x + 0.06, right=x + 0.06 + width, bottom=low, top=high), x + 0.06, y, "left"))
         candidates.append((_Box(left=x - 0.06 - width, right=x - 0.06, bottom=low, top=high), x - 0.06, y, "right"))
-    free = [candidate for candidate in candidates if not any(candidate[0].covers(box) for box in taken)]
-    box, x, y, side = (free or candidates)[0]
+    leftmost, rightmost = axes.get_xlim()
+    inside = [one for one in candidates if one[0].left >= leftmost and one[0].right <= rightmost] or candidates
+    free = [candidate for candidate in inside if not any(candidate[0].covers(box) for box in taken)]
+    box, x, y, side = (free or inside)[0]
     axes.text(
         x,
         y,
@@ -291,11 +345,11 @@ def _node(axes: Axes, name: str, is_host: bool, place: tuple[float, float], radi
         axes.add_patch(
             FancyBboxPatch(
                 (x - side / 2, y - side / 2), side, side, boxstyle=f"round,pad=0,rounding_size={0.2 * side}",
-                facecolor="#e3edf7", edgecolor=style.INK, linewidth=1.1, zorder=2,
+                facecolor=_HOST, edgecolor=style.INK, linewidth=1.1, zorder=2,
             )
         )  # fmt: skip
     else:
-        axes.add_patch(Circle((x, y), radius_in, facecolor="#f6f1e4", edgecolor=style.INK, linewidth=1.1, zorder=2))
+        axes.add_patch(Circle((x, y), radius_in, facecolor=_ROUTER, edgecolor=style.INK, linewidth=1.1, zorder=2))
     inside = len(name) * 0.062 < 1.9 * radius_in
     axes.text(
         x,
@@ -308,8 +362,25 @@ def _node(axes: Axes, name: str, is_host: bool, place: tuple[float, float], radi
     )
 
 
+def _node_named_beside(axes: Axes, name: str, is_host: bool, place: tuple[float, float], step_in: float) -> None:
+    """A small node with its name to the right, where links from the top down leave room."""
+    x, y = place
+    look: dict[str, Any] = {"edgecolor": style.INK, "linewidth": 1.1, "zorder": 2}
+    side = 0.2
+    if is_host:
+        axes.add_patch(Rectangle((x - side / 2, y - side / 2), side, side, facecolor=_HOST, **look))
+    else:
+        axes.add_patch(Circle((x, y), side / 2, facecolor=_ROUTER, **look))
+    most = max(3, int((step_in - side) / 0.066))
+    text = name if len(name) <= most else f"{name[: most - 1]}…"
+    behind = {"facecolor": "white", "edgecolor": "none", "pad": 0.3}  # where a link goes to the right
+    axes.text(
+        x + 0.16, y, text, ha="left", va="center_baseline", fontsize=7.5, fontweight="bold", zorder=3, bbox=behind
+    )
+
+
 def _values(values: Sequence[float | None], column: str) -> str:
-    """What is set: one value, a few, or from the least to the greatest; empty where nothing is."""
+    """The values that are set: one, a few, or from the least to the greatest. Empty if nothing is set."""
     known = sorted({value for value in values if value is not None and math.isfinite(value)})
     texts = [words.level(column, value) for value in known]
     if len(known) < len(set(values)) and known:

@@ -1,4 +1,5 @@
-"""A paper's tables, drawn: a panel for each column that compares, its numbers and ours by the level of the row."""
+"""Figures of a paper's tables: a panel for each column that compares, with its numbers and ours by the level of the
+row."""
 
 from __future__ import annotations
 
@@ -21,24 +22,24 @@ _ACROSS = 3
 """Panels beside one another."""
 _PANEL_IN = 1.75
 _APART = 0.1
-"""How far from a level's tick the paper's numbers stand to the left and ours to the right."""
+"""The distance from a level's tick to the paper's numbers on the left and to ours on the right."""
 
 Number = float | None
 
 
 def drawings(tables: Sequence[ComparedTable]) -> list[Drawing]:
-    """One figure a table that has any column to compare."""
+    """One figure for each table with a column to compare."""
     return [
         Drawing(
             name=f"paper-{table.name}",
             title=f"{table.name} and ours: {words.one_line(table.title)}",
             caption=(
-                "Diamonds: as the paper printed them. Dots: this run. Units and headings are the paper's. A number "
-                "that this run does not have is left out."
+                "Diamonds are the paper's numbers, and dots are those of this run. Units and headings are the paper's. "
+                "A number that this run does not have is left out."
             ),
             section="published",
             rank=0,
-            draw=lambda table=table: _PaperTable(table).draw(),  # type: ignore[misc]
+            draw=lambda width_in, table=table: _PaperTable(table, width_in).draw(),  # type: ignore[misc]
         )
         for table in tables
         if any(cell is not None for row in table.ours for cell in row)
@@ -48,17 +49,19 @@ def drawings(tables: Sequence[ComparedTable]) -> list[Drawing]:
 @dataclass
 class _PaperTable:
     table: ComparedTable
+    width_in: float
     tips: dict[str, list[str]] = field(default_factory=dict)
 
     def draw(self) -> Picture:
         """The figure."""
         columns = [index for index, column in enumerate(self.table.columns) if column.is_compared]
-        down = math.ceil(len(columns) / _ACROSS)
+        across = 1 if style.is_narrow(self.width_in) else _ACROSS
+        down = math.ceil(len(columns) / across)
         with style.house_style():
-            figure = style.figure(0.75 + down * _PANEL_IN)
-            grid = figure.add_gridspec(down, _ACROSS)
+            figure = style.figure(0.75 + down * _PANEL_IN, self.width_in)
+            grid = figure.add_gridspec(down, across)
             for place, column in enumerate(columns):
-                self._panel(figure.add_subplot(grid[divmod(place, _ACROSS)]), column)
+                self._panel(figure.add_subplot(grid[divmod(place, across)]), column)
             style.title(figure, f"{self.table.name} and ours")
             style.legend(figure, [_handle("D", _PUBLISHED, "published"), _handle("o", _OURS, "ours")])
             return Picture(figure=figure, tips=self.tips)
@@ -99,7 +102,7 @@ class _PaperTable:
         _value_axis(axes, known)
 
     def _level(self) -> int:
-        """The first column of levels that vary; the first one of all where none does."""
+        """The first column of levels that vary, or the first of all if none does."""
         columns = [index for index, column in enumerate(self.table.columns) if column.role == "level"]
         varying = [index for index in columns if len({row[index] for row in self.table.rows}) > 1]
         return (varying or columns or [0])[0]

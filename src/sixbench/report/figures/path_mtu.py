@@ -1,5 +1,6 @@
-"""Path MTU discovery as a matrix: for each path and each combination of levels the verdict, the path MTU and the time
-to find it; and below, where datagrams with several policies about DF were sent, the share that did not arrive."""
+"""Path MTU discovery as a matrix: the verdict, the path MTU and the time to find it, for each path and combination of
+levels. Where datagrams were sent with several policies about DF, a second matrix has the share that did not
+arrive."""
 
 from __future__ import annotations
 
@@ -27,39 +28,48 @@ STREAM = "udp-stream"
 POLICY = "df"
 
 _COLOURS = {
-    "fine": "#2f8f80",
+    "fine": "#267367",
     "discovered-by-icmp": "#8fc9bf",
     "asymmetric": "#e6d9a2",
     "inconsistent": "#d9b44a",
     "discovered-by-probing": "#e39a5b",
-    "black-hole": "#a83246",
+    "black-hole": "#a83247",
 }
-_DARK = frozenset({"fine", "black-hole"})
+_DARK = frozenset({_COLOURS["fine"], _COLOURS["black-hole"]})
 _NONE = "#eef0f2"
 _SEARCHED = (
-    "Above, of each path the verdict (the worst of its trials, of the worse direction), the path MTU from client to "
-    "server in bytes, and the mean time to find it by probing. "
+    "The first matrix has the verdict on each path (of its worst trial, in the worse direction), the path MTU from "
+    "client to server in bytes, and the mean time to find it by probing. "
 )
 _ARRIVED = (
-    "Below, the share of datagrams that did not arrive, refused by their sender or lost: none (as fine), some, or half "
-    "of them and more (as a black hole)."
+    "The second matrix has the share of datagrams that did not arrive, because their sender refused them or they were "
+    "lost. Its colours tell apart none (as fine), some, and half or more (as a black hole)."
 )
 _MOST_COLUMNS = 40
 _ROW_IN = 0.24
-_TEXT = 6.0
+_TEXT = 6.5
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Cell:
-    """What a cell says: its colour, its text, and whether that stands on dark."""
+    """What a cell says.
+
+    Attributes:
+        said: its colour in words.
+    """
 
     colour: str
     text: str
-    is_dark: bool = False
+    said: str = ""
+
+    @property
+    def ink(self) -> str:
+        """The colour of its text."""
+        return style.INK if self.colour == _NONE else style.ON_DARK if self.colour in _DARK else style.ON_LIGHT
 
 
 def drawings(context: Context, run: Run) -> list[Drawing]:
-    """One figure where the experiment looks for path MTUs; else none."""
+    """One figure if the experiment looks for path MTUs."""
     searches = _combinations(context, SEARCH)
     if not searches or len(searches) > _MOST_COLUMNS:
         return []
@@ -72,7 +82,7 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
             section="workload",
             workload=SEARCH,
             rank=0,
-            draw=lambda: _draw(context, run, searches, streams[:_MOST_COLUMNS]),
+            draw=lambda width_in: _draw(context, run, searches, streams[:_MOST_COLUMNS], width_in),
         )
     ]
 
@@ -81,23 +91,27 @@ def _combinations(context: Context, kind: str) -> list[Combination]:
     return [one for one in context.experiment.combinations if one.workload.kind == kind]
 
 
-def _draw(context: Context, run: Run, searches: list[Combination], streams: list[Combination]) -> Picture:
+def _draw(
+    context: Context, run: Run, searches: list[Combination], streams: list[Combination], width_in: float
+) -> Picture:
     trials: dict[tuple[str, str], list[TrialRecord]] = {}
     for trial in run.trials:
         if trial.status == "ok":
             trials.setdefault((trial.path, trial.combination), []).append(trial)
     paths = [path.name for path in context.experiment.paths]
+    tips: dict[str, list[str]] = {}
     parts = [part for part in ((searches, _searched), (streams, _arrived)) if part[0]]
     height_in = _ROW_IN * len(paths)
     with style.house_style():
-        figure = style.figure(1.0 + len(parts) * (height_in + 1.5))
+        figure = style.figure(1.0 + len(parts) * (height_in + 1.5), width_in)
         grid = figure.add_gridspec(len(parts), 1)
         for index, (combinations, cell) in enumerate(parts):
             title = words.workload_title(combinations[0].workload.kind)
-            _matrix(figure.add_subplot(grid[index, 0]), paths, combinations, trials, cell, f"{title}: {_SHOWN[cell]}")
+            axes = figure.add_subplot(grid[index, 0])
+            _matrix(axes, paths, combinations, trials, cell, f"{title}: {_SHOWN[cell]}", width_in, index, tips)
         style.title(figure, "Path MTU discovery, path by path")
         style.legend(figure, [Patch(facecolor=_COLOURS[name], label=name.replace("-", " ")) for name in VERDICTS])
-        return Picture(figure=figure)
+        return Picture(figure=figure, tips=tips)
 
 
 def _matrix(
@@ -107,14 +121,24 @@ def _matrix(
     trials: dict[tuple[str, str], list[TrialRecord]],
     cell: Callable[[Sequence[TrialRecord]], _Cell],
     title: str,
+    width_in: float,
+    index: int,
+    tips: dict[str, list[str]],
 ) -> None:
     same = constant([AsItem(one) for one in combinations])
+    room_in = (width_in - 0.3 - 0.066 * max(map(len, paths))) / len(combinations)
     for row, path in enumerate(paths):
         for column, combination in enumerate(combinations):
             one = cell(trials.get((path, combination.name), []))
-            axes.add_patch(Rectangle((column, row), 1, 1, facecolor=one.colour, edgecolor="white", linewidth=1))
-            colour = "white" if one.is_dark else "#1f2933"
-            axes.text(column + 0.5, row + 0.5, one.text, ha="center", va="center", fontsize=_TEXT, color=colour)
+            gid = f"p{index}-{row}-{column}"
+            cell_of = Rectangle((column, row), 1, 1, facecolor=one.colour, edgecolor="white", linewidth=1)
+            cell_of.set_gid(gid)
+            axes.add_patch(cell_of)
+            levels = words.levels({key: value for key, value in combination.levels.items() if key not in same})
+            place = f"{path}, {levels}" if levels else path
+            tips[gid] = ["\n".join(part for part in (place, one.said, one.text) if part)]
+            text = _fitting(one.text, room_in)
+            axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=_TEXT, color=one.ink)
     axes.set_xlim(0, len(combinations))
     axes.set_ylim(len(paths), 0)
     axes.set_xticks([])
@@ -125,12 +149,12 @@ def _matrix(
     for side in axes.spines.values():
         side.set_visible(False)
     rest = words.levels(same)
-    axes.set_title(f"{title}, {rest}" if rest else title)
+    axes.set_title(style.wrapped(f"{title}, {rest}" if rest else title, width_in - 0.3))
 
 
 def _name_levels(axes: Axes, levels: Sequence[Mapping[str, Scalar]]) -> None:
-    """Names the columns below them: a line for each factor, the last of which is the nearest, and each level once over
-    all neighbours that share it and the levels of the factors before."""
+    """Names the columns below them. Each factor has a line, and the last factor is the nearest. A level stands once
+    for all neighbours that share it and the levels of the factors before."""
     factors = list(dict.fromkeys(factor for one in levels for factor in one))
     for depth, factor in enumerate(reversed(factors), start=1):
         outer = factors[: len(factors) - depth + 1]
@@ -155,6 +179,13 @@ def _name_levels(axes: Axes, levels: Sequence[Mapping[str, Scalar]]) -> None:
             start = end
 
 
+def _fitting(text: str, room_in: float) -> str:
+    """The part of a cell's text for which there is room: all of it, its first part, or nothing."""
+    most = room_in / (0.0088 * _TEXT)
+    first = text.split(",", maxsplit=1)[0]
+    return text if len(text) <= most else first if len(first) <= most else ""
+
+
 def _searched(trials: Sequence[TrialRecord]) -> _Cell:
     found = [name for name in map(_verdict, trials) if name is not None]
     if not found:
@@ -164,18 +195,18 @@ def _searched(trials: Sequence[TrialRecord]) -> _Cell:
     sizes = sorted({int(size_bytes) for size_bytes in proven if size_bytes is not None})
     times_ns = [trial.metrics["pmtu_converge_ns"] for trial in trials if "pmtu_converge_ns" in trial.metrics]
     parts = [" or ".join(map(str, sizes)), words.duration(fmean(times_ns)) if times_ns else ""]
-    return _Cell(colour=_COLOURS[worst], text=", ".join(part for part in parts if part), is_dark=worst in _DARK)
+    return _Cell(colour=_COLOURS[worst], text=", ".join(part for part in parts if part), said=worst.replace("-", " "))
 
 
 def _verdict(trial: TrialRecord) -> str | None:
-    try:
-        return verdict(trial.client, trial.server)
-    except (KeyError, TypeError, AttributeError):
+    """The verdict of a trial. None if the record does not have both directions."""
+    if "forward" not in trial.client or "reverse" not in trial.server:
         return None
+    return verdict(trial.client, trial.server)
 
 
 def _arrived(trials: Sequence[TrialRecord]) -> _Cell:
-    """The share that did not arrive: none, less than half, or more."""
+    """The cell of the share that did not arrive, coloured by none, less than half, or more."""
     shares = []
     for trial in trials:
         refused = trial.metrics.get("refused_ratio", 0.0)
@@ -185,7 +216,7 @@ def _arrived(trials: Sequence[TrialRecord]) -> _Cell:
         return _Cell(colour=_NONE, text="–")
     share = fmean(shares)
     name = "fine" if share == 0 else "discovered-by-icmp" if share < 0.5 else "black-hole"
-    return _Cell(colour=_COLOURS[name], text=f"{100 * share:.3g} %", is_dark=name in _DARK)
+    return _Cell(colour=_COLOURS[name], text=f"{100 * share:.3g} %")
 
 
 _SHOWN = {_searched: "verdict, path MTU in bytes, time to find it", _arrived: "share that did not arrive"}

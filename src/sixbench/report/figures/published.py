@@ -1,4 +1,4 @@
-"""A paper's numbers beside ours: two points a row, joined."""
+"""A paper's numbers beside ours: two joined points in each row."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Group = tuple[tuple[str, str], list[PublishedComparison]]
 
 
 def drawings(context: Context, published: Sequence[PublishedComparison]) -> list[Drawing]:
-    """One figure, several where there are many values: a panel a table or figure of the paper."""
+    """One figure, or several if there are many values. Each table or figure of the paper has a panel."""
     groups: dict[tuple[str, str], list[PublishedComparison]] = {}
     for item in published:
         if words.finite(item.published) is not None:
@@ -40,13 +40,13 @@ def drawings(context: Context, published: Sequence[PublishedComparison]) -> list
             name=f"published{f'-{number}' if len(pages) > 1 else ''}",
             title=f"Published values and ours{f' ({number} of {len(pages)})' if len(pages) > 1 else ''}",
             caption=(
-                f"Diamonds: as the paper printed them. Dots: this run, with {context.confidence} confidence intervals. "
-                "Papers were measured on the hardware of their time: absolute values differ, so it is the order and "
-                "the ratios that are compared."
+                "Diamonds are the paper's numbers. Dots are those of this run, with their "
+                f"{context.confidence} confidence intervals. Papers were measured on the hardware of their time, so "
+                "absolute values differ. Compare the order and the ratios."
             ),
             section="published",
             rank=0 if number == 1 else number,
-            draw=lambda page=page, number=number: _Published(page, number, len(pages)).draw(),  # type: ignore[misc]
+            draw=lambda width_in, page=page, number=number: _Published(page, number, len(pages), width_in).draw(),  # type: ignore[misc]
         )
         for number, page in enumerate(pages, start=1)
     ]
@@ -84,13 +84,14 @@ class _Published:
     groups: list[Group]
     number: int
     of: int
+    width_in: float
     tips: dict[str, list[str]] = field(default_factory=dict)
 
     def draw(self) -> Picture:
         """The figure."""
         with style.house_style():
-            heights_in = [len(items) * (0.07 + _LINE_IN * max(map(_lines, items))) for _, items in self.groups]
-            figure = style.figure(0.75 + sum(0.65 + height_in for height_in in heights_in))
+            heights_in = [len(items) * self._row_in(items) for _, items in self.groups]
+            figure = style.figure(0.75 + sum(0.65 + height_in for height_in in heights_in), self.width_in)
             grid = figure.add_gridspec(len(heights_in), 1, height_ratios=[0.4 + height for height in heights_in])
             for index, ((source, unit), items) in enumerate(self.groups):
                 self._panel(figure.add_subplot(grid[index, 0]), source, unit, items, index)
@@ -112,6 +113,29 @@ class _Published:
             )
             return Picture(figure=figure, tips=self.tips)
 
+    @property
+    def is_narrow(self) -> bool:
+        """Whether labels stand above their rows, for want of room beside."""
+        return style.is_narrow(self.width_in)
+
+    def _row_in(self, items: Sequence[PublishedComparison]) -> float:
+        """Height of a row."""
+        return (0.24 if self.is_narrow else 0.07) + _LINE_IN * max(map(_lines, items))
+
+    def _labels(self, axes: Axes, items: Sequence[PublishedComparison]) -> None:
+        if not self.is_narrow:
+            axes.set_yticks(range(len(items)), [_label(item) for item in items], fontsize=7, linespacing=1.05)
+            axes.set_ylim(len(items) - 0.4, -0.6)
+            return
+        label = 1 - 0.17 / self._row_in(items)
+        axes.set_yticks([])
+        axes.set_ylim(len(items) - 1 + 0.3, -label)
+        for place, item in enumerate(items):
+            axes.text(
+                0, place - 0.09 / self._row_in(items), _label(item), va="bottom", fontsize=7, linespacing=1.05,
+                transform=axes.get_yaxis_transform(),
+            )  # fmt: skip
+
     def _panel(self, axes: Axes, source: str, unit: str, items: list[PublishedComparison], index: int) -> None:
         values = [v for item in items for v in (item.published, item.ours, item.ours_low, item.ours_high)]
         known = [value for value in values if value is not None and words.finite(value) is not None]
@@ -119,22 +143,24 @@ class _Published:
         logarithmic = style.spans_decades(known)
         for place, item in enumerate(items):
             self._row(axes, place, item, divisor, f"p{index}-{place}")
-        axes.set_yticks(range(len(items)), [_label(item) for item in items], fontsize=7, linespacing=1.05)
-        axes.set_ylim(len(items) - 0.4, -0.6)
+        self._labels(axes, items)
         axes.tick_params(axis="y", length=0)
         if logarithmic:
             low, high = min(known) / divisor, max(known) / divisor
             pad = (high / low) ** 0.05
             axes.set_xscale("log")
             axes.set_xlim(low / pad, high * pad)
-            axes.xaxis.set_major_locator(FixedLocator(style.log_ticks(low / pad, high * pad, 4.5)))
+            axes.xaxis.set_major_locator(
+                FixedLocator(style.log_ticks(low / pad, high * pad, 2.9 if self.is_narrow else 4.5))
+            )
             axes.xaxis.set_minor_locator(NullLocator())
             axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         else:
             low, high = min([0.0, *known]) / divisor, max([0.0, *known]) / divisor
             pad = 0.05 * (high - low) or 1.0
             axes.set_xlim(low - pad if low < 0 else 0, high + pad)
-        axes.set_title(f"{source} ({name}{', log scale' if logarithmic else ''})")
+        title = f"{source} ({name}{', log scale' if logarithmic else ''})"
+        axes.set_title(style.wrapped(title, self.width_in - 0.3) if self.is_narrow else title)
 
     def _row(self, axes: Axes, place: int, item: PublishedComparison, divisor: float, gid: str) -> None:
         published, ours = item.published / divisor, words.finite(item.ours)

@@ -1,24 +1,35 @@
-"""Figures to files, the same bytes every time."""
+"""Writes figures to files, with the same bytes every time."""
 
 from __future__ import annotations
 
 import io
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...model.errors import WriteError
 from ...model.finding import Analysis
 from ...store import Run
 from .drawing import Picture
-from .style import house_style
+from .style import TITLE, WIDTH_IN, house_style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from matplotlib.transforms import Bbox
 
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+
+_BELOW_TITLE_IN = 0.02
 
 KINDS = ("svg", "pdf", "png")
 
 
-def write_figures(run: Run, analysis: Analysis, directory: Path) -> list[Path]:
+def write_figures(run: Run, analysis: Analysis, directory: Path, width_in: float | None = None) -> list[Path]:
     """Writes every figure as SVG, PDF and PNG. Returns the files in the order of the report.
+
+    Args:
+        width_in: the width for a paper, in inches, which also leaves out titles. None: as wide as a page, with
+            titles.
 
     Raises:
         WriteError: the directory or a file cannot be written.
@@ -29,10 +40,10 @@ def write_figures(run: Run, analysis: Analysis, directory: Path) -> list[Path]:
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for drawing in drawings(run, analysis):
-            picture = drawing.draw()
+            picture = drawing.draw(width_in or WIDTH_IN)
             for kind in KINDS:
                 path = directory / f"{drawing.name}.{kind}"
-                path.write_bytes(render(picture, kind))
+                path.write_bytes(render(picture, kind, titled=width_in is None))
                 written.append(path)
     except OSError as error:
         reason = error.strerror or str(error)
@@ -40,8 +51,11 @@ def write_figures(run: Run, analysis: Analysis, directory: Path) -> list[Path]:
     return written
 
 
-def render(picture: Picture, kind: str) -> bytes:
-    """A figure as a file of that kind, without the date and the library's version, which would differ every time."""
+def render(picture: Picture, kind: str, *, titled: bool = True) -> bytes:
+    """A figure as a file of that kind, without the date and the library's version, which would differ every time.
+
+    `titled`: with its title; else it is cut off below that.
+    """
     metadata: dict[str, dict[str, str | None]] = {
         "svg": {"Date": None, "Creator": "sixbench", "Format": None, "Type": None},
         "pdf": {"CreationDate": None, "Creator": "sixbench", "Producer": None},
@@ -49,6 +63,20 @@ def render(picture: Picture, kind: str) -> bytes:
     }
     content = io.BytesIO()
     with house_style():
-        picture.figure.savefig(content, format=kind, metadata=metadata[kind])
+        shown = None if titled else _below_title(picture.figure)
+        picture.figure.savefig(content, format=kind, metadata=metadata[kind], bbox_inches=shown)
     # XML has no way to write these, and matplotlib writes what it is given.
     return _CONTROL.sub(b"", content.getvalue()) if kind == "svg" else content.getvalue()
+
+
+def _below_title(figure: Figure) -> Bbox | None:
+    """The part of a figure below its title, in inches. None if it has no title."""
+    from matplotlib.text import Text
+    from matplotlib.transforms import Bbox
+
+    titles = figure.findobj(lambda artist: isinstance(artist, Text) and artist.get_gid() == TITLE)
+    if not titles:
+        return None
+    figure.draw_without_rendering()
+    bottom = min(title.get_window_extent().y0 for title in titles) / figure.dpi
+    return Bbox.from_extents(0, 0, figure.get_figwidth(), bottom - _BELOW_TITLE_IN)

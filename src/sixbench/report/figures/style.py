@@ -7,6 +7,7 @@ Paths have the colours of the Okabe-Ito palette, which people with any colour vi
 from __future__ import annotations
 
 import math
+import statistics
 import textwrap
 import warnings
 from collections.abc import Iterator, Sequence
@@ -26,7 +27,29 @@ from ...model.experiment import Experiment
 from .. import words
 
 WIDTH_IN = 7.2
-"""Width of every figure: the text width of a page, in inches."""
+"""Width of a figure unless another is asked for: the text width of a page, in inches."""
+
+NARROW_IN = 3.33
+"""Width of one of two columns of a paper, in inches. A phone magnifies it by about a half."""
+
+_LEAST_WIDE_IN = 5.5
+
+TITLE = "title"
+"""Marks a figure's title among its texts, so that it can be left out where a caption says the same."""
+
+
+def is_narrow(width_in: float) -> bool:
+    """Whether a figure of that width has room for one panel only, and none for labels beside it."""
+    return width_in < _LEAST_WIDE_IN
+
+
+LEAST_PT = 6.5
+"""Smallest text: 9 pixels or more where a narrow figure fills a phone of 390 pixels."""
+
+TITLE_LINE_IN, _LEGEND_LINE_IN = 0.16, 0.17
+
+ON_LIGHT, ON_DARK = "#1f2934", "#fefefe"
+"""Text on a fill that is the same in light and dark pages."""
 
 INK, MUTED, FAINT, BAND, NOISE = "#1f2933", "#5f6b76", "#d5dadf", "#e9edf0", "#fae8bf"
 
@@ -34,10 +57,6 @@ LineStyle = Literal["-", ":"] | tuple[float, Sequence[float]]
 _LINES: tuple[LineStyle, ...] = ("-", (0, (6, 1.5)), (0, (6, 1.5, 1, 1.5)), (0, (2, 1)))
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-
-VERDICT_COLOURS = {"higher": "#332288", "lower": "#882255", "equivalent": "#2f8f80", "inconclusive": "#7b8794"}
-"""From Paul Tol's muted palette: not the colours of paths."""
-VERDICT_MARKERS = {"higher": ">", "lower": "<", "equivalent": "s", "inconclusive": "o"}
 
 _RC: dict[Any, Any] = {
     "font.family": ["DejaVu Sans"],
@@ -90,7 +109,7 @@ _RC: dict[Any, Any] = {
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """Figures are made and saved in here, whatever the user's own matplotlib settings are."""
+    """The context in which figures are made and saved, whatever the user's own matplotlib settings are."""
     with mpl.rc_context(), warnings.catch_warnings():
         # Names in scripts that the font lacks are drawn as boxes in PNG and PDF; in pages the reader's fonts have them.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
@@ -116,7 +135,7 @@ class PathStyle:
 
 
 def styles_of(names: Sequence[str]) -> dict[str, PathStyle]:
-    """Styles by name, in this order, of up to seven paths of which no experiment is at hand."""
+    """Styles of up to seven paths by name, in this order, where no experiment is at hand."""
     return {
         name: PathStyle(name=name, colour=colour, marker=marker, line="-", hollow=False)
         for name, colour, marker in zip(names, _COLOURS, _MARKERS, strict=False)
@@ -124,7 +143,7 @@ def styles_of(names: Sequence[str]) -> dict[str, PathStyle]:
 
 
 def path_styles(experiment: Experiment) -> dict[str, PathStyle]:
-    """Styles by path, in the order of the experiment. From the eighth path on colours come again with other lines and
+    """Styles by path, in the order of the experiment. From the eighth path on, colours repeat with other lines and
     markers."""
     styles: dict[str, PathStyle] = {}
     real = [path for path in experiment.paths if path.aa_of is None]
@@ -144,13 +163,13 @@ def path_styles(experiment: Experiment) -> dict[str, PathStyle]:
     return {path.name: styles[path.name] for path in experiment.paths}
 
 
-def path_handle(style: PathStyle, *, markers: bool = True) -> Line2D:
-    """A path in a legend, with its marker unless the figure draws none."""
+def path_handle(style: PathStyle, *, markers: bool = True, is_joined: bool = True) -> Line2D:
+    """A path in a legend, with its marker unless the figure draws none, and with its line unless it draws none."""
     return Line2D(
         [],
         [],
         color=style.colour,
-        linestyle=style.line,
+        linestyle=style.line if is_joined else "none",
         marker=style.marker if markers else "",
         markerfacecolor=style.face,
         label=style.name,
@@ -162,9 +181,9 @@ def theory_handle() -> Line2D:
     return Line2D([], [], color=MUTED, linestyle=(0, (4, 2)), linewidth=1, label="theory")
 
 
-def margin_handle(margin: float) -> Patch:
-    """The margin of equivalence in a legend."""
-    return Patch(facecolor=BAND, edgecolor=FAINT, label=f"margin ±{100 * margin:g} %")
+def margin_handle(margin: str) -> Patch:
+    """The margin of equivalence in a legend, such as `±1 %`."""
+    return Patch(facecolor=BAND, edgecolor=FAINT, label=f"margin {margin}")
 
 
 def noise_handle() -> Patch:
@@ -172,11 +191,24 @@ def noise_handle() -> Patch:
     return Patch(facecolor=NOISE, edgecolor="none", label="A/A noise floor")
 
 
+UPRIGHT_PAIR: dict[str, Any] = {"marker": "_", "markersize": 3.6, "markeredgewidth": 0.8, "linestyle": "none"}
+LEVEL_PAIR: dict[str, Any] = {**UPRIGHT_PAIR, "marker": "|"}
+"""How a single pair of trials looks: beside an upright interval, and on a level one."""
+
+
+def pair_handle() -> Line2D:
+    """A pair of trials in a legend."""
+    return Line2D([], [], color=MUTED, label="a pair of trials", **LEVEL_PAIR)
+
+
+BEHIND: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
+"""The box behind text that stands on lines."""
+
 _RING = {"marker": "o", "markersize": 9, "markerfacecolor": "none", "markeredgecolor": "#a83246", "linestyle": ""}
 
 
 def ring(axes: Axes, x: float, y: float) -> None:
-    """Marks a value of which theory says otherwise."""
+    """Marks a value that contradicts theory."""
     axes.plot([x], [y], **_RING)  # type: ignore[arg-type]
 
 
@@ -189,21 +221,48 @@ def legend(figure: Figure, handles: Sequence[Line2D | Patch]) -> None:
     """A legend under the figure, in as many columns as have room."""
     if not handles:
         return
-    widths_in = [0.56 + 0.064 * len(str(handle.get_label())) for handle in handles]
+    narrow = is_narrow(figure.get_figwidth())
+    widths_in = [(0.44 if narrow else 0.56) + 0.063 * len(str(handle.get_label())) for handle in handles]
     room_in = figure.get_figwidth() - 0.2
     columns = len(handles) if sum(widths_in) <= room_in else max(1, int(room_in / max(widths_in)))
+    figure.set_figheight(figure.get_figheight() + _LEGEND_LINE_IN * (math.ceil(len(handles) / columns) - 1))
     by_column = [handle for column in range(columns) for handle in handles[column::columns]]
-    figure.legend(handles=by_column, loc="outside lower center", ncols=columns)
+    tight: dict[str, Any] = {"columnspacing": 1.0, "handlelength": 2.0} if narrow else {}
+    figure.legend(handles=by_column, loc="outside lower center", ncols=columns, **tight)
 
 
-def figure(height_in: float, width_in: float = WIDTH_IN) -> Figure:
+def figure(height_in: float, width_in: float) -> Figure:
     """An empty figure."""
     return Figure(figsize=(width_in, height_in), layout="constrained")
 
 
+def sheet(height_in: float, width_in: float) -> tuple[Figure, Axes]:
+    """An empty figure for drawings that place everything themselves, and its axes, in which a unit is an inch."""
+    drawn = figure(height_in, width_in)
+    drawn.set_layout_engine("none")
+    axes = drawn.add_axes((0, 0, 1, 1))
+    axes.set_xlim(0, width_in)
+    axes.set_ylim(0, height_in)
+    axes.set_axis_off()
+    return drawn, axes
+
+
 def title(figure: Figure, text: str) -> None:
-    """What the figure shows, over all its panels."""
-    figure.suptitle(text, x=0.012, ha="left", fontsize=9.5, fontweight="bold")
+    """Writes a title over all panels. The figure grows by what the lines after the first take."""
+    lines = title_lines(text, figure.get_figwidth())
+    figure.set_figheight(figure.get_figheight() + TITLE_LINE_IN * (len(lines) - 1))
+    figure.suptitle("\n".join(lines), x=0.012, ha="left", fontsize=9.5, fontweight="bold", gid=TITLE)
+
+
+def title_lines(text: str, width_in: float) -> list[str]:
+    """A figure's title on as many lines as it needs."""
+    lines = textwrap.wrap(words.keep_together(text), max(12, int((width_in - 0.2) / 0.087)))
+    return [line.replace("\u00a0", " ") for line in lines] or [""]
+
+
+def panel_columns(count: int, width_in: float) -> int:
+    """The number of panels that stand side by side."""
+    return 1 if count == 1 or is_narrow(width_in) else 2 if count in (2, 4) else 3
 
 
 def spans_decades(values: Sequence[float]) -> bool:
@@ -217,7 +276,7 @@ def level_axis(axes: Axes, column: str, values: Sequence[float], width_in: float
     Args:
         values: the levels, sorted.
         width_in: of the axis.
-        labels: whether to write any; false where the panel below says the same.
+        labels: whether to write labels, which is false if the panel below has the same.
     """
     logarithmic = spans_decades(values)
     if logarithmic:
@@ -244,8 +303,7 @@ def _fraction(value: float, low: float, high: float, *, logarithmic: bool) -> fl
 
 
 def _sparse(places: Sequence[float], widths: Sequence[float]) -> list[int]:
-    """Indices of labels that do not touch one another: the last one first, since it is the one that readers look
-    for."""
+    """Indices of labels that do not touch one another. The last label comes first, since readers look for it."""
     kept: list[int] = []
     left_edge = float("inf")
     for index in reversed(range(len(places))):
@@ -256,7 +314,7 @@ def _sparse(places: Sequence[float], widths: Sequence[float]) -> list[int]:
 
 
 def factor_label(column: str, values: Sequence[float]) -> str:
-    """Label of a factor's axis, saying so where it is logarithmic."""
+    """The label of a factor's axis, which says if it is logarithmic."""
     name = words.factor(column)
     return f"{name[:1].upper()}{name[1:]}{' (log scale)' if spans_decades(values) else ''}"
 
@@ -279,11 +337,25 @@ def wrapped(text: str, width_in: float) -> str:
     return "\n".join(lines).replace("\u00a0", " ")
 
 
-def change_limits(centres: Sequence[float], ends: Sequence[float], margin: float) -> tuple[float, float]:
-    """Ends of an axis of changes: holds no difference, the margin, all changes, and their intervals unless these are
-    so wide that nothing else could be told apart; such run off the edge."""
+MOST_REACH = 300.0
+"""The farthest end of an axis for the sake of an interval, in percent. An interval that goes further says no more."""
+
+
+def change_limits(
+    centres: Sequence[float], ends: Sequence[float], margin: float, most_reach: float = MOST_REACH
+) -> tuple[float, float]:
+    """Ends of an axis of changes. It holds no difference, the margin, all changes, and the ends of most intervals.
+
+    An interval that is much wider than the others is cut off so that the others can be told apart. `cut` marks it.
+
+    Args:
+        centres: the changes.
+        ends: the ends of their intervals and of other intervals that are drawn.
+        most_reach: the farthest that the axis goes beyond the changes for the sake of intervals.
+    """
     low, high = min([-margin, 0.0, *centres]), max([margin, 0.0, *centres])
-    reach = 1.5 * (high - low) or max([abs(end) for end in ends], default=0.0) or 1.0
+    typical = min(3 * statistics.median(map(abs, ends)), most_reach) if ends else 0.0
+    reach = max(1.5 * (high - low), typical) or 1.0
     low = min([low, *(max(end, low - reach) for end in ends)])
     high = max([high, *(min(end, high + reach) for end in ends)])
     pad = 0.06 * (high - low) or 1.0

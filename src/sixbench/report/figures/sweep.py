@@ -1,37 +1,35 @@
-"""Values against a swept factor: absolute above, the change against the baseline below, one panel a combination of
-the other factors."""
+"""Values against a swept quantity, and their change against the baseline: one panel for each combination of the other
+factors."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-from matplotlib.transforms import ScaledTranslation
 
 from ...model.finding import Finding
 from ...model.units import VIRTUAL
 from .. import rows, words
-from . import data, style
+from . import change_panel, data, style
+from .changes import PAIRS, changes
 from .data import Context, Measured, Panel
 from .drawing import Drawing, Picture
-from .style import PathStyle
+from .lines import Point, line, shift_pt
 
 MOST_PANELS = 9
-"""Panels that a page holds; more make more figures."""
+"""Panels that a page holds. More panels make more figures."""
 
-_DODGE_POINTS = 3.2
 _LABEL_IN = 0.47
+_FLAT = 1.1
 
 
 def drawings(context: Context, items: Sequence[Measured], primary: str | None) -> list[Drawing]:
-    """One figure a metric (several where it has many panels) for the metrics of a workload of which a numeric factor
-    varies."""
+    """One figure for each metric of a workload in which a quantity varies, or several if it has many panels."""
     found = []
     for item in items:
         pages = [item.panels[start : start + MOST_PANELS] for start in range(0, len(item.panels), MOST_PANELS)]
@@ -46,7 +44,9 @@ def drawings(context: Context, items: Sequence[Measured], primary: str | None) -
                     section="workload",
                     workload=item.workload,
                     rank=0 if item.metric == primary and number == 1 else number,
-                    draw=lambda item=item, panels=panels, page=page: _Sweep(context, item, panels, page).draw(),  # type: ignore[misc]
+                    draw=lambda width_in, item=item, panels=panels, page=page: _Sweep(
+                        context, item, panels, page, width_in
+                    ).draw(),  # type: ignore[misc]
                 )
             )
     return found
@@ -56,7 +56,7 @@ def _caption(context: Context, item: Measured, panels: list[Panel]) -> str:
     compared = _is_compared(context, panels)
     theory = any(estimate.theory is not None for panel in panels for estimate in panel.estimates)
     logarithmic = _is_logarithmic(item)
-    text = f"Points are means of valid trials, bars their {context.confidence} confidence intervals over trials."
+    text = f"Points are means of valid trials. Bars are their {context.confidence} confidence intervals over trials."
     if logarithmic:
         text += (
             " Both axes are logarithmic."
@@ -64,13 +64,19 @@ def _caption(context: Context, item: Measured, panels: list[Panel]) -> str:
             else " The vertical axis is logarithmic."
         )
     if compared:
+        place = "upper" if _is_flat(panels) else "lower"
+        findings = [finding for panel in panels for finding in panel.findings]
         text += (
-            f" Below: change against {context.experiment.baseline}, paired by block, with its {context.confidence} "
-            f"interval; the grey band is the margin of ±{100 * context.margin:g} % within which paths count as "
-            "equivalent."
+            f" The {place} panel has the change against {context.experiment.baseline}, paired by block, with its "
+            f"{context.confidence} confidence interval. The grey band is the margin of "
+            f"{context.margin_words(findings)}, within which paths count as equivalent."
         )
+        if any(finding.noise_low is not None for finding in findings):
+            text += " Yellow bars are the intervals of the A/A comparison."
+        if any(change.pairs for change in changes(context, findings)):
+            text += f" {PAIRS}"
     if theory:
-        text += " Dashed: theory; ringed: changes of which it says otherwise, their interval considered."
+        text += " Dashed lines are theory. A ring marks a change whose interval does not contain what theory expects."
     return text
 
 
@@ -79,8 +85,8 @@ def _has_change(finding: Finding) -> bool:
 
 
 def _is_compared(context: Context, panels: Sequence[Panel]) -> bool:
-    """Whether anything is compared with the experiment's baseline: not where the baseline has no such value, such as
-    the run time of a tunnel's programs."""
+    """Whether anything is compared with the experiment's baseline. A native baseline has no run time of a tunnel's
+    programs, for example."""
     baseline = context.experiment.baseline
     return any(_has_change(f) and f.baseline == baseline for panel in panels for f in panel.findings)
 
@@ -91,7 +97,7 @@ def _all_levels(item: Measured) -> list[float]:
 
 
 def _is_logarithmic(item: Measured) -> bool:
-    """Times over decades: from zero, all but the longest would lie on the axis."""
+    """Whether the values are times over decades. On an axis from zero, all but the longest would lie on it."""
     return item.unit.removeprefix(VIRTUAL) == "ns" and any(
         style.spans_decades([estimate.value for estimate in panel.estimates]) for panel in item.panels
     )
@@ -103,46 +109,77 @@ class _Sweep:
     item: Measured
     panels: list[Panel]
     page: str
+    width_in: float
     tips: dict[str, list[str]] = field(default_factory=dict)
 
     def draw(self) -> Picture:
         """The figure."""
         with style.house_style():
             count = len(self.panels)
-            columns = 1 if count == 1 else 2 if count in (2, 4) else 3
+            columns = style.panel_columns(count, self.width_in)
             panel_rows = math.ceil(count / columns)
-            compared = _is_compared(self.context, self.panels)
-            top_in, bottom_in = (2.15, 1.25) if count == 1 else (1.75, 1.05)
-            height_in = 0.75 + panel_rows * (top_in + (bottom_in if compared else 0) + 0.35)
-            figure = style.figure(height_in)
-            ratios = ([top_in, bottom_in] if compared else [top_in]) * panel_rows
-            grid = figure.add_gridspec(len(ratios), columns, height_ratios=ratios)
-            each = len(ratios) // panel_rows
-            self.width_in = style.WIDTH_IN / columns - 0.75
+            heights_in = self._heights_in(columns)
+            figure = style.figure(0.75 + panel_rows * (sum(heights_in) + 0.35), self.width_in)
+            each = len(heights_in)
+            grid = figure.add_gridspec(each * panel_rows, columns, height_ratios=heights_in * panel_rows)
+            self.panel_in = self.width_in / columns - 0.75
             shared = self._shared_top()
             for index, panel in enumerate(self.panels):
                 row, column = divmod(index, columns)
-                top = figure.add_subplot(grid[each * row, column])
-                scale_of = self.panels if shared is not None else [panel]
-                self.divisor, unit = words.common_scale(_values(scale_of), self.item.unit)
-                self._values_panel(top, panel, index, with_x=not compared, limit=shared)
-                self._label(top, self._value_label(unit))
-                if compared:
-                    bottom = figure.add_subplot(grid[each * row + 1, column], sharex=top)
-                    self._change_panel(bottom, panel, index)
-                    if column == 0:
-                        self._label(bottom, f"vs {_short(self.context.experiment.baseline)} (%)")
+                parts = [self._draw_values, self._draw_change][:each]
+                axes: Axes | None = None
+                for place, part in enumerate(reversed(parts) if self.is_change_first else parts):
+                    axes = figure.add_subplot(grid[each * row + place, column], sharex=axes)
+                    if place == 0 and panel.title:
+                        axes.set_title(style.wrapped(panel.title, self.panel_in))
+                    part(axes, panel, index, shared)
+                    self._x_axis(axes, panel, labels=place == each - 1)
             style.title(figure, f"{self.item.title}{self.page}")
-            style.legend(figure, self._handles(compared))
+            style.legend(figure, self._handles())
             return Picture(figure=figure, tips=self.tips)
 
+    @property
+    def is_compared(self) -> bool:
+        """Whether there are panels of changes."""
+        return _is_compared(self.context, self.panels)
+
+    @property
+    def is_change_first(self) -> bool:
+        """Whether the changes stand above the values and have most of the room."""
+        return self.is_compared and _is_flat(self.panels)
+
+    def _heights_in(self, columns: int) -> list[float]:
+        """Heights of the axes of a panel, from the top down."""
+        large, small = (2.15, 1.25) if columns == 1 else (1.75, 1.05)
+        if not self.is_compared:
+            return [large]
+        return [large, 0.6 * small] if self.is_change_first else [large, small]
+
+    def _draw_values(self, axes: Axes, panel: Panel, index: int, shared: float | None) -> None:
+        scale_of = self.panels if shared is not None else [panel]
+        self.divisor, unit = words.common_scale(_values(scale_of), self.item.unit)
+        self._values_panel(axes, panel, index, limit=shared)
+        self._label(axes, self._value_label(unit))
+        if self.is_change_first:
+            axes.locator_params(axis="y", nbins=3)
+
+    def _draw_change(self, axes: Axes, panel: Panel, index: int, _shared: float | None) -> None:
+        column, baseline = self.item.main, self.context.experiment.baseline
+        assert column is not None
+        findings = [f for f in panel.findings if column in f.levels and f.baseline == baseline]
+        # The ends of the axis across must be known, for numbers at the edge stand where there is room.
+        self._x_axis(axes, panel, labels=False)
+        change_panel.draw(axes, self.context, findings, column, index, self.tips)
+        change = "change " if self.is_change_first else ""
+        self._label(axes, f"{change}vs {_short(baseline)} (%)")
+
     def _label(self, axes: Axes, text: str) -> None:
-        """The label of a value axis, as far from the axis in every panel; matplotlib's own alignment takes seconds."""
+        """Labels a value axis at the same distance in every panel. matplotlib's own alignment takes seconds."""
         axes.set_ylabel(text)
-        axes.yaxis.set_label_coords(-_LABEL_IN / self.width_in, 0.5)
+        axes.yaxis.set_label_coords(-_LABEL_IN / self.panel_in, 0.5)
 
     def _shared_top(self) -> float | None:
-        """The top of all value axes, where panels are of one order of magnitude; None: each has its own scale and
+        """The top of all value axes if panels are of one order of magnitude. None: each has its own scale and
         unit."""
         tops = [max((e.value for e in panel.estimates), default=0.0) for panel in self.panels]
         if _is_logarithmic(self.item) or min(tops) <= 0 or max(tops) > 5 * min(tops):
@@ -152,24 +189,28 @@ class _Sweep:
     def _value_label(self, unit: str) -> str:
         scale = ", log scale" if _is_logarithmic(self.item) else ""
         name = words.metric_label(self.item.metric)
-        return f"{name} ({unit}{scale})" if len(self.panels) == 1 and len(name) <= 20 else f"{unit}{scale}"
+        has_room = len(self.panels) == 1 and len(name) <= 20 and not self.is_change_first
+        return f"{name} ({unit}{scale})" if has_room else f"{unit}{scale}"
 
-    def _values_panel(self, axes: Axes, panel: Panel, index: int, *, with_x: bool, limit: float | None) -> None:
+    def _values_panel(self, axes: Axes, panel: Panel, index: int, *, limit: float | None) -> None:
         column = self.item.main
         assert column is not None
-        if panel.title:
-            axes.set_title(style.wrapped(panel.title, self.width_in))
         present = self.context.paths(estimate.path for estimate in panel.estimates)
         for order, path in enumerate(present):
             own = sorted(
                 (e for e in panel.estimates if e.path == path.name and column in e.levels),
                 key=lambda e: float(e.levels[column]),
             )
-            points = [(float(e.levels[column]), e.value, e.ci_low, e.ci_high) for e in own]
+            points = [
+                Point(
+                    at=float(e.levels[column]), value=e.value, low=words.finite(e.ci_low), high=words.finite(e.ci_high)
+                )
+                for e in own
+            ]
             gid = f"v{index}-{order}"
             # Not where both axes are logarithmic: lines moved sideways would look like other values.
-            dodge = 0.0 if _is_logarithmic(self.item) else _DODGE_POINTS
-            self._line(axes, path, points, self.divisor, order, len(present), gid, dodge)
+            moved_pt = 0.0 if _is_logarithmic(self.item) else shift_pt(order, len(present))
+            line(axes, path, points, divisor=self.divisor, order=order, moved_pt=moved_pt, gid=gid)
             by_place = {f.combination: f for f in panel.findings if f.path == path.name}
             self.tips[gid] = [data.tip(path, e, column, by_place.get(e.combination)) for e in own]
             theory = [(float(e.levels[column]), e.theory / self.divisor) for e in own if e.theory is not None]
@@ -183,7 +224,6 @@ class _Sweep:
             axes.yaxis.set_minor_locator(NullLocator())
         else:
             axes.set_ylim(0, self._top(panel, limit))
-        self._x_axis(axes, panel, labels=with_x)
 
     def _decades(self, panel: Panel) -> float:
         values = [estimate.value for estimate in panel.estimates if estimate.value > 0]
@@ -209,108 +249,16 @@ class _Sweep:
         top = max([*own, limit or 0.0]) / self.divisor
         return top * 1.1 if top > 0 else 1.0
 
-    def _change_panel(self, axes: Axes, panel: Panel, index: int) -> None:
-        column = self.item.main
-        assert column is not None
-        margin = 100 * self.context.margin
-        axes.axhspan(-margin, margin, color=style.BAND, linewidth=0, zorder=0)
-        axes.axhline(0, color=style.MUTED, linewidth=0.8, zorder=1)
-        compared = [
-            f
-            for f in panel.findings
-            if _has_change(f) and column in f.levels and f.baseline == self.context.experiment.baseline
-        ]
-        self._noise(axes, compared)
-        present = self.context.paths(finding.path for finding in compared if not finding.is_aa)
-        for order, path in enumerate(present):
-            own = sorted((f for f in compared if f.path == path.name), key=lambda f: float(f.levels[column]))
-            gid = f"c{index}-{order}"
-            points = [(float(f.levels[column]), *_change(f)) for f in own]
-            self._line(axes, path, points, 1.0, order, len(present), gid, _DODGE_POINTS)
-            self.tips[gid] = [
-                f"{path.name}, {words.levels(f.levels, [column])}\n{rows.row(f).change_with_interval}: {f.verdict}"
-                for f in own
-            ]
-            expected = [(float(f.levels[column]), rows.expected_ratio(f)) for f in own]
-            theory = [(x, words.as_percent(ratio)) for x, ratio in expected if ratio is not None]
-            for finding in filter(rows.contradicts_theory, own):
-                style.ring(axes, float(finding.levels[column]), _change(finding)[0])
-            if theory:
-                axes.plot(*zip(*theory, strict=True), color=path.colour, linestyle=(0, (4, 2)), linewidth=1, zorder=1.5)
-        changes = [_change(finding) for finding in compared if not finding.is_aa]
-        ends = [end for change in changes for end in change[1:] if end is not None]
-        axes.set_ylim(*style.change_limits([change[0] for change in changes], ends, margin))
-        axes.yaxis.set_major_formatter(style.signed_ticks())
-        axes.locator_params(axis="y", nbins=5)
-        self._x_axis(axes, panel, labels=True)
-
-    def _noise(self, axes: Axes, findings: list[Finding]) -> None:
-        column = self.item.main
-        assert column is not None
-        known = {
-            float(f.levels[column]): (words.as_percent(f.noise_low), words.as_percent(f.noise_high))
-            for f in findings
-            if f.noise_low is not None and f.noise_high is not None
-        }
-        if known:
-            places = sorted(known)
-            lows, highs = zip(*(known[place] for place in places), strict=True)
-            axes.fill_between(places, lows, highs, color=style.NOISE, linewidth=0, zorder=0.5)
-
-    def _line(
-        self,
-        axes: Axes,
-        path: PathStyle,
-        points: list[tuple[Any, ...]],
-        divisor: float,
-        order: int,
-        of: int,
-        gid: str,
-        dodge_points: float = 0.0,
-    ) -> None:
-        """A line with error bars. Where paths coincide, later ones are smaller and on top; `dodge_points` moves them
-        apart."""
-        if not points:
-            return
-        shift = (order - (of - 1) / 2) * dodge_points / 72
-        assert axes.figure is not None
-        moved = axes.transData + ScaledTranslation(shift, 0, axes.figure.dpi_scale_trans)
-        places = [point[0] for point in points]
-        values = [point[1] / divisor for point in points]
-        below = [
-            max(0.0, value - point[2] / divisor) if point[2] is not None else math.nan
-            for value, point in zip(values, points, strict=True)
-        ]
-        above = [
-            max(0.0, point[3] / divisor - value) if point[3] is not None else math.nan
-            for value, point in zip(values, points, strict=True)
-        ]
-        bars = axes.errorbar(
-            places,
-            values,
-            yerr=[below, above],
-            color=path.colour,
-            linestyle=path.line,
-            marker=path.marker,
-            markerfacecolor=path.face,
-            markeredgewidth=1,
-            markersize=max(2.5, 5.5 - 0.8 * order),
-            elinewidth=1,
-            transform=moved,
-            zorder=3 + 0.01 * order,
-        )
-        bars.lines[0].set_gid(gid)
-
     def _x_axis(self, axes: Axes, panel: Panel, *, labels: bool) -> None:
         column = self.item.main
         assert column is not None
         values = data.levels_of(panel.estimates, column)
         if values:
-            style.level_axis(axes, column, values, self.width_in, labels=labels)
+            style.level_axis(axes, column, values, self.panel_in, labels=labels)
             if labels:
                 axes.set_xlabel(style.factor_label(column, values))
 
-    def _handles(self, compared: bool) -> list[Line2D | Patch]:
+    def _handles(self) -> list[Line2D | Patch]:
         estimates = [estimate for panel in self.panels for estimate in panel.estimates]
         findings = [finding for panel in self.panels for finding in panel.findings]
         handles: list[Line2D | Patch] = [
@@ -318,22 +266,26 @@ class _Sweep:
         ]
         if any(estimate.theory is not None for estimate in estimates):
             handles.append(style.theory_handle())
+        compared = self.is_compared
         if compared and any(rows.contradicts_theory(finding) for finding in findings):
             handles.append(style.ring_handle())
         if compared:
-            handles.append(style.margin_handle(self.context.margin))
+            handles.append(style.margin_handle(self.context.margin_words(findings)))
         if compared and any(finding.noise_low is not None for finding in findings):
             handles.append(style.noise_handle())
+        if compared and any(change.pairs for change in changes(self.context, findings)):
+            handles.append(style.pair_handle())
         return handles
 
 
-def _change(finding: Finding) -> tuple[float, float | None, float | None]:
-    assert finding.ratio is not None
-    ends = [
-        None if words.finite(end) is None or end is None else words.as_percent(end)
-        for end in (finding.ci_low, finding.ci_high)
-    ]
-    return words.as_percent(finding.ratio), ends[0], ends[1]
+def _is_flat(panels: Sequence[Panel]) -> bool:
+    """Whether all values of each panel lie within a tenth. Drawn from zero they are lines at the top of an empty
+    panel, so the change comes first."""
+    return all(
+        min(values) > 0 and max(values) <= _FLAT * min(values)
+        for panel in panels
+        if (values := [estimate.value for estimate in panel.estimates])
+    )
 
 
 def _values(panels: Sequence[Panel]) -> list[float]:

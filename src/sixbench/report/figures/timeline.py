@@ -1,4 +1,5 @@
-"""Throughput over time: every trial thin, their median thick, one panel a path and combination of levels."""
+"""Throughput over time: a thin line for every trial, a thick one for their median, and a panel for each path and
+combination of levels."""
 
 from __future__ import annotations
 
@@ -22,16 +23,17 @@ from .drawing import Drawing, Picture
 from .style import PathStyle
 
 MOST_ROWS = 6
-"""Combinations of levels that are drawn: what is beyond looks much the same, and is in the run directory."""
+"""Combinations of levels that are drawn. The run directory has the rest, which looks much the same."""
 MOST_COLUMNS = 5
 MOST_CHANGES = 3
+_NARROW_COLUMNS = 2
 MOST_TRIALS = 20
 """Lines of a panel: the first blocks."""
 
 _EVENT: dict[str, Any] = {"linestyle": "dashed", "linewidth": 0.8}
 
 SOURCES = {"tcp-stream": ("forward_receiver", "reverse_receiver")}
-"""Workloads with a series of bytes received, and the series' names, the first that is there being drawn."""
+"""Workloads with a series of bytes received, and the names of the series. The first one that a trial has is drawn."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,19 +42,19 @@ class _Panel:
     title: str
     keys: list[str]
     events_s: list[float]
-    """When links change, since the measured window opened."""
+    """Times at which links change, counted from the opening of the measured window."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Series:
-    """Throughput of intervals: the ends of the intervals, and bits per second in each."""
+    """The ends of the intervals, and the bits per second in each."""
 
     times_s: list[float]
     values_bps: list[float]
 
 
 def drawings(context: Context, run: Run) -> list[Drawing]:
-    """Figures of the workloads that have such series. Which trials have one is seen when a figure is drawn."""
+    """Figures of the workloads that have such series. Only drawing a figure reads which trials have one."""
     found = []
     for workload in SOURCES:
         combinations = [c for c in context.experiment.combinations if c.workload.kind == workload]
@@ -69,8 +71,8 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
                 caption=_caption(run, combinations, len(panels) - len(page)),
                 section="workload",
                 workload=workload,
-                draw=lambda page=page, title=title, workload=workload, columns=columns: _draw(  # type: ignore[misc]
-                    run, page, title, workload, columns
+                draw=lambda width_in, page=page, title=title, workload=workload, columns=columns: _draw(  # type: ignore[misc]
+                    run, page, title, workload, columns, width_in
                 ),
             )
         )
@@ -78,12 +80,18 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
 
 
 def _caption(run: Run, combinations: Sequence[Combination], left_out: int) -> str:
-    text = "Thin: valid trials, the first of each path; thick: their median. Time is since the measured window opened."
+    text = (
+        "Thin lines are valid trials, the first ones of each path. The thick line is their median. Time counts from "
+        "the opening of the measured window."
+    )
     topologies = run.manifest.experiment.topologies
     changes = dict.fromkeys("; ".join(event_words(topologies[c.topology], c.events)) for c in combinations if c.events)
     if changes:
-        text += f" Dashed: links change, {'; or '.join([*changes][:MOST_CHANGES])}, counted with the warm-up."
-    return f"{text} {words.count(left_out, 'more panel')} not shown." if left_out > 0 else text
+        text += (
+            f" Dashed lines mark changes of links: {'; or '.join([*changes][:MOST_CHANGES])}. The times of changes "
+            "count from the start of the warm-up."
+        )
+    return f"{text} The figure leaves out {words.count(left_out, 'more panel')}." if left_out > 0 else text
 
 
 def _panels(context: Context, run: Run, combinations: Sequence[Combination]) -> list[_Panel]:
@@ -108,11 +116,13 @@ def _panels(context: Context, run: Run, combinations: Sequence[Combination]) -> 
     ]
 
 
-def _draw(run: Run, panels: Sequence[_Panel], title: str, workload: str, columns: int) -> Picture:
+def _draw(run: Run, panels: Sequence[_Panel], title: str, workload: str, columns: int, width_in: float) -> Picture:
     with style.house_style():
+        if style.is_narrow(width_in):
+            columns = min(columns, _NARROW_COLUMNS)
         found = [[series for key in panel.keys if (series := _series(run, key, workload))] for panel in panels]
         count = math.ceil(len(panels) / columns)
-        figure = style.figure(0.75 + 1.6 * count)
+        figure = style.figure(0.75 + 1.6 * count, width_in)
         grid = figure.add_gridspec(count, columns)
         values = [value for of_panel in found for series in of_panel for value in series.values_bps]
         clock = clock_of(run)
@@ -122,7 +132,7 @@ def _draw(run: Run, panels: Sequence[_Panel], title: str, workload: str, columns
             axes = figure.add_subplot(grid[row, column])
             _panel(axes, panel, of_panel, divisor)
             name = f"{panel.path.name}, {panel.title}" if panel.title else panel.path.name
-            axes.set_title(style.wrapped(name, style.WIDTH_IN / columns - 0.5))
+            axes.set_title(style.wrapped(name, width_in / columns - 0.5))
             axes.set_ylim(0, 1.08 * max(values, default=1.0) / divisor)
             if column == 0:
                 axes.set_ylabel(f"Goodput ({unit})")
@@ -155,7 +165,7 @@ def _panel(axes: Axes, panel: _Panel, of_panel: Sequence[_Series], divisor: floa
 
 
 def _series(run: Run, key: str, workload: str) -> _Series | None:
-    """The goodput of a trial over time; None where it has no such series."""
+    """The goodput of a trial over time. None if it has no such series."""
     sources = run.series(key)
     columns = next((sources[name] for name in SOURCES[workload] if "bytes" in sources.get(name, {})), None)
     if columns is None:

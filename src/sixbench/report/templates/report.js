@@ -15,7 +15,10 @@
     };
     [...table.tHead.rows[0].cells].forEach((head, column, heads) => {
       head.setAttribute("aria-sort", "none");
-      head.tabIndex = 0;
+      const button = document.createElement("button");
+      button.type = "button";
+      button.append(...head.childNodes);
+      head.append(button);
       const sort = () => {
         const up = head.getAttribute("aria-sort") !== "ascending";
         heads.forEach((other) => other.setAttribute("aria-sort", "none"));
@@ -27,10 +30,7 @@
         });
         body.append(...rows);
       };
-      head.addEventListener("click", sort);
-      head.addEventListener("keydown", (event) => {
-        if (event.key === "Enter" || event.key === " ") { event.preventDefault(); sort(); }
-      });
+      button.addEventListener("click", sort);
     });
 
     const form = document.querySelector(".filters");
@@ -52,17 +52,73 @@
     filter();
   }
 
-  // What the markers of figures say.
+  // What the markers of figures say: to a pointer, a finger and the keyboard. A figure is one stop of the Tab key; the
+  // arrow keys go from marker to marker.
   const tip = document.getElementById("tip");
-  document.addEventListener("pointermove", (event) => {
-    const marked = event.target.closest ? event.target.closest("[data-tip]") : null;
-    tip.hidden = marked === null;
-    if (marked === null) return;
-    tip.textContent = marked.dataset.tip;
-    const box = tip.getBoundingClientRect();
-    tip.style.left = `${Math.max(4, Math.min(event.clientX + 14, innerWidth - box.width - 8))}px`;
-    tip.style.top = `${event.clientY + 18 + box.height > innerHeight ? event.clientY - box.height - 12 : event.clientY + 18}px`;
+  const REACH = { mouse: 8, pen: 12, touch: 24 }; // CSS pixels from the middle of a marker
+  const middle = (marker) => {
+    const box = marker.getBoundingClientRect();
+    return [box.left + box.width / 2, box.top + box.height / 2];
+  };
+  let told = null;
+  const tell = (marker) => {
+    if (told === marker) return;
+    told = marker;
+    tip.hidden = marker === null;
+    if (marker === null) return;
+    tip.textContent = marker.dataset.tip;
+    const [x, y] = middle(marker), box = tip.getBoundingClientRect();
+    tip.style.left = `${Math.max(4, Math.min(x + 14, innerWidth - box.width - 8))}px`;
+    tip.style.top = `${y + 16 + box.height > innerHeight ? Math.max(4, y - box.height - 14) : y + 16}px`;
+  };
+  const figures = [...document.querySelectorAll("svg")].map((svg) => [svg, [...svg.querySelectorAll("[data-tip]")]]);
+  for (const [svg, markers] of figures) {
+    if (!markers.length) continue;
+    const nearest = (event) => {
+      const own = event.target.closest("[data-tip]");
+      if (own) return own;
+      let best = null, least = REACH[event.pointerType] ?? REACH.mouse;
+      for (const marker of markers) {
+        const [x, y] = middle(marker), distance = Math.hypot(x - event.clientX, y - event.clientY);
+        if (distance <= least) [best, least] = [marker, distance];
+      }
+      return best;
+    };
+    markers.forEach((marker, index) => {
+      marker.setAttribute("role", "img");
+      marker.setAttribute("aria-label", marker.dataset.tip);
+      marker.setAttribute("tabindex", index ? "-1" : "0");
+      marker.addEventListener("focus", () => tell(marker));
+      marker.addEventListener("blur", () => tell(null));
+    });
+    svg.addEventListener("pointermove", (event) => { if (event.pointerType === "mouse") tell(nearest(event)); });
+    svg.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse") tell(null); });
+    svg.addEventListener("click", (event) => tell(nearest(event)));
+    svg.addEventListener("keydown", (event) => {
+      const at = markers.indexOf(event.target);
+      const last = markers.length - 1;
+      const to = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1, Home: 0, End: last }[event.key];
+      if (event.key === "Escape") tell(null);
+      if (at < 0 || to === undefined) return;
+      event.preventDefault();
+      const next = markers[Math.max(0, Math.min(last, to))];
+      markers[at].setAttribute("tabindex", "-1");
+      next.setAttribute("tabindex", "0");
+      next.focus();
+    });
+  }
+  addEventListener("click", (event) => { if (!event.target.closest("svg")) tell(null); });
+  addEventListener("scroll", () => { if (told && document.activeElement !== told) tell(null); }, { passive: true });
+
+  // What scrolls sideways can be scrolled by keyboard, and nothing else stops the Tab key.
+  const boxes = [...document.querySelectorAll(".scroll, pre, nav")];
+  const reach = () => boxes.forEach((box) => {
+    if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight + 1) box.tabIndex = 0;
+    else box.removeAttribute("tabindex");
   });
+  reach();
+  addEventListener("resize", reach);
+  document.addEventListener("toggle", reach, true);
 
   // Paper has no way to open what is folded.
   addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((details) => { details.open = true; }));

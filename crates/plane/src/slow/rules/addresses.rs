@@ -11,7 +11,7 @@ pub fn word(address: &Address, index: usize) -> u32 {
 }
 
 pub fn upper_half(address: &Address) -> u64 {
-    u64::from(word(address, 0)) << 32 | u64::from(word(address, 1))
+    (u64::from(word(address, 0)) << 32) | u64::from(word(address, 1))
 }
 
 pub fn is_multicast(address: &Address) -> bool {

@@ -62,7 +62,7 @@ impl Inner {
             bytes: 40 + usize::from(u16::from_be_bytes([header[4], header[5]])),
             header_bytes: 40,
             protocol: header[6],
-            tos: header[0] << 4 | header[1] >> 4,
+            tos: (header[0] << 4) | (header[1] >> 4),
             hop_limit: header[7],
             dont_fragment: true,
             fragment_offset: 0,

@@ -148,7 +148,7 @@ fn decapsulated_ecn(inner: u8, outer: u8) -> Option<u8> {
 fn write_ecn(packet: &mut [u8], inner: &Inner, ecn: u8) {
     let tos = inner.tos & !3 | ecn;
     if inner.version == 6 {
-        packet[1] = packet[1] & 0x0f | tos << 4;
+        packet[1] = (packet[1] & 0x0f) | (tos << 4);
     } else if tos != inner.tos {
         let sum = u16::from_be_bytes([packet[10], packet[11]]);
         let sum = checksum::update(sum, &[packet[0], inner.tos], &[packet[0], tos]);

@@ -4,11 +4,10 @@
 //! at every wake; it goes to sleep for that much less and spins for the rest. What others want to compute at that moment
 //! would keep it for milliseconds, so that it asks for the scheduler's preference.
 
-use std::thread;
-
 use serde_json::{Value, json};
 
 use crate::clock::{self, PreciseTimers};
+use crate::cpu;
 use crate::sys::scheduling::RealTime;
 
 /// The longest stretch that is spun, unless the workload says otherwise.
@@ -30,9 +29,9 @@ pub struct Waits {
 
 impl Waits {
     /// Spins at most the last `most_spin_ns` of each wait. On a machine of one core it leaves that to the receiver: it does
-    /// not spin, and asks for no preference.
+    /// not spin, and asks for no preference. Which cores this process may use does not matter: the receiver may use others.
     pub fn new(most_spin_ns: u64) -> Self {
-        let has_cores = thread::available_parallelism().is_ok_and(|cores| cores.get() > 1);
+        let has_cores = cpu::sample().cores.len() > 1;
         let most_spin_ns = if has_cores { most_spin_ns } else { 0 };
         Self {
             _timers: PreciseTimers::new(),

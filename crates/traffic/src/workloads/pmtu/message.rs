@@ -70,7 +70,7 @@ impl Message {
 
     fn decode_start(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; MESSAGE_BYTES] = bytes.first_chunk()?;
-        let word = |at: usize| bytes[at..at + 8].iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        let word = |at: usize| bytes[at..at + 8].iter().fold(0, |word, byte| (word << 8) | u64::from(*byte));
         let kind = match (bytes[16], bytes[17]) {
             (1, 0) => Kind::Probe,
             (2, hop_limit) => Kind::Acknowledgement { hop_limit: (hop_limit > 0).then_some(hop_limit) },

@@ -325,10 +325,9 @@ impl Prober {
     }
 
     fn read_datagram(&mut self) -> Result<()> {
-        if let Some((message, _, _)) = self.read_message()?
-            && let Kind::Acknowledgement { hop_limit } = message.kind
-            && (1..=self.number).contains(&message.number)
-        {
+        let Some((message, _, _)) = self.read_message()? else { return Ok(()) };
+        let Kind::Acknowledgement { hop_limit } = message.kind else { return Ok(()) };
+        if (1..=self.number).contains(&message.number) {
             let what = What::Acknowledged { packet_bytes: message.packet_bytes, hop_limit };
             self.waiting.push_back(Event { number: Some(message.number), what });
         }

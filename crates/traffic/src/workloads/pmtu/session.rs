@@ -81,7 +81,10 @@ impl<'a> Control<'a> {
                     heard_ns = clock::monotonic_ns();
                 }
                 Some(_) => {
-                    return Err(Error::PeerLost { doing: self.doing(), what: "said what it may not".into() });
+                    return Err(Error::PeerLost {
+                        doing: self.doing(),
+                        what: "sent a message that is not allowed".into(),
+                    });
                 }
             }
         }

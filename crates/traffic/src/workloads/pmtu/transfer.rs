@@ -126,11 +126,10 @@ impl Transfer {
         let (Some(acked), Some(before)) = (info.bytes_acked, self.last.bytes_acked) else { return false };
         let has_moved = acked > before;
         // The preamble is a small segment, which says nothing of large ones. SYN counts as a byte.
-        if let (true, Some(mss)) = (has_moved, info.mss_bytes)
-            && acked > PREAMBLE_BYTES as u64 + 1
-            && self.settled.is_none_or(|(settled, _)| settled != mss)
-        {
-            self.settled = Some((mss, after_ns));
+        if has_moved && acked > PREAMBLE_BYTES as u64 + 1 {
+            if let Some(mss) = info.mss_bytes.filter(|&mss| self.settled.is_none_or(|(settled, _)| settled != mss)) {
+                self.settled = Some((mss, after_ns));
+            }
         }
         self.last = *info;
         has_moved

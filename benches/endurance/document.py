@@ -1,0 +1,205 @@
+"""The figures of docs/reliability.md, from the JSON files of `make endurance`.
+
+    PYTHONPATH=benches python -m endurance.document OUT...    takes over these folders' results, and writes the figures
+    PYTHONPATH=benches python -m endurance.document           writes the figures again
+
+docs/reliability.json keeps the results. A result replaces what is there of the same part, victim, fault or target.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pages import head, measured_at, put, row
+
+DOCS = Path(__file__).parents[2] / "docs"
+DATA = DOCS / "reliability.json"
+PAGE = DOCS / "reliability.md"
+BEGIN = "<!-- figures: made by python -m endurance.document -->\n"
+
+_BY_NAME = {"kills": "victims", "signals": "victims", "faults": "faults", "fuzz": "targets"}
+"""Where the parts have their results by name."""
+
+_RUN = ("date", "took_s", "commit", "kernel", "machine", "processors", "memory_gib", "python", "seconds")
+Results = dict[str, Any]
+
+
+def main() -> None:
+    data = json.loads(DATA.read_text(encoding="utf-8")) if DATA.exists() else {}
+    for folder in map(Path, sys.argv[1:]):
+        for file in sorted(folder.glob("*.json")):
+            take(data, json.loads(file.read_text(encoding="utf-8")))
+    DATA.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    put(PAGE, BEGIN, figures(data))
+
+
+def take(data: Results, result: Results) -> None:
+    """Adds a part's result. What was not done replaces nothing that was."""
+    part = result["part"]
+    run = {key: result[key] for key in _RUN if key in result}
+    if part not in _BY_NAME:
+        found = {key: value for key, value in result.items() if key not in _RUN}
+        if "not_done" not in result or part not in data:
+            data[part] = {**found, "run": run}
+        return
+    kept = data.setdefault(part, {})
+    for name, found in result[_BY_NAME[part]].items():
+        if "not_done" not in found or name not in kept:
+            kept[name] = {**found, "run": run}
+
+
+def figures(data: Results) -> str:
+    """The tables, as Markdown."""
+    parts = [
+        *_interruptions({**data.get("kills", {}), **data.get("signals", {})}),
+        *_faults(data.get("faults", {})),
+        *_soak(data.get("soak")),
+        *_builds(data.get("builds")),
+        *_fuzz(data.get("fuzz", {})),
+        *_programs(data),
+    ]
+    return "\n".join(["", *parts, ""])
+
+
+def _interruptions(rows: Results) -> Iterable[str]:
+    if not rows:
+        return
+    yield "### Killed and interrupted"
+    yield ""
+    yield head(
+        "hit",
+        "times",
+        "trials recorded before",
+        "lost",
+        "half",
+        "left over",
+        "sets that differ",
+        "hangs, tracebacks, other exit codes",
+        "date, commit",
+    )
+    for name, tally in rows.items():
+        what = f"kill -9 of the {name}" if name.islower() else f"{name} to the orchestrator"
+        if "not_done" in tally:
+            yield row(what, f"not done: {tally['not_done']}", *[""] * 6, measured_at(tally))
+            continue
+        wrong = tally["hung"] + tally["tracebacks"] + tally["other_codes"]
+        counts = [
+            tally[key] for key in ("interruptions", "acknowledged", "lost", "half", "left_over", "sets_that_differ")
+        ]
+        yield row(what, *counts, wrong, measured_at(tally))
+    yield ""
+
+
+def _faults(rows: Results) -> Iterable[str]:
+    if not rows:
+        return
+    yield "### Faults of the machine"
+    yield ""
+    yield head(
+        "fault in the midst of a run",
+        "runs",
+        "ended with",
+        "valid trials",
+        "trials that do not count",
+        "false",
+        "lost",
+        "left over",
+        "date, commit",
+    )
+    for name, tally in rows.items():
+        if "not_done" in tally:
+            yield row(name, f"not done: {tally['not_done']}", *[""] * 6, measured_at(tally))
+            continue
+        ended = ", ".join(f"{code} ({count})" for code, count in sorted(tally["ended_with"].items()))
+        without = ", ".join(f"{count} {kind}" for kind, count in sorted(tally["not_valid"].items())) or "0"
+        counts = [tally[key] for key in ("false", "lost", "left_over")]
+        yield row(name, tally["runs"], ended, tally["valid"], without, *counts, measured_at(tally))
+    yield ""
+
+
+def _soak(result: Results | None) -> Iterable[str]:
+    if result is None:
+        return
+    minutes = result["length_s"] / 60
+    yield "### Trials without rest"
+    yield ""
+    yield f"{minutes:.0f} minutes, {result['trials']} trials, {result['valid']} of them valid ({measured_at(result)})."
+    yield ""
+    yield head("median of", "second quarter", "last quarter")
+    for name, early in result["second_quarter"].items():
+        if name != "trials":
+            yield row(
+                name.replace("_mib", ", MiB").replace("_", " "), _number(early), _number(result["last_quarter"][name])
+            )
+    yield ""
+
+
+def _builds(result: Results | None) -> Iterable[str]:
+    if result is None:
+        return
+    yield "### Networks built and taken down"
+    yield ""
+    if "failed" in result:
+        yield f"{result['builds']} networks of {result['nodes']} nodes: failed."
+    else:
+        before, after = result["before"], result["after"]
+        same = all(before[name] == after[name] for name in before if name != "resident_mib")
+        growth_mib = after["resident_mib"] - before["resident_mib"]
+        what = "Descriptors, threads, processes and interfaces are the same after as before"
+        yield (
+            f"{result['builds']} networks of {result['nodes']} nodes. {what}: {'yes' if same else 'no'}. "
+            f"Memory: {growth_mib:+.1f} MiB ({measured_at(result)})."
+        )
+    yield ""
+
+
+def _fuzz(rows: Results) -> Iterable[str]:
+    if not rows:
+        return
+    yield "### Fuzzed"
+    yield ""
+    yield head("target", "seconds", "executions", "edges covered", "crashes", "date, commit")
+    for name, target in rows.items():
+        if "not_done" in target:
+            yield row(name, f"not done: {target['not_done']}", *[""] * 3, measured_at(target))
+        else:
+            coverage = _number(target["coverage"]) if target.get("coverage") is not None else "not measured"
+            crashes = 1 if target.get("crash") else 0
+            seconds = round(target["run"]["seconds"])
+            yield row(name, seconds, _number(target["executions"]), coverage, crashes, measured_at(target))
+    yield ""
+
+
+def _programs(data: Results) -> Iterable[str]:
+    for part, title in (("flood", "`serve` under floods"), ("tampered", "Tampered run directories")):
+        result = data.get(part)
+        if result is None:
+            continue
+        yield f"### {title}"
+        yield ""
+        if "not_done" in result:
+            yield f"Not done: {result['not_done']}."
+        else:
+            said = json.dumps(result["counted"], indent=1) if "counted" in result else "\n".join(result["said"])
+            yield f"{measured_at(result)}:"
+            yield ""
+            yield f"```\n{said}\n```"
+        yield ""
+
+
+def machines(data: Results) -> list[str]:
+    """The machines that the results are of."""
+    runs = [one["run"] for part in data.values() for one in (part.values() if "run" not in part else [part])]
+    return sorted({f"Linux {run['kernel']}, {run['processors']} processors, {run['memory_gib']} GiB" for run in runs})
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}".replace(",", " ") if float(value).is_integer() else f"{value:.1f}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,257 @@
+"""kill -9 of a part of a run, and signals to the whole, each at a random moment."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from . import host
+from .runs import (
+    EXPERIMENT,
+    GUEST_EXPERIMENT,
+    TRACEBACK,
+    Running,
+    acknowledged,
+    is_begun,
+    made,
+    planned_keys,
+    sixbench,
+    unfinished,
+    wrong_with,
+)
+
+GUEST_KERNEL = "debian-6.1"
+_EMULATOR = "(links)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Victim:
+    """What is hit.
+
+    Attributes:
+        share: how many of the interruptions of a part it gets, of all shares.
+        find: its process, of those below the orchestrator; None where there is none at the moment.
+        codes: what the disturbed command may end with.
+        in_guest: whether the run takes place in an emulated machine.
+    """
+
+    name: str
+    share: int
+    signal: signal.Signals
+    find: Callable[[Running, random.Random], int | None]
+    codes: frozenset[int]
+    in_guest: bool = False
+
+
+@dataclass(kw_only=True)
+class Tally:
+    """What came of the interruptions of one kind of victim."""
+
+    interruptions: int = 0
+    acknowledged: int = 0
+    lost: int = 0
+    half: int = 0
+    left_over: int = 0
+    sets_that_differ: int = 0
+    tracebacks: int = 0
+    hung: int = 0
+    other_codes: int = 0
+    ended_with: Counter[str] = field(default_factory=Counter)
+    trials: Counter[str] = field(default_factory=Counter)
+    details: list[str] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:
+        return {**self.__dict__, "ended_with": dict(self.ended_with), "trials": dict(self.trials)}
+
+
+def _orchestrator(running: Running, choice: random.Random) -> int | None:
+    return running.process.pid if running.process.poll() is None else None
+
+
+def _agent(is_emulator: bool) -> Callable[[Running, random.Random], int | None]:
+    def find(running: Running, choice: random.Random) -> int | None:
+        names = {pid: _words(pid) for pid, name in host.processes() if name.startswith("sixbench-agent")}
+        pids = [pid for pid, words in sorted(names.items()) if words and (_EMULATOR in words) == is_emulator]
+        return choice.choice(pids) if pids else None
+
+    return find
+
+
+def _guest(running: Running, choice: random.Random) -> int | None:
+    return next((pid for pid, name in host.processes() if name.startswith("qemu")), None)
+
+
+def _words(pid: int) -> list[str]:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text(errors="replace").split("\0")
+    except OSError:
+        return []
+
+
+_KILLED = frozenset({-signal.SIGKILL})
+_WITHOUT_AN_AGENT = frozenset({0, 3, 4})
+_STOPPED = frozenset({130})
+
+KILLS = (
+    Victim(name="orchestrator", share=90, signal=signal.SIGKILL, find=_orchestrator, codes=_KILLED),
+    Victim(name="agent", share=60, signal=signal.SIGKILL, find=_agent(False), codes=_WITHOUT_AN_AGENT),
+    Victim(name="emulator", share=40, signal=signal.SIGKILL, find=_agent(True), codes=_WITHOUT_AN_AGENT),
+    Victim(name="guest", share=10, signal=signal.SIGKILL, find=_guest, codes=_WITHOUT_AN_AGENT, in_guest=True),
+)
+SIGNALS = (
+    Victim(name="SIGINT", share=50, signal=signal.SIGINT, find=_orchestrator, codes=_STOPPED),
+    Victim(name="SIGTERM", share=50, signal=signal.SIGTERM, find=_orchestrator, codes=_STOPPED),
+)
+
+
+def interrupt(victims: tuple[Victim, ...], count: int, scratch: Path, seed: int, only: list[str]) -> dict[str, Any]:
+    """Interrupts `count` runs, each at a random moment, resumes them, and counts what is wrong."""
+    chosen = [victim for victim in victims if not only or victim.name in only]
+    shares = sum(victim.share for victim in chosen)
+    objects = host.bpf_objects()
+    results = {}
+    for victim in chosen:
+        if victim.in_guest and not _has_guest():
+            results[victim.name] = {"not_done": f"the kernel {GUEST_KERNEL} was not fetched (sixbench kernels add)"}
+            continue
+        work = _Work(victim, made(scratch / victim.name), random.Random(f"{seed}/{victim.name}"))
+        try:
+            for _ in range(max(1, round(count * victim.share / shares))):
+                work.once()
+                print(f"{victim.name}: {_line(work.tally)}", flush=True)
+        except KeyboardInterrupt:  # what was counted until then counts
+            print(f"{victim.name}: stopped", flush=True)
+        results[victim.name] = work.tally.to_json()
+    return {"victims": results, "bpf_before": objects, "bpf_after": host.bpf_objects(), "seed": seed}
+
+
+def _has_guest() -> bool:
+    from sixbench.guest import find_kernel
+    from sixbench.model.errors import SixbenchError
+
+    try:
+        find_kernel(GUEST_KERNEL)
+    except SixbenchError:
+        return False
+    return True
+
+
+class _Work:
+    """Interruptions of one victim."""
+
+    def __init__(self, victim: Victim, scratch: Path, choice: random.Random) -> None:
+        self.victim, self.scratch, self.choice = victim, scratch, choice
+        self.tally = Tally()
+        self.options = ["--kernel", GUEST_KERNEL] if victim.in_guest else []
+        self.experiment = scratch / "experiment.yaml"
+        self.experiment.write_text(GUEST_EXPERIMENT if victim.in_guest else EXPERIMENT)
+        whole = scratch / "undisturbed"
+        started_s = time.time()
+        done = sixbench("run", str(self.experiment), "--out", str(whole), "--quiet", *self.options, scratch=scratch)
+        if done.code not in (0, 4):
+            raise SystemExit(f"the undisturbed run ended with {done.code}: {done.said}")
+        self.trials_s = (whole / "trials").stat().st_mtime - started_s
+        """When the last trial was recorded."""
+        self.planned = planned_keys(whole)
+        self.fresh = scratch / "fresh"
+        if not victim.in_guest:
+            unfinished(self.experiment, self.fresh, scratch)
+
+    def once(self) -> None:
+        """One interruption, and all that is looked at after it."""
+        victim, tally = self.victim, self.tally
+        directory = self.scratch / "run"
+        shutil.rmtree(directory, ignore_errors=True)
+        before = host.inventory(made(self.scratch / "tmp"))
+        # Most runs are resumed without a report, so that more of the moments are among their trials.
+        resumes = not victim.in_guest and tally.interruptions % 4 != 0
+        if resumes:
+            shutil.copytree(self.fresh, directory)
+        arguments = ["resume", str(directory), "--no-report", "--quiet"]
+        if not resumes:
+            arguments = ["run", str(self.experiment), "--out", str(directory), "--quiet", *self.options]
+        known: dict[str, str] | None = None
+        while known is None:
+            running = Running(*arguments, scratch=self.scratch)
+            moment_s = self.choice.uniform(0, self.trials_s * 1.1)
+            known = self._hit(running, moment_s, directory)
+            ended = running.end()
+            if known is None:  # it had ended
+                shutil.rmtree(directory, ignore_errors=True)
+                if resumes:
+                    shutil.copytree(self.fresh, directory)
+        tally.interruptions += 1
+        tally.acknowledged += len(known)
+        tally.ended_with[str(ended.code)] += 1
+        place = f"{victim.name} after {moment_s:.2f} s of {'resume' if resumes else 'run'}"
+        tally.hung += ended.code is None
+        self._count(
+            "other_codes", [] if ended.code in victim.codes else [f"ended with {ended.code}: {ended.said}"], place
+        )
+        self._count("tracebacks", [ended.said] if TRACEBACK in ended.said else [], place)
+        # What a guest or a killed command leaves in the folder for temporary files counts too.
+        self._count("left_over", host.left_over(before, self.scratch / "tmp"), place)
+        self._resume(directory, known, place)
+
+    def _hit(self, running: Running, moment_s: float, directory: Path) -> dict[str, str] | None:
+        """Hits the victim at its moment, or as soon as it is there. Returns what the run had recorded just before; None
+        where the run had ended."""
+        is_running = running.wait_until(moment_s)
+        while is_running:
+            process = self.victim.find(running, self.choice)
+            if process is not None:
+                known = acknowledged(directory)
+                try:
+                    os.kill(process, self.victim.signal)
+                except ProcessLookupError:
+                    process = None
+                else:
+                    return known
+            is_running = running.process.poll() is None
+            time.sleep(0.002)
+        return None
+
+    def _resume(self, directory: Path, known: dict[str, str], place: str) -> None:
+        begins = not is_begun(directory)
+        if begins:
+            arguments = ["run", str(self.experiment), "--out", str(directory), "--quiet", *self.options]
+        else:
+            arguments = ["resume", str(directory), "--no-report", "--quiet"]
+        if begins and known:
+            self._count("lost", list(known), place)
+        before = host.inventory(self.scratch / "tmp")
+        ended = sixbench(*arguments, scratch=self.scratch)
+        if ended.code not in (0, 4):
+            self._count("other_codes", [f"{arguments[0]} again ended with {ended.code}: {ended.said}"], place)
+        self._count("left_over", host.left_over(before, self.scratch / "tmp"), f"{place}, then {arguments[0]}")
+        wrong = wrong_with(directory, self.planned, known)
+        self._count("lost", wrong.get("lost", []) + wrong.get("unreadable", []), place)
+        self._count("half", wrong.get("half", []), place)
+        self._count("sets_that_differ", wrong.get("set", []), place)
+        if "unreadable" not in wrong:
+            from sixbench.store import read_run
+
+            self.tally.trials.update(trial.status for trial in read_run(directory).trials)
+
+    def _count(self, name: str, found: list[str], place: str) -> None:
+        if found:
+            setattr(self.tally, name, getattr(self.tally, name) + len(found))
+            self.tally.details.append(f"{place}: {name}: {'; '.join(found)[-1500:]}")
+            print(self.tally.details[-1], file=sys.stderr, flush=True)
+
+
+def _line(tally: Tally) -> str:
+    return (
+        f"{tally.interruptions} interrupted, {tally.acknowledged} trials acknowledged before, {tally.lost} lost, "
+        f"{tally.half} half, {tally.left_over} left over, {tally.sets_that_differ} sets that differ, "
+        f"{tally.tracebacks} tracebacks, {tally.hung} hung, {tally.other_codes} other exit codes"
+    )

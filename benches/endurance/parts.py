@@ -1,0 +1,71 @@
+"""The parts of `make endurance`: a new one is a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import builds, fuzzing, others, soak
+from .faults import do_harm
+from .interruptions import KILLS, SIGNALS, interrupt
+
+Found = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A part.
+
+    Attributes:
+        run: takes a folder for temporary files, the share of its full count, a seed and what it is limited to; returns
+            what goes into its JSON file.
+        wrong: what of that breaks a promise, in words.
+        needs_host: whether it runs in a throw-away host.
+    """
+
+    run: Callable[[Path, float, int, list[str]], Found]
+    wrong: Callable[[Found], list[str]]
+    needs_host: bool = True
+
+
+_MUST_BE_ZERO = ("lost", "half", "left_over", "sets_that_differ", "tracebacks", "hung", "other_codes")
+
+
+def _kills(scratch: Path, scale: float, seed: int, only: list[str]) -> Found:
+    return interrupt(KILLS, round(200 * scale), scratch, seed, only)
+
+
+def _signals(scratch: Path, scale: float, seed: int, only: list[str]) -> Found:
+    return interrupt(SIGNALS, round(100 * scale), scratch, seed, only)
+
+
+def _wrong_with_interruptions(found: Found) -> list[str]:
+    return [
+        f"{victim}: {tally[name]} {name.replace('_', ' ')}"
+        for victim, tally in found["victims"].items()
+        for name in _MUST_BE_ZERO
+        if tally.get(name)
+    ]
+
+
+def _wrong_with_faults(found: Found) -> list[str]:
+    return [
+        f"{fault}: {tally[name]} {name.replace('_', ' ')}"
+        for fault, tally in found["faults"].items()
+        for name in ("false", "lost", "left_over", "tracebacks", "other_codes")
+        if tally.get(name)
+    ]
+
+
+PARTS: dict[str, Part] = {
+    "kills": Part(run=_kills, wrong=_wrong_with_interruptions),
+    "signals": Part(run=_signals, wrong=_wrong_with_interruptions),
+    "faults": Part(run=do_harm, wrong=_wrong_with_faults),
+    "soak": Part(run=soak.soak, wrong=soak.wrong),
+    "builds": Part(run=builds.build, wrong=builds.wrong, needs_host=False),
+    "fuzz": Part(run=fuzzing.fuzz, wrong=fuzzing.wrong, needs_host=False),
+    "flood": Part(run=others.flood, wrong=others.wrong, needs_host=False),
+    "tampered": Part(run=others.tampered, wrong=others.wrong, needs_host=False),
+}

@@ -1,0 +1,278 @@
+"""How soon `sixbench serve` answers good clients while others flood it, over a path with a round trip of 50 ms.
+
+`measure` builds a network of namespaces: a good client, an attacker and a server behind one router. The server's link
+has the delay (our own emulator). `python benches/endurance/serve_flood.py` measures all of `floods` in full.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sixbench.agent import Agent, AgentHub, find_agent
+from sixbench.model.network import Blueprint
+from sixbench.plan.experiment_file import read_topology_only
+from sixbench.plan.yaml_source import parse_yaml
+from sixbench.run.emulation import begin
+from sixbench.run.laboratory import Laboratory
+
+WITHIN_S = 1.0
+SHARE = 0.99
+"""The goal: so many of the good clients start within so long."""
+ONE_WAY_MS = 25
+CLIENT_TIMEOUT_S = 20
+NETWORKS = {4: "10.66.0.0/15", 6: "2001:db8:66:66::/64"}
+"""Where floods come from: 512 networks of /24, and one /64."""
+SILENT_NETWORKS = {4: "10.68.0.0/15", 6: "2001:db8:66:67::/64"}
+"""Where half-open connections come from: nobody has these addresses, so that nothing there answers with a reset."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attack:
+    """What an attacker does (`flood.py`).
+
+    Attributes:
+        kind: `silent`, `slow`, `half-open` or `cookies`.
+        family: of the addresses it comes from, IPv4 or IPv6.
+        addresses: how many there are.
+        rate: new connections a second.
+        held: of `slow`, connections at a time.
+    """
+
+    kind: str
+    family: int
+    addresses: int
+    rate: int
+    held: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Served:
+    """What became of the good clients during one flood.
+
+    Attributes:
+        flood: its name in words.
+        times_s: from the start of the client's process to the answer to its first request, of those that got it.
+        errors: what the others said.
+        attackers: what each attack did: connections opened, connected and failed, cookies got.
+    """
+
+    flood: str
+    times_s: tuple[float, ...]
+    errors: tuple[str, ...]
+    attackers: tuple[dict[str, int], ...]
+
+    @property
+    def tried(self) -> int:
+        """Good clients."""
+        return len(self.times_s) + len(self.errors)
+
+    @property
+    def in_time(self) -> int:
+        """Those that were answered within `WITHIN_S`."""
+        return sum(time_s <= WITHIN_S for time_s in self.times_s)
+
+    @property
+    def is_reached(self) -> bool:
+        """Whether the goal is."""
+        return self.in_time >= SHARE * self.tried
+
+    def __str__(self) -> str:
+        words = f"{self.flood}: {self.in_time} of {self.tried} good clients started within {WITHIN_S:g} s"
+        if self.times_s:
+            words += f", median {statistics.median(self.times_s):.3f} s, slowest {max(self.times_s):.3f} s"
+        for error in sorted(set(self.errors)):
+            words += f"\n  {self.errors.count(error)} times: {error}"
+        return words + f"\n  attackers: {json.dumps(self.attackers)}"
+
+
+def floods(*, rate: int, crowd: int) -> dict[str, tuple[int, tuple[Attack, ...]]]:
+    """All floods by name: the family of the good client, and the attacks.
+
+    Args:
+        rate: new connections a second of a flood.
+        crowd: half-open and slow clients at a time.
+    """
+    return {
+        "no flood": (4, ()),
+        "300 addresses, silent": (4, (Attack(kind="silent", family=4, addresses=300, rate=rate),)),
+        "one /64, silent": (6, (Attack(kind="silent", family=6, addresses=1 << 32, rate=rate),)),
+        "300 addresses, with cookies": (4, (Attack(kind="cookies", family=4, addresses=300, rate=rate),)),
+        "one /64, with cookies": (6, (Attack(kind="cookies", family=6, addresses=1 << 32, rate=rate),)),
+        f"{crowd} half-open and {crowd} slow": (
+            4,
+            (
+                Attack(kind="half-open", family=4, addresses=300, rate=crowd),
+                Attack(kind="slow", family=4, addresses=300, rate=crowd, held=crowd),
+            ),
+        ),
+        f"{crowd} half-open, {crowd} slow and one /64": (
+            6,
+            (
+                Attack(kind="half-open", family=6, addresses=1 << 32, rate=crowd),
+                Attack(kind="slow", family=6, addresses=1 << 32, rate=crowd, held=crowd),
+                Attack(kind="silent", family=6, addresses=1 << 32, rate=rate),
+            ),
+        ),
+    }
+
+
+def measure(name: str, family: int, attacks: Sequence[Attack], *, clients: int, one_way_ms: int = ONE_WAY_MS) -> Served:
+    """One flood, and good clients one after the other meanwhile. Needs the right to make namespaces.
+
+    Args:
+        name: of the flood, for the result.
+        family: that the good clients come by.
+        attacks: what goes on meanwhile.
+        clients: how many good clients.
+        one_way_ms: delay of the server's link in each direction.
+    """
+    with AgentHub(find_agent()) as hub, tempfile.TemporaryDirectory(prefix="sixbench-flood-") as folder:
+        key = Path(folder) / "key"
+        key.touch(0o600)
+        key.write_text(secrets.token_hex(32))
+        laboratory = _network(hub, one_way_ms)
+        server = _address(laboratory, "server", family)
+        with contextlib.ExitStack() as stack:
+            port = stack.enter_context(_serving(laboratory, key))
+            attackers = [stack.enter_context(_flooding(laboratory, attack, port)) for attack in attacks]
+            words = _inside(laboratory, "good", find_agent(), "connect", server, port, "--key", key)
+            outcomes = [_start(words) for _ in range(clients)]
+            counts = tuple(_end(process) for process in attackers)
+        laboratory.close()
+    return Served(
+        flood=name,
+        times_s=tuple(outcome for outcome in outcomes if isinstance(outcome, float)),
+        errors=tuple(outcome for outcome in outcomes if isinstance(outcome, str)),
+        attackers=counts,
+    )
+
+
+def _network(hub: AgentHub, one_way_ms: int) -> Laboratory:
+    delay = f", delay: {one_way_ms}ms, emulator: user" if one_way_ms else ""
+    text = (
+        "nodes: {good: host, bad: host, r1: router, server: host}\n"
+        "links: [{endpoints: [good, r1]}, {endpoints: [bad, r1]}, "
+        f"{{endpoints: [r1, server], name: far{delay}}}]\n"
+    )
+    laboratory = Laboratory(hub, Blueprint(topology=read_topology_only(parse_yaml(text, "flood.yaml"))))
+    if laboratory.emulator is not None:
+        begin(laboratory, "flood")
+    for family in (4, 6):
+        _run(laboratory.agents["bad"], f"ip -{family} route add local {NETWORKS[family]} dev lo")
+        _run(laboratory.agents["bad"], f"sysctl -qw net.ipv{family}.ip_nonlocal_bind=1")
+        for network in (NETWORKS[family], SILENT_NETWORKS[family]):
+            attacker = _address(laboratory, "bad", family)
+            _run(laboratory.agents["r1"], f"ip -{family} route add {network} via {attacker}")
+            gateway = _address(laboratory, "r1", family, beside="server")
+            _run(laboratory.agents["server"], f"ip -{family} route add {network} via {gateway}")
+    return laboratory
+
+
+def _run(agent: Agent, command: str) -> None:
+    done = agent.call("exec", argv=command.split())
+    if done["exit"] != 0:
+        raise RuntimeError(f"{agent.name}: {command}: {done['stderr']}")
+
+
+def _address(laboratory: Laboratory, node: str, family: int, beside: str | None = None) -> str:
+    [link] = [
+        link
+        for link in laboratory.topology.links_of(node)
+        if beside is None or link in laboratory.topology.links_of(beside)
+    ]
+    end = link.end_of(node)
+    interface = end.ipv4 if family == 4 else end.ipv6
+    assert interface is not None
+    return str(interface.ip)
+
+
+def _inside(laboratory: Laboratory, node: str, *words: object) -> list[str]:
+    return ["nsenter", "-t", str(laboratory.agents[node].pid), "-n", *map(str, words)]
+
+
+@contextlib.contextmanager
+def _serving(laboratory: Laboratory, key: Path) -> Iterator[int]:
+    words = _inside(laboratory, "server", find_agent(), "serve", "--listen", "0.0.0.0,::", "--port", 0, "--key", key)
+    with subprocess.Popen(
+        words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as process:
+        assert process.stdout is not None
+        try:
+            yield int(json.loads(process.stdout.readline())["listening"][0]["port"])
+        finally:
+            process.terminate()
+
+
+@contextlib.contextmanager
+def _flooding(laboratory: Laboratory, attack: Attack, port: int) -> Iterator[subprocess.Popen[str]]:
+    """An attacker that is at its strength."""
+    script = Path(__file__).with_name("flood.py")
+    words = _inside(laboratory, "bad", sys.executable, "-I", script, attack.kind)
+    network = (SILENT_NETWORKS if attack.kind == "half-open" else NETWORKS)[attack.family]
+    words += [_address(laboratory, "server", attack.family), str(port), "--network", network]
+    words += ["--addresses", str(attack.addresses), "--rate", str(attack.rate), "--held", str(attack.held)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            said = process.stdout.readline()
+            if said != "flooding\n":
+                raise RuntimeError(f"{attack} did not begin: {said}")
+            yield process
+        finally:
+            process.kill()
+
+
+def _end(process: subprocess.Popen[str]) -> dict[str, int]:
+    """Ends an attacker: what it did."""
+    out, _ = process.communicate(timeout=CLIENT_TIMEOUT_S)
+    counts: dict[str, int] = json.loads(out.splitlines()[-1])
+    return counts
+
+
+def _start(words: list[str]) -> float | str:
+    """A good client: seconds until its first request is answered, or what it said instead."""
+    hello = json.dumps({"id": 1, "op": "hello", "protocol": 1, "version": "flood"})
+    began = time.monotonic()
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(words, text=True, **pipes) as process:  # type: ignore[call-overload]
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(hello + "\n")
+            process.stdin.flush()
+        answer = process.stdout.readline()
+        took_s = time.monotonic() - began
+        _, error = process.communicate(timeout=CLIENT_TIMEOUT_S)
+    if not answer:
+        return str(error.strip())
+    said = json.loads(answer)
+    return took_s if "ok" in said else str(said["error"]["message"])
+
+
+def main() -> int:
+    """All floods in full."""
+    import argparse
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--clients", type=int, default=100)
+    parser.add_argument("--rate", type=int, default=1300)
+    parser.add_argument("--crowd", type=int, default=1000)
+    given = parser.parse_args()
+    reached = True
+    for name, (family, attacks) in floods(rate=given.rate, crowd=given.crowd).items():
+        served = measure(name, family, attacks, clients=given.clients)
+        print(served, flush=True)
+        reached &= served.is_reached
+    return 0 if reached else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

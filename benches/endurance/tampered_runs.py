@@ -1,0 +1,203 @@
+"""Run directories that somebody has changed: every reader must take them, or refuse them in a sentence.
+
+    python benches/endurance/tampered_runs.py --count 10000 --seed 1
+    python benches/endurance/tampered_runs.py --seed 1 --only 4711
+
+A case follows from the seed and its number. It fails if a reader raises anything but an error that is meant for users,
+writes outside its folder, starts a program, opens a socket, shows what a link outside has, or takes too long.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import random
+import re
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+
+if __name__ == "__main__":
+    HERE = Path(__file__).resolve()
+    sys.path[:0] = [str(HERE.parents[1]), str(HERE.parents[2] / "tests")]
+
+from endurance.readers import READERS, read
+from endurance.sandbox import Escape, Watch, confine
+from endurance.stock import stock
+from endurance.tampering import FINDINGS, Tampered, tamper
+from sixbench.model.errors import SixbenchError
+
+SECRET = "a secret that nobody reads"
+LIMIT_S = 30
+"""A case usually takes some milliseconds. One that takes this long is a failure too."""
+MEMORY_BYTES = 6 * 2**30
+MOST_FAILURES = 100
+
+
+class TooSlow(BaseException):
+    """A case took too long."""
+
+
+@dataclass(kw_only=True)
+class Tried:
+    """What became of the cases.
+
+    Attributes:
+        executions: how many readers ran.
+        outcomes: how often each message was given, without what differs between cases; `read` where there was none.
+        failures: the first of each kind in words, with what repeats it.
+    """
+
+    executions: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+    failures: dict[str, str] = field(default_factory=dict)
+
+
+def try_many(count: int, seed: int, only: int | None = None) -> Tried:
+    """Tries so many cases in this process, which is confined for ever."""
+    place = Path(tempfile.mkdtemp(prefix="tampered-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
+    try:
+        return _try_in(place, range(count) if only is None else range(only, only + 1), seed)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _try_in(place: Path, numbers: range, seed: int) -> Tried:
+    runs, out, outside = place / "runs", place / "out", place / "outside"
+    outside.mkdir()
+    (outside / "secret.json").write_text(f'{{"schema": "{SECRET}"}}')
+    made = {name: Tampered(directory, outside) for name, directory in stock(runs).items()}
+    os.environ |= {"HOME": str(place / "home"), "XDG_STATE_HOME": str(place / "state"), "TMPDIR": str(out)}
+    tempfile.tempdir = str(out)
+    tried = Tried()
+    _warm_up(made, out)
+    if not confine(runs, out, outside):
+        print("this kernel has no Landlock: only Python's audit events are watched", file=sys.stderr)
+    watch = Watch(runs, out)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    signal.signal(signal.SIGALRM, _stop)
+    for number in numbers:
+        _try_one(number, seed, made, out, watch, tried)
+        if len(tried.failures) >= MOST_FAILURES:
+            break
+    if (sorted(os.listdir(outside)), (outside / "secret.json").read_text()) != (
+        ["secret.json"],
+        f'{{"schema": "{SECRET}"}}',
+    ):
+        tried.failures["outside"] = "something was written outside"
+    return tried
+
+
+def _warm_up(made: dict[str, Tampered], out: Path) -> None:
+    """Imports what is imported late, before nothing can be written any more."""
+    for one in made.values():
+        out.mkdir(exist_ok=True)
+        run = read(one.directory)
+        for reader, (_, of_reader) in READERS.items():
+            if reader != "all figures":
+                with contextlib.suppress(SixbenchError):
+                    of_reader(one.directory, run, out, random.Random(1))
+        one.restore()
+        for left in out.iterdir():
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
+
+
+def _try_one(number: int, seed: int, made: dict[str, Tampered], out: Path, watch: Watch, tried: Tried) -> None:
+    dice = random.Random(f"{seed}/{number}")
+    name = dice.choice([*made])
+    run = made[name]
+    tamper(run, [one for one in made.values() if one is not run], dice)
+    chosen = dice.choices([*READERS], [weight for weight, _ in READERS.values()])[0]
+    if any(change.startswith(FINDINGS) for change in run.done) and dice.random() < 0.8:
+        chosen = "runs"  # nobody else reads it
+    signal.alarm(LIMIT_S)
+    watch.on = True
+    doing = "read"
+    try:
+        tried.executions += 1
+        found = read(run.directory)
+        for problem in found.problems:
+            tried.outcomes[_kind(problem)] += 1
+        if not found.problems:
+            tried.outcomes["read"] += 1
+        if found.problems and dice.random() < 0.7:
+            return
+        doing = chosen
+        tried.executions += 1
+        READERS[chosen][1](run.directory, found, out, dice)
+    except SixbenchError as error:
+        tried.outcomes[_kind(str(error))] += 1
+        if SECRET in str(error) or not str(error).replace("\n", "").isprintable():
+            tried.failures.setdefault(
+                f"message: {_kind(str(error))}", _told(number, seed, name, run, doing, f"its message is {error!r}")
+            )
+    except (Exception, Escape, TooSlow) as error:  # noqa: BLE001, any error but those for users is a finding
+        watch.on = False
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        kind = f"{type(error).__name__} {frame.filename}:{frame.lineno}"
+        tried.failures.setdefault(kind, _told(number, seed, name, run, doing, traceback.format_exc(limit=-9)))
+    finally:
+        watch.on = False
+        signal.alarm(0)
+        for left in out.iterdir():
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
+        run.restore()
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    raise TooSlow(f"it took more than {LIMIT_S} s")
+
+
+def _told(number: int, seed: int, name: str, run: Tampered, doing: str, words: str) -> str:
+    changes = "; ".join(change.encode("unicode_escape").decode()[:400] for change in run.done)
+    repeat = f"python benches/endurance/tampered_runs.py --seed {seed} --only {number}"
+    return f"{repeat}\n  {name}, {doing}: {changes}\n{words[-4000:]}"
+
+
+_DIFFERS = re.compile(r"/\S+|\"[^\"]*\"|'[^']*'|[-\w]*\d[\w.+-]*")
+
+
+def _kind(message: str) -> str:
+    """A message without names and numbers."""
+    return _DIFFERS.sub("#", message.partition("\n")[0])[:160]
+
+
+def kinds_of(tried: Tried) -> Iterator[str]:
+    """The messages with their counts, most frequent first."""
+    for message, count in tried.outcomes.most_common():
+        yield f"{count:8} {message}".encode("unicode_escape").decode()
+
+
+def main() -> int:
+    """Tries them and tells what was found. The exit code is 1 where there are failures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", type=int, metavar="NUMBER", help="try this case only")
+    parser.add_argument("--outcomes", action="store_true", help="print every kind of message")
+    chosen = parser.parse_args()
+    started_s = time.process_time()
+    tried = try_many(chosen.count, chosen.seed, chosen.only)
+    for failure in tried.failures.values():
+        print(failure)
+    if chosen.outcomes:
+        print(*kinds_of(tried), sep="\n")
+    print(
+        f"{tried.executions} executions of readers, {len(tried.outcomes)} kinds of outcomes, "
+        f"{len(tried.failures)} kinds of failures, {time.process_time() - started_s:.0f} s of CPU time"
+    )
+    return 1 if tried.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

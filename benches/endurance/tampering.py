@@ -1,0 +1,395 @@
+"""Changes of run directories: of their JSON, their bytes and the kinds of their files. Each follows from a seed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import shutil
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+Place = tuple[Any, ...]
+"""The keys and indices that lead to a value."""
+
+MANIFEST = "manifest.json"
+FINDINGS = "findings.json"
+JOURNAL = "accepted.jsonl"
+NOT_NUMBERS = [float("nan"), float("inf"), float("-inf")]
+NUMBERS = [0, 1, -1, 2, 0.5, -0.0, 255, 2**31, 2**53, 2**63, 2**64, -(2**63), 10**18, 10**21, 10**40, 1e-300, 1e308]
+NAMES = ["..", ".", "", "../../etc/passwd", "/etc/passwd", "a\0b", "a\nb", "\x1b[2J", "-rf", "a b", "x" * 300, "c0001"]
+TEXTS = [*NAMES, "NaN", "1e999", "true", "null", "x", "\u202e", "<script>alert(1)</script>", "{{7*7}}", "%s%n"]
+TEXTS += [
+    "\\input{/etc/passwd}",
+    "$(id)",
+    "１２",
+    "[bold]",
+    "[/]",
+    "2001:db8::/200",
+    "ipv6",
+    "tcp-stream",
+    "y" * 100_000,
+]
+MANY = 3000
+DEEP = 3000
+
+
+class Tampered:
+    """A run directory that is changed and made what it was.
+
+    Attributes:
+        directory: where it is.
+        done: the changes so far, in words.
+    """
+
+    def __init__(self, directory: Path, outside: Path) -> None:
+        self.directory = directory
+        self.outside = outside
+        self.done: list[str] = []
+        self._first = {
+            str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()
+        }
+        self._now = dict(self._first)
+
+    @property
+    def files(self) -> Mapping[str, bytes]:
+        """The regular files, by their names below the directory."""
+        return self._now
+
+    @property
+    def trials(self) -> list[str]:
+        """The directories of trials."""
+        return sorted({name.split("/")[1] for name in self._now if name.startswith("trials/")})
+
+    def write(self, name: str, content: bytes) -> None:
+        """Gives a file another content."""
+        self._now[name] = content
+        path = self.directory / name
+        for folder in reversed(path.relative_to(self.directory).parents):
+            place = self.directory / folder
+            if place.is_symlink() or (place.exists() and not place.is_dir()):
+                place.unlink()  # or this program would write outside itself
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_symlink() or not path.is_dir():
+            path.unlink(missing_ok=True)
+            path.write_bytes(content)
+
+    def vacate(self, name: str) -> Path:
+        """Removes a file or a directory. Returns where it was."""
+        path = self.directory / name
+        _remove(path)
+        for one in [one for one in self._now if one == name or one.startswith(f"{name}/")]:
+            del self._now[one]
+        return path
+
+    def restore(self) -> None:
+        """Makes the directory what it was."""
+        _remove(self.directory)
+        for name, content in self._first.items():
+            path = self.directory / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        self._now = dict(self._first)
+        self.done = []
+
+    def rehash(self) -> None:
+        """Makes the hashes of the manifest and of the journal those of the files, as a forger would."""
+        hashes: dict[str, dict[str, str]] = {}
+        for name, content in self._now.items():
+            parts = name.split("/")
+            if parts[0] == "trials" and len(parts) == 3:
+                hashes.setdefault(parts[1], {})[parts[2]] = hashlib.sha256(content).hexdigest()
+        manifest = self._now.get(MANIFEST)
+        try:
+            data = json.loads(manifest) if manifest is not None else None
+        except (ValueError, RecursionError):
+            data = None
+        if isinstance(data, dict) and data.get("accepted"):
+            data["accepted"] = hashes
+            self.write(MANIFEST, text_of(data))
+        if JOURNAL in self._now:
+            lines = [json.dumps({"key": key, "sha256": of_key}) + "\n" for key, of_key in hashes.items()]
+            self.write(JOURNAL, "".join(lines).encode())
+
+
+def tamper(run: Tampered, others: Sequence[Tampered], dice: random.Random) -> None:
+    """Changes a run directory in one to four ways. `run.done` says which."""
+    for _ in range(dice.choice((1, 1, 1, 1, 2, 2, 3))):
+        dice.choices((_change_json, _change_bytes, _change_files), (86, 8, 6))[0](run, others, dice)
+    if dice.random() < 0.75:
+        run.rehash()
+        run.done.append("hashes made to match")
+
+
+def text_of(data: Any) -> bytes:
+    """As JSON, also what is none: NaN, and texts that are no UTF-8."""
+    return json.dumps(data).encode()
+
+
+def _change_json(run: Tampered, others: Sequence[Tampered], dice: random.Random) -> None:
+    names = [name for name in run.files if name.endswith(".json")]
+    records = [name for name in names if name.endswith("/trial.json")]
+    if not names:
+        return
+    chosen = dice.random()
+    if chosen < 0.35 and MANIFEST in names:
+        name = MANIFEST
+    elif chosen < 0.45 and FINDINGS in names:
+        name = FINDINGS
+    else:
+        name = dice.choice(records if chosen < 0.95 and records else names)
+    data = _loaded(run.files[name])
+    if not isinstance(data, dict):
+        return
+    places = _sampled(data, dice)
+    if not places:
+        return
+    place = dice.choice(places)
+    kind = dice.choice(tuple(_OPERATIONS))
+    donor = dice.choice([run, *others])
+    told = _OPERATIONS[kind](data, place, donor, dice)
+    run.done.append(f"{name}: {kind} {'.'.join(map(str, place))[:200]}{f' {told[:120]}' if told else ''}")
+    run.write(name, _serialised(data, dice))
+
+
+def _serialised(data: Any, dice: random.Random) -> bytes:
+    text = text_of(data)
+    if b'"deep"' in text:
+        opening, closing = (b"[", b"]") if dice.random() < 0.5 else (b'{"a":', b"}")
+        text = text.replace(b'"deep"', opening * DEEP + b"1" + closing * DEEP)
+    return text.replace(b'"huge number"', b"9" * dice.choice((400, 5000)))
+
+
+def _loaded(content: bytes) -> Any:
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _sampled(data: dict[str, Any], dice: random.Random) -> list[Place]:
+    """Some places: one of each part of a document, so that long lists do not take most of the changes."""
+    found: list[Place] = []
+    for _ in range(6):
+        place: Place = ()
+        value: Any = data
+        while isinstance(value, (dict, list)) and value and (not place or dice.random() < 0.9):
+            keys = [*value] if isinstance(value, dict) else range(len(value))
+            deeper = [key for key in keys if isinstance(value[key], (dict, list)) and value[key]]
+            key = dice.choice(deeper if deeper and dice.random() < 0.6 else keys)
+            if key == "accepted" and dice.random() < 0.9:
+                break
+            place, value = (*place, key), value[key]
+        if place:
+            found.append(place)
+    return found
+
+
+def _parent(data: Any, place: Place) -> Any:
+    for key in place[:-1]:
+        data = data[key]
+    return data
+
+
+def _any_value(dice: random.Random) -> Any:
+    if dice.random() < 0.04:
+        return dice.choice((*NOT_NUMBERS, "deep", "huge number", "\ud800"))
+    simple: list[Callable[[], Any]] = [
+        lambda: None,
+        lambda: dice.random() < 0.5,
+        lambda: dice.choice(NUMBERS),
+        lambda: dice.choice(NUMBERS),
+        lambda: dice.choice(TEXTS),
+        lambda: dice.choice(TEXTS),
+        lambda: dice.uniform(-1e9, 1e9),
+        list,
+        dict,
+        lambda: [_any_value(dice)],
+        lambda: {dice.choice(TEXTS[:-1]): _any_value(dice)},
+        lambda: [[1, 2], [3, 4]],
+    ]
+    return dice.choice(simple)()
+
+
+def _replace(data: Any, place: Place, _: Tampered, dice: random.Random) -> str:
+    value = _any_value(dice)
+    _parent(data, place)[place[-1]] = value
+    return f"by {value!r}"
+
+
+def _delete(data: Any, place: Place, _: Tampered, __: random.Random) -> str:
+    del _parent(data, place)[place[-1]]
+    return ""
+
+
+def _nudge(data: Any, place: Place, _: Tampered, dice: random.Random) -> str:
+    parent = _parent(data, place)
+    value = parent[place[-1]]
+    if isinstance(value, bool) or value is None:
+        changed: Any = dice.choice((0, 1, "true", not value))
+    elif isinstance(value, (int, float)):
+        changed = dice.choice((-value, value * 10**6, value + 1, str(value), float(value), value / 7, [value], 0))
+    elif isinstance(value, str):
+        changed = dice.choice((value * 2, value[:-1], value.upper(), f"../{value}", f"{value}\n", dice.choice(TEXTS)))
+    elif isinstance(value, list):
+        changed = dice.choice(
+            (value * 2, value[::-1], value[:1], dict(enumerate(value)), value * MANY if value else [])
+        )
+        changed = changed if len(changed) <= 10 * MANY else changed[: 10 * MANY]
+    else:
+        changed = dice.choice(([*value], [*value.values()], {**value, **{f"more{at}": 1 for at in range(MANY)}}))
+    parent[place[-1]] = changed
+    return f"to {str(changed)[:60]}"
+
+
+def _rename(data: Any, place: Place, _: Tampered, dice: random.Random) -> str:
+    parent = _parent(data, place)
+    if not isinstance(parent, dict):
+        return ""
+    name = dice.choice((*TEXTS[:-1], *parent))
+    parent[name] = parent.pop(place[-1])
+    return f"to {name!r}"
+
+
+def _swap(data: Any, place: Place, _: Tampered, dice: random.Random) -> str:
+    other = dice.choice(_sampled(data, dice) or [place])
+    if other[: len(place)] == place or place[: len(other)] == other:
+        return ""
+    one, two = _parent(data, place), _parent(data, other)
+    one[place[-1]], two[other[-1]] = two[other[-1]], one[place[-1]]
+    return f"with {'.'.join(map(str, other))[:80]}"
+
+
+def _graft(data: Any, place: Place, donor: Tampered, dice: random.Random) -> str:
+    """Puts something there that another record or manifest has, mostly under the same key."""
+    names = [name for name in donor.files if name.endswith(".json")]
+    given = _loaded(donor.files[dice.choice(names)]) if names else None
+    if not isinstance(given, dict):
+        return ""
+    top = place[0] if place[0] in given and dice.random() < 0.8 else dice.choice([*given])
+    at = place[:1] if dice.random() < 0.6 else place
+    _parent(data, at)[at[-1]] = given[top]
+    return f"the {top} of another"
+
+
+def _insert(data: Any, place: Place, _: Tampered, dice: random.Random) -> str:
+    parent = _parent(data, place)
+    value = _any_value(dice)
+    if isinstance(parent, dict):
+        parent[dice.choice(TEXTS[:-1])] = value
+    else:
+        parent.insert(dice.randrange(len(parent) + 1), value)
+    return f"{value!r}"
+
+
+_OPERATIONS: Mapping[str, Callable[[Any, Place, Tampered, random.Random], str]] = {
+    "replace": _replace,
+    "delete": _delete,
+    "nudge": _nudge,
+    "nudge again": _nudge,
+    "rename": _rename,
+    "swap": _swap,
+    "graft": _graft,
+    "insert": _insert,
+}
+
+
+def _change_bytes(run: Tampered, _: Sequence[Tampered], dice: random.Random) -> None:
+    rare = [name for name in run.files if not name.endswith((".json", ".yaml"))]
+    name = dice.choice(rare if rare and dice.random() < 0.6 else [*run.files])
+    content = bytearray(run.files[name])
+    kind = dice.choice(("flip", "cut", "insert", "overwrite", "empty", "junk", "append", "repeat"))
+    at = dice.randrange(len(content) + 1)
+    if kind == "flip":
+        for _ in range(dice.choice((1, 1, 8, 100))):
+            if content:
+                content[dice.randrange(len(content))] ^= 1 << dice.randrange(8)
+    elif kind == "cut":
+        del content[at:]
+    elif kind == "insert":
+        content[at:at] = dice.randbytes(dice.choice((1, 4, 100)))
+    elif kind == "overwrite":
+        content[at : at + 8] = dice.choice((b"\xff" * 8, b"\0" * 8, dice.randbytes(8)))
+    elif kind == "empty":
+        content.clear()
+    elif kind == "junk":
+        content[:] = dice.randbytes(dice.choice((1, 100, 10_000)))
+    elif kind == "append":
+        content += dice.choice((b"\n", b"\0", b"{}", content[-40:]))
+    else:
+        content *= 2
+    run.done.append(f"{name}: bytes: {kind} at {at}")
+    run.write(name, bytes(content))
+
+
+def _change_files(run: Tampered, _: Sequence[Tampered], dice: random.Random) -> None:
+    names = [*run.files, *(f"trials/{key}" for key in run.trials), "trials"]
+    name = dice.choice(names)
+    kind = dice.choice((*_KINDS, "copy", "rename", "strange name", "exchange"))
+    run.done.append(f"{name}: {kind}")
+    if kind in _KINDS:
+        path = run.vacate(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _KINDS[kind](path, run.outside)
+    elif kind == "strange name":
+        strange = dice.choice(
+            (b"a\nb", b"\x1b[2J", b"\xff\xfe", b"-rf", b"b001-c0001-ipv4.partial", b"x" * 255, b"...")
+        )
+        place = (
+            os.fsencode(run.directory / dice.choice(("trials", f"trials/{dice.choice(run.trials or ['x'])}"))) + b"/"
+        )
+        if os.path.isdir(place):
+            make = os.mkdir if dice.random() < 0.5 else _touch
+            make(place + strange)
+    elif name not in run.files or not name.startswith("trials/"):
+        trials = run.trials
+        if len(trials) > 1:
+            one, two = dice.sample(trials, 2)
+            for file in [file for file in run.files if file.startswith(f"trials/{one}/")]:
+                run.write(file.replace(one, dice.choice((two, f"b099{one[4:]}")), 1), run.files[file])
+    else:
+        other = dice.choice([one for one in run.files if one.startswith("trials/")])
+        one_content, two_content = run.files[name], run.files[other]
+        run.write(other, one_content)
+        if kind == "exchange":
+            run.write(name, two_content)
+        elif kind == "rename":
+            run.vacate(name)
+
+
+def _touch(path: bytes) -> None:
+    with open(path, "xb"):
+        pass
+
+
+def _remove(path: Path) -> None:
+    if path.is_symlink() or not path.is_dir():
+        path.unlink(missing_ok=True)
+    else:
+        shutil.rmtree(path)
+
+
+def _bind(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as one:
+        here = os.getcwd()
+        os.chdir(path.parent)
+        try:
+            one.bind(path.name[:90])
+        finally:
+            os.chdir(here)
+
+
+_KINDS: Mapping[str, Callable[[Path, Path], None]] = {
+    "missing": lambda path, outside: None,
+    "link to a file outside": lambda path, outside: path.symlink_to(outside / "secret.json"),
+    "link to a folder outside": lambda path, outside: path.symlink_to(outside),
+    "link to an endless file": lambda path, outside: path.symlink_to("/dev/zero"),
+    "link to itself": lambda path, outside: path.symlink_to(path.name),
+    "named pipe": lambda path, outside: os.mkfifo(path),
+    "socket": lambda path, outside: _bind(path),
+    "directory": lambda path, outside: path.mkdir(),
+    "empty file": lambda path, outside: path.write_bytes(b"") and None,
+}

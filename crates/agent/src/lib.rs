@@ -1,0 +1,71 @@
+//! The sixbench agent: one process is one node.
+//!
+//! What lives here: a node's network namespace, the conversation on standard input and output that `docs/protocol.md`
+//! describes, and what a node does but traffic: commands, sysctls, counters, captures. What may not: how traffic is sent and
+//! timed (`sixbench-traffic`), how tunnels carry packets (`sixbench-plane`), how services work (`sixbench-services`), how bytes come from another machine (`sixbench-remote`), and what packets look like (`sixbench-wire`).
+//!
+//! `node` reads requests and hands them out, one module an operation; `remote` does so for clients on other machines, of which it lets them do less; [`protocol`] says what a request may look like.
+//!
+//! It is a library so that fuzzers reach what reads a stranger's bytes ([`lines`], [`protocol`]). `unsafe` only in `sys`.
+
+mod answers;
+mod args;
+mod awake;
+mod capture;
+mod counters;
+mod drops;
+mod emulation;
+mod exec;
+mod failure;
+mod hello;
+mod job;
+pub mod lines;
+mod links;
+mod netlink;
+mod node;
+mod path_mtu;
+mod perf;
+pub mod protocol;
+mod queues;
+mod remote;
+mod services;
+mod sessions;
+mod startup;
+mod sys;
+mod sysctl;
+mod tunnels;
+
+use std::process::ExitCode;
+
+use args::Invocation;
+
+/// A usage error.
+const EXIT_USAGE: u8 = 2;
+/// This machine cannot, or does not permit it.
+const EXIT_CANNOT: u8 = 3;
+
+/// The program: what the command line asks for.
+pub fn run() -> ExitCode {
+    match args::parse(std::env::args_os().skip(1)) {
+        Ok(Invocation::Version) => {
+            println!("sixbench-agent {} protocol {}", env!("CARGO_PKG_VERSION"), protocol::VERSION);
+            ExitCode::SUCCESS
+        }
+        Ok(Invocation::Help) => {
+            println!("{}", args::USAGE);
+            ExitCode::SUCCESS
+        }
+        Ok(Invocation::Node(options)) => match startup::prepare(&options) {
+            Ok(()) => node::serve(options.name),
+            Err(message) => complain(&message, EXIT_CANNOT),
+        },
+        Ok(Invocation::Serve(options)) => remote::serve(options),
+        Ok(Invocation::Connect(options)) => remote::connect(&options),
+        Err(message) => complain(&format!("{message}\n{}", args::USAGE), EXIT_USAGE),
+    }
+}
+
+fn complain(message: &str, code: u8) -> ExitCode {
+    eprintln!("sixbench-agent: {message}");
+    ExitCode::from(code)
+}

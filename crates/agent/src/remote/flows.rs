@@ -1,0 +1,142 @@
+//! How many flows the sessions of clients may have at a time. A flow is a connection or a stream of datagrams; each may have a thread of its own.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Map, Value};
+
+use super::limits::over_limit;
+use crate::failure::Failure;
+
+/// The flows of all clients.
+pub struct Flows {
+    max_client_flows: usize,
+    max_flows: usize,
+    taken: Mutex<usize>,
+}
+
+/// The flows of one client.
+pub struct ClientFlows {
+    all: Arc<Flows>,
+    taken: Arc<AtomicUsize>,
+}
+
+/// The flows of a session, until this is dropped.
+pub struct Held {
+    all: Arc<Flows>,
+    of_client: Arc<AtomicUsize>,
+    count: usize,
+}
+
+impl Flows {
+    /// None are taken yet.
+    pub fn new(max_client_flows: usize, max_flows: usize) -> Arc<Self> {
+        Arc::new(Self { max_client_flows, max_flows, taken: Mutex::default() })
+    }
+
+    /// Of a client that has none.
+    pub fn of_client(self: &Arc<Self>) -> ClientFlows {
+        ClientFlows { all: Arc::clone(self), taken: Arc::default() }
+    }
+
+    /// The most of one client.
+    pub fn most_of_client(&self) -> usize {
+        self.max_client_flows.min(self.max_flows)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, usize> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ClientFlows {
+    /// Takes what a session with these parameters needs.
+    ///
+    /// # Errors
+    /// `over-limit` with the limit, the option that raises it, and what is taken.
+    pub fn take(&self, workload: &str, params: &Map<String, Value>) -> Result<Held, Failure> {
+        let count = flows_of(params);
+        let mut all_taken = self.all.lock();
+        let own = self.taken.load(Ordering::Relaxed);
+        for (whose, taken, limit, most) in [
+            ("this client", own, "--max-client-flows", self.all.max_client_flows),
+            ("all clients together", *all_taken, "--max-flows", self.all.max_flows),
+        ] {
+            if count > most.saturating_sub(taken) {
+                let message = format!(
+                    "{workload} asks for {count} flows at a time, but this server allows {whose} {most} (its {limit}), of which {taken} are in use; \
+                     ask for fewer streams, or start the server with a larger {limit}"
+                );
+                return Err(over_limit(message, limit, most as u128).with("taken", taken));
+            }
+        }
+        *all_taken += count;
+        self.taken.fetch_add(count, Ordering::Relaxed);
+        Ok(Held { all: Arc::clone(&self.all), of_client: Arc::clone(&self.taken), count })
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        *self.all.lock() -= self.count;
+        self.of_client.fetch_sub(self.count, Ordering::Relaxed);
+    }
+}
+
+/// Of a session: its streams in each of its directions, or its connections in flight.
+fn flows_of(params: &Map<String, Value>) -> usize {
+    let number = |key: &str| params.get(key).and_then(Value::as_u64).map_or(1, |number| number.max(1));
+    let directions = if params.get("direction").is_some_and(|direction| direction == "both") { 2 } else { 1 };
+    let flows = number("streams").saturating_mul(number("in_flight")).saturating_mul(directions);
+    usize::try_from(flows).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn take(client: &ClientFlows, params: Value) -> Result<Held, Failure> {
+        let Value::Object(params) = params else { panic!("an object") };
+        client.take("tcp-stream", &params)
+    }
+
+    fn refused(client: &ClientFlows, streams: u64) -> (Value, Value, Value) {
+        let failure = take(client, json!({"streams": streams})).err().expect("a refusal");
+        let [limit, most, taken] = ["limit", "most", "taken"].map(|key| failure.context[key].clone());
+        assert_eq!(failure.code, "over-limit");
+        let option = limit.as_str().expect("an option");
+        assert!(failure.message.contains(&format!("start the server with a larger {option}")), "{}", failure.message);
+        (limit, most, taken)
+    }
+
+    #[test]
+    fn a_session_has_its_streams_in_each_direction_or_its_connections_in_flight() {
+        for (params, expected) in [
+            (json!({}), 1),
+            (json!({"streams": 64, "direction": "forward"}), 64),
+            (json!({"streams": 64, "direction": "both"}), 128),
+            (json!({"in_flight": 1_000}), 1_000),
+            (json!({"streams": u64::MAX, "in_flight": u64::MAX}), usize::MAX),
+            (json!({"streams": 0}), 1),
+        ] {
+            let Value::Object(params) = params else { panic!("an object") };
+            assert_eq!(flows_of(&params), expected, "{params:?}");
+        }
+    }
+
+    #[test]
+    fn a_client_and_all_of_them_have_a_limit_and_what_ends_is_free_again() {
+        let all = Flows::new(10, 15);
+        let (one, other) = (all.of_client(), all.of_client());
+        let held = take(&one, json!({"streams": 8})).expect("there is room");
+        assert_eq!(refused(&one, 3), (json!("--max-client-flows"), json!(10), json!(8)));
+        let rest = take(&one, json!({"streams": 2})).expect("there is room");
+        assert_eq!(refused(&other, 6), (json!("--max-flows"), json!(15), json!(10)));
+        drop((held, rest));
+        drop(take(&other, json!({"streams": 10})).expect("there is room"));
+        assert_eq!(*all.lock(), 0);
+        assert_eq!(refused(&other, u64::MAX).2, json!(0));
+    }
+}

@@ -1,0 +1,26 @@
+//! What the fuzzers try: one function for each parser of bytes that others write.
+//!
+//! Each takes any bytes and panics where what it tries breaks its promise. `fuzz/` hands them to libFuzzer (`make fuzz`); the tests here hand
+//! them the corpus in `fuzz/corpus` and changes of it, on any toolchain.
+#![forbid(unsafe_code)]
+
+mod greeting;
+mod packets;
+mod programs;
+mod request_lines;
+mod tunnels;
+
+pub use greeting::greeting;
+pub use packets::{layers, slow_path};
+pub use programs::{bpf_decapsulate, bpf_encapsulate, can_run_programs};
+pub use request_lines::request_lines;
+
+/// A target by its name, which its folder in the corpus has too.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// Those that any user can run.
+pub const TARGETS: [Target; 4] =
+    [("request_lines", request_lines), ("greeting", greeting), ("layers", layers), ("slow_path", slow_path)];
+
+/// Those that load programs into the kernel, for which they need root.
+pub const TARGETS_OF_ROOT: [Target; 2] = [("bpf_encapsulate", bpf_encapsulate), ("bpf_decapsulate", bpf_decapsulate)];

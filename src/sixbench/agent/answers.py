@@ -1,0 +1,323 @@
+"""The forms of answers (docs/protocol.md), and the error of an answer that has another form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, ValidationError, model_validator
+
+from ..model.errors import AgentError
+from ..model.evidence import Layer
+from ..model.form import ABSENT, Form, Natural, Ranges
+
+SHOWN_PROBLEMS = 3
+SHOWN_CHARACTERS = 60
+
+
+def check(form: type[Form], answer: object, what: str, place: tuple[str, ...] = ()) -> None:
+    """Holds an answer against its form.
+
+    Args:
+        what: the answer, in words, such as `finish`.
+        place: the keys that lead to it, where it is an object in an answer.
+
+    Raises:
+        AgentError: of code `agent-broken`; it says what is wrong, and where.
+    """
+    try:
+        form.model_validate(answer)
+    except ValidationError as error:
+        problems = [_problem(one["type"], (*place, *one["loc"]), one["msg"], one["input"]) for one in error.errors()]
+        more = f", and {len(problems) - SHOWN_PROBLEMS} more" if len(problems) > SHOWN_PROBLEMS else ""
+        words = "; ".join(problems[:SHOWN_PROBLEMS])
+        raise AgentError("agent-broken", f"{what} was answered {words}{more}") from None
+
+
+def _problem(kind: str, place: Iterable[int | str], message: str, value: object) -> str:
+    where = ".".join(str(part) for part in place)
+    if kind == "missing":
+        return f"without {where}"
+    shown = repr(value)
+    short = shown if len(shown) <= SHOWN_CHARACTERS else f"{shown[:SHOWN_CHARACTERS]}..."
+    return f"with {where or 'an object'} of type {type(value).__name__} ({short}): {message[:1].lower()}{message[1:]}"
+
+
+class Nothing(Form):
+    """The answer says no more than that it is done."""
+
+
+class HelloAnswer(Form):
+    """Who the agent is."""
+
+    protocol: int
+    version: str
+    pid: int
+    netns_inode: Natural = ABSENT
+
+
+class WatchedProcessor(Form):
+    """A processor that is kept awake, and how long it was busy so far."""
+
+    processor: Natural
+    busy_ns: Natural
+
+
+class AwakeAnswer(Form):
+    """The processors that are kept awake."""
+
+    clock_ns: Natural
+    processors: list[WatchedProcessor]
+
+
+class ExecAnswer(Form):
+    """How a command ended."""
+
+    exit: int
+    stdout: str
+    stderr: str
+
+
+class SysctlAnswer(Form):
+    """Settings as they are."""
+
+    values: dict[str, str]
+
+
+class Interface(Form):
+    """The counters of an interface."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Natural]
+
+    rx_bytes: Natural
+    rx_packets: Natural
+    rx_errors: Natural
+    rx_dropped: Natural
+    tx_bytes: Natural
+    tx_packets: Natural
+    tx_errors: Natural
+    tx_dropped: Natural
+
+
+class LinkState(Form):
+    """Whether an interface is up, and how often it lost its carrier."""
+
+    is_up: bool = ABSENT
+    carrier_losses: Natural = ABSENT
+
+
+class Queue(Form):
+    """A queueing discipline."""
+
+    kind: str
+    handle: str
+    dropped: Natural
+    waiting: Natural = ABSENT
+
+
+class CountersAnswer(Form):
+    """The counters of a node."""
+
+    interfaces: dict[str, Interface]
+    snmp: dict[str, dict[str, int]]
+    links: dict[str, LinkState] = ABSENT
+    queues: dict[str, list[Queue]] = ABSENT
+    softirq_waiting: Natural = ABSENT
+    emulated_waiting: Natural = ABSENT
+
+
+class ForgottenAnswer(Form):
+    """The number of exceptions to IPv6 routes that were forgotten."""
+
+    ipv6: Natural
+
+
+class Core(Form):
+    """A core's time by kind, in ticks."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Natural]
+
+    user: Natural
+    nice: Natural
+    system: Natural
+    idle: Natural
+    iowait: Natural
+    irq: Natural
+    softirq: Natural
+    steal: Natural
+
+
+class CpuSample(Form):
+    """What the machine and the agent had spent until a moment."""
+
+    clock_ns: Natural
+    realtime_ns: Natural
+    tick_ns: Natural
+    cores: list[Core]
+    agent_user_ns: Natural
+    agent_system_ns: Natural
+    idle_ns: Natural = ABSENT
+
+
+class Packet(Form):
+    """A captured packet; `data` is hexadecimal."""
+
+    wire_bytes: Annotated[int, Field(ge=0, lt=2**32)]
+    data: Annotated[str, Field(pattern=r"^([0-9a-fA-F]{2})*$")]
+    layers: list[Layer]
+    realtime_ns: Natural | None = None
+    outgoing: bool = ABSENT
+
+
+class CaptureAnswer(Form):
+    """What a capture saw."""
+
+    packets: list[Packet]
+    matched: Natural
+    dropped: Natural = ABSENT
+
+
+class Drop(Form):
+    """Packets that the kernel dropped at a place for a reason."""
+
+    netns_inode: Natural
+    side: str
+    reason: str
+    packets: Natural
+    warmup: Natural
+    measured: Natural
+    sequences: Ranges
+    untold: Natural
+    device: str = ABSENT
+    protocol: Natural = ABSENT
+
+
+class DropsAnswer(Form):
+    """All drops since they were asked for."""
+
+    dropped: list[Drop]
+
+
+class PerfAnswer(Form):
+    """Cycles and instructions of the whole machine."""
+
+    cycles: Natural
+    instructions: Natural
+    enabled_ns: Natural
+    running_ns: Natural
+
+
+class ServeAnswer(Form):
+    """Where a server listens."""
+
+    port: Annotated[int, Field(ge=0, lt=2**16)]
+    cookie: bool = ABSENT
+
+
+class ProgressAnswer(Form):
+    """What has arrived at a session so far."""
+
+    now_ns: Natural
+    first_ns: Natural = ABSENT
+    received_bytes: Natural = ABSENT
+
+
+class TunnelAnswer(Form):
+    """A tunnel's device."""
+
+    ifindex: Natural
+    overhead_bytes: Natural
+
+
+class Count(Form):
+    """Packets and their bytes."""
+
+    packets: Natural
+    bytes: Natural
+
+
+class ProgramTime(Form):
+    """How often a program ran, and for how long in all."""
+
+    runs: Natural
+    run_time_ns: Natural
+
+
+class TunnelState(Form):
+    """The counters of a tunnel's end."""
+
+    encapsulated: Count
+    decapsulated: Count
+    slow_encapsulated: Count = ABSENT
+    slow_decapsulated: Count = ABSENT
+    slow: dict[str, Count] = ABSENT
+    drops: dict[str, Count] = ABSENT
+    programs: dict[str, ProgramTime] | None = None
+
+
+class TunnelsAnswer(Form):
+    """The counters of a node's tunnels, by device."""
+
+    tunnels: dict[str, TunnelState]
+
+
+class RouterAnswer(Form):
+    """What a router said."""
+
+    router: str
+    prefixes: list[Mapping[str, Any]]
+
+
+class BrokerAnswer(Form):
+    """Where a broker listens."""
+
+    port: Natural
+
+
+class LeaseAnswer(Form):
+    """The tunnel that a broker gave."""
+
+    device: str
+    address: str
+
+
+class Histogram(Form):
+    """Values by bucket, and what follows from them; with no values there is nothing but the count."""
+
+    count: Natural
+    buckets: list[Annotated[list[Natural], Field(min_length=2, max_length=2)]]
+    min: Natural = ABSENT
+    max: Natural = ABSENT
+    mean: float = ABSENT
+    stdev: float = ABSENT
+    p50: Natural = ABSENT
+    p90: Natural = ABSENT
+    p99: Natural = ABSENT
+    p999: Natural = ABSENT
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Histogram:
+        if self.count and None in (self.min, self.max, self.mean, self.stdev, self.p50, self.p90, self.p99, self.p999):
+            raise ValueError("a histogram of values lacks what follows from them")
+        return self
+
+
+class EmulatorRecord(Form):
+    """What an emulated link did in one direction."""
+
+    lost: Natural
+    no_room: Natural
+    send_errors: Natural
+    socket_drops: Natural
+    lateness: Histogram
+    lost_sequences: Ranges = ABSENT
+    lost_sequences_omitted: Natural = ABSENT
+
+
+class EmulateAnswer(Form):
+    """What an emulated link did in both directions."""
+
+    forward: EmulatorRecord
+    reverse: EmulatorRecord

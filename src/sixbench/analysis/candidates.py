@@ -1,0 +1,166 @@
+"""The comparisons that can be made of trials, and the finding that each becomes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ..model.experiment import Combination, Experiment, Statistics
+from ..model.finding import Finding, Verdict
+from ..model.metric import METRICS, Metric
+from ..model.path import Path
+from ..model.workloads import WORKLOADS
+from ..stats import Comparison, Looks, Pairs, compare_all
+from .estimates import PathTrials, measured_metrics
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """A comparison to be made."""
+
+    combination: Combination
+    metric: Metric
+    path: Path
+    baseline: str
+    pairs: Pairs
+    invalid: int
+    theory: float | None
+    theory_baseline: float | None
+
+
+def candidates(
+    experiment: Experiment, combination: Combination, groups: Mapping[tuple[str, str], PathTrials]
+) -> list[Candidate]:
+    """The comparisons of a combination: of each path that was tried there, in each metric that some block has for both.
+
+    A path that has no such metric is compared in the workload's primary one, with no pairs.
+
+    Args:
+        groups: the trials by combination and path.
+    """
+    found = []
+    for path, baseline in compared_paths(experiment):
+        group, base = groups[combination.name, path.name], groups[combination.name, baseline]
+        if not (group.attempted or base.attempted):
+            continue  # An interrupted run that did not come to it: not tried is not inconclusive.
+        metrics = [m for m in measured_metrics(group) if _common_blocks(group, base, m.column)]
+        for metric in metrics or [METRICS[WORKLOADS[combination.workload.kind].primary]]:
+            blocks, column = _common_blocks(group, base, metric.column), metric.column
+            found.append(
+                Candidate(
+                    combination=combination,
+                    metric=metric,
+                    path=path,
+                    baseline=baseline,
+                    pairs=Pairs(
+                        path=[group.ok[block].metrics[column] for block in blocks],
+                        baseline=[base.ok[block].metrics[column] for block in blocks],
+                        scale=metric.scale,
+                    ),
+                    invalid=group.invalid + base.invalid,
+                    theory=group.theory.get(column),
+                    theory_baseline=base.theory.get(column),
+                )
+            )
+    return found
+
+
+def compared_paths(experiment: Experiment) -> list[tuple[Path, str]]:
+    """Every path that is compared, with the name of the one that it is compared with."""
+    return [(path, path.aa_of or experiment.baseline) for path in experiment.paths if path.name != experiment.baseline]
+
+
+def _common_blocks(path: PathTrials, baseline: PathTrials, column: str) -> list[int]:
+    """The blocks in which both have a valid trial with that metric, in order."""
+    return sorted(
+        block
+        for block, trial in path.ok.items()
+        if column in trial.metrics and block in baseline.ok and column in baseline.ok[block].metrics
+    )
+
+
+def compare_candidates(
+    compared: Sequence[Candidate], statistics: Statistics, looks: Mapping[str, Looks]
+) -> list[Comparison]:
+    """The comparisons, in order. Those of combinations with `looks` have the interval of the last look and a p-value
+    that holds for all of them."""
+    groups: dict[tuple[Looks | None, float], list[int]] = defaultdict(list)
+    for index, candidate in enumerate(compared):
+        margin = statistics.margin_of(candidate.combination.workload.kind)
+        groups[looks.get(candidate.combination.name), margin].append(index)
+    error = 1 - statistics.confidence
+    results: list[Comparison] = [Comparison(n=0)] * len(compared)
+    for (look, margin), indices in groups.items():
+        made = compare_all(
+            [compared[index].pairs for index in indices],
+            confidence=statistics.confidence if look is None else 1 - look.level(error),
+            equivalence=None if look is None else 1 - look.level(min(1.0, 2 * error)),
+            margin=margin,
+            estimator=statistics.estimator,
+        )
+        for index, one in zip(indices, made, strict=True):
+            adjusted = one.p_value if look is None or one.p_value is None else look.adjusted(one.p_value)
+            results[index] = replace(one, p_value=adjusted)
+    return results
+
+
+def verdict(comparison: Comparison, p_value: float | None, metric: Metric, error: float) -> Verdict:
+    """The finding of a comparison; see `findings`.
+
+    Args:
+        p_value: the p-value, adjusted for the number of comparisons.
+        error: 1 - confidence.
+    """
+    direction = comparison.direction
+    if comparison.equivalent and (metric.scale == "ratio" or direction is None):
+        return "equivalent"
+    if direction is not None and p_value is not None and p_value < error:
+        return direction
+    return "inconclusive"
+
+
+def finding_of(
+    candidate: Candidate,
+    comparison: Comparison,
+    p_value: float | None,
+    values: Mapping[tuple[str, str, str], float],
+    statistics: Statistics,
+    looks: Mapping[str, Looks],
+) -> Finding:
+    """The finding, without its noise floor.
+
+    Args:
+        p_value: adjusted for the number of comparisons.
+        values: the estimates by combination, path and metric.
+        looks: by combination.
+    """
+    combination, metric = candidate.combination, candidate.metric
+    look = looks.get(combination.name)
+    return Finding(
+        workload=combination.workload.kind,
+        metric=metric.name,
+        unit=metric.unit,
+        levels=combination.levels,
+        combination=combination.name,
+        path=candidate.path.name,
+        baseline=candidate.baseline,
+        n=comparison.n,
+        verdict=verdict(comparison, p_value, metric, 1 - statistics.confidence),
+        estimate=values.get((combination.name, candidate.path.name, metric.name)),
+        baseline_estimate=values.get((combination.name, candidate.baseline, metric.name)),
+        ratio=comparison.ratio,
+        ci_low=comparison.low,
+        ci_high=comparison.high,
+        difference=comparison.difference,
+        p_value=p_value,
+        theory=candidate.theory,
+        theory_baseline=candidate.theory_baseline,
+        invalid=candidate.invalid,
+        is_aa=candidate.path.aa_of is not None,
+        headline=metric.name in WORKLOADS[combination.workload.kind].headline,
+        spread=comparison.spread,
+        looks=None if look is None else len(look.blocks),
+        estimator=comparison.estimator if comparison.n else None,
+        outlying=comparison.outlying,
+    )

@@ -1,0 +1,82 @@
+"""A command line with letters of iperf3 that `sixbench measure` does not have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typer.core import TyperCommand
+
+from ..model.errors import UsageError
+from ..plan.foreign_letters import FOREIGN_BY_NAME
+from .common import note
+
+
+class MeasureCommand(TyperCommand):
+    """Answers letters of iperf3 with what to write instead. Those without which the same is measured are left out, and
+    a line on standard error says so."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Takes the foreign letters out, then parses what is ours. Raises `UsageError` for the others."""
+        valued = {name for option in self.params for name in option.opts if not getattr(option, "is_flag", True)}
+        return super().parse_args(ctx, without_foreign(args, valued))
+
+
+def without_foreign(words: list[str], valued: set[str]) -> list[str]:
+    """The words of a command line without the letters of iperf3 that change nothing. Raises `UsageError` for a letter
+    that would change something.
+
+    Args:
+        valued: our options that take a value.
+    """
+    kept: list[str] = []
+    left = list(words)
+    while left:
+        word = left.pop(0)
+        if word == "--":
+            return [*kept, word, *left]
+        if word.startswith("--"):
+            name, equals, _ = word.partition("=")
+            if name in FOREIGN_BY_NAME:
+                _answer(name)
+                if FOREIGN_BY_NAME[name].takes_value and not equals:
+                    left[:1] = []
+                continue
+            kept.append(word)
+            if name in valued and not equals:
+                kept += left[:1]
+                left[:1] = []
+        elif word.startswith("-") and len(word) > 1:
+            _cluster(word, left, kept, valued)
+        else:
+            kept.append(word)
+    return kept
+
+
+def _cluster(word: str, left: list[str], kept: list[str], valued: set[str]) -> None:
+    """Short options behind one dash, such as `-uVR` or `-fm`."""
+    own = ""
+    for at, character in enumerate(word[1:], start=1):
+        name, rest = f"-{character}", word[at + 1 :]
+        if name in FOREIGN_BY_NAME:
+            _answer(name)
+            if FOREIGN_BY_NAME[name].takes_value:
+                if not rest:
+                    left[:1] = []
+                break
+        elif name in valued:
+            kept.append(f"-{own}{character}{rest}")
+            if not rest:
+                kept += left[:1]
+                left[:1] = []
+            return
+        else:
+            own += character
+    if own:
+        kept.append(f"-{own}")
+
+
+def _answer(name: str) -> None:
+    letter = FOREIGN_BY_NAME[name]
+    if not letter.is_harmless:
+        raise UsageError(f"{name}: {letter.instead}")
+    note(f"sixbench: {name} is left out: {letter.instead}")

@@ -1,0 +1,100 @@
+"""What `sixbench plan --commands` prints: the network as the commands that build it, the rest as comments."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .plan_words import blocks_words, link_words, path_words, time_words, trials_words
+
+if TYPE_CHECKING:
+    from ..model.experiment import Experiment
+    from ..model.path import Path
+    from ..model.topology import Topology
+    from ..run.estimate import Estimate
+
+
+def script_of(experiment: Experiment, estimated: Estimate, list_trials: bool) -> str:
+    """Everything about an experiment, with every command that would be run."""
+    from ..model.workloads import WORKLOADS
+    from ..plan.schedule import all_trials
+    from ..plan.workload_file import describe_params
+    from ..report.link_words import event_words
+
+    lines = [
+        f"# {experiment.name}: {trials_words(experiment)}: {blocks_words(experiment)}",
+        f"# {time_words(experiment, estimated)}, by an estimate",
+        f"# between {' and '.join(experiment.between)}; baseline {experiment.baseline}; seed {experiment.seed}",
+        "",
+        "# paths",
+        *(
+            f"#   {path.name}: {path_words(path)}" + (f" (A/A: {path.aa_of} once more)" if path.aa_of else "")
+            for path in experiment.paths
+        ),
+        "",
+        "# combinations",
+        *(
+            f"#   {c.name}: {c.workload.kind}: {describe_params(WORKLOADS[c.workload.kind], c.workload.params)}"
+            + (f" (network {c.topology + 1})" if len(experiment.topologies) > 1 else "")
+            + "".join(f"; {text}" for text in event_words(experiment.topologies[c.topology], c.events))
+            for c in experiment.combinations
+        ),
+    ]
+    if list_trials:
+        lines += ["", "# trials, in order (a combination that is precise enough leaves early)"]
+        lines += [f"#   {trial.key}" for trial in all_trials(experiment)]
+    for index, topology in enumerate(experiment.topologies):
+        lines += ["", f"# network {index + 1} of {len(experiment.topologies)}", *topology_lines(topology)]
+        for path in experiment.paths:
+            if path.aa_of is None:
+                lines += path_lines(path, topology, experiment.between)
+    return "\n".join(lines) + "\n"
+
+
+def path_lines(path: Path, topology: Topology, between: tuple[str, str]) -> list[str]:
+    """How a path's network differs from the plain one: its ends, its headers by link, and what is done to install it.
+    Nothing where it does not differ."""
+    from ..lab.render import render, render_path, script_text
+    from ..mechanisms import engine_of, install
+
+    network = install(path, topology, between)
+    ends = network.ends
+    seen = "" if ends.client_seen == ends.client else f", which sees {ends.client_seen}"
+    lines = ["", f"# path {path.name}: {path_words(path)}: {ends.client} to {ends.server}{seen}"]
+    if not network.tunnels:
+        return lines
+    for segment in network.segments(*between):
+        headers = " in ".join(reversed(segment.headers))
+        lines.append(f"#   {segment.link.name} (from {segment.near} to {segment.far}): {headers}")
+    engine = engine_of(path)
+    automatic = "" if path.engine else " (the first that works is taken)"
+    plain = {name: set(script_text(script).splitlines()) for name, script in render(topology).items()}
+    for name, script in render_path(network, engine).items():
+        own = [line for line in script_text(script).splitlines() if line not in plain[name]]
+        if own:
+            lines += [f"# in {name}, where it differs from the plain network, by the engine {engine}{automatic}"]
+            lines += own
+    return lines
+
+
+def _role(topology: Topology, node: str) -> str:
+    found = topology.nodes.get(node)
+    return "carries emulated links" if found is None else found.kind
+
+
+def topology_lines(topology: Topology) -> list[str]:
+    """Addresses, links and commands of a network."""
+    from ..lab.render import render, script_text
+
+    lines = ["# addresses"]
+    for link in topology.links:
+        for end in link.ends:
+            addresses = " ".join(str(address) for address in (end.ipv4, end.ipv6) if address is not None)
+            lines.append(f"#   {link.name}: {end.node} {end.name}: {addresses}")
+    lines += ["", "# links", *(f"#   {link.name}: {link_words(link)}" for link in topology.links)]
+    for name, script in render(topology).items():
+        lines += [
+            "",
+            f"# in {name} ({_role(topology, name)}); {{pid:NODE}} is the process that holds NODE's namespace",
+        ]
+        lines += script_text(script).splitlines()
+    return lines

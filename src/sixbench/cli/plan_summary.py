@@ -1,0 +1,245 @@
+"""What `sixbench plan` prints: how much and how long, then the network, the paths, the addresses, the workloads."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from ..model.units import format_duration
+from .plan_words import blocks_words, counted, duration_words, link_words, path_words, time_words, trials_words
+
+if TYPE_CHECKING:
+    from ..model.experiment import Combination, Experiment
+    from ..model.network import Network
+    from ..model.path import Path
+    from ..model.topology import Interface, Topology
+    from ..run.estimate import Estimate
+
+WIDTH = 80
+
+PLACEMENT_WORDS = {
+    "together": "all nodes of a path run on one processor",
+    "apart": "the server runs on a processor of its own",
+    "free": "the kernel's scheduler places the nodes",
+}
+
+AWAKE_WORDS = {
+    True: "a thread of the idle class keeps every processor from sleeping",
+    False: "processors may sleep",
+    None: "a thread of the idle class keeps every processor from sleeping, if this machine is virtual",
+}
+
+
+def summary_of(experiment: Experiment, estimated: Estimate, name: str, list_trials: bool) -> str:
+    """A plan for people. The first line says how many trials there are and how long they take.
+
+    Args:
+        name: how the command line named the experiment.
+    """
+    from ..plan.schedule import all_trials
+
+    title = f"{experiment.name}: {experiment.title}" if experiment.title != experiment.name else experiment.name
+    lines = [
+        f"{trials_words(experiment)}, {time_words(experiment, estimated)}",
+        "",
+        *textwrap.wrap(title, WIDTH),
+        *_indented(
+            f"{blocks_words(experiment)}; baseline {experiment.baseline}, seed {experiment.seed}"
+            + (f"; on {', '.join(experiment.kernels)}" if experiment.kernels else "")
+        ),
+        *_indented(f"{time_reason(experiment, estimated)}"),
+        "",
+        *_section(_network_heading(experiment), _network_rows(experiment)),
+        *_section("Paths", [(path.name, _path_words(experiment, path)) for path in experiment.paths]),
+        *_section("Addresses", _address_rows(experiment)),
+        *_section("Workloads", _workload_rows(experiment)),
+        *_section("Processors", _processor_rows(experiment)),
+    ]
+    if list_trials:
+        lines += ["Trials, in order (a combination that is precise enough leaves early)"]
+        lines += [f"  {trial.key}" for trial in all_trials(experiment)]
+        lines += [""]
+    lines += [f"Every command that would be run: sixbench plan {name} --commands"]
+    return "\n".join(lines) + "\n"
+
+
+def time_reason(experiment: Experiment, estimated: Estimate) -> str:
+    """What the estimate is made of, and what it leaves out."""
+    parts = [
+        f"{duration_words(estimated.traffic_ns)} of traffic",
+        f"{duration_words(estimated.between_ns)} between trials",
+        f"{duration_words(estimated.before_ns)} before the first one",
+    ]
+    least = " for the fewest blocks" if experiment.blocks.minimum != experiment.blocks.maximum else ""
+    text = f"The time is an estimate: {', '.join(parts)}{least}."
+    text += _early_end(experiment, estimated)
+    if estimated.open_ended:
+        of = f"{estimated.open_ended} of {counted(len(experiment.combinations), 'combination')}"
+        verb = "ends" if estimated.open_ended == 1 else "end"
+        text += f" {of} {verb} after a number of bytes or transactions and may last longer than the links require."
+    if experiment.kernels:
+        text += " Each busy second of an emulated machine's clock takes several seconds of a processor."
+    return text
+
+
+def _early_end(experiment: Experiment, estimated: Estimate) -> str:
+    """What ends the blocks of a combination where answers or the time do."""
+    blocks = experiment.blocks
+    text = ""
+    if blocks.until is not None:
+        text += (
+            f" After {blocks.minimum} blocks a combination goes on only while an answer is undecided, so that the time "
+            "goes where it is needed."
+        )
+    if blocks.time_ns is not None:
+        asked = format_duration(blocks.time_ns)
+        text += (
+            f" No block begins that would end after {asked}."
+            if estimated.least_ns <= blocks.time_ns
+            else f" The fewest blocks take longer than {asked}, and are run all the same."
+        )
+    return text
+
+
+def _section(heading: str, rows: Iterable[tuple[str, str]]) -> list[str]:
+    """A heading, and rows of a name and what is said of it, wrapped beside the name."""
+    cells = list(rows)
+    width = max((len(name) for name, _ in cells), default=0)
+    lines = [heading]
+    for name, text in cells:
+        first = f"  {name.ljust(width)}  "
+        lines += textwrap.wrap(
+            text, WIDTH, initial_indent=first, subsequent_indent=" " * len(first), break_on_hyphens=False
+        ) or [first.rstrip()]
+    return [*lines, ""]
+
+
+def _indented(text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+
+
+def _processor_rows(experiment: Experiment) -> list[tuple[str, str]]:
+    """Where nodes run in the trials of each workload, and whether processors are kept awake."""
+    from ..run.processors import placement_of
+
+    found: dict[str, dict[str, None]] = {}
+    for combination in experiment.combinations:
+        found.setdefault(placement_of(experiment, combination.workload), {})[combination.workload.kind] = None
+    rows = [(policy, f"{PLACEMENT_WORDS[policy]}: {', '.join(kinds)}") for policy, kinds in found.items()]
+    return [*rows, ("awake", AWAKE_WORDS[experiment.keep_awake])]
+
+
+def _network_heading(experiment: Experiment) -> str:
+    number = len(experiment.topologies)
+    forms = f", in {number} forms" if number > 1 else ""
+    return f"Network, from {experiment.between[0]} to {experiment.between[1]}{forms}"
+
+
+def _network_rows(experiment: Experiment) -> list[tuple[str, str]]:
+    """The nodes by what they are, and each link with what it is set to in each form of the network."""
+    first = experiment.topologies[0]
+    kinds: dict[str, list[str]] = {}
+    for node in first.nodes.values():
+        kinds.setdefault(node.kind, []).append(node.name)
+    rows = [(f"{kind}s" if len(names) > 1 else kind, ", ".join(names)) for kind, names in kinds.items()]
+    all_told: dict[str, dict[str, list[int]]] = {link.name: {} for link in first.links}
+    for number, topology in enumerate(experiment.topologies, start=1):
+        for link in topology.links:
+            all_told[link.name].setdefault(link_words(link), []).append(number)
+    for name, told in all_told.items():
+        if len(told) == 1:
+            rows.append((name, next(iter(told))))
+        else:
+            rows.extend(
+                (name if at == 0 else "", f"{text} ({_forms(numbers)})")
+                for at, (text, numbers) in enumerate(told.items())
+            )
+    return rows
+
+
+def _forms(numbers: Sequence[int]) -> str:
+    """Such as `form 2`, `forms 1 to 4`, `forms 1, 3`."""
+    if len(numbers) == 1:
+        return f"form {numbers[0]}"
+    if len(numbers) > 2 and numbers[-1] - numbers[0] == len(numbers) - 1:
+        return f"forms {numbers[0]} to {numbers[-1]}"
+    return f"forms {', '.join(map(str, numbers))}"
+
+
+def _path_words(experiment: Experiment, path: Path) -> str:
+    """Its mechanism, its ends, and where its packets have more than one header of the network layer."""
+    from ..mechanisms import install
+
+    if path.aa_of is not None:
+        return f"{path.aa_of} once more, as the A/A comparison"
+    network = install(path, experiment.topologies[0], experiment.between)
+    ends = network.ends
+    seen = "" if ends.client_seen == ends.client else f", which sees {ends.client_seen}"
+    text = f"{path_words(path)}; {ends.client} to {ends.server}{seen}"
+    return text + "".join(f"; {words}" for words in _encapsulations(network, experiment.between))
+
+
+def _encapsulations(network: Network, between: tuple[str, str]) -> list[str]:
+    """Such as `ipv6 in ipv4 on r1-r2`."""
+    links: dict[str, list[str]] = {}
+    for segment in network.segments(*between) if network.tunnels else ():
+        if len(segment.headers) > 1:
+            links.setdefault(" in ".join(reversed(segment.headers)), []).append(segment.link.name)
+    return [f"{headers} on {', '.join(names)}" for headers, names in links.items()]
+
+
+def _address_rows(experiment: Experiment) -> list[tuple[str, str]]:
+    """The addresses of each node's interfaces, in the first form of the network."""
+    rows = []
+    first = experiment.topologies[0]
+    ends: dict[str, list[Interface]] = {}
+    for end in (end for link in first.links for end in link.ends):
+        ends.setdefault(end.node, []).append(end)
+    for node in first.nodes:
+        for number, end in enumerate(ends.get(node, [])):
+            addresses = " ".join(str(address) for address in (end.ipv4, end.ipv6) if address is not None)
+            rows.append((node if number == 0 else "", f"{end.name} {addresses or 'no address'}"))
+    if any(_addresses(topology) != _addresses(first) for topology in experiment.topologies[1:]):
+        rows.append(("", "These are the addresses of form 1. Other forms have others: see --json."))
+    return rows
+
+
+def _addresses(topology: Topology) -> list[tuple[object, ...]]:
+    return [(end.node, end.name, end.ipv4, end.ipv6) for link in topology.links for end in link.ends]
+
+
+def _workload_rows(experiment: Experiment) -> list[tuple[str, str]]:
+    """One row for each workload of the file: what all its combinations have, and the values of what is swept."""
+    from ..report.link_words import event_words
+
+    groups: dict[tuple[str, frozenset[str]], list[Combination]] = {}
+    for combination in experiment.combinations:
+        key = (combination.workload.kind, frozenset(combination.workload.params))
+        groups.setdefault(key, []).append(combination)
+    rows = [
+        (kind, f"{_params_words(kind, group)} {_number_words(len(group))}".strip())
+        for (kind, _), group in groups.items()
+    ]
+    events = dict.fromkeys(
+        text for c in experiment.combinations for text in event_words(experiment.topologies[c.topology], c.events)
+    )
+    return rows + [("", f"In the midst of a trial: {text}") for text in events]
+
+
+def _number_words(combinations: int) -> str:
+    return f"({combinations} combinations)" if combinations > 1 else ""
+
+
+def _params_words(kind: str, group: list[Combination]) -> str:
+    from ..model.workloads import WORKLOADS
+
+    parts = []
+    for column in group[0].workload.params:
+        parameter = WORKLOADS[kind].by_column(column)
+        values = dict.fromkeys(
+            parameter.format(c.workload.params[column]) if parameter else str(c.workload.params[column]) for c in group
+        )
+        text = ", ".join(values)
+        parts.append(f"{parameter.name if parameter else column}: {text if len(values) == 1 else f'[{text}]'}")
+    return ", ".join(parts)

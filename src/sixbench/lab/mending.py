@@ -1,0 +1,143 @@
+"""What would give a machine a capability that it lacks: a command, or words where no command does.
+
+Nothing here tries anything: facts about the machine come as arguments.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from .doctor import Capability
+
+OTHER_KERNEL = "sixbench kernels add debian-6.12, then sixbench run EXPERIMENT --kernel debian-6.12"
+"""A kernel that has everything, in an emulated machine."""
+
+_PACKAGES = {"ip": "iproute2", "tc": "iproute2", "nft": "nftables", "nsenter": "util-linux"}
+"""Debian packages of programs that are named otherwise."""
+
+_PROGRAMS = frozenset({"ip", "tc", "ethtool", "nft", "tcpdump", "tshark", "nsenter"})
+
+_MODULES = {"veth": "veth", "tbf": "sch_tbf", "netem": "sch_netem", "clsact": "sch_ingress", "IPv6": "ipv6"}
+"""The kernel modules of capabilities."""
+
+DEVICE_MODULES = {"sit": "sit", "ip6tnl": "ip6_tunnel", "gre": "ip_gre", "ip6gre": "ip6_gre", "vxlan": "vxlan"}
+"""The kernel modules of tunnel devices, by the kind that `ip link` names."""
+
+_KIND = re.compile(r"this kernel has no ([a-z0-9]+) devices")
+
+_NAMESPACE_SYSCTLS = (
+    ("kernel/unprivileged_userns_clone", "0", "kernel.unprivileged_userns_clone=1"),
+    ("kernel/apparmor_restrict_unprivileged_userns", "1", "kernel.apparmor_restrict_unprivileged_userns=0"),
+    ("user/max_user_namespaces", "0", "user.max_user_namespaces=15000"),
+    ("user/max_net_namespaces", "0", "user.max_net_namespaces=15000"),
+)
+"""Under /proc/sys: the setting, the value with which it forbids namespaces, and what allows them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineFacts:
+    """What decides which command helps.
+
+    Attributes:
+        is_root: whether commands need no `sudo`.
+        modules: names of the kernel modules on the disk that the running kernel can load.
+        forbidding: assignments for `sysctl -w` that would allow namespaces which are forbidden now.
+    """
+
+    is_root: bool
+    modules: frozenset[str] = frozenset()
+    forbidding: tuple[str, ...] = ()
+
+
+def machine_facts() -> MachineFacts:
+    """The facts of this machine."""
+    settings = (_setting(path) for path, _, _ in _NAMESPACE_SYSCTLS)
+    return MachineFacts(
+        is_root=os.geteuid() == 0,
+        modules=_modules_on_disk(Path("/lib/modules") / os.uname().release),
+        forbidding=tuple(
+            mend for (_, forbids, mend), now in zip(_NAMESPACE_SYSCTLS, settings, strict=True) if now == forbids
+        ),
+    )
+
+
+def mend_capability(capability: Capability, facts: MachineFacts) -> str:
+    """What would make the answer `yes`."""
+    name, reason = capability.name, capability.reason
+    if name == "agent":
+        return "make install, or pip install sixbench-agent"
+    if name in _PROGRAMS:
+        return _as_root(f"apt-get install {_PACKAGES.get(name, name)}", facts)
+    if name == "network namespaces":
+        if facts.forbidding:
+            return _as_root(f"sysctl -w {' '.join(facts.forbidding)}", facts)
+        return (
+            "run it as root"
+            if not facts.is_root
+            else "run it where namespaces may be made, such as outside a container"
+        )
+    if name in _MODULES:
+        return mend_module(_MODULES[name], facts)
+    if name == "hardware counters":
+        if "Permission denied" in reason or "Operation not permitted" in reason:
+            return _as_root("sysctl -w kernel.perf_event_paranoid=-1", facts)
+        return "no command does; a virtual machine needs a virtual PMU from its host (QEMU: -cpu host,pmu=on)"
+    if name == "KVM":
+        return _mend_kvm(reason, facts)
+    return "no command is known"
+
+
+def mend_engine(engine: str, reason: str, facts: MachineFacts) -> str:
+    """What would let an engine make tunnels that it cannot make for that reason."""
+    found = _KIND.search(reason)
+    if found is not None and found[1] in DEVICE_MODULES:
+        return mend_module(DEVICE_MODULES[found[1]], facts)
+    if "CAP_BPF" in reason or "CAP_NET_ADMIN" in reason:
+        return "run it as root"
+    package = re.search(r"Debian package ([a-z0-9-]+)", reason)
+    if package is not None:
+        return _as_root(f"apt-get install {package[1]}", facts)
+    if engine == "user":
+        return "no command is known"
+    return OTHER_KERNEL
+
+
+def mend_module(module: str, facts: MachineFacts) -> str:
+    """The command that loads a module, where the disk has it; otherwise only another kernel helps."""
+    return _as_root(f"modprobe {module}", facts) if module in facts.modules else OTHER_KERNEL
+
+
+def _mend_kvm(reason: str, facts: MachineFacts) -> str:
+    if "apt-get install" in reason:
+        return _as_root(f"apt-get install {reason.partition('apt-get install ')[2].split()[0]}", facts)
+    if "sixbench kernels add" in reason:
+        return "sixbench kernels add debian-6.1, then sixbench doctor"
+    if "may not be opened by this user" in reason:
+        return "sudo usermod -aG kvm $USER, then log in again"
+    for module in ("kvm_intel", "kvm_amd"):
+        if "there is no /dev/kvm" in reason and module in facts.modules:
+            return _as_root(f"modprobe {module}", facts)
+    return "no command does; a virtual machine needs nested virtualisation from its host"
+
+
+def _as_root(command: str, facts: MachineFacts) -> str:
+    return command if facts.is_root else f"sudo {command}"
+
+
+def _setting(path: str) -> str | None:
+    try:
+        return (Path("/proc/sys") / path).read_text().strip()
+    except OSError:
+        return None
+
+
+def _modules_on_disk(directory: Path) -> frozenset[str]:
+    """The names of the modules in `modules.dep`; none where there is no such file."""
+    try:
+        lines = (directory / "modules.dep").read_text().splitlines()
+    except OSError:
+        return frozenset()
+    return frozenset(Path(line.partition(":")[0]).name.partition(".")[0].replace("-", "_") for line in lines)

@@ -1,0 +1,117 @@
+"""The parts of agents' results that records keep and reports read (docs/protocol.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import model_validator
+
+from .form import ABSENT, Counts, Form, Name, Natural, Range, Ranges
+
+ENDS = ("forward_sender", "forward_receiver", "reverse_sender", "reverse_receiver")
+"""The ends of flows that have a result of their own in a side's result."""
+
+
+class Socket(Form):
+    """What the kernel granted to a socket."""
+
+    sndbuf_bytes: Natural = ABSENT
+    rcvbuf_bytes: Natural = ABSENT
+    mss_bytes: Natural = ABSENT
+    window_bytes: Natural = ABSENT
+    congestion: Name = ABSENT
+    nodelay: bool = ABSENT
+
+
+class KernelPathMtu(Form):
+    """What the kernel learned of the path MTU."""
+
+    confirmed: bool
+    silent: bool
+
+
+class TcpPathMtu(Form):
+    """What TCP made of the path MTU."""
+
+    stalled: bool
+    bytes_acked: Natural = ABSENT
+
+
+class Hop(Form):
+    """A place on the way."""
+
+    index: Natural = ABSENT
+    between: Range = ABSENT
+    address: Name = ABSENT
+    before: Name = ABSENT
+    after: Name = ABSENT
+
+
+class PathMtu(Form):
+    """The path MTU of one direction."""
+
+    tcp: TcpPathMtu
+    probes: Natural
+    probe_bytes: Natural
+    lost_probes: Natural = ABSENT
+    kernel: KernelPathMtu = ABSENT
+    kernel_bytes: Natural = ABSENT
+    probed_bytes: Natural = ABSENT
+    interface_bytes: Natural = ABSENT
+    tcp_bytes: Natural = ABSENT
+    converged_ns: Counts = ABSENT
+    black_hole: Hop = ABSENT
+    limiting_hop: Hop = ABSENT
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> PathMtu:
+        if (self.kernel is None) != (self.kernel_bytes is None):
+            raise ValueError("what the kernel learned lacks its bytes, or how it learned them")
+        if self.probed_bytes != ABSENT and ABSENT in (self.kernel, self.interface_bytes):
+            raise ValueError("what probing found lacks what it is held against")
+        return self
+
+
+class SequenceSet(Form):
+    """Sequence numbers."""
+
+    ranges: Ranges
+    omitted: Natural
+
+
+class Sequences(Form):
+    """Which datagrams were lost, came again, or came late."""
+
+    lost: SequenceSet
+    duplicate: SequenceSet
+    reordered: SequenceSet
+
+
+class KeptEnd(Form):
+    """What a record keeps of one end of a flow."""
+
+    socket: Socket = ABSENT
+
+
+class KeptResult(KeptEnd):
+    """What a record keeps of a side's result. A workload of several flows has the result of each in `parts`."""
+
+    sent: Natural = ABSENT
+    sequences: Sequences = ABSENT
+    forward: PathMtu = ABSENT
+    reverse: PathMtu = ABSENT
+    forward_sender: KeptEnd = ABSENT
+    forward_receiver: KeptEnd = ABSENT
+    reverse_sender: KeptEnd = ABSENT
+    reverse_receiver: KeptEnd = ABSENT
+    parts: dict[Name, KeptResult] = ABSENT
+
+
+def sockets_of(result: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """All sockets that a side's result tells of, of all its flows."""
+    for one in (result, *(result[end] for end in ENDS if end in result)):
+        if "socket" in one:
+            yield one["socket"]
+    for part in result.get("parts", {}).values():
+        yield from sockets_of(part)

@@ -1,0 +1,66 @@
+"""What a notebook shows of a run: its answers, as a small HTML table without scripts or style sheets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+
+from ..model.finding import Analysis
+from ..report import answers, bars, facts, validity, words
+from ..store import Run
+
+MOST = 20
+"""Answers that are shown; `findings` has the others."""
+
+_BAR_CELLS = 24
+_COLUMNS = ("what", "values", "change", "theory", "A/A", "", "answer")
+
+
+def summary(run: Run, analysis: Analysis) -> str:
+    """The HTML. Everything that comes from an experiment is escaped."""
+    manifest = run.manifest
+    trials = validity.trials(run)
+    said = answers.answers(analysis, manifest.experiment.statistics, run.trials)
+    title = manifest.experiment.title or manifest.experiment.name
+    parts = [
+        f"<p><strong>{_text(title)}</strong><br>run {_text(manifest.run)}, {_text(manifest.state)}: "
+        f"{_text(trials.summary)}</p>",
+        *(f"<p>{_text(warning)}</p>" for warning in facts.warnings(run, trials)),
+        *(f"<p>Not used: {_text(problem)}</p>" for problem in run.problems),
+    ]
+    if not said:
+        return "".join([*parts, "<p>Nothing was compared.</p>"])
+    rows = [
+        [
+            _text(answer.title),
+            _text(answer.values),
+            _text(answer.change or words.MISSING),
+            _text(answer.theory),
+            _text(answer.noise),
+            f"<code>{_text(_bar(answer))}</code>",
+            f"<strong>{_text(answer.mark)}</strong>{_text(f': {answer.hint}' if answer.hint else '')}",
+        ]
+        for answer in said[:MOST]
+    ]
+    parts.append(f"<table><thead>{_row('th', _COLUMNS)}</thead><tbody>{''.join(_row('td', r) for r in rows)}</tbody>")
+    parts.append("</table>")
+    if len(said) > MOST:
+        parts.append(f"<p>{words.count(len(said) - MOST, 'more answer')}: see <code>findings</code>.</p>")
+    if answers.lacks_aa(analysis):
+        parts.append(f"<p>{_text(answers.NO_AA)}</p>")
+    confidence = f"{100 * manifest.experiment.statistics.confidence:g} %"
+    parts.append(f"<p>In brackets: {_text(confidence)} confidence intervals, paired by block.</p>")
+    return "".join(parts)
+
+
+def _bar(answer: answers.Answer) -> str:
+    """Where a single interval lies beside no difference; text, so that no style is needed."""
+    return bars.text(answer.bars[0], _BAR_CELLS, bars.BLOCKS).replace(" ", "\u00b7") if len(answer.bars) == 1 else ""
+
+
+def _row(kind: str, cells: Iterable[str]) -> str:
+    return "<tr>" + "".join(f'<{kind} style="text-align:left">{cell}</{kind}>' for cell in cells) + "</tr>"
+
+
+def _text(text: str) -> str:
+    return escape(words.keep_together(words.one_line(text)))

@@ -1,0 +1,82 @@
+"""Changes as figures draw them: in percent, with intervals, and with the single pairs where these are few."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ...model.finding import Finding
+from .. import words
+from . import style
+from .cut import Interval
+from .data import Context
+
+FEW_PAIRS = 7
+"""The most pairs that are drawn one by one. An interval of so few rests on each of them."""
+
+PAIRS = "Small ticks are the single pairs of trials."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """A finding that is a ratio, in percent.
+
+    Attributes:
+        low, high: ends of its interval; None where there is none.
+        noise_low, noise_high: those of the A/A comparison at the same levels; None for that comparison itself.
+        pairs: the change in each block; empty where there are many.
+    """
+
+    finding: Finding
+    value: float
+    low: float | None
+    high: float | None
+    noise_low: float | None
+    noise_high: float | None
+    pairs: Sequence[float]
+
+    @property
+    def ends(self) -> list[float]:
+        """The ends to which an axis should reach if it can."""
+        return [end for end in (self.low, self.high, self.noise_low, self.noise_high) if end is not None]
+
+    def intervals(self, place: float, colour: str, *, shift_pt: float = 0.0) -> list[Interval]:
+        """The change's interval and the A/A comparison's, both drawn at that place."""
+        own = Interval(place=place, low=self.low, high=self.high, colour=colour, shift_pt=shift_pt)
+        return [own, self.noise_interval(place)]
+
+    def noise_interval(self, place: float) -> Interval:
+        """The A/A comparison's interval, drawn at that place."""
+        return Interval(place=place, low=self.noise_low, high=self.noise_high, colour=style.MUTED, name="A/A")
+
+
+def changes(context: Context, findings: Iterable[Finding]) -> list[Change]:
+    """The changes of the findings that are ratios, in their order."""
+    found = []
+    for finding in findings:
+        ratio = words.finite(finding.ratio)
+        if ratio is None:
+            continue
+        found.append(
+            Change(
+                finding=finding,
+                value=words.as_percent(ratio),
+                low=_percent(finding.ci_low),
+                high=_percent(finding.ci_high),
+                noise_low=None if finding.is_aa else _percent(finding.noise_low),
+                noise_high=None if finding.is_aa else _percent(finding.noise_high),
+                pairs=[words.as_percent(one) for one in context.pairs(finding)] if finding.n <= FEW_PAIRS else [],
+            )
+        )
+    return found
+
+
+def limits(shown: Sequence[Change], margin: float) -> tuple[float, float]:
+    """Ends of an axis for these changes."""
+    ends = [end for change in shown for end in (*change.ends, *change.pairs)]
+    return style.change_limits([change.value for change in shown], ends, margin)
+
+
+def _percent(ratio: float | None) -> float | None:
+    known = words.finite(ratio)
+    return None if known is None else words.as_percent(known)

@@ -1,0 +1,139 @@
+"""Marks for what an axis cuts off: an arrowhead at the edge, with the number at which the interval ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from matplotlib.axes import Axes
+from matplotlib.transforms import ScaledTranslation
+
+from .. import words
+from . import style
+
+_LINE_PT = 7.6
+_HEADS = {("y", True): "^", ("y", False): "v", ("x", True): ">", ("x", False): "<"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interval:
+    """An interval that was drawn along an axis of changes.
+
+    Attributes:
+        place: where it stands on the other axis.
+        shift_pt: how far it was moved from there, in points.
+        low, high: its ends; None where there is none.
+        name: what it is, where that is not plain from its colour.
+    """
+
+    place: float
+    low: float | None
+    high: float | None
+    colour: str
+    shift_pt: float = 0.0
+    name: str = ""
+
+
+def percent(value: float) -> str:
+    """The number at an arrowhead of an axis of changes."""
+    return words.signed(value, 0 if abs(value) >= 10 else 1)
+
+
+def mark(
+    axes: Axes,
+    along: Literal["x", "y"],
+    intervals: Sequence[Interval],
+    written: Callable[[float], str] = percent,
+) -> None:
+    """Marks what lies beyond the limits of the axes, which must be final. Several numbers at one place stand one
+    below the other along a vertical axis, and in one line along a horizontal one."""
+    limits = axes.get_ylim() if along == "y" else axes.get_xlim()
+    for is_high in (False, True):
+        beyond = [one for one in intervals if _is_beyond(one, limits, is_high=is_high)]
+        for place in dict.fromkeys(one.place for one in beyond):
+            here = [one for one in beyond if one.place == place]
+            texts = [_text(one, written, is_high=is_high) for one in here]
+            for one in here:
+                _head(axes, along, one, limits[is_high], is_high=is_high)
+            if along == "y":
+                _numbers_upright(axes, here, texts, limits[is_high], is_high=is_high)
+            else:
+                _numbers_level(axes, here, texts, limits[is_high], is_high=is_high)
+
+
+def _is_beyond(one: Interval, limits: tuple[float, float], *, is_high: bool) -> bool:
+    end = one.high if is_high else one.low
+    return end is not None and (end > limits[1] if is_high else end < limits[0])
+
+
+def _text(one: Interval, written: Callable[[float], str], *, is_high: bool) -> str:
+    end = one.high if is_high else one.low
+    assert end is not None
+    return f"{one.name} {written(end)}" if one.name else written(end)
+
+
+def _head(axes: Axes, along: str, one: Interval, edge: float, *, is_high: bool) -> None:
+    assert axes.figure is not None
+    moved = axes.transData + ScaledTranslation(one.shift_pt / 72, 0, axes.figure.dpi_scale_trans)
+    at = ([one.place], [edge]) if along == "y" else ([edge], [one.place])
+    axes.plot(
+        *at,
+        marker=_HEADS[along, is_high],
+        markersize=4.5,
+        color=one.colour,
+        linestyle="none",
+        transform=moved if along == "y" else axes.transData,
+        clip_on=False,
+        zorder=6,
+    )
+
+
+def _numbers_upright(axes: Axes, here: Sequence[Interval], texts: Sequence[str], edge: float, *, is_high: bool) -> None:
+    """Writes the numbers beside the arrowheads, on the side with more room."""
+    right = _fraction(axes, here[0].place) < 0.6
+    shifts = [one.shift_pt for one in here]
+    across = max(shifts) + 4.5 if right else min(shifts) - 4.5
+    for line, (one, text) in enumerate(zip(here, texts, strict=True)):
+        down = (0.4 + line) * _LINE_PT
+        axes.annotate(
+            text,
+            (one.place, edge),
+            (across, -down if is_high else down),
+            textcoords="offset points",
+            ha="left" if right else "right",
+            va="center",
+            fontsize=style.LEAST_PT,
+            color=one.colour,
+            zorder=6,
+            bbox=style.BEHIND,
+            annotation_clip=False,
+        )
+
+
+def _numbers_level(axes: Axes, here: Sequence[Interval], texts: Sequence[str], edge: float, *, is_high: bool) -> None:
+    axes.annotate(
+        ", ".join(texts),
+        (edge, here[0].place),
+        (-5 if is_high else 5, 0),
+        textcoords="offset points",
+        ha="right" if is_high else "left",
+        va="center_baseline",
+        fontsize=style.LEAST_PT,
+        color=here[0].colour,
+        zorder=6,
+        bbox=style.BEHIND,
+        annotation_clip=False,
+    )
+
+
+def _fraction(axes: Axes, place: float) -> float:
+    """The position of a place from the left edge (0) to the right edge (1)."""
+    (x, _), (left, _), (right, _) = axes.transData.transform(
+        [
+            (place, axes.get_ylim()[0]),
+            (axes.get_xlim()[0], axes.get_ylim()[0]),
+            (axes.get_xlim()[1], axes.get_ylim()[0]),
+        ]
+    )
+    return float((x - left) / (right - left))

@@ -1,0 +1,71 @@
+"""How the mark of a finding looks: its colour is the tone of the badge in the tables, its shape is the direction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from matplotlib.lines import Line2D
+
+from ...model.finding import Finding
+from .. import marks, rows
+from ..rows import Tone
+
+COLOURS: dict[Tone, str] = {
+    "better": "#17724f",
+    "worse": "#a4262c",
+    "changed": "#6b4fa0",
+    "same": "#1d6f82",
+    "open": "#66727d",
+}
+"""The colours of badges in pages, so that a row of the table and its marker in a figure agree."""
+
+_SHAPES = {"higher": ">", "lower": "<", "equivalent": "s", "within A/A": "D", "undecided": "o", "too variable": "X"}
+_NO_SHAPE = "p"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarkLook:
+    """How a finding is drawn.
+
+    Attributes:
+        word: the word of the tables, such as `lower` or `within A/A`.
+        tone: what the change means for the user.
+    """
+
+    word: str
+    tone: Tone
+
+    @property
+    def colour(self) -> str:
+        """The colour of marker and interval."""
+        return COLOURS[self.tone]
+
+    @property
+    def shape(self) -> str:
+        """The marker."""
+        return _SHAPES.get(self.word, _NO_SHAPE)
+
+    @property
+    def face(self) -> str:
+        """The fill of the marker: hollow where nothing was decided."""
+        return "white" if self.tone == "open" else self.colour
+
+    @property
+    def label(self) -> str:
+        """The words for a legend: `lower (worse)`, `within A/A`."""
+        return f"{self.word} ({self.tone})" if self.tone in ("better", "worse") else self.word
+
+
+def look_of(finding: Finding) -> MarkLook:
+    """How this finding is drawn."""
+    return MarkLook(word=marks.verdict(finding), tone=rows.tone(finding))
+
+
+def handles(findings: Iterable[Finding]) -> list[Line2D]:
+    """The marks of these findings in a legend, in the order in which the tables explain them."""
+    looks = sorted(set(map(look_of, findings)), key=lambda look: (list(marks.MEANINGS).index(look.word), look.tone))
+    return [
+        Line2D([], [], color=one.colour, marker=one.shape, markerfacecolor=one.face, linewidth=1.3, label=one.label)
+        for one in looks
+    ]

@@ -1,0 +1,179 @@
+"""What the LaTeX of a run holds, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from itertools import groupby
+
+from ...model.finding import Analysis
+from ...store import Run
+from .. import emulated, facts, matrices, path_tables, rows, tables, validity, words
+from ..figures.drawing import Drawing, slug
+from ..path_facts import path_facts
+from ..tables import Table
+from .figures import Included
+from .floats import Block, Float, Page, table
+from .text import comment
+from .workload_table import workload_tables
+
+MOST_FLOATS = 15
+"""In a row. LaTeX can hold back 18 of them since 1994."""
+
+
+def render(run: Run, analysis: Analysis, included: Included | None = None, column_in: float | None = None) -> str:
+    """Floats one after another, without a document around them.
+
+    Args:
+        included: the figures to include; None: none, and a comment says how to have them.
+        column_in: width of a column of the paper, in inches; None: as narrow as any.
+    """
+    return _Document(run, analysis, included, Page.of_column(column_in)).text()
+
+
+class _Document:
+    def __init__(self, run: Run, analysis: Analysis, included: Included | None, page: Page) -> None:
+        self.run, self.analysis, self.included, self.page = run, analysis, included, page
+        self.experiment = run.manifest.experiment
+        self.prefix = slug(self.experiment.name)
+        self.about = _about(run)
+        self.trials = validity.trials(run)
+        self.drawings = _drawings(run, analysis) if included else []
+
+    def text(self) -> str:
+        """All of it."""
+        findings = rows.headline(self.analysis)
+        parts = [self._head(), *self._figures("network")]
+        by_workload = {float_.label: float_ for float_ in self._matrices()}
+        made = workload_tables(findings, self.experiment, self.about, self.prefix)
+        by_workload |= {float_.label: float_ for float_ in made}
+        workloads = dict.fromkeys([*rows.by_workload(self.analysis.estimates), *rows.by_workload(findings)])
+        for workload in workloads:
+            label = f"{self.prefix}-{workload}"
+            parts += [
+                table(float_, self.page)
+                for name, float_ in by_workload.items()
+                if name == label or name.startswith(f"{label}-by-")
+            ]
+            parts += self._figures("workload", workload)
+        parts += [table(self._plain(one), self.page) for one in self._of_the_paper()]
+        parts += self._figures("published")
+        parts += [table(self._plain(one), self.page) for one in self._evidence() if one is not None]
+        parts += self._figures("evidence")
+        return "\n\n".join(_with_breaks("\n\n".join(parts).split("\n\n"))) + "\n"
+
+    def _head(self) -> str:
+        manifest = self.run.manifest
+        lines = [
+            comment(self.experiment.title or self.experiment.name),
+            f"experiment {comment(self.experiment.name)}, run {comment(manifest.run)} ({manifest.state}): "
+            f"{self.trials.summary}",
+            "Write \\input of this file where its floats may begin. In the preamble:",
+            r"  \usepackage{array, booktabs, graphicx}",
+            *(f"Note: {comment(warning)}" for warning in facts.warnings(self.run, self.trials)),
+        ]
+        if self.included is None:
+            lines.append(
+                "No figures: sixbench report DIR --format latex --out report.tex --figures figures --width 3.33in "
+                "draws them for a column of that width and includes them here."
+            )
+        return "\n".join(f"% {line}" for line in lines)
+
+    def _figures(self, section: str, workload: str | None = None) -> list[str]:
+        """The first figure of a section or workload, and the names of the others."""
+        if self.included is None:
+            return []
+        own = [one for one in self.drawings if one.section == section and one.workload == workload]
+        shown = [] if section == "evidence" else _first(own)
+        found = [self.included.one(one, self.prefix, self.about) for one in shown]
+        left = [one for one in own if one not in shown]
+        if left:
+            of = f" of {workload}" if workload else ""
+            found.append("\n".join([f"% Other figures{of}:", *(f"%   {self.included.path(one)}" for one in left)]))
+        return found
+
+    def _matrices(self) -> Iterable[Float]:
+        """One float for all matrices of a workload that have the same columns."""
+        made = matrices.matrices(self.analysis, self.experiment.statistics.confidence)
+        titles = {words.workload_title(name): name for name in rows.by_workload(self.analysis.estimates)}
+        keyed = groupby(made, lambda one: (one.title.partition(": ")[0], tuple(one.columns)))
+        for number, ((title, columns), own) in enumerate(keyed, start=1):
+            blocks = [Block(heading=one.title.partition(": ")[2], rows=one.rows) for one in own]
+            name = titles.get(title, slug(title))
+            yield Float(
+                label=f"{self.prefix}-{name}-by-{slug(columns[0].name)}-{number}",
+                title=f"{title} by {columns[0].name}",
+                caption=f"{title} by {columns[0].name}: {self._means()}. {self.about}",
+                columns=list(columns),
+                blocks=blocks,
+            )
+
+    def _means(self) -> str:
+        blocks = len({trial.block for trial in self.run.trials if trial.status == "ok"})
+        confidence = f"{100 * self.experiment.statistics.confidence:g} %"
+        return f"means of valid trials, with half of their {confidence} confidence interval (n = {blocks} at most)"
+
+    def _of_the_paper(self) -> list[Table]:
+        confidence = self.experiment.statistics.confidence
+        found = [tables.claims_table(self.analysis.claims)] if self.analysis.claims else []
+        if self.analysis.published:
+            found.append(tables.published_table(self.analysis.published, confidence))
+        return found + [tables.paper_table(one, paired=True) for one in self.analysis.tables]
+
+    def _evidence(self) -> list[Table | None]:
+        paths = path_facts(self.run)
+        return [
+            tables.reasons_table(self.trials) if self.trials.reasons else None,
+            path_tables.paths_table(paths, addresses=False),
+            path_tables.tunnels_table(paths),
+            path_tables.losses_table(paths),
+            emulated.emulation_table(self.run),
+            path_tables.programs_table(self.analysis),
+        ]
+
+    def _plain(self, one: Table) -> Float:
+        name, colon, _ = one.title.partition(":")
+        return Float(
+            label=f"{self.prefix}-{slug(name if colon else one.title)}",
+            title=one.title,
+            caption=f"{one.title}. {self.about}",
+            columns=one.columns,
+            blocks=[Block(rows=one.rows)],
+        )
+
+
+def _first(own: list[Drawing]) -> list[Drawing]:
+    """The main figures; of a workload whose values are in its table anyway, the changes, which take half the height."""
+    changes = [one for one in own if one.name.endswith(("-changes", "-changes-1"))]
+    main = [one for one in own if one.rank == 0 and not (changes and "-values" in one.name)]
+    return main or changes[:1] or own[:1]
+
+
+def _with_breaks(parts: Iterable[str]) -> Iterable[str]:
+    """The floats, with page breaks where there are so many in a row that LaTeX could not hold them back."""
+    floats = 0
+    for part in parts:
+        yield part
+        floats += r"\begin{table" in part or r"\begin{figure" in part
+        if floats == MOST_FLOATS:
+            yield "% So that LaTeX does not have too many unprocessed floats:\n\\clearpage"
+            floats = 0
+
+
+def _about(run: Run) -> str:
+    """Where numbers are from, in a sentence for captions."""
+    manifest = run.manifest
+    version = manifest.environment.versions.get("sixbench")
+    date = datetime.fromtimestamp(manifest.started_realtime_ns // 10**9, UTC).strftime("%Y-%m-%d")
+    how = ", shortened by --quick" if manifest.quick else ""
+    state = "" if manifest.state == "complete" else f", {manifest.state}"
+    return (
+        f"Run {manifest.run}{how}{state}: experiment {manifest.experiment.name}, seed {manifest.experiment.seed}, "
+        f"{date}{f', sixbench {version}' if version else ''}."
+    )
+
+
+def _drawings(run: Run, analysis: Analysis) -> list[Drawing]:
+    from ..figures import drawings
+
+    return drawings(run, analysis)

@@ -1,0 +1,27 @@
+"""What is found once for a run, and used in several places of its reports."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable
+from typing import TypeVar
+
+from ..store import Run
+
+_Found = TypeVar("_Found")
+
+
+def once_a_run(find: Callable[[Run], _Found]) -> Callable[[Run], _Found]:
+    """A function of a run that does its work once for each, for as long as that is in memory. What it gives must not be
+    changed."""
+    known: dict[int, _Found] = {}
+
+    @functools.wraps(find)
+    def found(run: Run) -> _Found:
+        if id(run) not in known:
+            known[id(run)] = find(run)
+            weakref.finalize(run, known.pop, id(run), None)
+        return known[id(run)]
+
+    return found

@@ -1,0 +1,96 @@
+"""What a run came to, on one line: for lists of runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from ..model.errors import StoreError
+from ..model.finding import FINDINGS_SCHEMA, Analysis, ClaimResult, Estimate, Finding
+from ..model.wording import shown, visible
+from ..model.workloads import WORKLOADS
+from . import rows, words
+from .answers import largest
+
+Item = TypeVar("Item", Estimate, Finding, ClaimResult)
+
+
+def analysis_of(document: dict[str, Any], file: str) -> Analysis:
+    """The findings, estimates and claims of a `findings.json`. Raises `StoreError` where it is of another schema.
+
+    Args:
+        document: what `report.json` made.
+        file: its name, for the error.
+    """
+    if document.get("schema") != FINDINGS_SCHEMA:
+        schema = visible(shown(document.get("schema")))
+        raise StoreError(f"{file}: its schema is {schema}, and this sixbench reads {FINDINGS_SCHEMA}")
+    try:
+        return Analysis(
+            estimates=_items(Estimate, document, "estimates"),
+            findings=_items(Finding, document, "findings"),
+            claims=_items(ClaimResult, document, "claims"),
+        )
+    except ValueError as error:
+        raise StoreError(f"{file}: damaged findings: {error}") from error
+
+
+def answer_line(analysis: Analysis) -> str | None:
+    """The answer in one line: how many claims of a paper were reproduced, how many comparisons of primary metrics are
+    decided, and the largest of these (the first where none is the largest for certain). A run without comparisons has
+    its first value. None where it has neither."""
+    parts = [*_claims(analysis.claims), *_findings(rows.primary(rows.headline(analysis)))]
+    if not parts:
+        parts = _values(analysis.estimates)
+    return "; ".join(parts) or None
+
+
+def _claims(claims: Sequence[ClaimResult]) -> list[str]:
+    tested = [claim for claim in claims if claim.verdict not in ("undecided", "not testable here")]
+    reproduced = sum(claim.verdict == "reproduced" for claim in tested)
+    return [f"{reproduced} of {words.count(len(tested), 'claim')} reproduced"] if tested else []
+
+
+def _findings(findings: Sequence[Finding]) -> list[str]:
+    if not findings:
+        return []
+    if len(findings) == 1:
+        return [f"{_told(findings[0])}, {findings[0].mark}"]
+    decided = [finding for finding in findings if finding.mark == "decided"]
+    counted = f"{len(decided)} of {words.count(len(findings), 'comparison')} decided"
+    if not decided:
+        return [counted]
+    apart = largest(decided)
+    which = "this one" if len(decided) == 1 else "the first" if apart is None else "the largest"
+    return [f"{counted}, {which}: {_told(apart or decided[0])}"]
+
+
+def _told(finding: Finding) -> str:
+    """Such as `goodput over ipv6 −1.37 % against ipv4 (message 64 KiB)`."""
+    said = rows.row(finding)
+    at = f" ({said.levels})" if said.levels else ""
+    what = f"{words.metric_in_sentence(finding.metric)} over {finding.path}"
+    return f"{what} {said.change} against {finding.baseline}{at}"
+
+
+def _values(estimates: Sequence[Estimate]) -> list[str]:
+    for one in estimates:
+        if one.workload in WORKLOADS and WORKLOADS[one.workload].primary == one.metric:
+            value = words.quantity(one.value, one.unit)
+            return [f"{words.metric_in_sentence(one.metric)} over {one.path}: {value}"]
+    return []
+
+
+def _items(kind: type[Item], document: dict[str, Any], name: str) -> list[Item]:
+    """The items of a list, without what a later version has more. Raises `ValueError` where they have another form."""
+    from pydantic import TypeAdapter, ValidationError
+
+    from ..model.form import words_of
+
+    try:
+        # As JSON, so that nothing is converted but lists to tuples.
+        return TypeAdapter(list[kind]).validate_json(json.dumps(document.get(name)), strict=True)  # type: ignore[valid-type]
+    except ValidationError as error:
+        words = next(words_of(error))
+        raise ValueError(f"{name}{words if words.startswith(' ') else f'.{words}'}") from None

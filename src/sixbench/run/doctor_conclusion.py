@@ -1,0 +1,93 @@
+"""What follows from all that `sixbench doctor` tried: whether runs are possible here, and what limits them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..lab.doctor import Capability
+from ..lab.mending import MachineFacts, mend_capability, mend_engine
+from .mechanism_doctor import EngineAnswer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limit:
+    """Something that a machine lacks.
+
+    Attributes:
+        what: what it lacks, and why.
+        affects: what goes without it, or what does it instead.
+        mend: the command that would mend it, or words where there is none.
+    """
+
+    what: str
+    affects: str
+    mend: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conclusion:
+    """Whether experiments can be run.
+
+    Attributes:
+        ready: nothing is missing that every run needs.
+        missing: what every run needs and is not there.
+        limits: what some runs need and is not there.
+    """
+
+    ready: bool
+    missing: tuple[Limit, ...]
+    limits: tuple[Limit, ...]
+
+    @property
+    def sentence(self) -> str:
+        """The conclusion in one line, such as `Ready. 2 limits:`, `Ready, without limits.`, `Not ready. 1 thing is
+        missing:`."""
+        if not self.ready:
+            number = len(self.missing)
+            return f"Not ready. {number} thing{' is' if number == 1 else 's are'} missing:"
+        if not self.limits:
+            return "Ready, without limits."
+        return f"Ready. {len(self.limits)} limit{'' if len(self.limits) == 1 else 's'}:"
+
+
+def conclude(capabilities: Sequence[Capability], answers: Sequence[EngineAnswer], facts: MachineFacts) -> Conclusion:
+    """What all answers come to. What is unknown because something else is missing is not told a second time."""
+    missing = tuple(_of_capability(one, facts) for one in capabilities if one.required and one.answer == "no")
+    if missing:
+        return Conclusion(ready=False, missing=missing, limits=())
+    limits = [_of_capability(one, facts) for one in capabilities if one.answer != "yes"]
+    return Conclusion(ready=True, missing=(), limits=(*limits, *_of_engines(answers, facts)))
+
+
+def _of_capability(capability: Capability, facts: MachineFacts) -> Limit:
+    return Limit(
+        what=f"{capability.name}: {capability.reason}",
+        affects=capability.needed_for,
+        mend=mend_capability(capability, facts),
+    )
+
+
+def _of_engines(answers: Sequence[EngineAnswer], facts: MachineFacts) -> list[Limit]:
+    """One limit for all that is mended by one command."""
+    working: dict[str, list[str]] = {}
+    for one in answers:
+        if one.answer == "yes":
+            working.setdefault(one.mechanism, []).append(one.engine)
+    groups: dict[tuple[str, str], list[EngineAnswer]] = {}
+    for one in answers:
+        if one.answer != "yes":
+            groups.setdefault((one.engine, mend_engine(one.engine, one.reason, facts)), []).append(one)
+    limits = []
+    for (engine, mend), lacking in groups.items():
+        names = [one.mechanism for one in lacking]
+        lost = [name for name in names if name not in working]
+        others = list(dict.fromkeys(other for name in names for other in working.get(name, [])))
+        reasons = "; ".join(dict.fromkeys(one.reason for one in lacking))
+        parts = [f"no path by {', '.join(lost)} can be measured"] if lost else []
+        if others:
+            parts.append(f"{'the others' if lost else 'these'} are carried by {' and '.join(others)} instead")
+        limits.append(
+            Limit(what=f"engine {engine} for {', '.join(names)}: {reasons}", affects="; ".join(parts), mend=mend)
+        )
+    return limits

@@ -1,0 +1,126 @@
+"""How long an experiment takes, computed before it is run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..mechanisms import install
+from ..model.experiment import Combination, Experiment
+from ..model.topology import Link, Topology
+from ..model.workloads import WORKLOADS
+from ..plan.schedule import trial_counts
+from .bypass import bypass_runs
+from .parts import trial_expected_ns
+
+TRIAL_OVERHEAD_NS = 40_000_000
+"""What a trial takes beyond its warm-up and measuring. Measured on two cores, quiet: 24 to 35 ms; more where they are
+busy. A run that goes on corrects this value as trials end."""
+
+BUILD_NS = 40_000_000
+"""What building a network takes. Measured with three nodes: 31 ms."""
+
+INSTALL_NS = 100_000_000
+"""What installing a path with tunnels takes. Measured: 70 to 120 ms, most of it the kernel's verifier."""
+
+BITS_PER_BYTE = 8
+SECOND_NS = 10**9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """How long a run takes, by what is known before it.
+
+    Attributes:
+        least_ns, most_ns: with the least and the most blocks, the latter within the time of the run.
+        traffic_ns, between_ns: of `least_ns`, what the trials' warm-up and measuring take, and what is between trials.
+        before_ns: of `least_ns`, the bypass runs and the building of networks.
+        open_ended: how many combinations end after a number of bytes or transactions, without a rate that says when.
+            They are counted at what the links allow, so that the run takes at least as long as estimated.
+    """
+
+    least_ns: int
+    most_ns: int
+    traffic_ns: int
+    between_ns: int
+    before_ns: int
+    open_ended: int
+
+
+def estimate(experiment: Experiment) -> Estimate:
+    """How long a run of that experiment takes on this machine, in its own network namespaces."""
+    blocks = experiment.blocks
+    times = {
+        (combination.name, path.name): trial_time_ns(experiment, combination, path.name)
+        for combination in experiment.combinations
+        for path in experiment.paths
+    }
+    block_ns = sum(time_ns for time_ns, _ in times.values())
+    before_ns = bypass_runs_ns(experiment) + building_ns(experiment)
+    least, most = trial_counts(experiment)
+    least_ns = before_ns + block_ns * blocks.minimum + least * TRIAL_OVERHEAD_NS
+    most_ns = before_ns + block_ns * blocks.maximum + most * TRIAL_OVERHEAD_NS
+    return Estimate(
+        least_ns=least_ns,
+        most_ns=most_ns if blocks.time_ns is None else max(least_ns, min(most_ns, blocks.time_ns)),
+        traffic_ns=block_ns * blocks.minimum,
+        between_ns=least * TRIAL_OVERHEAD_NS,
+        before_ns=before_ns,
+        open_ended=len({combination for (combination, _), (_, is_known) in times.items() if not is_known}),
+    )
+
+
+def trial_time_ns(experiment: Experiment, combination: Combination, path: str) -> tuple[int, bool]:
+    """How long the warm-up and measuring of a trial take, and whether that is known: else it is the least that the
+    rates and delays of the links allow."""
+    kind, params = WORKLOADS[combination.workload.kind], combination.workload.params
+    timed_ns = trial_expected_ns(kind, params)
+    if timed_ns is not None:
+        return timed_ns, True
+    amount_bytes, count = params.get("bytes"), params.get("count")
+    datagram_bytes = params.get("datagram_bytes")
+    if count is None and amount_bytes is not None and datagram_bytes is not None:
+        count = int(amount_bytes) / int(datagram_bytes)
+    if count is not None and "rate_pps" in params:
+        return round(float(count) / float(params["rate_pps"]) * SECOND_NS), True
+    if count is not None and datagram_bytes is not None:
+        amount_bytes = float(count) * int(datagram_bytes)
+    if amount_bytes is not None and "rate_bps" in params:
+        return round(float(amount_bytes) * BITS_PER_BYTE / float(params["rate_bps"]) * SECOND_NS), True
+    if kind.name == "ping" and count is not None and "interval_ns" in params:
+        return round(float(count) * int(params["interval_ns"])), True
+    route = _route(experiment, experiment.topologies[combination.topology_of(path)])
+    if amount_bytes is not None:
+        reversed_ = params.get("direction") == "reverse"
+        rates_bps = [link.directions[end ^ reversed_].rate_bps for link, end in route]
+        known_bps = [rate_bps for rate_bps in rates_bps if rate_bps is not None]
+        return round(float(amount_bytes) * BITS_PER_BYTE / min(known_bps) * SECOND_NS) if known_bps else 0, False
+    round_trip_ns = sum(way.impairments.mean_delay_ns for link, _ in route for way in link.directions)
+    return round(float(count or 1) * round_trip_ns), False
+
+
+def bypass_runs_ns(experiment: Experiment) -> int:
+    """How long the bypass runs before the first trial take."""
+    runs, time_ns = bypass_runs(experiment)
+    return runs * (time_ns + TRIAL_OVERHEAD_NS)
+
+
+def building_ns(experiment: Experiment) -> int:
+    """How long building each network once takes, and installing each path with tunnels in it."""
+    used = {(path.name, c.topology_of(path.name)) for c in experiment.combinations for path in experiment.paths}
+    tunnelled = sum(
+        bool(install(experiment.path(name), experiment.topologies[index], experiment.between).tunnels)
+        for name, index in used
+    )
+    plain = len({index for _, index in used})
+    return (plain + tunnelled) * BUILD_NS + tunnelled * INSTALL_NS
+
+
+def _route(experiment: Experiment, topology: Topology) -> list[tuple[Link, int]]:
+    """The links from the first end to the second, each with the number of its end that the first is at."""
+    at, _ = experiment.between
+    found = []
+    for link in topology.route(*experiment.between) or []:
+        near = 0 if link.ends[0].node == at else 1
+        found.append((link, near))
+        at = link.ends[1 - near].node
+    return found

@@ -1,0 +1,40 @@
+"""The settings of nodes, read back once a network is up: those that hold, whoever set them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ..agent import Agent
+from ..model.topology import Topology
+from .environment import RECORDED_SYSCTLS
+from .needs import read_sysctls
+from .session import ANSWER_TIMEOUT_S
+
+Settings = dict[str, dict[str, list[str]]]
+"""Values by node and setting. There are several where networks differ, in the order in which they were found."""
+
+
+def read_nodes(topology: Topology, agents: Mapping[str, Agent], names: Iterable[str]) -> dict[str, dict[str, str]]:
+    """The values of these settings, and of those that the experiment gives a node, by node. Raises `AgentError`."""
+    common = tuple(names)
+    asked = {
+        node: agent.submit("sysctl", get=list(dict.fromkeys([*common, *topology.nodes[node].sysctl])))
+        for node, agent in agents.items()
+    }
+    return {node: agents[node].wait(answer, "sysctl", ANSWER_TIMEOUT_S)["values"] for node, answer in asked.items()}
+
+
+def known_names(agent: Agent) -> tuple[str, ...]:
+    """The settings of `RECORDED_SYSCTLS` that nodes on this kernel have. Raises `AgentError`."""
+    return tuple(read_sysctls(agent, RECORDED_SYSCTLS))
+
+
+def merged(*all_settings: Mapping[str, Mapping[str, Iterable[str]]]) -> Settings:
+    """All values of several networks, each once."""
+    found: Settings = {}
+    for settings in all_settings:
+        for node, values in settings.items():
+            for name, own in values.items():
+                known = found.setdefault(node, {}).setdefault(name, [])
+                known.extend(value for value in own if value not in known)
+    return found

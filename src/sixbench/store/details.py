@@ -1,0 +1,120 @@
+"""The large parts of the trials of a run: its histograms, its evidence, and the agents' results.
+
+They are most of a record, and few commands look at them. So a run that was read keeps those of some trials only. The
+others are read again when somebody asks for them: a run of 100,000 trials takes as much memory as its numbers do.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ..model.errors import StoreError
+from ..model.trial import TrialRecord
+from ..model.wording import printable
+from .folder import Folder
+from .ledger import hashes_of
+
+PARTS = ("histograms", "evidence", "client", "server")
+
+MOST_KEPT = 500
+"""The details of how many trials are kept. Those of a trial take some 100 KiB of memory."""
+
+_Value = TypeVar("_Value")
+
+_Parts = Mapping[str, Mapping[str, Any]]
+
+
+class Details:
+    """The large parts of a run's trials, for as long as the run is in memory."""
+
+    def __init__(self, trials: Folder, parse: Callable[[bytes, Path], Mapping[str, Any]], name: str) -> None:
+        """`trials` has a folder for each trial with a file of that name. `parse` makes an object of its content."""
+        self._trials, self._parse, self._name = trials, parse, name
+        self._digests: dict[str, bytes] = {}
+        self._kept: OrderedDict[str, _Parts] = OrderedDict()
+        self._known: dict[Any, Any] = {}
+        self.reads = 0
+        """How many records were read again."""
+
+    def lighter(self, record: TrialRecord, folder: str, digest: str) -> TrialRecord:
+        """The record without its large parts, which are read again from this folder if they are asked for. What many
+        trials share, such as parameters and the names of metrics, is in memory once.
+
+        Args:
+            digest: the SHA-256 of the file, in hexadecimal.
+        """
+        self._digests[folder] = bytes.fromhex(digest)
+        self._keep(folder, {part: getattr(record, part) for part in PARTS})
+        parts: dict[str, Any] = {part: _Part(self, folder, part) if getattr(record, part) else {} for part in PARTS}
+        return replace(
+            record,
+            combination=sys.intern(record.combination),
+            path=sys.intern(record.path),
+            mechanism=sys.intern(record.mechanism),
+            engine=sys.intern(record.engine),
+            workload=sys.intern(record.workload),
+            params=self._shared(record.params),
+            levels=self._shared(record.levels),
+            metrics={sys.intern(column): value for column, value in record.metrics.items()},
+            theory=self._shared(record.theory),
+            bypass=self._shared(record.bypass),
+            notes=[sys.intern(note) for note in record.notes],
+            **parts,
+        )
+
+    def part(self, folder: str, part: str) -> Mapping[str, Any]:
+        """A part of the record in that folder. Raises `StoreError` where it is no longer what was read."""
+        kept = self._kept.get(folder)
+        if kept is None:
+            self.reads += 1
+            inside = self._trials.folder(folder)
+            content = inside.read(self._name)
+            if bytes.fromhex(hashes_of({self._name: content})[self._name]) != self._digests[folder]:
+                raise StoreError(f"{printable(str(inside.path / self._name))}: it was changed while the run was read")
+            # It had the form of a record when it was read first, and it is the same.
+            data = self._parse(content, inside.path / self._name)
+            kept = self._keep(folder, {one: data.get(one, {}) for one in PARTS})
+        else:
+            self._kept.move_to_end(folder)
+        return kept[part]
+
+    def _keep(self, folder: str, kept: _Parts) -> _Parts:
+        self._kept[folder] = kept
+        if len(self._kept) > MOST_KEPT:
+            self._kept.popitem(last=False)
+        return kept
+
+    def _shared(self, values: dict[str, _Value]) -> dict[str, _Value]:
+        """The same values in one object for all records that have them."""
+        key = tuple((name, type(value), value) for name, value in values.items())
+        found: dict[str, _Value] = self._known.setdefault(key, values)
+        return found
+
+
+class _Part(Mapping[str, Any]):
+    """A part of a record that is not empty."""
+
+    __slots__ = ("_details", "_folder", "_part")
+
+    def __init__(self, details: Details, folder: str, part: str) -> None:
+        self._details, self._folder, self._part = details, folder, part
+
+    def __getitem__(self, name: str) -> Any:
+        return self._details.part(self._folder, self._part)[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._details.part(self._folder, self._part))
+
+    def __len__(self) -> int:
+        return len(self._details.part(self._folder, self._part))
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return repr(self._details.part(self._folder, self._part))

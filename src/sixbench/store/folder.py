@@ -1,0 +1,222 @@
+"""Directories that are held open, and files in them that are whole or not there.
+
+A run directory may come from anyone, and others may be able to write in it. Everything in it is therefore
+reached from its descriptor, by a name of one component. Links are never followed. Only regular files are read, and only
+up to a limit. A directory that is renamed meanwhile is still the same directory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import weakref
+from collections.abc import Collection, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import BinaryIO
+
+from ..model.errors import StoreError, WriteError
+from ..model.files import open_regular
+from ..model.wording import printable
+
+PARTIAL_SUFFIX = ".partial"
+MAX_NAME_BYTES = 255
+"""NAME_MAX of Linux (limits.h)."""
+MAX_FILE_BYTES = 2**30
+"""The largest file of a run. A trial's record has some kilobytes, and its packets have some megabytes."""
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+class Folder:
+    """A directory, held open for as long as this lives.
+
+    Attributes:
+        path: where it was when it was opened, for messages.
+        descriptor: its file descriptor.
+    """
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self.descriptor = descriptor
+        self.close = weakref.finalize(self, os.close, descriptor)
+        """Closes it. The end of this object closes it too."""
+
+    @classmethod
+    def open(cls, path: Path) -> Folder:
+        """Opens a directory where the user says it is. Raises `OSError`."""
+        return cls(path, os.open(path, _DIRECTORY))
+
+    def folder(self, name: str) -> Folder:
+        """Opens a directory in it, which must not be a link. Raises `StoreError`."""
+        try:
+            descriptor = os.open(_component(name), _DIRECTORY | os.O_NOFOLLOW, dir_fd=self.descriptor)
+            return Folder(self.path / name, descriptor)
+        except OSError as error:
+            raise StoreError(f"opening {self._shown(name)}: {error.strerror}") from error
+
+    def make_folder(self, name: str) -> Folder:
+        """Makes a directory in it. Raises `OSError`."""
+        os.mkdir(_component(name), dir_fd=self.descriptor)
+        return self.folder(name)
+
+    @property
+    def place(self) -> Path:
+        """Its path now. That is the path it was opened by, unless it has been renamed since."""
+        if not self.close.alive:
+            return self.path
+        here = os.fstat(self.descriptor)
+        try:
+            there = os.stat(self.path)
+        except OSError:
+            there = None
+        if there is not None and (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino):
+            return self.path
+        # For a removed directory the kernel would give the former name and "(deleted)".
+        return Path(os.readlink(f"/proc/self/fd/{self.descriptor}")) if here.st_nlink else self.path
+
+    def names(self) -> list[str]:
+        """The names in it, in order."""
+        with os.scandir(self.descriptor) as entries:
+            return sorted(entry.name for entry in entries)
+
+    def has(self, name: str) -> bool:
+        """Whether there is anything of that name."""
+        try:
+            os.stat(_component(name), dir_fd=self.descriptor, follow_symlinks=False)
+        except OSError:
+            return False
+        return True
+
+    def read(self, name: str, most_bytes: int = MAX_FILE_BYTES) -> bytes:
+        """The content of a regular file in it. Raises `StoreError` if it cannot be read, is another kind of file, or is
+        larger."""
+        try:
+            with open_regular(_component(name), in_folder=self.descriptor, follow_links=False) as file:
+                content = file.read(most_bytes + 1)
+        except OSError as error:
+            raise StoreError(f"reading {self._shown(name)}: {error.strerror}") from error
+        if len(content) > most_bytes:
+            raise StoreError(f"{self._shown(name)} has more than {most_bytes} bytes; no file of a run is that large")
+        return content
+
+    def write(self, name: str, content: str | bytes) -> None:
+        """Writes a file beside, flushes it to the disk, renames it into place. Raises `WriteError`, and then nothing is
+        left behind. A file that has this name already is replaced. A link is replaced by the file, and what it names
+        stays."""
+        partial = _component(name) + PARTIAL_SUFFIX
+        try:
+            self._remove(partial)
+            self._write_new(partial, content.encode() if isinstance(content, str) else content)
+            os.rename(partial, name, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
+            os.fsync(self.descriptor)
+        except OSError as error:
+            self._try_to_remove(partial)
+            raise WriteError(f"writing {self._shown(name)}: {error.strerror or error}") from error
+
+    def open_to_append(self, name: str) -> int:
+        """The descriptor of a file to whose end is written. It is made where there is none. Raises `WriteError`."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            return os.open(_component(name), flags, 0o666, dir_fd=self.descriptor)
+        except OSError as error:
+            raise WriteError(f"writing {self._shown(name)}: {error.strerror or error}") from error
+
+    def write_folder(self, name: str, files: Mapping[str, bytes], also: Collection[int] = ()) -> None:
+        """Makes a directory of these files beside, flushes it, renames it into place. Raises `WriteError`, and then
+        nothing is left behind. What is there already is never replaced: what is written is immutable.
+
+        Args:
+            also: descriptors of other files, which are flushed before the directory gets its name.
+        """
+        partial = _component(name) + PARTIAL_SUFFIX
+        try:
+            self._remove(partial)
+            made = self.make_folder(partial)
+            with contextlib.ExitStack() as written:
+                new = [written.enter_context(made._new(_component(file))) for file in files]
+                for file, content in zip(new, files.values(), strict=True):
+                    file.write(content)
+                    file.flush()
+                _flush([*(file.fileno() for file in new), made.descriptor, *also])
+            if self.has(name):
+                raise FileExistsError(0, "it already exists")
+            os.rename(partial, name, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
+            os.fsync(self.descriptor)
+        except OSError as error:
+            self._try_to_remove(partial)
+            raise WriteError(f"writing {self._shown(name)}: {error.strerror or error}") from error
+
+    def remove(self, name: str) -> None:
+        """Removes a file, a link or a directory with all that is in it, if there is one. Raises `WriteError`."""
+        try:
+            self._remove(_component(name))
+        except OSError as error:
+            raise WriteError(f"removing {self._shown(name)}: {error.strerror}") from error
+
+    def others_who_may_write(self) -> str | None:
+        """Who else may change its content, in words. None: only this user and root."""
+        found = os.fstat(self.descriptor)
+        if found.st_uid not in (os.geteuid(), 0):
+            return f"it belongs to the user {found.st_uid}"
+        return "others may write in it" if found.st_mode & _OTHERS_MAY_WRITE else None
+
+    def _write_new(self, name: str, content: bytes) -> None:
+        with self._new(name) as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _new(self, name: str) -> BinaryIO:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        return os.fdopen(os.open(name, flags, 0o666, dir_fd=self.descriptor), "wb")
+
+    def _remove(self, name: str) -> None:
+        try:
+            found = os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
+        except FileNotFoundError:
+            return
+        if not stat.S_ISDIR(found.st_mode):
+            os.unlink(name, dir_fd=self.descriptor)
+            return
+        descriptor = os.open(name, _DIRECTORY | os.O_NOFOLLOW, dir_fd=self.descriptor)
+        inside = Folder(self.path / name, descriptor)
+        for one in inside.names():
+            inside._remove(one)
+        inside.close()
+        os.rmdir(name, dir_fd=self.descriptor)
+
+    def _try_to_remove(self, name: str) -> None:
+        """After a failure: where it cannot be removed either, as on a file system that became read-only, it stays."""
+        try:
+            self._remove(name)
+        except OSError:
+            return
+
+    def _shown(self, name: str) -> str:
+        return printable(str(self.path / name))
+
+
+def _flush(descriptors: Collection[int]) -> None:
+    """Flushes files and directories, all at once: a file system with a journal then writes that once or twice, and not
+    once for each. Raises `OSError`."""
+    with ThreadPoolExecutor(len(descriptors), thread_name_prefix="flush") as pool:
+        for done in [pool.submit(os.fsync, descriptor) for descriptor in descriptors]:
+            done.result()
+
+
+def folders_in(folder: Folder) -> Iterator[str]:
+    """The names of the directories in it that are whole, in order; links are none."""
+    for name in folder.names():
+        found = os.stat(name, dir_fd=folder.descriptor, follow_symlinks=False)
+        if stat.S_ISDIR(found.st_mode) and not name.endswith(PARTIAL_SUFFIX):
+            yield name
+
+
+def _component(name: str) -> str:
+    """A name of one component. Raises `StoreError` on any other."""
+    if name in ("", ".", "..") or "/" in name or "\0" in name or len(os.fsencode(name)) > MAX_NAME_BYTES:
+        raise StoreError(f'"{printable(name)[:80]}" is not the name of a file in a directory')
+    return name

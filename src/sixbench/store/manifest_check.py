@@ -1,0 +1,201 @@
+"""Whether a manifest that was read describes a run: what it names exists, and its numbers are possible.
+
+A manifest may come from anyone. What passes here can be computed with and shown without a further look.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from ..model.bypass import Bypass
+from ..model.calibration import Calibration
+from ..model.emulation import Chosen, GilbertElliott, Impairments
+from ..model.experiment import Combination, Experiment
+from ..model.form import MOST
+from ..model.identifiers import NAME
+from ..model.kernels import COLUMN
+from ..model.metric import METRICS
+from ..model.topology import MAX_MTU, Topology
+from ..model.wording import shown, visible
+from ..model.workloads import WORKLOADS
+
+if TYPE_CHECKING:
+    from .manifest import Manifest
+
+MAX_BLOCKS = 10**6
+MAX_TEXT = 2**24
+"""The longest text, in characters. An experiment file is the longest."""
+
+
+def number_problem(data: Any) -> str | None:
+    """The first number or text in JSON that no manifest has, in words."""
+    level = [data]
+    while level:
+        parts = [part for whole in level for part in (whole.values() if type(whole) is dict else whole)]
+        if any(_is_impossible(part) for part in parts if part is not None):
+            return next(_impossible("", data))
+        level = [part for part in parts if type(part) is dict or type(part) is list]
+    return None
+
+
+def _is_impossible(value: Any) -> bool:
+    if type(value) is str:
+        return len(value) > MAX_TEXT
+    return type(value) in (int, float) and not -MOST <= value <= MOST  # so is NaN
+
+
+def _impossible(place: str, value: Any) -> Iterator[str]:
+    """Each of them with the keys that lead there."""
+    if isinstance(value, (dict, list)):
+        for key, one in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _impossible(f"{place}.{key}", one)
+    elif _is_impossible(value):
+        yield f"{visible(place[1:])} is {visible(shown(value))}, which is not what a run can have"
+
+
+def problems_of(manifest: Manifest) -> Iterator[str]:
+    """What is wrong with a manifest, in words."""
+    if manifest.paper is not None and not NAME.fullmatch(manifest.paper):
+        yield f"paper is {visible(shown(manifest.paper))}, which cannot name one"
+    times_ns = [manifest.started_realtime_ns, manifest.ended_realtime_ns]
+    if not all(_is_time(time_ns) for time_ns in times_ns if time_ns is not None):
+        yield "it did not start or end at a time that there is"
+    if manifest.calibration is not None:
+        yield from _of_calibration(manifest.calibration)
+    yield from (problem for one in manifest.bypass for problem in _of_bypass(one))
+    for environment in (manifest.environment, *manifest.guests.values()):
+        if environment.guest is not None and not 0 <= (environment.guest.instruction_ns or 0) <= 10**9:
+            yield f"the environment's instructions take {environment.guest.instruction_ns} ns"
+    yield from _of_experiment(manifest.experiment)
+
+
+def _is_time(realtime_ns: int) -> bool:
+    """Whether it is in the years from 1970 on that a signed number of 64 bits has."""
+    return 0 <= realtime_ns < 2**63
+
+
+def _of_experiment(experiment: Experiment) -> Iterator[str]:
+    if not experiment.paths or not experiment.combinations:
+        yield "the experiment has no paths or no combinations"
+    for what, names in (
+        ("path", [path.name for path in experiment.paths]),
+        ("combination", [one.name for one in experiment.combinations]),
+    ):
+        yield from (f"the experiment has the {what} {name} twice" for name in _repeated(names))
+    paths = {path.name for path in experiment.paths}
+    asked = [experiment.baseline, *(path.aa_of for path in experiment.paths if path.aa_of is not None)]
+    yield from (f"the experiment has no path {shown(name)}" for name in asked if name not in paths)
+    blocks, statistics = experiment.blocks, experiment.statistics
+    if not 0 <= blocks.minimum <= blocks.maximum <= MAX_BLOCKS:
+        yield f"the experiment has {blocks.minimum} to {blocks.maximum} blocks"
+    if blocks.until is not None and blocks.minimum < 1:
+        yield "the experiment has no least number of blocks"
+    if blocks.time_ns is not None and not 0 < blocks.time_ns < 2**63:
+        yield f"blocks.time is {blocks.time_ns} ns"
+    ratios = {
+        "blocks.precision": blocks.precision,
+        "blocks.deviation": blocks.deviation,
+        "statistics.confidence": statistics.confidence,
+        "statistics.margin": statistics.margin,
+        **{f"statistics.margins.{name}": margin for name, margin in statistics.margins.items()},
+    }
+    for name, ratio in ratios.items():
+        if ratio is not None and not 0 <= ratio < 1:
+            yield f"{name} is {ratio}, which is not a share"
+    if not 0 <= statistics.trim <= MAX_BLOCKS:
+        yield f"statistics.trim is {statistics.trim}"
+    for index, topology in enumerate(experiment.topologies):
+        yield from (f"topologies.{index}: {problem}" for problem in _of_topology(topology, experiment.between))
+    for combination in experiment.combinations:
+        yield from (f"{combination.name}: {problem}" for problem in _of_combination(combination, experiment))
+
+
+def _of_combination(combination: Combination, experiment: Experiment) -> Iterator[str]:
+    kind = combination.workload.kind
+    if kind not in WORKLOADS:
+        yield f"there is no workload {shown(kind)}"
+    for column, value in {**combination.workload.params, **combination.levels}.items():
+        if not column.isprintable() or (isinstance(value, float) and not isfinite(value)):
+            yield f"{visible(column)} is {visible(str(value))}"
+    wrong_times = [
+        column
+        for column, value in combination.workload.params.items()
+        if column.endswith("_ns") and not (isinstance(value, (int, float)) and value >= 0)
+    ]
+    yield from (f"{column} is not a time" for column in wrong_times)
+    known = range(max(1, len(experiment.topologies)))
+    for index in (combination.topology, *combination.topology_by_path.values()):
+        if index not in known:
+            yield f"it has the network {index}, and there are {len(experiment.topologies)}"
+            return
+    if experiment.topologies:
+        links = {link.name for link in experiment.topologies[combination.topology].links}
+        for event in combination.events:
+            if event.link not in links or not 0 < event.mtu_bytes <= MAX_MTU or event.at_ns < 0:
+                yield f"an event changes {event.link} after {event.at_ns} ns to an MTU of {event.mtu_bytes} bytes"
+            for direction in event.directions:
+                yield from _of_impairments(direction.impairments, event.link)
+    if len(experiment.kernels) > 1 and combination.levels.get(COLUMN) not in experiment.kernels:
+        yield f"its kernel is {shown(combination.levels.get(COLUMN))}"
+
+
+def _of_topology(topology: Topology, between: tuple[str, str]) -> Iterator[str]:
+    yield from (f"the node {name} is called {node.name}" for name, node in topology.nodes.items() if node.name != name)
+    ends = [end for link in topology.links for end in link.ends]
+    for name in [*between, *(end.node for end in ends)]:
+        if name not in topology.nodes:
+            yield f"there is no node {shown(name)}"
+    if between[0] == between[1]:
+        yield "both ends are the same node"
+    yield from (f"there are two links {name}" for name in _repeated(link.name for link in topology.links))
+    yield from (f"{node} has two interfaces {name}" for node, name in _repeated((end.node, end.name) for end in ends))
+    for link in topology.links:
+        if not 0 < link.mtu_bytes <= MAX_MTU:
+            yield f"{link.name} has an MTU of {link.mtu_bytes} bytes"
+        if link.ends[0].node == link.ends[1].node:
+            yield f"both ends of {link.name} are at {link.ends[0].node}"
+        for state in link.states:
+            for direction in state:
+                if direction.rate_bps is not None and direction.rate_bps <= 0:
+                    yield f"{link.name} has a rate of {direction.rate_bps} bit/s"
+                yield from _of_impairments(direction.impairments, link.name)
+
+
+def _of_impairments(impairments: Impairments, link: str) -> Iterator[str]:
+    ratios = [impairments.jitter_correlation]
+    for one in (impairments.loss, impairments.duplicate, impairments.corrupt, impairments.overtaking):
+        if isinstance(one, Chosen):
+            ratios.append(one.ratio)
+        elif isinstance(one, GilbertElliott):
+            ratios += [one.to_bad, one.to_good, one.loss_in_good, one.loss_in_bad]
+    yield from (f"{link} has a share of {ratio}" for ratio in ratios if not 0 <= ratio <= 1)
+    if isinstance(impairments.loss, GilbertElliott) and not impairments.loss.to_bad + impairments.loss.to_good:
+        yield f"{link} never leaves a state of its losses"
+    if min(impairments.delay_ns, impairments.jitter_ns, *impairments.delays_ns) < 0:
+        yield f"{link} has a delay under zero"
+
+
+def _of_bypass(bypass: Bypass) -> Iterator[str]:
+    for column, value in bypass.metrics.items():
+        if not (isfinite(value) and abs(value) <= MOST):
+            yield f"bypass.{visible(column)} is {value}"
+
+
+def _of_calibration(calibration: Calibration) -> Iterator[str]:
+    known = calibration.false_alarms
+    if not all(_is_time(one) for one in (calibration.realtime_ns, *([known.realtime_ns] if known else []))):
+        yield "the calibration was not made at a time that there is"
+    if known is not None and not isfinite(known.change):
+        yield f"calibration.false_alarms.change is {known.change}"
+    for one in calibration.ranges:
+        numbers = [one.low, one.high, one.least, one.greatest, one.uncertainty]
+        if not all(isfinite(number) for number in numbers if number is not None):
+            yield f"the calibration of {visible(one.metric)} has a number that is none"
+        yield from (f"the calibration knows no metric {visible(name)}" for name in one.vouches if name not in METRICS)
+
+
+def _repeated(names: Iterable[Any]) -> list[Any]:
+    return [name for name, count in Counter(names).items() if count > 1]

@@ -1,0 +1,65 @@
+"""Whether a record that was read belongs to its run.
+
+A record may come from anyone. `model.record_form` says which form it has; here it is held against the experiment. What
+passes both can be computed with and shown without a further look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ..model.experiment import Experiment, PlannedTrial
+from ..model.trial import TrialRecord
+from ..model.wording import shown
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned:
+    """What an experiment plans, for looking it up once a record.
+
+    Attributes:
+        workloads: the kind of workload of each combination, by name.
+        mechanisms: the mechanism of each path, by name.
+    """
+
+    workloads: Mapping[str, str]
+    mechanisms: Mapping[str, str]
+
+    @classmethod
+    def of(cls, experiment: Experiment) -> Planned:
+        """The plan of an experiment."""
+        return cls(
+            workloads={one.name: one.workload.kind for one in experiment.combinations},
+            mechanisms={one.name: one.mechanism for one in experiment.paths},
+        )
+
+
+def problems_of(record: TrialRecord, directory: str, planned: Planned) -> Iterator[str]:
+    """What is wrong with a record, in words.
+
+    Args:
+        directory: the name of the directory that the record is in.
+        planned: what the experiment of the run plans.
+    """
+    key = PlannedTrial(block=record.block, combination=record.combination, path=record.path).key
+    if not record.key == key == directory:
+        what = f"block {record.block}, {shown(record.combination)}, {shown(record.path)}"
+        yield f"it is the record of {shown(record.key)}: {what}"
+        return
+    yield from _not_planned(record, planned)
+    if record.status == "ok" and record.reasons:
+        yield "its status is ok, but it has reasons for another status"
+
+
+def _not_planned(record: TrialRecord, planned: Planned) -> Iterator[str]:
+    workload = planned.workloads.get(record.combination)
+    if workload is None:
+        yield f"the experiment has no combination {shown(record.combination)}"
+    elif workload != record.workload:
+        yield f"its workload is {shown(record.workload)}, and that of {record.combination} is {workload}"
+    mechanism = planned.mechanisms.get(record.path)
+    if mechanism is None:
+        yield f"the experiment has no path {shown(record.path)}"
+    elif mechanism != record.mechanism:
+        yield f"its mechanism is {shown(record.mechanism)}, and that of {record.path} is {mechanism}"

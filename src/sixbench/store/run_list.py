@@ -1,0 +1,56 @@
+"""Which runs there are. None of them is opened to be continued."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+from pathlib import Path
+from typing import Any
+
+from ..model.errors import StoreError, UsageError
+from .manifest_check import number_problem
+from .run_directory import holds_run, opened, read_json
+
+FINDINGS = "findings.json"
+
+
+def run_directories(directory: Path) -> list[Path]:
+    """The run directories right below a directory, by name; the directory itself where it is one.
+
+    Raises `UsageError` where there is no such directory, `StoreError` where it cannot be read.
+    """
+    if holds_run(directory):
+        return [directory]
+    try:
+        return sorted(path for path in directory.iterdir() if path.is_dir() and holds_run(path))
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise UsageError(f"{directory} is not a directory; name one that contains run directories") from error
+    except OSError as error:
+        raise StoreError(f"reading {directory}: {error.strerror}") from error
+
+
+def is_being_run(directory: Path) -> bool:
+    """Whether a process is adding trials at this moment. Such a process holds a lock for as long as it lives.
+    Raises `StoreError`."""
+    folder = opened(directory)
+    try:
+        fcntl.flock(folder.descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno == errno.EWOULDBLOCK:
+            return True
+        raise StoreError(f"locking {directory}: {error.strerror}") from error
+    finally:
+        folder.close()
+    return False
+
+
+def read_findings(directory: Path) -> dict[str, Any] | None:
+    """The findings of the last report of the run; None if it was never reported. Raises `StoreError`."""
+    folder = opened(directory)
+    if not folder.has(FINDINGS):
+        return None
+    findings = read_json(folder, FINDINGS)
+    wrong = number_problem(findings)
+    if wrong is not None:
+        raise StoreError(f"{directory / FINDINGS}: damaged findings: {wrong}")
+    return findings

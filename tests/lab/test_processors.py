@@ -1,0 +1,104 @@
+"""Runs that put nodes on processors and keep these awake."""
+
+from __future__ import annotations
+
+import html
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sixbench.cli import main
+from sixbench.run import trial
+from sixbench.run.processors import Processors
+from sixbench.run.traffic import Setting
+from sixbench.store import read_run
+
+EXPERIMENT = """
+topology: {nodes: {h1: host, r1: router, h2: host}, links: [{endpoints: [h1, r1]}, {endpoints: [r1, h2]}]}
+paths: {ipv4: native4}
+workloads: [tcp-rr: {duration: 50ms, warmup: 10ms}]
+"""
+
+PROCESSORS = sorted(os.sched_getaffinity(0))
+
+
+def run(directory: Path, *settings: str, blocks: int = 1) -> Path:
+    file = directory / "experiment.yaml"
+    file.write_text("\n".join([EXPERIMENT, f"blocks: {blocks}", *settings]) + "\n")
+    assert main(["run", str(file), "--out", str(directory / "run"), "--quiet"]) == 0
+    return directory / "run"
+
+
+def allowed(pid: int) -> list[set[int]]:
+    """The processors that each thread of a process may use."""
+    return [os.sched_getaffinity(int(thread)) for thread in os.listdir(f"/proc/{pid}/task")]
+
+
+@pytest.mark.skipif(len(PROCESSORS) < 2, reason="needs two processors")
+def test_nodes_are_where_the_evidence_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found: dict[str, list[set[int]]] = {}
+    perform = trial.perform
+
+    def watched(kind: Any, params: Any, key: str, setting: Setting, observed: Any) -> None:
+        perform(kind, params, key, setting, observed)
+        found.update({name: allowed(agent.pid) for name, agent in setting.watched.items()})
+        found["sixbench"] = allowed(os.getpid())
+
+    monkeypatch.setattr(trial, "perform", watched)
+    directory = run(tmp_path)
+    [record] = read_run(directory).trials
+    processors = {node: set(own) for node, own in record.evidence["processors"].items()}
+    assert processors.keys() == {"h1", "r1", "h2"}
+    assert len({frozenset(own) for own in processors.values()}) == 1
+    for node, own in processors.items():
+        assert len(own) == 1
+        assert all(threads == own for threads in found[node]), node
+        assert all(threads.isdisjoint(own) for threads in found["sixbench"])
+    assert sorted(os.sched_getaffinity(0)) == PROCESSORS
+    [own] = processors["h1"]
+    assert f"all nodes on processor {own}" in html.unescape((directory / "report.html").read_text())
+
+
+def test_processors_are_kept_awake_and_watched(tmp_path: Path) -> None:
+    read = read_run(run(tmp_path, "keep-awake: true"))
+    use = read.manifest.environment.processors
+    assert use is not None
+    assert list(use.kept_awake) == list(use.usable) == PROCESSORS
+    assert use.not_kept_awake is None
+    [record] = read.trials
+    assert record.status == "ok"
+    # A round trip is four packets on a link, and their cost is less than the time that it takes.
+    assert 0 < record.metrics["cpu_per_packet_ns"] < record.metrics["rtt_mean_ns"]
+
+
+def test_processors_may_sleep(tmp_path: Path) -> None:
+    use = read_run(run(tmp_path, "keep-awake: false")).manifest.environment.processors
+    assert use is not None
+    assert (use.kept_awake, use.latency_ns) == ((), None)
+
+
+def test_the_scheduler_decides_where_it_is_asked_to(tmp_path: Path) -> None:
+    [record] = read_run(run(tmp_path, "placement: free")).trials
+    assert record.evidence["processors"] == dict.fromkeys(["h1", "r1", "h2"], PROCESSORS)
+
+
+def test_a_run_outlives_the_agent_that_keeps_processors_awake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sample = Processors.sample
+
+    def without_its_agent(self: Processors) -> dict[str, Any] | None:
+        assert self._agent is not None
+        os.kill(self._agent.pid, signal.SIGKILL)
+        monkeypatch.setattr(Processors, "sample", sample)
+        return sample(self)
+
+    monkeypatch.setattr(Processors, "sample", without_its_agent)
+    read = read_run(run(tmp_path, "keep-awake: true", blocks=2))
+    assert [record.status for record in read.trials] == ["ok", "ok"]
+    use = read.manifest.environment.processors
+    assert use is not None
+    assert use.kept_awake == ()
+    assert use.not_kept_awake is not None
+    assert "killed by signal 9" in use.not_kept_awake

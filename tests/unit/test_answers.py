@@ -1,0 +1,143 @@
+"""Agents' answers are held against their form where they arrive: what passes never makes judging fail."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sixbench.agent.messages import REQUESTS, Request
+from sixbench.agent.results import RESULTS, Side, check_result
+from sixbench.model.errors import AgentError
+from sixbench.model.workloads import WORKLOADS
+from sixbench.run.cpu import core_shares, find_span, machine_cores, spun_ns
+from sixbench.run.measurement import assess
+from sixbench.store.packet_log import packet_log_files
+
+ANSWERS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "answers.json").read_text(encoding="utf-8"))
+"""What agents answered in a run of all workloads; long lists are cut."""
+
+OF_NODES = [one for one in ANSWERS if one["op"] not in ("run", "finish")]
+RESULTS_OF = {
+    (one["workload"], json.dumps(one["params"], sort_keys=True), "client" if one["op"] == "run" else "server"): one
+    for one in ANSWERS
+    if one["op"] in ("run", "finish")
+}
+PAIRS = [
+    (workload, RESULTS_OF[workload, params, "client"], RESULTS_OF[workload, params, "server"])
+    for workload, params, side in RESULTS_OF
+    if side == "client" and (workload, params, "server") in RESULTS_OF
+]
+
+OTHERS: tuple[Any, ...] = (None, "text", -1, 1.5, True, [], {}, [[1]], {"a": None}, float("nan"))
+
+
+def checked(one: Mapping[str, Any], answer: object) -> None:
+    if "workload" in one:
+        side: Side = "client" if one["op"] == "run" else "server"
+        check_result(one["workload"], side, one["params"], answer, one["op"])
+    else:
+        Request.check(_Asked(one["op"]), answer)  # type: ignore[arg-type]
+
+
+class _Asked:
+    """As much of a request as its answer is held against."""
+
+    def __init__(self, op: str) -> None:
+        self.op, self.answer = op, REQUESTS[op].answer
+
+
+def places(value: object, at: tuple[int | str, ...] = ()) -> Iterator[tuple[int | str, ...]]:
+    """Where everything is in an answer."""
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in parts:
+        yield (*at, key)
+        yield from places(part, (*at, key))
+
+
+def spoiled(answer: Any) -> Iterator[tuple[str, Any]]:
+    """The answer with one thing missing or another, everywhere in turn."""
+    for place in places(answer):
+        for other in ("left out", *OTHERS):
+            one = copy.deepcopy(answer)
+            holder = one
+            for key in place[:-1]:
+                holder = holder[key]
+            if isinstance(other, str) and other == "left out":
+                del holder[place[-1]]
+            else:
+                holder[place[-1]] = other
+            yield f"{place}: {other!r}", one
+
+
+def judged(workload: str, params: dict[str, Any], client: Any, server: Any) -> None:
+    """What is computed of both sides' results."""
+    kind = WORKLOADS[workload]
+    assess(kind, params, client, server)
+    kind.traffic(params, client, server)
+    if params.get("packet_log"):
+        packet_log_files(client, server)
+    for result in (client, server):
+        span = find_span(result)
+        if span is not None:
+            machine_cores(span, spun_ns(result, with_warmup=True))
+            core_shares(span)
+
+
+@pytest.mark.parametrize("one", ANSWERS, ids=lambda one: f"{one['op']} {one.get('workload', '')}")
+def test_what_agents_answer_has_its_form(one: dict[str, Any]) -> None:
+    checked(one, one["answer"])
+
+
+def test_every_workload_has_a_form_and_is_tried() -> None:
+    served = {kind.served_by for kind in WORKLOADS.values() if kind.parts is None}
+    assert served == set(RESULTS) == {workload for workload, _, _ in PAIRS}
+
+
+@pytest.mark.parametrize(("workload", "client", "server"), PAIRS, ids=lambda one: one if isinstance(one, str) else "")
+@pytest.mark.parametrize("side", ["client", "server"])
+def test_a_result_that_is_spoiled_anywhere_is_refused_or_can_be_judged(
+    workload: str, client: dict[str, Any], server: dict[str, Any], side: str
+) -> None:
+    """So that what fails in judging is a mistake of ours, and not the agents' answer."""
+    params = client["params"]
+    judged(workload, params, client["answer"], server["answer"])
+    one, refused = client if side == "client" else server, 0
+    for what, answer in spoiled(one["answer"]):
+        try:
+            checked(one, answer)
+        except AgentError:
+            refused += 1
+            continue
+        try:
+            judged(workload, params, *((answer, server["answer"]) if side == "client" else (client["answer"], answer)))
+        except Exception as error:  # noqa: BLE001
+            pytest.fail(f"{workload}, {side}, {what}: {error!r}")
+    assert refused or not one["answer"]
+
+
+@pytest.mark.parametrize("one", OF_NODES, ids=lambda one: one["op"])
+def test_an_answer_without_what_is_read_of_it_says_what_is_missing(one: dict[str, Any]) -> None:
+    for key in REQUESTS[one["op"]].answer.model_fields:
+        if REQUESTS[one["op"]].answer.model_fields[key].is_required():
+            with pytest.raises(AgentError, match=rf"^{one['op']} was answered without {key}"):
+                checked(one, {name: value for name, value in one["answer"].items() if name != key})
+
+
+def test_an_error_names_the_place_in_the_answer_and_what_is_there() -> None:
+    [one] = [one for one in ANSWERS if one["op"] == "counters"]
+    answer = copy.deepcopy(one["answer"])
+    answer["interfaces"]["eth0"]["rx_bytes"] = "many"
+    with pytest.raises(
+        AgentError, match=r"^counters was answered with interfaces\.eth0\.rx_bytes of type str \('many'\)"
+    ):
+        checked(one, answer)
+
+
+def test_what_a_later_agent_tells_besides_is_no_mistake() -> None:
+    [one] = [one for one in ANSWERS if one["op"] == "counters"]
+    checked(one, one["answer"] | {"later": {"a": 1}})

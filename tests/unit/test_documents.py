@@ -1,0 +1,149 @@
+"""The documents: every link in them leads somewhere, and what they advertise exists."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from sixbench.cli.main import app
+from sixbench.mechanisms import MECHANISMS
+from sixbench.model.workloads import WORKLOADS
+from sixbench.plan.experiment_file import read_experiment
+from sixbench.plan.yaml_source import parse_yaml
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+NAMES = [str(document.relative_to(ROOT)) for document in DOCUMENTS]
+
+
+def prose(text: str) -> str:
+    """The text without its fenced blocks and without code in a line."""
+    without_blocks = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    return re.sub(r"`[^`\n]*`", "", without_blocks)
+
+
+def links(document: Path) -> list[str]:
+    """The targets of links and pictures, but for those on the web."""
+    targets = re.findall(r"\]\(([^)\s]+)\)", prose(document.read_text()))
+    return [target for target in targets if not re.match(r"[a-z]+:", target)]
+
+
+def anchors(document: Path) -> set[str]:
+    """The names by which a link reaches the headings, as GitHub makes them."""
+    text = re.sub(r"^```.*?^```", "", document.read_text(), flags=re.DOTALL | re.MULTILINE)
+    found: set[str] = set()
+    for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE):
+        words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower()
+        name = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+        number = next(n for n in range(len(found) + 1) if (f"{name}-{n}" if n else name) not in found)
+        found.add(f"{name}-{number}" if number else name)
+    return found
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)
+def test_every_link_leads_somewhere(document: Path) -> None:
+    broken = []
+    for target in links(document):
+        path, _, anchor = target.partition("#")
+        reached = (document.parent / path).resolve() if path else document
+        if not reached.exists() or (anchor and anchor not in anchors(reached)):
+            broken.append(target)
+    assert broken == []
+
+
+def named(text: str, label: str) -> list[str]:
+    """The words in code after a bold label."""
+    item = re.search(rf"\*\*{label}:\*\*(.*?)^(?:- |$)", text, re.DOTALL | re.MULTILINE)
+    assert item is not None, label
+    return re.findall(r"`([^`]+)`", item.group(1))
+
+
+def commands(text: str) -> list[list[str]]:
+    """The words of every `sixbench ...` in the blocks of a text and in its lines."""
+    blocks = re.findall(r"^```[^\n]*\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    told = re.findall(r"^(?:\w*\$ )?(sixbench [^#|\n]*)", "\n".join(blocks), re.MULTILINE)
+    told += re.findall(r"`(sixbench [a-z][^`\n]*)`", text)
+    return [command.split()[1:] for command in told]
+
+
+README = (ROOT / "README.md").read_text()
+
+
+def test_the_readme_names_every_mechanism_and_workload() -> None:
+    assert named(README, "Paths") == list(MECHANISMS)
+    assert sorted(named(README, "Workloads")) == sorted(WORKLOADS)
+
+
+def test_the_experiment_of_the_readme_can_be_run() -> None:
+    (example,) = re.findall(r"^```yaml\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
+    found = read_experiment(parse_yaml(example, "one-router.yaml"), MECHANISMS)
+    assert found.name == "one-router"
+
+
+def test_the_package_advertises_what_it_has() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    fields = {"ipv4", "ipv6", "transition mechanisms", "network benchmarking"}
+    assert set(project["keywords"]) - fields <= MECHANISMS.keys()
+
+
+def unknown(words: list[str]) -> str | None:
+    """What of a command there is not: a command or an option."""
+    found: Any = typer.main.get_command(app)
+    rest = list(words)
+    while hasattr(found, "commands") and rest and re.fullmatch(r"[a-z]+", rest[0]):
+        name = rest.pop(0)
+        if name not in found.commands:
+            return name
+        found = found.commands[name]
+    options = {option for parameter in found.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    told = re.findall(r"(?<!\S)\[?(--[a-z0-9-]+)", " ".join(rest).partition(" -- ")[0])
+    return next((option for option in told if option not in options | {"--help"}), None)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=NAMES)
+def test_every_command_exists(document: Path) -> None:
+    told = commands(document.read_text())
+    assert [(words, wrong) for words in told if (wrong := unknown(words)) is not None] == []
+
+
+def test_the_glossary_names_every_mechanism() -> None:
+    glossary = (ROOT / "docs/glossary.md").read_text()
+    words = {
+        word.strip(" `") for line in re.findall(r"^\| ([^|]+) \|", glossary, re.MULTILINE) for word in line.split(",")
+    }
+    assert MECHANISMS.keys() <= words | {"dual-stack"}
+
+
+def test_the_way_in_leads_to_every_page() -> None:
+    index = ROOT / "docs/index.md"
+    reached = {(index.parent / target.partition("#")[0]).resolve() for target in links(index)}
+    pages = {page for page in (ROOT / "docs").rglob("*.md") if page != index and page.parent.name != "man"}
+    assert sorted(map(str, pages - reached)) == []
+
+
+def test_contributing_names_the_layers_that_exist() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    (contract,) = [contract for contract in project["contracts"] if contract["id"] == "layers"]
+    present = [
+        " | ".join(layer for layer in line.split(" | ") if not layer.startswith("(")) for line in contract["layers"]
+    ]
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    assert "```\n" + "\n".join(present) + "\n```" in text
+
+
+def test_contributing_names_targets_that_exist() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named_targets = set(re.findall(r"\bmake ([a-z-]+)", "\n".join(map(Path.read_text, DOCUMENTS))))
+    assert named_targets & targets >= {"install", "lint", "test", "test-long"}
+    assert {target for target in named_targets - targets if "-" in target} == set()
+
+
+def test_the_design_lists_every_command() -> None:
+    section = (ROOT / "docs/design.md").read_text().partition("\n## Commands\n")[2].partition("\n## ")[0]
+    group: Any = typer.main.get_command(app)
+    assert {words[0] for words in commands(section)} == group.commands.keys()

@@ -1,0 +1,65 @@
+"""docs/reliability.md has the figures of docs/reliability.json, and broken promises are told."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from endurance import document
+from endurance.parts import PARTS
+from pages import END
+
+
+def test_the_page_has_the_figures_that_were_measured() -> None:
+    data = json.loads(document.DATA.read_text(encoding="utf-8"))
+    page = document.PAGE.read_text(encoding="utf-8")
+    assert page.split(document.BEGIN)[1].split(END)[0] == document.figures(data)
+
+
+TALLY = dict.fromkeys(
+    (
+        "interruptions",
+        "acknowledged",
+        "lost",
+        "half",
+        "left_over",
+        "sets_that_differ",
+        "tracebacks",
+        "hung",
+        "other_codes",
+    ),
+    0,
+)
+FAULT = {"runs": 1, "valid": 9, "false": 0, "lost": 0, "left_over": 0, "tracebacks": 0, "other_codes": 0}
+
+
+@pytest.mark.parametrize("name", ["lost", "half", "left_over", "sets_that_differ", "tracebacks", "hung", "other_codes"])
+def test_one_trial_that_is_lost_and_one_process_that_is_left_over_are_wrong(name: str) -> None:
+    assert PARTS["kills"].wrong({"victims": {"agent": TALLY}}) == []
+    assert PARTS["kills"].wrong({"victims": {"agent": TALLY | {name: 1}}}) == [f"agent: 1 {name.replace('_', ' ')}"]
+
+
+def test_one_false_number_is_wrong() -> None:
+    assert PARTS["faults"].wrong({"faults": {"disk full": FAULT}}) == []
+    assert PARTS["faults"].wrong({"faults": {"disk full": FAULT | {"false": 1}}}) == ["disk full: 1 false"]
+
+
+def test_what_grows_without_rest_is_wrong_but_for_the_records() -> None:
+    quarter = {"agents_descriptors": 40.0, "bpf_programs": 4.0, "orchestrator_mib": 100.0, "trials": 10.0}
+    later = quarter | {"orchestrator_mib": 200.0, "trials": 20.0}
+    soak = {"second_quarter": quarter, "last_quarter": later}
+    assert PARTS["soak"].wrong(soak) == []
+    leaking = soak | {"last_quarter": later | {"bpf_programs": 9.0}}
+    assert PARTS["soak"].wrong(leaking) == ["bpf_programs: 4.0, then 9.0"]
+
+
+def test_what_was_not_done_says_why_and_replaces_nothing() -> None:
+    run = {"date": "2026-11-22", "commit": "abc", "kernel": "6.1", "processors": 2, "memory_gib": 8}
+    data: dict[str, object] = {}
+    document.take(data, {"part": "kills", **run, "victims": {"agent": TALLY | {"interruptions": 5}}})
+    document.take(
+        data, {"part": "kills", **run, "victims": {"agent": {"not_done": "no"}, "guest": {"not_done": "no kernel"}}}
+    )
+    text = document.figures(data)
+    assert "| kill -9 of the agent | 5 |" in text
+    assert "not done: no kernel" in text

@@ -1,0 +1,184 @@
+"""Run directories that somebody forged with care: every hash matches, and what is said cannot be."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import synthetic
+
+from sixbench.analysis import analyse
+from sixbench.model.errors import StoreError
+from sixbench.report import FORMATS
+from sixbench.store import open_run, read_run, verify_run, write_derived
+
+Command = Callable[..., Any]
+Change = Callable[[dict[str, Any]], object]
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    directory = synthetic.small(blocks=2).write(tmp_path / "run").directory
+    writer, _ = open_run(directory)
+    writer.set_state("complete", synthetic.STARTED_NS + 1)
+    writer.close()
+    return directory
+
+
+def forge(directory: Path, change: Change) -> Path:
+    """Changes the first record, and its hash in the manifest."""
+    path = sorted((directory / "trials").iterdir())[0] / "trial.json"
+    data = json.loads(path.read_text())
+    change(data)
+    path.write_text(json.dumps(data))
+    change_manifest(
+        directory,
+        lambda manifest: manifest["accepted"][path.parent.name].update(
+            {"trial.json": hashlib.sha256(path.read_bytes()).hexdigest()}
+        ),
+    )
+    return path
+
+
+def change_manifest(directory: Path, change: Change) -> None:
+    path = directory / "manifest.json"
+    data = json.loads(path.read_text())
+    change(data)
+    path.write_text(json.dumps(data))
+
+
+def deep(levels: int) -> list[Any]:
+    found: list[Any] = []
+    for _ in range(levels):
+        found = [found]
+    return found
+
+
+FORGERIES: list[tuple[Change, str]] = [
+    (lambda data: data["evidence"]["segments"][0].update(packets=5), "evidence.segments.0.packets is 5, which is not"),
+    (lambda data: data["evidence"]["segments"][0].pop("link"), "evidence.segments.0.link is missing"),
+    (lambda data: data["evidence"].update(middle="x"), 'evidence.middle is "x", which is not a whole number'),
+    (lambda data: data["evidence"].update(tunnels={"r1": {"a": {}}}), "evidence.tunnels.r1.a.encapsulated is missing"),
+    (lambda data: data["evidence"].update(losses={"located": 1}), "evidence.losses.located is 1, which is not a list"),
+    (lambda data: data["evidence"].update(emulation={"a": {}}), "evidence.emulation.a.emulator is missing"),
+    (lambda data: data["evidence"].update(events=[{"link": "a"}]), "evidence.events.0.due_ns is missing"),
+    (
+        lambda data: data["evidence"].update(fragments={"links": [{"link": "a"}]}),
+        "evidence.fragments.links.0.sizes_bytes is missing",
+    ),
+    (
+        lambda data: data["histograms"].update(rtt={"buckets": [[1]]}),
+        "histograms.rtt.buckets.0 has 1 entries, which are too few",
+    ),
+    (lambda data: data.update(histograms={"rtt": 5}), "histograms.rtt is 5, which is not an object"),
+    (lambda data: data.update(client={"socket": {"mss_bytes": "x"}}), 'client.socket.mss_bytes is "x", which is not a'),
+    (lambda data: data.update(client={"forward": {"tcp": 1}}), "client.forward.tcp is 1, which is not an object"),
+    (lambda data: data["metrics"].update(goodput_bps=True), "metrics.goodput_bps is true, which is not a number"),
+    (lambda data: data["metrics"].update(goodput_bps=10**400), "metrics.goodput_bps is 1"),
+    (lambda data: data.update(elapsed_ns=-1), "elapsed_ns is -1, which is not a number that a trial can have"),
+    (lambda data: data["params"].update(warmup_ns=2**64), "params.warmup_ns is 18446744073709551616, which is not a"),
+    (lambda data: data.update(notes=["x" * 20_000]), "notes.0 is "),
+    (lambda data: data.update(reasons=[{"kind": [], "text": "x"}]), "a reason is of the kind a list, which this"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), FORGERIES, ids=[message for _, message in FORGERIES])
+def test_a_forged_record_is_refused_by_its_form(directory: Path, change: Change, message: str) -> None:
+    before = read_run(directory)
+    assert (before.problems, verify_run(before)) == ((), [])
+    path = forge(directory, change)
+    run = read_run(directory)
+    [problem] = run.problems
+    assert problem.startswith(f"{path}: damaged trial record: {message}")
+    assert len(run.trials) == len(before.trials) - 1
+    assert FORMATS["md"].render(run, analyse(run, None))
+
+
+def test_what_is_forged_is_named_and_the_rest_reported(sixbench: Command, directory: Path) -> None:
+    path = forge(directory, FORGERIES[0][0])
+    done = sixbench("report", directory)
+    assert done.exit == 2
+    assert "Goodput" in done.stdout
+    assert f"{path}: damaged trial record: evidence.segments.0.packets is 5, which is not a list\n" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda data: data["experiment"].update(baseline="ipv9"), 'the experiment has no path "ipv9"'),
+        (lambda data: data["experiment"]["paths"][1].update(aa_of="x"), 'the experiment has no path "x"'),
+        (lambda data: data["experiment"]["combinations"][0].update(topology=7), "c0001: it has the network 7"),
+        (
+            lambda data: data["experiment"]["combinations"][0]["workload"].update(kind="x"),
+            "c0001: there is no",
+        ),
+        (lambda data: data["experiment"].update(between=["h1", "h9"]), 'topologies.0: there is no node "h9"'),
+        (lambda data: data["experiment"]["statistics"].update(confidence="nan"), "statistics.confidence is nan"),
+        (lambda data: data["experiment"]["statistics"].update(confidence=1), "statistics.confidence is 1.0"),
+        (lambda data: data["experiment"]["blocks"].update(maximum=10**9), "the experiment has 2 to 1000000000 blocks"),
+        (lambda data: data.update(started_realtime_ns=10**20), "it did not start or end at a time that there is"),
+        (lambda data: data["environment"].update(memory_bytes=10**40), "environment.memory_bytes is 1"),
+        (
+            lambda data: data["environment"].update(versions=[]),
+            "environment.versions is a list, which is not an",
+        ),
+        (lambda data: data.update(paper="../../etc"), 'paper is "../../etc", which cannot name one'),
+    ],
+)
+def test_a_forged_manifest_is_refused(directory: Path, change: Change, message: str) -> None:
+    change_manifest(directory, change)
+    with pytest.raises(StoreError) as caught:
+        read_run(directory)
+    assert str(caught.value).startswith(f"{directory}/manifest.json: damaged manifest: {message}")
+
+
+def test_json_is_not_deeper_than_that_of_a_run(directory: Path) -> None:
+    path = forge(directory, lambda data: data["client"].update(more=deep(100)))
+    assert read_run(directory).problems == (f"{path}: more than 40 levels deep, which nothing of a run is",)
+
+
+def test_half_a_character_is_refused(directory: Path) -> None:
+    forge(directory, lambda data: data.update(more="\ud800"))
+    [problem] = read_run(directory).problems
+    assert "trial.json: not JSON: " in problem
+
+
+@pytest.mark.parametrize("name", [name for name in FORMATS if name not in ("html", "json")])
+def test_control_characters_are_shown_and_steer_no_terminal(directory: Path, name: str) -> None:
+    evil = "a\x1b[2J\u202eb\x9b"
+    change_manifest(directory, lambda data: data["experiment"].update(title=evil, description=evil))
+    forge(
+        directory, lambda data: data.update(status="invalid", reasons=[{"kind": "ledger", "text": evil}], notes=[evil])
+    )
+    run = read_run(directory)
+    assert run.problems == ()
+    text = FORMATS[name].render(run, analyse(run, None))
+    assert not {"\x1b", "\u202e", "\x9b"} & set(text)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda data: data["findings"][0].update(n="x"), 'findings.0.n is "x", which is not a whole number'),
+        (lambda data: data["findings"][0].update(ratio="nan"), 'findings.0.ratio is "nan", which is not a number'),
+        (lambda data: data["findings"][0].pop("metric"), "findings.0.metric is missing"),
+        (lambda data: data.update(claims=5), "claims is 5, which is not a list"),
+        (lambda data: data["estimates"][0].update(value=10**30), "estimates.0.value is 1"),
+    ],
+)
+def test_forged_findings_are_told_in_the_list_of_runs(
+    sixbench: Command, directory: Path, change: Change, message: str
+) -> None:
+    run = read_run(directory)
+    written = write_derived(run, {"findings.json": FORMATS["json"].render(run, analyse(run, None))})
+    assert "decided" in sixbench("runs", directory).stdout
+    data = json.loads(written["findings.json"].read_text())
+    change(data)
+    written["findings.json"].write_text(json.dumps(data))
+    done = sixbench("runs", directory)
+    assert done.exit == 0
+    assert f"damaged findings: {message}" in done.stdout

@@ -1,0 +1,51 @@
+"""What `sixbench --help` shows: groups in an order, each command with one full line in 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from sixbench.cli.command_groups import BY_HAND, EXPERIMENTS, MACHINE, OTHERS, RESULTS, TWO_MACHINES
+
+
+def groups(text: str) -> dict[str, list[str]]:
+    """The lines of each section, by its heading."""
+    found: dict[str, list[str]] = {}
+    for line in text.partition("\n\n  Exit codes:")[0].splitlines():
+        if line.endswith(":") and not line.startswith(" "):
+            found[line.removesuffix(":")] = []
+        elif line and found:
+            found[list(found)[-1]].append(line)
+    return found
+
+
+def test_commands_stand_in_groups(sixbench: Callable[..., Any]) -> None:
+    done = sixbench("--help")
+    sections = groups(done.stdout)
+    assert [name for name in sections if name != "Options"] == [*(EXPERIMENTS, RESULTS, TWO_MACHINES, BY_HAND, MACHINE)]
+    names = {heading: [line.split()[0] for line in lines] for heading, lines in sections.items()}
+    assert {"papers", "plan", "run", "resume"} <= set(names[EXPERIMENTS])
+    assert names[TWO_MACHINES] == ["serve", "key", "measure"]
+    assert "doctor" in names[MACHINE]
+
+
+@pytest.mark.parametrize("words", [(), ("lab",), ("kernels",)])
+def test_each_command_has_one_full_line(
+    sixbench: Callable[..., Any], words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = sixbench(*words, "--help").stdout
+    assert max(map(len, text.splitlines())) <= 80
+    assert "..." not in text.partition("COMMAND [ARGS]...")[2]
+    sections = groups(text)
+    commands = [line for heading, lines in sections.items() if heading != "Options" for line in lines]
+    assert commands
+    assert (OTHERS in sections) == bool(words)
+    for line in commands:
+        name, text = line.split(maxsplit=1)
+        assert line.startswith(f"  {name}  "), "no text goes over to a second line"
+        assert text.endswith("."), line
+        first = sixbench(*words, name, "--help").stdout.split("\n\n")[1]
+        assert first.strip() == text, "the line is the first of the command's own help"

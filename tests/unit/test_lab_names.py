@@ -1,0 +1,69 @@
+"""The names of nodes, as a hosts file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from sixbench.lab.names import hosts_file
+from sixbench.mechanisms import install
+from sixbench.model.experiment import Experiment
+from sixbench.model.network import Blueprint
+
+TEXT = """\
+topology:
+  nodes: {client: host, r1: router, r2: router, server: host}
+  links:
+    - {endpoints: [client, r1]}
+    - {endpoints: [r1, r2]}
+    - {endpoints: [r2, server]}
+between: [client, server]
+paths: {ipv4: native4, routers: {6in4: [r1, r2]}, hosts: {6in4: [client, server]}}
+workloads: [ping]
+"""
+
+
+def names_of(text: str) -> dict[str, list[str]]:
+    """The addresses of each name, in the order of the file."""
+    found: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        address, *names = line.split()
+        for name in names:
+            found.setdefault(name, []).append(address)
+    return found
+
+
+@pytest.fixture
+def network(read: Callable[[str], Experiment]) -> Callable[[str], Any]:
+    experiment = read(TEXT)
+    return lambda path: install(experiment.path(path), experiment.topologies[0], experiment.between)
+
+
+def test_a_node_has_an_address_of_each_family_and_a_name_for_each_interface(
+    read: Callable[[str], Experiment],
+) -> None:
+    names = names_of(hosts_file(Blueprint(topology=read(TEXT).topologies[0]), "thishost"))
+    assert names["server"] == ["198.18.2.2", "2001:2:0:2::2"]
+    assert names["r1"] == ["198.18.0.2", "2001:2::2"]
+    assert names["r1-eth1"] == ["198.18.1.1", "2001:2:0:1::1"]
+    assert names["localhost"] == ["127.0.0.1", "::1"]
+    assert names["thishost"] == ["127.0.1.1"]
+
+
+def test_the_ends_of_an_installed_path_come_first(network: Callable[[str], Any]) -> None:
+    found = network("hosts")
+    names = names_of(hosts_file(found, ""))
+    assert str(found.ends.server) in names["server"]
+    assert str(found.ends.client) in names["client"]
+    assert [len(names[node]) for node in ("client", "server")] == [2, 2]
+    routers = names_of(hosts_file(network("routers"), ""))
+    assert (
+        routers["server"] == ["198.18.2.2", "2001:2:0:2::2"] or str(network("routers").ends.server) in routers["server"]
+    )
+
+
+def test_a_node_that_is_called_like_this_machine_is_meant(read: Callable[[str], Experiment]) -> None:
+    names = names_of(hosts_file(Blueprint(topology=read(TEXT).topologies[0]), "server"))
+    assert names["server"] == ["198.18.2.2", "2001:2:0:2::2"]

@@ -1,0 +1,224 @@
+"""Runs that measure on this machine at once: each knows of the others, and a run can wait for them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from synthetic import small
+
+from sixbench.analysis import analyse
+from sixbench.cli.running import begin_run
+from sixbench.lab import registry
+from sixbench.model.errors import UsageError, WriteError
+from sixbench.model.trial import TrialRecord
+from sixbench.run import other_runs
+from sixbench.run.other_runs import Presence, measuring, running
+from sixbench.store import create_new_run, new_directory, read_run
+
+OURS = f"tested{os.getpid()}-"
+"""The names of runs of this test begin with it: others may run on this machine."""
+NAME = f"{OURS}run"
+FIRST, SECOND = f"{OURS}first", f"{OURS}second"
+
+
+@contextmanager
+def announced(name: str = NAME, wait: bool = False, told: list[str] | None = None) -> Iterator[Presence]:
+    with measuring(name, wait=wait, told=[].append if told is None else told.append) as presence:
+        yield presence
+
+
+def own_runs() -> list[str]:
+    """The runs that this test announced."""
+    return [other.name for other in running() or () if other.name.startswith(OURS)]
+
+
+def begun_elsewhere() -> subprocess.Popen[str]:
+    """Another process that measures, until its input ends."""
+    script = (
+        "import sys\n"
+        "from sixbench.run.other_runs import measuring\n"
+        f"with measuring({NAME + '-elsewhere'!r}, wait=False, told=lambda words: None):\n"
+        "    print('begun', flush=True)\n"
+        "    sys.stdin.read()\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", script],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begun\n"
+    return process
+
+
+def of_this_test(names: list[str] | None) -> list[str]:
+    assert names is not None
+    return [name for name in names if name.startswith(OURS)]
+
+
+def test_a_run_is_announced_while_it_measures() -> None:
+    assert own_runs() == []
+    with announced():
+        assert own_runs() == [NAME]
+    assert own_runs() == []
+
+
+def test_a_run_says_who_else_measures() -> None:
+    told: list[str] = []
+    with announced(FIRST), announced(SECOND, told=told) as second:
+        assert [other.name for other in second.others() or () if other.name.startswith(OURS)] == [FIRST]
+    assert f"{FIRST} (process {os.getpid()})" in told[0]
+    assert "disturb each other" in told[0]
+    assert "--wait" in told[0]
+
+
+def test_a_run_that_was_killed_does_not_count() -> None:
+    process = begun_elsewhere()
+    try:
+        assert own_runs() == [f"{NAME}-elsewhere"]
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    assert own_runs() == []
+
+
+def test_a_trial_knows_of_the_runs_beside_it() -> None:
+    with announced(FIRST) as first:
+        first.next_trial()
+        assert of_this_test(first.during_trial()) == []
+        with announced(SECOND) as second:
+            assert of_this_test(first.during_trial()) == [SECOND]
+            second.next_trial()
+            assert of_this_test(second.during_trial()) == [FIRST]
+            first.next_trial()
+        assert of_this_test(first.during_trial()) == [SECOND]
+        first.next_trial()
+        assert of_this_test(first.during_trial()) == []
+
+
+def test_a_run_that_began_and_ended_within_a_trial_is_known_too() -> None:
+    with announced(FIRST) as first:
+        first.next_trial()
+        with announced(SECOND):
+            pass
+        assert own_runs() == [FIRST]
+        assert of_this_test(first.during_trial()) == [SECOND]
+
+
+def test_a_run_that_waits_begins_when_the_other_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    other = ExitStack()
+    other.enter_context(announced(FIRST))
+    real = running
+
+    def of_tests() -> set[other_runs.OtherRun]:
+        return {one for one in real() or () if one.name.startswith(OURS)}
+
+    def later(seconds: float) -> None:
+        assert own_runs() == [FIRST]
+        other.close()
+
+    monkeypatch.setattr(other_runs, "running", of_tests)
+    monkeypatch.setattr(other_runs.time, "sleep", later)
+    with announced(SECOND, wait=True, told=told) as second:
+        assert own_runs() == [SECOND]
+        assert second.others() == []
+    assert told == [f"waiting for another run of sixbench, {FIRST} (process {os.getpid()}), to end"]
+
+
+def test_what_strangers_call_their_sockets_is_no_run() -> None:
+    names = ["", "1/x/a", "1/0123456789abcdef/", "1/0123456789abcdef/-a", "1/0123456789abcdef/a\x1b[2J", "x" * 60]
+    with ExitStack() as sockets, announced() as presence:
+        presence.next_trial()
+        for name in names:
+            stranger = sockets.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+            stranger.bind(f"\0sixbench/run/{name}")
+            own = next(other for other in running() or () if other.name == NAME)
+            stranger.sendto(name.encode() or b"\xff", f"\0sixbench/run/{own.told}")
+        assert own_runs() == [NAME]
+        assert of_this_test(presence.during_trial()) == []
+
+
+def test_a_machine_that_does_not_tell_is_told_as_unknown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(other_runs, "SOCKETS", tmp_path / "none")
+    with announced(wait=True) as presence:
+        assert presence.others() is None
+        assert presence.during_trial() is None
+
+
+# Records and reports
+
+
+def test_the_report_says_during_how_many_trials_another_run_measured() -> None:
+    made = small()
+    trials = [replace(made.trials[0], other_runs=["quickstart"]), *made.trials[1:]]
+    run = replace(made.in_memory(), trials=trials)
+    words = f"Another run of sixbench (quickstart) measured on this machine during 1 of {len(trials)} trials."
+    assert any(remark.startswith(words) for remark in analyse(run).remarks)
+    assert not any("Another run" in remark for remark in analyse(made.in_memory()).remarks)
+
+
+@pytest.mark.parametrize("names", [None, [], ["a", "b"]])
+def test_a_record_keeps_the_other_runs(names: list[str] | None) -> None:
+    record = replace(small().trials[0], other_runs=names)
+    assert TrialRecord.from_json(record.to_json()).other_runs == names
+
+
+@pytest.mark.parametrize("spoiled", ["a", [1], {"a": 1}])
+def test_a_record_with_other_runs_of_another_form_is_refused(spoiled: object) -> None:
+    with pytest.raises(ValueError, match="other_runs"):
+        TrialRecord.from_json(small().trials[0].to_json() | {"other_runs": spoiled})
+
+
+# Names
+
+
+def test_runs_that_begin_at_once_have_directories_of_their_own(tmp_path: Path) -> None:
+    wanted, manifest = tmp_path / "runs" / "a-20261122-120000", small().manifest
+    with ThreadPoolExecutor(8) as pool:
+        writers = list(pool.map(lambda _: create_new_run(wanted, manifest), range(8)))
+    places = sorted(writer.directory for writer in writers)
+    assert places == sorted([wanted, *(wanted.with_name(f"{wanted.name}-{number}") for number in range(2, 9))])
+    assert [read_run(place).manifest.run for place in places] == [place.name for place in places]
+
+
+def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "runs").write_text("")
+    with pytest.raises(WriteError, match="give a writable place with --out"):
+        new_directory(tmp_path / "runs" / "a")
+
+
+def test_nothing_is_left_of_a_run_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise WriteError("the disk is full")
+
+    monkeypatch.setattr("sixbench.store.folder.Folder.write", full)
+    with pytest.raises(WriteError, match="the disk is full"):
+        create_new_run(tmp_path / "a", small().manifest)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_directory_that_the_user_named_is_taken_or_refused_and_another_gets_a_number(tmp_path: Path) -> None:
+    manifest = small().manifest
+    begin_run(tmp_path / "a", manifest, is_named=True).close()
+    with pytest.raises(UsageError, match="already holds a run"):
+        begin_run(tmp_path / "a", manifest, is_named=True)
+    assert begin_run(tmp_path / "a", manifest, is_named=False).directory == tmp_path / "a-2"
+
+
+def test_only_one_of_two_labs_has_a_name() -> None:
+    with registry.claim(NAME), pytest.raises(UsageError, match=f'a lab "{NAME}" is up already'):
+        registry.claim(NAME)
+    registry.claim(NAME).close()

@@ -1,0 +1,54 @@
+"""`sixbench report`: names of formats, and where it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import synthetic
+
+from sixbench.report import FORMATS, find_format
+
+
+@pytest.fixture(scope="module")
+def run_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("report") / "run"
+    synthetic.small().write(directory)
+    return directory
+
+
+@pytest.mark.parametrize(
+    ("alias", "name"),
+    [("markdown", "md"), ("tex", "latex"), ("txt", "terminal"), ("text", "terminal"), ("htm", "html"), ("CSV", "csv")],
+)
+def test_a_format_by_the_name_that_people_think_of(
+    sixbench: Callable[..., Any], run_directory: Path, tmp_path: Path, alias: str, name: str
+) -> None:
+    done = sixbench("report", run_directory, "--format", alias, "--out", tmp_path / "a")
+    assert (done.exit, done.stderr) == (0, f"written: {tmp_path / 'a'}\n")
+    assert sixbench("report", run_directory, "--format", name, "--out", tmp_path / "b").exit == 0
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_every_name_means_one_format() -> None:
+    names = [name for form in FORMATS.values() for name in (form.name, *form.aliases)]
+    assert len(set(names)) == len(names)
+    assert find_format("docx") is None
+
+
+def test_a_format_that_there_is_not(sixbench: Callable[..., Any], run_directory: Path) -> None:
+    done = sixbench("report", run_directory, "--format", "docx")
+    assert done.exit == 2
+    assert done.stderr == "sixbench: --format docx: there are terminal, json, csv, md, latex, html\n"
+
+
+def test_the_folder_of_a_report_is_made(sixbench: Callable[..., Any], run_directory: Path, tmp_path: Path) -> None:
+    out = tmp_path / "new" / "folder" / "report.md"
+    assert sixbench("report", run_directory, "-f", "markdown", "-o", out).exit == 0
+    assert out.read_text().startswith("# ")
+    (tmp_path / "file").touch()
+    done = sixbench("report", run_directory, "--out", tmp_path / "file" / "report.txt")
+    assert done.exit == 3
+    assert done.stderr == f"sixbench: making the folder {tmp_path / 'file'}: File exists\n"

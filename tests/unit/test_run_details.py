@@ -1,0 +1,87 @@
+"""Runs of very many trials: what of their records is in memory, and how often their files are read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import synthetic
+
+from sixbench.analysis import analyse
+from sixbench.model.errors import StoreError
+from sixbench.model.trial import TrialRecord
+from sixbench.report import FORMATS
+from sixbench.store import Run, adopt_trials, create_run, details, read_run
+
+KEPT = 5
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The details of few trials are kept."""
+    monkeypatch.setattr(details, "MOST_KEPT", KEPT)
+
+
+def details_of(run: Run) -> details.Details:
+    """What a run has of its trials' details."""
+    [found] = {part._details for trial in run.trials for part in (trial.evidence,) if isinstance(part, details._Part)}
+    return found
+
+
+@pytest.mark.usefixtures("few")
+def test_a_long_run_keeps_the_details_of_few_trials_and_gives_those_of_all(tmp_path: Path) -> None:
+    made = synthetic.small()
+    run = made.write(tmp_path / "run")
+    assert len(made.trials) > 4 * KEPT
+    assert run.trials == made.trials
+    assert [trial.to_json() for trial in run.trials] == [trial.to_json() for trial in made.trials]
+    assert len(details_of(run)._kept) == KEPT
+
+
+@pytest.mark.usefixtures("few")
+def test_what_trials_share_is_in_memory_once(tmp_path: Path) -> None:
+    """However many blocks: as many parameters, levels and theories as combinations and paths have."""
+
+    def objects(blocks: int) -> int:
+        trials = synthetic.small(blocks).write(tmp_path / str(blocks)).trials
+        return len({id(one) for trial in trials for one in (trial.params, trial.levels, trial.theory)})
+
+    assert objects(2) == objects(6)
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("form", ["json", "html", "terminal", "md"])
+def test_a_report_reads_each_record_a_few_times_however_many_there_are(tmp_path: Path, form: str) -> None:
+    """Once for the evidence, for the sockets, for the processors and for figures; a second form reads no more."""
+    run = synthetic.small(8).write(tmp_path / "run")
+    known = details_of(run)
+    before = known.reads
+    analysis = analyse(run)
+    assert known.reads == before
+    FORMATS[form].render(run, analysis)
+    assert known.reads <= 4 * len(run.trials)
+    so_far = known.reads
+    FORMATS["json"].render(run, analysis)
+    assert known.reads <= max(so_far, 3 * len(run.trials))
+
+
+@pytest.mark.usefixtures("few")
+def test_a_record_that_changes_while_the_run_is_read_is_told(tmp_path: Path) -> None:
+    run = synthetic.small().write(tmp_path / "run")
+    first = run.trials[0]
+    file = tmp_path / "run" / "trials" / first.key / "trial.json"
+    file.write_text(file.read_text().replace('"captured', '"Captured'))
+    with pytest.raises(StoreError, match=rf"{first.key}/trial.json: it was changed while the run was read"):
+        dict(first.evidence)
+
+
+@pytest.mark.usefixtures("few")
+def test_a_run_that_is_continued_takes_over_records_whole(tmp_path: Path) -> None:
+    made = synthetic.small()
+    run = made.write(tmp_path / "from")
+    adopt_trials(create_run(tmp_path / "to", made.manifest), run, after=0)
+
+    def whole(trials: list[TrialRecord]) -> list[object]:
+        return [(trial.key, dict(trial.evidence), dict(trial.histograms)) for trial in trials]
+
+    assert whole(read_run(tmp_path / "to").trials) == whole(made.trials)

@@ -1,0 +1,105 @@
+"""`sixbench runs`: what there is, with its answer."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import synthetic
+
+from sixbench.store import open_run
+
+Command = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that was never reported."""
+    directory = tmp_path_factory.mktemp("made") / "small"
+    synthetic.small().write(directory)
+    return directory
+
+
+@pytest.fixture
+def runs(tmp_path: Path, made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(made, tmp_path / "runs" / "small")
+    return tmp_path / "runs"
+
+
+def listed(sixbench: Command, *arguments: str | Path) -> list[dict[str, Any]]:
+    done = sixbench("runs", *arguments, "--json")
+    assert (done.exit, done.stderr) == (0, "")
+    data = json.loads(done.stdout)
+    assert data["schema"] == "sixbench.runs/1"
+    found: list[dict[str, Any]] = data["runs"]
+    return found
+
+
+def change(directory: Path, **changes: Any) -> None:
+    manifest = json.loads((directory / "manifest.json").read_text())
+    (directory / "manifest.json").write_text(json.dumps(manifest | changes))
+
+
+def test_a_run_is_listed_with_its_state_its_trials_and_its_answer(runs: Path, sixbench: Command) -> None:
+    [one] = listed(sixbench)
+    assert (one["directory"], one["experiment"], one["state"]) == ("runs/small", "small", "complete")
+    statuses = [json.loads(file.read_text())["status"] for file in runs.glob("small/trials/*/trial.json")]
+    for status in ("ok", "invalid", "failed"):
+        assert one[f"{status}_trials"] == statuses.count(status)
+    assert "\n" not in one["answer"]
+    assert "against ipv4" in one["answer"]
+    head, line, answer = sixbench("runs").stdout.splitlines()
+    assert head.split() == ["started", "run", "experiment", "state", "ok", "invalid", "failed"]
+    assert "runs/small" in line
+    assert answer == f"  {one['answer']}"
+
+
+def test_the_answer_is_the_reports_where_there_is_one(runs: Path, sixbench: Command) -> None:
+    findings = json.loads(sixbench("report", runs / "small", "--json").stdout)
+    analysed = listed(sixbench)[0]["answer"]
+    (runs / "small" / "findings.json").write_text(json.dumps(findings))
+    assert listed(sixbench)[0]["answer"] == analysed
+    findings["findings"] = [finding | {"verdict": "inconclusive"} for finding in findings["findings"]]
+    (runs / "small" / "findings.json").write_text(json.dumps(findings))
+    assert " decided" in listed(sixbench)[0]["answer"]
+    assert listed(sixbench)[0]["answer"].startswith("0 of ")
+
+
+def test_a_run_that_is_running_and_one_that_was_cut_off(runs: Path, sixbench: Command) -> None:
+    change(runs / "small", state="running")
+    writer, _ = open_run(runs / "small")
+    assert listed(sixbench)[0]["state"] == "running"
+    writer.close()
+    assert listed(sixbench)[0]["state"] == "interrupted"
+
+
+def test_the_newest_stands_last_and_what_cannot_be_read_is_told(runs: Path, made: Path, sixbench: Command) -> None:
+    for name, started in (("a", 3), ("b", 2)):
+        shutil.copytree(made, runs / name)
+        change(runs / name, started_realtime_ns=started * 10**18, run=name)
+    (runs / "broken").mkdir()
+    (runs / "broken" / "manifest.json").write_text("{")
+    (runs / "no-run").mkdir()
+    found = listed(sixbench, runs)
+    assert found[0]["run"] == "broken"
+    assert [one["run"] for one in found][-2:] == ["b", "a"]
+    assert "not JSON" in found[0]["problem"]
+    assert (found[0]["state"], found[0]["ok_trials"], found[0]["answer"]) == (None, None, None)
+    assert "not JSON" in sixbench("runs", runs).stdout
+
+
+def test_one_run_directory_and_none(runs: Path, tmp_path: Path, sixbench: Command) -> None:
+    assert [one["run"] for one in listed(sixbench, runs / "small")] == [listed(sixbench)[0]["run"]]
+    shutil.rmtree(runs)
+    assert listed(sixbench) == []
+    assert sixbench("runs").stderr == "There are no runs in runs. Make one with: sixbench run quickstart\n"
+    done = sixbench("runs", tmp_path / "nowhere")
+    assert (done.exit, done.stderr) == (
+        2,
+        f"sixbench: {tmp_path / 'nowhere'} is not a directory; name one that contains run directories\n",
+    )
