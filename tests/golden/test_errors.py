@@ -1,4 +1,4 @@
-"""What is said of experiments that are wrong: each NAME.yaml in `errors` with the NAME.txt that the command prints.
+"""What is said of experiments that are wrong: the cases of the tables in `errors`.
 
 `SIXBENCH_UPDATE_GOLDEN=1 pytest tests/golden/test_errors.py` writes the texts anew: read the difference.
 """
@@ -7,40 +7,50 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from bad_experiments import Case, read_cases, update_text
 
 ERRORS = Path(__file__).parent / "errors"
-NAMES = sorted(path.stem for path in ERRORS.glob("*.yaml"))
+CASES = [
+    pytest.param(table, case, id=case.name) for table in sorted(ERRORS.glob("*.txt")) for case in read_cases(table)
+]
 
 Command = Callable[..., Any]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_an_experiment_that_is_wrong(name: str, sixbench: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ERRORS)
-    done = sixbench("plan", f"{name}.yaml")
-    golden = ERRORS / f"{name}.txt"
+@pytest.mark.parametrize(("table", "case"), CASES)
+def test_an_experiment_that_is_wrong(
+    table: Path, case: Case, sixbench: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for named in ERRORS.glob("*.dat"):
+        shutil.copy(named, tmp_path)
+    (tmp_path / case.file_name).write_bytes(case.content)
+    monkeypatch.chdir(tmp_path)
+    done = sixbench("plan", case.file_name)
     if os.environ.get("SIXBENCH_UPDATE_GOLDEN") == "1":
-        golden.write_text(done.stderr)
-    assert done.stderr == golden.read_text()
+        update_text(table, case.name, done.stderr)
+    else:
+        assert done.stderr == case.text
     assert (done.exit, done.stdout) == (2, "")
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_line_names_file_and_place_and_fits_a_terminal(name: str) -> None:
-    text = (ERRORS / f"{name}.txt").read_text()
-    for line in text.splitlines():
-        assert re.match(rf"{re.escape(name)}\.yaml(:[1-9][0-9]*)?: .+", line)
+@pytest.mark.parametrize(("table", "case"), CASES)
+def test_every_line_names_file_and_place_and_fits_a_terminal(table: Path, case: Case) -> None:
+    assert case.text
+    for line in case.text.splitlines():
+        assert re.match(rf"{re.escape(case.file_name)}(:[1-9][0-9]*)?: .+", line)
         assert len(line) < 400
         assert line.isprintable()
 
 
-def test_no_text_is_left_over() -> None:
-    assert sorted(path.stem for path in ERRORS.glob("*.txt")) == NAMES
+def test_a_name_belongs_to_one_case() -> None:
+    names = [parameters.id for parameters in CASES]
+    assert sorted(set(names)) == sorted(names)
 
 
 SMALL = """\
