@@ -19,7 +19,7 @@ from sixbench.model.path import Path as MechanismPath
 from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.yaml_source import parse_yaml
 from sixbench.run.laboratory import Laboratory
-from sixbench.run.pcapng import to_pcapng
+from sixbench.run.proof.pcapng import to_pcapng
 
 TOKEN = "00" * 16
 SPACING_PPS = 40

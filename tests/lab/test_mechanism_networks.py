@@ -17,7 +17,7 @@ from sixbench.mechanisms import install
 from sixbench.model.experiment import Experiment
 from sixbench.model.network import Network
 from sixbench.run.laboratory import Laboratory
-from sixbench.run.pcapng import to_pcapng
+from sixbench.run.proof.pcapng import to_pcapng
 
 WORKLOADS = """
 workloads:

@@ -20,7 +20,8 @@ from sixbench.model.errors import ExperimentError
 from sixbench.model.topology import Link, Topology
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.yaml_source import parse_yaml
-from sixbench.run.emulation import assess, seeds_of
+from sixbench.run.emulation import seeds_of
+from sixbench.run.proof.emulation import assess
 
 EXPERIMENT = """
 topology:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sixbench.model.trace import MAX_PACKETS
 from sixbench.plan.trace_file import TraceError, read_trace
-from sixbench.run.pcapng import to_pcapng
+from sixbench.run.proof.pcapng import to_pcapng
 
 SECOND = 10**9
 ETHERNET = b"\xaa" * 12

@@ -94,7 +94,7 @@ class FragmentLink(Form):
 
 
 class Fragments(Form):
-    """The fragments that nodes counted, and what theory says of them (`run.fragment_evidence`)."""
+    """The fragments that nodes counted, and what theory says of them (`run.proof.fragments`)."""
 
     nodes: dict[Name, dict[Name, Changes]] = ABSENT
     datagrams: Natural = ABSENT
@@ -162,7 +162,7 @@ class TunnelEnd(Form):
 
 
 class LostPlace(Form):
-    """A place at which packets were lost (`run.loss_evidence`)."""
+    """A place at which packets were lost (`run.proof.losses`)."""
 
     where: Name
     what: Name

@@ -1,7 +1,7 @@
 """The scheduler: blocks, trials, evidence, validity, resume. The only layer where networks and agents meet.
 
-`laboratory` builds a network out of agents; `trial` runs one trial in it; `evidence` proves its path; `scheduler` runs
-them all and stops.
+`laboratory` builds a network out of agents; `trial` runs one trial in it; `proof` judges it by what was observed;
+`scheduler` runs them all and stops.
 """
 
 from __future__ import annotations

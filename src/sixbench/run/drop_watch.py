@@ -6,44 +6,16 @@ The reports come from a program on a tracepoint that runs only when a packet is 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
 
 from ..agent import Agent
 from ..model.errors import AgentError
 from ..model.topology import Topology
 from .asking import Asked, answers, ask, ask_all
 from .laboratory import Laboratory
+from .proof.drops import Drops, read_counters
 
 LIST_COUNTERS = ["nft", "-j", "list", "counters"]
-
-
-@dataclass(kw_only=True)
-class Drops:
-    """The drops that were seen.
-
-    Attributes:
-        reports: the agent's answer to `drops-stop`; None: the kernel did not report.
-        not_told: why it did not.
-        rules_before, rules_after: packets that each named counter of a node's ruleset counted, by node.
-    """
-
-    reports: list[dict[str, Any]] | None = None
-    not_told: str | None = None
-    rules_before: dict[str, dict[str, int]] = field(default_factory=dict)
-    rules_after: dict[str, dict[str, int]] = field(default_factory=dict)
-
-    @property
-    def rules(self) -> dict[str, dict[str, int]]:
-        """The packets that each named counter of a node counted in the trial, where there were any."""
-        rises = {
-            node: {name: count - self.rules_before.get(node, {}).get(name, 0) for name, count in counters.items()}
-            for node, counters in self.rules_after.items()
-        }
-        found = {node: {name: rise for name, rise in counters.items() if rise > 0} for node, counters in rises.items()}
-        return {node: counters for node, counters in found.items() if counters}
 
 
 class DropWatch:
@@ -107,13 +79,3 @@ def _ask_rules(topology: Topology, agents: Mapping[str, Agent]) -> dict[str, Ask
 
 def _read_rules(asked: Mapping[str, Asked]) -> dict[str, dict[str, int]]:
     return {name: read_counters(answer["stdout"]) for name, answer in answers(asked).items()}
-
-
-def read_counters(listed: str) -> dict[str, int]:
-    """Packets by counter, from the output of `nft -j list counters`."""
-    try:
-        items = json.loads(listed)["nftables"]
-        counters = [item["counter"] for item in items if "counter" in item]
-        return {str(counter["name"]): int(counter["packets"]) for counter in counters}
-    except (KeyError, TypeError, ValueError):
-        return {}

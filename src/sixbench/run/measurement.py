@@ -23,9 +23,9 @@ from ..plan.schedule import all_trials
 from .arriving import Watch, Watching
 from .cpu import agent_cores, core_shares, find_span
 from .machines import Addresses, Machines
+from .proof.strays import judge_strays
 from .record import blank_record, without_series
 from .session import ANSWER_TIMEOUT_S, cancel, finish, longest_ns, wait_for_run
-from .strays import judge_strays
 from .trial import SATURATED_CORE, Outcome, machine_changes
 
 _OF_ONE_CLOCK = ("one_way_delay", "mouth_to_ear", "r_factor", "mos_cqe")

@@ -20,8 +20,8 @@ from ..model.workload import Traffic
 from ..plan.experiment_file import read_topology_only
 from ..plan.yaml_source import parse_yaml
 from .engines import why_not
-from .evidence import judge, middle_of, viewpoints
 from .laboratory import AgentNode, Laboratory
+from .proof.packets import judge, middle_of, viewpoints
 
 ECHOES = 3
 ECHO_TIMEOUT_NS = 2 * 10**9

@@ -24,12 +24,13 @@ from ..model.workload import Part, Scalar, WorkloadKind
 from . import emulation
 from .asking import Asked, answers, ask, ask_all
 from .cpu import ORCHESTRATOR, WATCHED
-from .drop_watch import Drops, DropWatch
+from .drop_watch import DropWatch
 from .events import Events, forget_path_mtu
-from .evidence import Viewpoint
 from .hardware_counters import Counted, HardwareCounters
 from .laboratory import Laboratory
 from .parts import Hosts, parts_of, run_parts, trial_expected_ns
+from .proof.drops import Drops
+from .proof.packets import Viewpoint
 from .session import ANSWER_TIMEOUT_S, GRACE_NS, UNTIMED_LIMIT_NS
 from .settling import STILL_NS, USER_STILL_NS, Counters, Left, settle
 

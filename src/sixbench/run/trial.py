@@ -33,20 +33,20 @@ from .cpu import (
     spun_ns,
     watched_ns,
 )
-from .emulation import assess, lost_places
-from .evidence import Judgement, Viewpoint, judge, link_traffic, middle_of, silent_notes, viewpoints
-from .fragment_evidence import FragmentEvidence, fragment_evidence
 from .hardware_counters import SPUN, hardware_metrics, hardware_notes
 from .laboratory import Laboratory
-from .link_state import link_failures
-from .loss_evidence import loss_evidence
 from .parts import parts_of
-from .pcapng import to_pcapng
 from .processors import placement_of
+from .proof.emulation import assess, lost_places
+from .proof.fragments import FragmentEvidence, fragment_evidence
+from .proof.link_state import link_failures
+from .proof.losses import loss_evidence
+from .proof.packets import Judgement, Viewpoint, judge, link_traffic, middle_of, silent_notes, viewpoints
+from .proof.pcapng import to_pcapng
+from .proof.strays import judge_strays
+from .proof.tunnels import check_tunnels, drop_notes, program_times, tunnel_evidence
 from .record import blank_record, without_series
-from .strays import judge_strays
 from .traffic import Observed, Setting, perform
-from .tunnel_evidence import check_tunnels, drop_notes, program_times, tunnel_evidence
 
 MAX_CLOCK_STEP_NS = 10 * 10**6
 """NTP may slew by 500 ppm, 2.5 ms in 5 s; a larger difference between the clocks is a step."""

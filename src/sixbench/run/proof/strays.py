@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..model.reason import Reason, ReasonKind
-from ..model.workload import CONNECTION_PACKETS
+from ...model.reason import Reason, ReasonKind
+from ...model.workload import CONNECTION_PACKETS
 
 MAX_STRAY_SHARE = 0.01
 """Strays up to this share of the trial's own packets leave it valid. A stray costs its receiver about what a packet of

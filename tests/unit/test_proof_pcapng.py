@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sixbench.run.pcapng import to_pcapng
+from sixbench.run.proof.pcapng import to_pcapng
 
 SIX_IN_FOUR = (
     "020000000002020000000001" + "0800"

@@ -13,7 +13,7 @@ from sixbench.model.experiment import Experiment
 from sixbench.model.network import Network
 from sixbench.model.path import Path
 from sixbench.model.workload import Traffic
-from sixbench.run.tunnel_evidence import check_tunnels, drop_notes, program_times, tunnel_evidence
+from sixbench.run.proof.tunnels import check_tunnels, drop_notes, program_times, tunnel_evidence
 
 Read = Callable[[str], Experiment]
 Counted = dict[str, Any]

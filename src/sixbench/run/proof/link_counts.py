@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..model.headers import ETHERNET
-from ..theory import Attempt, Prediction
-from .evidence import Viewpoint
+from ...model.headers import ETHERNET
+from ...theory import Attempt, Prediction
+from .packets import Viewpoint
 
 UPKEEP = (
     "NeighborSolicits",

@@ -7,7 +7,7 @@ from typing import Any
 from fragments_lab import Profile
 
 from sixbench.model.path import Path
-from sixbench.run.fragment_evidence import FragmentEvidence, fragment_evidence
+from sixbench.run.proof.fragments import FragmentEvidence, fragment_evidence
 
 NARROW = Profile(mtus=(1500, 1300, 1500), mechanism="native4")
 NARROW_6 = Profile(mtus=(1500, 1300, 1500), mechanism="native6")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..model.network import QUIET_DROPS, Network
-from ..model.reason import Reason, ReasonKind
-from ..model.workload import Traffic
+from ...model.network import QUIET_DROPS, Network
+from ...model.reason import Reason, ReasonKind
+from ...model.workload import Traffic
 
 Counters = Mapping[str, Mapping[str, Mapping[str, Any]]]
 """The answers to `tunnel-counters`, by node and device."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..model.reason import Reason, ReasonKind
-from ..model.topology import Interface
-from .evidence import Viewpoint
+from ...model.reason import Reason, ReasonKind
+from ...model.topology import Interface
+from .packets import Viewpoint
 
 Counters = Mapping[str, Mapping[str, Any]]
 """The answers to `counters`, by node."""

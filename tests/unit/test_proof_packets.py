@@ -14,7 +14,7 @@ from sixbench.model.experiment import Experiment
 from sixbench.model.network import Network
 from sixbench.model.topology import Family
 from sixbench.model.workload import Traffic
-from sixbench.run.evidence import Judgement, Viewpoint, judge, link_traffic, middle_of, silent_notes, viewpoints
+from sixbench.run.proof.packets import Judgement, Viewpoint, judge, link_traffic, middle_of, silent_notes, viewpoints
 
 Read = Callable[[str], Experiment]
 Counters = dict[str, Any]

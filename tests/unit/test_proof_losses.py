@@ -13,8 +13,8 @@ from sixbench.model.topology import Topology
 from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.yaml_source import parse_yaml
 from sixbench.report.losses import LostAt, losses
-from sixbench.run.drop_watch import Drops, read_counters
-from sixbench.run.loss_evidence import LossEvidence, joined, loss_evidence, without
+from sixbench.run.proof.drops import Drops, read_counters
+from sixbench.run.proof.losses import LossEvidence, joined, loss_evidence, without
 
 NETNS = {1: "h1", 2: "r1", 3: "h2"}
 SERVER = {"unique": 90, "sequences": {"lost": {"ranges": [[3, 7], [95, 99]], "omitted": 0}}}

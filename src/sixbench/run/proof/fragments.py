@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..model.network import Network
-from ..model.path import Path
-from ..model.topology import Family
-from ..model.workload import Params, Result
-from ..model.workloads.traffic_models import one_size, sizes_of
-from ..theory import POLICIES, Attempt, NotPredicted, Policy, Prediction, path_mtu, predict
-from .evidence import viewpoints
+from ...model.network import Network
+from ...model.path import Path
+from ...model.topology import Family
+from ...model.workload import Params, Result
+from ...model.workloads.traffic_models import one_size, sizes_of
+from ...theory import POLICIES, Attempt, NotPredicted, Policy, Prediction, path_mtu, predict
 from .link_counts import bounds, link_counts
+from .packets import viewpoints
 
 Counters = Mapping[str, Mapping[str, Any]]
 """The agents' answers to `counters`, by node."""

@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..lab.filters import PASSING
-from ..model.topology import Topology
-from ..model.workload import Result, Transport
-from .drop_watch import Drops
+from ...lab.filters import PASSING
+from ...model.topology import Topology
+from ...model.workload import Result, Transport
+from .drops import Drops
 
 Counters = Mapping[str, Mapping[str, Any]]
 """The agents' answers to `counters`, by node."""

@@ -11,7 +11,7 @@ from sixbench.model.reason import ReasonKind
 from sixbench.model.workload import Traffic
 from sixbench.model.workloads import WORKLOADS
 from sixbench.run.measurement import assess
-from sixbench.run.strays import FEW_STRAYS, MAX_STRAY_SHARE, judge_strays, stray_counts, stray_reason
+from sixbench.run.proof.strays import FEW_STRAYS, MAX_STRAY_SHARE, judge_strays, stray_counts, stray_reason
 
 RTT = {"unit": "ns", "count": 2000, "p50": 1000, "buckets": []}
 RR_CLIENT = {"transactions": 2000, "warmup_transactions": 500, "measured_ns": 10**9, "rtt": RTT, "rtt_jitter": RTT}

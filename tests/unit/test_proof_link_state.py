@@ -10,8 +10,8 @@ from reasons import texts
 from sixbench.mechanisms import MECHANISMS, install
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.yaml_source import parse_yaml
-from sixbench.run.evidence import viewpoints
-from sixbench.run.link_state import link_failures
+from sixbench.run.proof.link_state import link_failures
+from sixbench.run.proof.packets import viewpoints
 
 EXPERIMENT = """
 experiment: states

@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..model.network import Ends, Network, Segment
-from ..model.reason import Reason, ReasonKind
-from ..model.topology import Family, Interface, Link
-from ..model.workload import Traffic
+from ...model.network import Ends, Network, Segment
+from ...model.reason import Reason, ReasonKind
+from ...model.topology import Family, Interface, Link
+from ...model.workload import Traffic
 
 SHOWN_PACKETS = 4
 """How many packets of each link are kept in the record as decoded headers; the capture has all."""

@@ -1,0 +1,106 @@
+"""Whether links with a known truth did what they claim, and which packets they lost as configured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...lab.netem import netem
+from ...model.emulation import WAYS
+from ...model.reason import Reason, ReasonKind
+from ...model.topology import Topology
+
+MAX_LATENESS_P99_NS = 250_000
+"""An emulator is behind when a hundredth of the packets leave more than this after they were due ..."""
+MAX_LATENESS_SHARE = 0.02
+"""... and by more than this share of the configured delay."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Emulated:
+    """The impairments of a trial's packets, as they really were.
+
+    Attributes:
+        evidence: by link: the emulator, the configuration and, where the emulator is ours, what it did in both
+            directions.
+        invalid: why the links were not what they claim.
+    """
+
+    evidence: dict[str, Any]
+    invalid: list[Reason]
+
+
+def assess(topology: Topology, records: Mapping[str, Any]) -> Emulated:
+    """Whether the links did what they claim."""
+    evidence: dict[str, Any] = {}
+    invalid: list[Reason] = []
+    for link in topology.wires:
+        if not link.is_emulated:
+            continue
+        if link.emulator == "netem":
+            settings = {way: netem(one) for way, one in zip(WAYS, link.impairments, strict=True)}
+            evidence[link.name] = {"emulator": "netem", "settings": settings}
+            continue
+        record = records.get(link.name)
+        if record is None:
+            words = f"the emulator of {link.name} did not report what it did"
+            invalid.append(Reason(kind=ReasonKind.EMULATOR_SILENT, text=words))
+            continue
+        evidence[link.name] = {"emulator": "user"} | {way: _kept(record[way]) for way in WAYS}
+        for number, way in enumerate(WAYS):
+            delays_ns = [state[number].impairments.mean_delay_ns for state in link.states]
+            reason = _behind(min(filter(None, delays_ns), default=0), record[way])
+            if reason is not None:
+                words = f"the emulator of {link.name} ({way}) {reason}"
+                invalid.append(Reason(kind=ReasonKind.EMULATOR_LATE, text=words))
+    return Emulated(evidence=evidence, invalid=invalid)
+
+
+def lost_places(topology: Topology, records: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The places where links lost packets as configured, in the form of `loss_evidence`."""
+    places = []
+    for link in topology.wires:
+        for way, end in zip(WAYS, link.ends, strict=True):
+            record = records.get(link.name, {}).get(way)
+            if not record or not record["lost"]:
+                continue
+            sequences = [(int(first), int(last)) for first, last in record.get("lost_sequences", [])]
+            datagrams = sum(last - first + 1 for first, last in sequences) + record.get("lost_sequences_omitted", 0)
+            places.append(
+                {"where": f"on {link.name}, coming from {end.node}", "node": end.node, "link": link.name}
+                | {"side": "emulated", "reason": "EMULATED", "what": "the link is configured to lose them"}
+                | {"datagrams": datagrams, "sequences": sequences, "other_packets": record["lost"] - datagrams}
+            )
+    return places
+
+
+def _kept(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A record without the histograms' buckets, which would be longer than all the rest."""
+    return {
+        name: {key: part for key, part in value.items() if key != "buckets"} if isinstance(value, dict) else value
+        for name, value in record.items()
+        if not name.startswith("lost_sequences")
+    }
+
+
+def _behind(delay_ns: int, record: Mapping[str, Any]) -> str | None:
+    """Why the emulator did not do what was configured, in words; None if it did.
+
+    Args:
+        delay_ns: the least that was configured, 0 where none was.
+    """
+    for key, words in (
+        ("socket_drops", "lost packets that it could not take in time"),
+        ("no_room", "dropped packets for want of memory"),
+        ("send_errors", "could not send packets"),
+    ):
+        if record[key]:
+            return f"{words}: {record[key]}"
+    lateness = record["lateness"]
+    if not lateness["count"] or not delay_ns:
+        return None
+    limit_ns = max(MAX_LATENESS_P99_NS, MAX_LATENESS_SHARE * delay_ns)
+    if lateness["count"] >= 100 and lateness["p99"] > limit_ns:
+        return f"fell behind: 1 % of the packets were late by {lateness['p99'] / 1e6:.3g} ms or more"
+    return None
