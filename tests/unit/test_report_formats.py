@@ -19,7 +19,10 @@ import synthetic
 from synthetic_analysis import plain_analysis
 
 from sixbench.model.finding import Analysis, Finding
-from sixbench.report import FORMATS
+from sixbench.report import FORMATS, html, markdown, terminal
+from sixbench.report.latex import document as latex
+from sixbench.report.sections import PARTS, SECTIONS, Section
+from sixbench.report.tables import Column, Table
 from sixbench.report.terminal import render as render_terminal
 from sixbench.store import Run
 
@@ -62,6 +65,26 @@ def test_every_run_has_a_report_and_always_the_same(name: str, form: str) -> Non
 def test_formats_know_their_names_and_suffixes() -> None:
     assert all(form.name == name and form.suffix.startswith(".") and form.doc for name, form in FORMATS.items())
     assert set(FORMATS) == {*TEXT_FORMATS, "html"}
+
+
+@pytest.mark.parametrize("form", ["terminal", "md", "latex", "html"])
+def test_a_section_more_is_in_every_format_at_its_place(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = Table(title="Crews & ships", columns=[Column(name="ship")], rows=[["Argo <1>"]])
+    made = Section(name="ships", part="evidence", tables=lambda _: [table], about="Who sailed.")
+    place = [section.name for section in SECTIONS].index("tunnels")
+    for renderer in (terminal, markdown, latex, html):
+        monkeypatch.setattr(renderer, "SECTIONS", (*SECTIONS[:place], made, *SECTIONS[place:]))
+    run = run_of("small")
+    text = FORMATS[form].render(run, plain_analysis(run))
+    title = {"terminal": "Crews & ships", "md": r"Crews \& ships", "latex": r"{Crews \& ships. "}
+    assert text.index("Trials that do not count") < text.index(title.get(form, "Crews &amp; ships"))
+    assert "Argo" in text
+    assert form != "html" or '<h3 id="ships">' in text
+
+
+def test_sections_have_a_part_and_a_name_of_their_own() -> None:
+    assert {section.part for section in SECTIONS} == set(PARTS)
+    assert len({section.name for section in SECTIONS}) == len(SECTIONS)
 
 
 # --- terminal -----------------------------------------------------------------------------------------------------

@@ -143,8 +143,7 @@ def test_captions_tell_n_interval_and_run() -> None:
     run = synthetic.small(blocks=4).in_memory()
     manifest = replace(run.manifest, run="autumn", quick=True)
     text = render(replace(run, manifest=manifest), plain_analysis(run))
-    caption = next(line for line in text.splitlines() if r"\caption" in line)
-    assert "(n = 3 to 4 pairs)" in caption
+    caption = next(line for line in text.splitlines() if r"\caption" in line and "(n = 3 to 4 pairs)" in line)
     assert r"95~\% confidence interval" in caption
     seed = manifest.experiment.seed
     assert f"Run autumn, shortened by --quick: experiment {manifest.experiment.name}, seed {seed}, 20" in caption

@@ -17,11 +17,6 @@ from .tables import Column, Table, without_empty
 
 TITLE = "Links with a known truth"
 NOT_BRIEF = ("emulator", "trials", "packets")
-ABOUT = (
-    "The settings of each emulated link, and what the emulator did in all trials that recorded it. The delay runs from "
-    "a packet's turn on the wire to the moment it was sent. Lateness is the median and the 99th percentile of a trial, "
-    "and then the median over trials."
-)
 
 
 def emulation_table(run: Run, *, brief: bool = False) -> Table | None:

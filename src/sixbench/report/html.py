@@ -7,19 +7,19 @@ experiment is escaped.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ..model.finding import Analysis, Finding
 from ..model.workloads import WORKLOADS
 from ..store import Run
-from . import answers, calibrated, emulated, facts, marks, matrices, path_tables, rows, tables, validity, words
+from . import answers, facts, marks, matrices, path_tables, rows, tables, validity, words
 from .evidence import LinkEvidence, PathEvidence
 from .figures import Drawing, drawings, for_page
 from .figures.style import path_styles
-from .path_facts import path_facts
+from .sections import PARTS, SECTIONS, ReportData, environment
 from .templating import template
-from .tunnel_counts import total
 
 MOST_PAGE_BYTES = 5_000_000
 """The size of the page, which is sent by mail and opened by telephones. What has no room is in the files beside it."""
@@ -55,48 +55,50 @@ class _Chapter:
 
 def render(run: Run, analysis: Analysis) -> str:
     """The page."""
+    data = ReportData.of(run, analysis)
     shown, left_out = _figures(run, analysis)
     page = template("report.html.j2")
     text = ""
     for most in MOST_ROWS:
-        text = page.render(_page(run, analysis, shown, left_out, most)) + "\n"
+        text = page.render(_page(data, shown, left_out, most)) + "\n"
         if len(text.encode()) <= MOST_PAGE_BYTES:
             break
     return text
 
 
-def _page(run: Run, analysis: Analysis, shown: list[_Shown], left_out: list[str], most: int) -> dict[str, Any]:
+def _page(data: ReportData, shown: list[_Shown], left_out: list[str], most: int) -> dict[str, Any]:
     """What the page says. `most`: rows of each list."""
+    run, analysis, trials = data.run, data.analysis, data.trials
     experiment = run.manifest.experiment
     statistics = experiment.statistics
-    trials = validity.trials(run)
     said = answers.answers(analysis, statistics, run.trials)
     findings = _findings(analysis, most)
-    paths = path_facts(run)
+    chapters = _chapters(shown)
     notes = [*run.problems, *experiment.notes, *run.manifest.notes]
     tables_of_values = matrices.matrices(analysis, statistics.confidence)
     every_link = [
-        (item.evidence, link) for item in paths for link in item.evidence.links if len(item.evidence.links) > 1
+        (item.evidence, link) for item in data.paths for link in item.evidence.links if len(item.evidence.links) > 1
     ]
-    long_tables = {
-        "ends of tunnels": path_tables.tunnels_table(paths),
-        "places of losses": path_tables.losses_table(paths),
-        "emulated links": emulated.emulation_table(run),
-    }
+    filled = {section.name: section.filled(data) for section in SECTIONS}
     lists = {
         "answers": (len(said), _ANSWERS_SHOWN + most),
         "tables of values": (len(tables_of_values), most // 10),
         "reasons for trials that do not count": (len(trials.reasons), most),
         "links of paths": (len(every_link), most),
         "notes": (len(notes), most),
-    } | {name: (len(table.rows), most) for name, table in long_tables.items() if table is not None}
+    } | {
+        section.entries: (max(len(table.rows) for table in filled[section.name]), most)
+        for section in SECTIONS
+        if section.name not in _OWN and filled[section.name]
+    }
     return {
         "cut": [f"{number - shown_of} {name}" for name, (number, shown_of) in lists.items() if number > shown_of],
         "title": experiment.title or experiment.name,
         "experiment": experiment,
         "run": run.manifest,
         "facts": facts.run_facts(run),
-        "warnings": [*facts.warnings(run, trials), *calibrated.warnings(run, analysis)],
+        "warnings": data.warnings,
+        "parts": _parts(data, filled, has_figures=bool(chapters), most=most),
         "notes": notes[:most],
         "answers": said[:_ANSWERS_SHOWN],
         "more_answers": said[_ANSWERS_SHOWN : _ANSWERS_SHOWN + most],
@@ -104,10 +106,10 @@ def _page(run: Run, analysis: Analysis, shown: list[_Shown], left_out: list[str]
         "at": lambda place: f"{200 * place:.1f}",
         "has_noise_bars": any(bar.noise is not None for answer in said for bar in answer.bars),
         "has_theory_bars": any(len(answer.bars) == 1 and answer.bars[0].theory is not None for answer in said),
-        "paths": path_tables.paths_table(paths),
+        "paths": path_tables.paths_table(data.paths),
         "styles": path_styles(experiment),
         "network": [figure for figure in shown if figure.drawing.section == "network"],
-        "chapters": _chapters(shown),
+        "chapters": chapters,
         "published_figures": [figure for figure in shown if figure.drawing.section == "published"],
         "header_figures": [figure for figure in shown if figure.drawing.section == "evidence"],
         "left_out": left_out,
@@ -128,23 +130,45 @@ def _page(run: Run, analysis: Analysis, shown: list[_Shown], left_out: list[str]
         ],
         "aa": [f"{path.name} repeats {path.aa_of}" for path in experiment.paths if path.aa_of is not None],
         "verdicts": marks.MEANINGS,
-        "evidence": [_evidence(item.evidence) for item in paths],
+        "evidence": [_evidence(item.evidence) for item in data.paths],
         "every_link": [_every_link(evidence, link) for evidence, link in every_link[:most]],
-        "tunnels": _first_rows(long_tables["ends of tunnels"], most),
-        "expected_drops": path_tables.expected_drops(total(end.drops for p in paths for end in p.evidence.tunnels)),
-        "losses": _first_rows(long_tables["places of losses"], most),
-        "emulation": _first_rows(long_tables["emulated links"], most),
-        "about_emulation": emulated.ABOUT,
-        "programs": path_tables.programs_table(analysis),
-        "environment": [*facts.environment_facts(run), *_calibration(run, analysis)],
+        "environment": environment(data),
         "method": facts.method(run),
         "command": facts.command(run),
         "remarks": analysis.remarks,
     }
 
 
-def _first_rows(table: tables.Table | None, most: int) -> tables.Table | None:
-    return None if table is None else replace(table, rows=table.rows[:most])
+_OWN = frozenset(
+    {
+        *("answers", "remarks", "claims", "published", "published-tables", "paths", "figures", "values", "findings"),
+        *("reasons", "noise", "verdicts", "headers", "environment", "method", "reproduce"),
+    }
+)
+"""The sections that have a template of their own."""
+
+_IF_FILLED = frozenset({"claims", "published", "published-tables", "values"})
+"""Those of them that are left out without a table."""
+
+
+def _parts(
+    data: ReportData, filled: Mapping[str, Sequence[tables.Table]], *, has_figures: bool, most: int
+) -> list[dict[str, Any]]:
+    """The parts of the page that have something, each with its sections."""
+    parts: dict[str, list[dict[str, Any]]] = {}
+    for section in SECTIONS:
+        own = section.name in _OWN and section.name not in _IF_FILLED
+        if filled[section.name] or (own and (section.name != "figures" or has_figures)):
+            shown = {
+                "name": section.name,
+                "template": f"sections/{section.name if section.name in _OWN else 'tables'}.html.j2",
+                "tables": [replace(table, rows=table.rows[:most]) for table in filled[section.name]],
+                "entries": section.entries,
+                "about": section.about,
+                "remark": section.remark(data),
+            }
+            parts.setdefault(section.part, []).append(shown)
+    return [{"place": part, "title": PARTS[part], "sections": sections} for part, sections in parts.items()]
 
 
 def _figures(run: Run, analysis: Analysis) -> tuple[list[_Shown], list[str]]:
@@ -183,11 +207,6 @@ def _chapters(shown: list[_Shown]) -> list[_Chapter]:
         )
         for workload, figures in by_workload.items()
     ]
-
-
-def _calibration(run: Run, analysis: Analysis) -> list[tuple[str, str]]:
-    said = calibrated.sentence(run, analysis)
-    return [("Calibration", said)] if said is not None else []
 
 
 def _findings(analysis: Analysis, most: int) -> list[Finding]:

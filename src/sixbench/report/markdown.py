@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from ..model.finding import Analysis
 from ..store import Run
-from . import answers, bars, emulated, facts, matrices, path_tables, tables, validity, words
-from .path_facts import path_facts
+from . import answers, bars, facts, tables, words
+from .sections import SECTIONS, ReportData
 
 _BAR = 16
 """Characters of an interval's bar."""
@@ -20,39 +21,52 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
 
 def render(run: Run, analysis: Analysis) -> str:
     """The document."""
+    data = ReportData.of(run, analysis)
     experiment = run.manifest.experiment
-    statistics = experiment.statistics
-    trials = validity.trials(run)
     parts = [f"# {escape(experiment.title or experiment.name)}"]
     if experiment.description:
         parts.append(escape(experiment.description))
-    parts.append(f"Run {_code(run.manifest.run)} of {_code(experiment.name)} ({run.manifest.state}): {trials.summary}.")
-    parts += [f"> **Note:** {escape(warning)}" for warning in facts.warnings(run, trials)]
-    said = answers.answers(analysis, statistics, run.trials)
-    if said:
-        parts += ["## Answers", _table(_answers_table(said, statistics.confidence))]
-        single = [answer.bars[0] for answer in said if len(answer.bars) == 1]
-        parts += [answers.NO_AA] if answers.lacks_aa(analysis) else []
-        parts += [f"{escape(bars.legend(single, bars.BLOCKS, statistics.confidence))}."] if single else []
-    paths = path_facts(run)
-    about = [
-        path_tables.paths_table(paths),
-        path_tables.tunnels_table(paths),
-        path_tables.losses_table(paths),
-        emulated.emulation_table(run),
-        path_tables.programs_table(analysis),
-    ]
-    made = [
-        *matrices.matrices(analysis, statistics.confidence),
-        *tables.all_tables(analysis, trials, statistics.confidence),
-    ]
-    for table in [*made, *(table for table in about if table is not None)]:
-        parts += [f"## {escape(table.title)}", _table(table)]
-    if analysis.remarks:
-        parts += ["## Remarks", "\n".join(f"- {escape(remark)}" for remark in analysis.remarks)]
-    parts += ["## Environment", _table(_facts_table(facts.environment_facts(run)))]
-    parts += ["## Method", escape(facts.method(run)), f"Made by {_code(facts.command(run))}."]
+    state = f"({run.manifest.state}): {data.trials.summary}"
+    parts.append(f"Run {_code(run.manifest.run)} of {_code(experiment.name)} {state}.")
+    parts += [f"> **Note:** {escape(warning)}" for warning in data.warnings]
+    for section in SECTIONS:
+        if section.name in _OWN:
+            parts += _OWN[section.name](data)
+        else:
+            parts += [part for table in section.filled(data) for part in (f"## {escape(table.title)}", _table(table))]
     return "\n\n".join(parts) + "\n"
+
+
+def _answers(data: ReportData) -> list[str]:
+    said = answers.answers(data.analysis, data.run.manifest.experiment.statistics, data.run.trials)
+    if not said:
+        return []
+    single = [answer.bars[0] for answer in said if len(answer.bars) == 1]
+    parts = ["## Answers", _table(_answers_table(said, data.confidence))]
+    parts += [answers.NO_AA] if answers.lacks_aa(data.analysis) else []
+    return parts + ([f"{escape(bars.legend(single, bars.BLOCKS, data.confidence))}."] if single else [])
+
+
+def _remarks(data: ReportData) -> list[str]:
+    remarks = data.analysis.remarks
+    return ["## Remarks", "\n".join(f"- {escape(remark)}" for remark in remarks)] if remarks else []
+
+
+def _method(data: ReportData) -> list[str]:
+    return ["## Method", escape(facts.method(data.run))]
+
+
+def _reproduce(data: ReportData) -> list[str]:
+    return [f"Made by {_code(facts.command(data.run))}."]
+
+
+_OWN: dict[str, Callable[[ReportData], list[str]]] = {
+    "answers": _answers,
+    "remarks": _remarks,
+    "method": _method,
+    "reproduce": _reproduce,
+}
+"""The sections that are not tables here."""
 
 
 def escape(text: str) -> str:
@@ -106,11 +120,3 @@ def _answers_table(said: list[answers.Answer], confidence: float) -> tables.Tabl
         for answer in said
     ]
     return tables.without_empty(tables.Table(title="Answers", columns=columns, rows=made))
-
-
-def _facts_table(pairs: list[tuple[str, str]]) -> tables.Table:
-    return tables.Table(
-        title="Environment",
-        columns=[tables.Column(name="what"), tables.Column(name="value")],
-        rows=[[name, value or words.MISSING] for name, value in pairs],
-    )

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from ..model.finding import Analysis, ClaimResult, ComparedTable, Finding, PublishedComparison
+from ..model.finding import ClaimResult, ComparedTable, Finding, PublishedComparison
 from . import rows, words
 from .rows import Group
 from .validity import Trials
@@ -222,19 +222,6 @@ def reasons_table(trials: Trials) -> Table:
         ],
         rows=[[reason.status, str(reason.count), ", ".join(reason.paths), reason.text] for reason in trials.reasons],
     )
-
-
-def all_tables(analysis: Analysis, trials: Trials, confidence: float) -> list[Table]:
-    """What Markdown and LaTeX show: headline findings, claims, published values, reasons; those that are not empty."""
-    found = finding_tables(rows.headline(analysis), confidence)
-    if analysis.claims:
-        found.append(claims_table(analysis.claims))
-    if analysis.published:
-        found.append(published_table(analysis.published, confidence))
-    found += [paper_table(table, paired=True) for table in analysis.tables]
-    if trials.reasons:
-        found.append(reasons_table(trials))
-    return found
 
 
 def _values(values: list[float | None], unit: str) -> tuple[str, list[str]]:

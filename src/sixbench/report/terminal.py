@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import textwrap
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from rich.console import Console
@@ -17,7 +18,7 @@ from ..model.finding import Analysis, ClaimResult, ComparedTable, Finding, Publi
 from ..model.trial import TrialRecord
 from ..store import Run
 from . import answers, bars, calibrated, emulated, facts, path_tables, rows, tables, validity, words
-from .path_facts import path_facts
+from .sections import SECTIONS, ReportData
 
 MOST_ROWS = 60
 """Findings that fit on a screen or two. Of more, those of primary metrics come first."""
@@ -64,7 +65,8 @@ def render(
     """
     text = io.StringIO()
     console = _console(text, width, colour)
-    _write(console, run, analysis, everything=everything, glyphs=bars.ASCII if ascii_only else bars.BLOCKS)
+    glyphs = bars.ASCII if ascii_only else bars.BLOCKS
+    _write(_Page(console=console, data=ReportData.of(run, analysis), everything=everything, glyphs=glyphs))
     if report_path is not None:
         console.print()
         console.print(f"Report: {words.one_line(report_path)}", soft_wrap=True)
@@ -108,52 +110,72 @@ def _trimmed(text: io.StringIO) -> str:
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
 
 
-def _write(console: Console, run: Run, analysis: Analysis, *, everything: bool, glyphs: bars.Glyphs) -> None:
-    experiment = run.manifest.experiment
-    trials = validity.trials(run)
-    _paragraph(console, experiment.title or experiment.name, "bold")
-    _paragraph(console, f"{experiment.name}, run {run.manifest.run} ({run.manifest.state}): {trials.summary}", "")
-    for warning in facts.warnings(run, trials):
-        _paragraph(console, f"! {warning}", "yellow")
-    statistics = experiment.statistics
-    said = answers.answers(analysis, statistics, run.trials)
+@dataclass(frozen=True, kw_only=True)
+class _Page:
+    """Where a report is written, and how."""
+
+    console: Console
+    data: ReportData
+    everything: bool
+    glyphs: bars.Glyphs
+
+    @property
+    def rest(self) -> str:
+        """The command that shows what has no room."""
+        return f"sixbench report {self.data.run.directory} --format html"
+
+
+def _write(page: _Page) -> None:
+    manifest, trials = page.data.run.manifest, page.data.trials
+    experiment = manifest.experiment
+    _paragraph(page.console, experiment.title or experiment.name, "bold")
+    _paragraph(page.console, f"{experiment.name}, run {manifest.run} ({manifest.state}): {trials.summary}", "")
+    for warning in page.data.warnings:
+        _paragraph(page.console, f"! {warning}", "yellow")
+    for section in SECTIONS:
+        if section.name in _OWN:
+            _OWN[section.name](page)
+        else:
+            for table in section.filled(page.data):
+                _plain_table(page.console, table, section.trials)
+
+
+def _first_answers(page: _Page) -> None:
+    statistics = page.data.run.manifest.experiment.statistics
+    said = answers.answers(page.data.analysis, statistics, page.data.run.trials)
     if said:
-        console.print()
-        _answers(console, said[:MOST_ANSWERS], statistics, glyphs)
-        if answers.lacks_aa(analysis):
-            _paragraph(console, answers.NO_AA, "dim")
+        page.console.print()
+        _answers(page.console, said[:MOST_ANSWERS], statistics, page.glyphs)
+        if answers.lacks_aa(page.data.analysis):
+            _paragraph(page.console, answers.NO_AA, "dim")
     if len(said) > MOST_ANSWERS:
         more = words.count(len(said) - MOST_ANSWERS, "more answer")
-        _paragraph(console, f"{more}: sixbench report {run.directory} --format html", "dim")
-    shown, left_out = _chosen(analysis, everything=everything)
+        _paragraph(page.console, f"{more}: {page.rest}", "dim")
+
+
+def _remarks(page: _Page) -> None:
+    for remark in page.data.analysis.remarks:
+        _paragraph(page.console, f"Note: {remark}", "")
+
+
+def _first_findings(page: _Page) -> None:
+    shown, left_out = _chosen(page.data.analysis, everything=page.everything)
     for of_workload in rows.by_workload(shown).values():
-        console.print()
-        _findings(console, of_workload, statistics.confidence)
+        page.console.print()
+        _findings(page.console, of_workload, page.data.confidence)
     if left_out:
-        console.print()
-        _paragraph(
-            console,
-            f"{words.count(left_out, 'more headline finding')}: sixbench report {run.directory} --format html",
-            "dim",
-        )
-    cost = facts.packet_cost(run)
+        page.console.print()
+        _paragraph(page.console, f"{words.count(left_out, 'more headline finding')}: {page.rest}", "dim")
+    cost = facts.packet_cost(page.data.run)
     if cost and any(finding.metric in _COSTS for finding in shown):
-        _paragraph(console, f"Note: {cost}", "")
-    for remark in analysis.remarks:
-        _paragraph(console, f"Note: {remark}", "")
-    for warning in calibrated.warnings(run, analysis):
-        _paragraph(console, f"! {warning}", "yellow")
-    trusted = calibrated.sentence(run, analysis)
+        _paragraph(page.console, f"Note: {cost}", "")
+
+
+def _calibration(page: _Page) -> None:
+    trusted = calibrated.sentence(page.data.run, page.data.analysis)
     if trusted is not None:
-        _paragraph(console, f"Note: {trusted}", "dim")
-    _tunnels(console, run, analysis)
-    _plain_table(console, path_tables.losses_table(path_facts(run)), "all valid trials")
-    _plain_table(console, emulated.emulation_table(run, brief=True), "all trials")
-    _reasons(console, trials)
-    _claims(console, analysis.claims)
-    _published(console, analysis.published)
-    for compared in analysis.tables:
-        _in_own_columns(console, compared)
+        page.console.print()
+        _paragraph(page.console, f"Note: {trusted}", "dim")
 
 
 def _answers(console: Console, said: Sequence[answers.Answer], statistics: Statistics, glyphs: bars.Glyphs) -> None:
@@ -314,9 +336,10 @@ class _Layout:
         return table
 
 
-def _tunnels(console: Console, run: Run, analysis: Analysis) -> None:
+def _tunnels(page: _Page) -> None:
     """What each tunnel carried, both ends together, and below it what was dropped and why."""
-    made = path_tables.tunnels_summary(path_facts(run), analysis)
+    console = page.console
+    made = path_tables.tunnels_summary(page.data.paths, page.data.analysis)
     if made is None:
         return
     console.print()
@@ -334,12 +357,10 @@ def _tunnels(console: Console, run: Run, analysis: Analysis) -> None:
         _paragraph(console, made.note, "dim")
 
 
-def _plain_table(console: Console, made: tables.Table | None, of: str) -> None:
-    """A table as it is, where there is one; `of`: which trials it is about."""
-    if made is None:
-        return
+def _plain_table(console: Console, made: tables.Table, of: str) -> None:
+    """A table as it is; `of`: which trials it is about."""
     console.print()
-    _paragraph(console, f"{made.title}: {of}", "bold")
+    _paragraph(console, f"{made.title}: {of}" if of else made.title, "bold")
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     for column in made.columns:
         table.add_column(column.name, justify=column.align, no_wrap=column.align == "right", overflow="fold")
@@ -418,3 +439,36 @@ def _two_columns(first: int) -> Table:
     table.add_column("", width=first, no_wrap=True)
     table.add_column("", overflow="fold")
     return table
+
+
+def _emulation(page: _Page) -> None:
+    made = emulated.emulation_table(page.data.run, brief=True)
+    if made is not None:
+        _plain_table(page.console, made, "all trials")
+
+
+def _paper_tables(page: _Page) -> None:
+    for compared in page.data.analysis.tables:
+        _in_own_columns(page.console, compared)
+
+
+def _left_out(_: _Page) -> None:
+    """What the other formats have, and a screen has no room for."""
+
+
+_OWN: dict[str, Callable[[_Page], None]] = {
+    "answers": _first_answers,
+    "remarks": _remarks,
+    "claims": lambda page: _claims(page.console, page.data.analysis.claims),
+    "published": lambda page: _published(page.console, page.data.analysis.published),
+    "published-tables": _paper_tables,
+    "paths": _left_out,
+    "values": _left_out,
+    "findings": _first_findings,
+    "reasons": lambda page: _reasons(page.console, page.data.trials),
+    "tunnels": _tunnels,
+    "emulation": _emulation,
+    "programs": _left_out,
+    "environment": _calibration,
+}
+"""The sections that look otherwise here than tables do."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from itertools import groupby
 
 from ...model.finding import Analysis
 from ...store import Run
-from .. import emulated, facts, matrices, path_tables, rows, tables, validity, words
+from .. import matrices, path_tables, rows, words
 from ..figures.drawing import Drawing, slug
-from ..path_facts import path_facts
+from ..sections import SECTIONS, ReportData
 from ..tables import Table
 from .figures import Included
 from .floats import Block, Float, Page, table
@@ -37,13 +37,23 @@ class _Document:
         self.experiment = run.manifest.experiment
         self.prefix = slug(self.experiment.name)
         self.about = _about(run)
-        self.trials = validity.trials(run)
+        self.data = ReportData.of(run, analysis)
         self.drawings = _drawings(run, analysis) if included else []
 
     def text(self) -> str:
         """All of it."""
+        parts = [self._head()]
+        for section in SECTIONS:
+            if section.name in _OWN:
+                parts += _OWN[section.name](self)
+            else:
+                parts += [table(self._plain(one), self.page) for one in section.filled(self.data)]
+        return "\n\n".join(_with_breaks("\n\n".join(parts).split("\n\n"))) + "\n"
+
+    def workloads(self) -> list[str]:
+        """The tables and figures of each workload."""
         findings = rows.headline(self.analysis)
-        parts = [self._head(), *self._figures("network")]
+        parts = []
         by_workload = {float_.label: float_ for float_ in self._matrices()}
         made = workload_tables(findings, self.experiment, self.about, self.prefix)
         by_workload |= {float_.label: float_ for float_ in made}
@@ -55,22 +65,23 @@ class _Document:
                 for name, float_ in by_workload.items()
                 if name == label or name.startswith(f"{label}-by-")
             ]
-            parts += self._figures("workload", workload)
-        parts += [table(self._plain(one), self.page) for one in self._of_the_paper()]
-        parts += self._figures("published")
-        parts += [table(self._plain(one), self.page) for one in self._evidence() if one is not None]
-        parts += self._figures("evidence")
-        return "\n\n".join(_with_breaks("\n\n".join(parts).split("\n\n"))) + "\n"
+            parts += self.figures("workload", workload)
+        return parts
+
+    def paths(self) -> list[str]:
+        """The figure of the network, and the paths without their addresses, for which a page has no room."""
+        made = path_tables.paths_table(self.data.paths, addresses=False)
+        return [*self.figures("network"), table(self._plain(made), self.page)]
 
     def _head(self) -> str:
         manifest = self.run.manifest
         lines = [
             comment(self.experiment.title or self.experiment.name),
             f"experiment {comment(self.experiment.name)}, run {comment(manifest.run)} ({manifest.state}): "
-            f"{self.trials.summary}",
+            f"{self.data.trials.summary}",
             "Write \\input of this file where its floats may begin. In the preamble:",
             r"  \usepackage{array, booktabs, graphicx}",
-            *(f"Note: {comment(warning)}" for warning in facts.warnings(self.run, self.trials)),
+            *(f"Note: {comment(warning)}" for warning in self.data.warnings),
         ]
         if self.included is None:
             lines.append(
@@ -79,7 +90,7 @@ class _Document:
             )
         return "\n".join(f"% {line}" for line in lines)
 
-    def _figures(self, section: str, workload: str | None = None) -> list[str]:
+    def figures(self, section: str, workload: str | None = None) -> list[str]:
         """The first figure of a section or workload, and the names of the others."""
         if self.included is None:
             return []
@@ -113,24 +124,6 @@ class _Document:
         confidence = f"{100 * self.experiment.statistics.confidence:g} %"
         return f"means of valid trials, with half of their {confidence} confidence interval (n = {blocks} at most)"
 
-    def _of_the_paper(self) -> list[Table]:
-        confidence = self.experiment.statistics.confidence
-        found = [tables.claims_table(self.analysis.claims)] if self.analysis.claims else []
-        if self.analysis.published:
-            found.append(tables.published_table(self.analysis.published, confidence))
-        return found + [tables.paper_table(one, paired=True) for one in self.analysis.tables]
-
-    def _evidence(self) -> list[Table | None]:
-        paths = path_facts(self.run)
-        return [
-            tables.reasons_table(self.trials) if self.trials.reasons else None,
-            path_tables.paths_table(paths, addresses=False),
-            path_tables.tunnels_table(paths),
-            path_tables.losses_table(paths),
-            emulated.emulation_table(self.run),
-            path_tables.programs_table(self.analysis),
-        ]
-
     def _plain(self, one: Table) -> Float:
         name, colon, _ = one.title.partition(":")
         return Float(
@@ -140,6 +133,17 @@ class _Document:
             columns=one.columns,
             blocks=[Block(rows=one.rows)],
         )
+
+
+_OWN: dict[str, Callable[[_Document], list[str]]] = {
+    "paths": _Document.paths,
+    "figures": lambda document: document.figures("published"),
+    "values": lambda _: [],
+    "findings": _Document.workloads,
+    "headers": lambda document: document.figures("evidence"),
+    "environment": lambda _: [],
+}
+"""The sections that are more or less than tables here. Values stand with the findings of their workload."""
 
 
 def _first(own: list[Drawing]) -> list[Drawing]:

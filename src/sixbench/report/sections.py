@@ -1,0 +1,193 @@
+"""The sections of a report, in the order in which every format for people has them.
+
+A section is tables with words around them, and each format draws it from these alone. A format may draw a section in a
+way of its own, such as answers and figures, or leave it out. So a new section is one entry of `SECTIONS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..model.finding import Analysis
+from ..store import Run
+from . import calibrated, emulated, facts, matrices, path_tables, rows, tables, validity, words
+from .path_facts import PathFacts, path_facts
+from .tables import Column, Table
+from .tunnel_counts import total
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportData:
+    """What the sections are made of."""
+
+    run: Run
+    analysis: Analysis
+    trials: validity.Trials
+    paths: Sequence[PathFacts]
+
+    @classmethod
+    def of(cls, run: Run, analysis: Analysis) -> ReportData:
+        """The data of a run as it was read."""
+        return cls(run=run, analysis=analysis, trials=validity.trials(run), paths=path_facts(run))
+
+    @property
+    def confidence(self) -> float:
+        """The confidence of all intervals, as a share."""
+        return self.run.manifest.experiment.statistics.confidence
+
+    @property
+    def warnings(self) -> list[str]:
+        """What stands before all sections."""
+        return [*facts.warnings(self.run, self.trials), *calibrated.warnings(self.run, self.analysis)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A section.
+
+    Attributes:
+        name: by which formats know the sections that they draw in their own way, and a place in the page.
+        part: of `PARTS`, under whose heading it stands in the page.
+        tables: those that have rows; none: only formats that have a way of their own show the section.
+        entries: what the rows of its tables are, for lists that have too many.
+        trials: those of which the tables tell.
+        about: a sentence or two for those who read the page; empty: the tables tell it all.
+        remark: what stands below the tables; empty: nothing.
+    """
+
+    name: str
+    part: str
+    tables: Callable[[ReportData], Sequence[Table | None]] = lambda _: ()
+    entries: str = "rows"
+    trials: str = ""
+    about: str = ""
+    remark: Callable[[ReportData], str] = lambda _: ""
+
+    def filled(self, data: ReportData) -> list[Table]:
+        """The tables that have rows."""
+        return [table for table in self.tables(data) if table is not None and table.rows]
+
+
+def environment(data: ReportData) -> list[tuple[str, str]]:
+    """What the machine was like, and how far its numbers can be trusted: names and values."""
+    said = calibrated.sentence(data.run, data.analysis)
+    return [*facts.environment_facts(data.run), *([("Calibration", said)] if said is not None else [])]
+
+
+def _environment(data: ReportData) -> Table:
+    columns = [Column(name="what"), Column(name="value")]
+    made = [[name, value or words.MISSING] for name, value in environment(data)]
+    return Table(title="Environment", columns=columns, rows=made)
+
+
+def _expected_drops(data: ReportData) -> str:
+    return path_tables.expected_drops(total(end.drops for facts in data.paths for end in facts.evidence.tunnels))
+
+
+PARTS = {
+    "answers": "Answers",
+    "paper": "The paper",
+    "paths": "Network and paths",
+    "figures": "Figures",
+    "values": "Values",
+    "findings": "Findings",
+    "validity": "Validity",
+    "evidence": "Evidence",
+    "environment": "Environment",
+    "method": "Method",
+    "reproduce": "Reproduce",
+}
+"""The headings of the page."""
+
+SECTIONS: tuple[Section, ...] = (
+    Section(name="answers", part="answers"),
+    Section(name="remarks", part="answers"),
+    Section(
+        name="claims",
+        part="paper",
+        tables=lambda data: [tables.claims_table(data.analysis.claims)],
+        entries="claims",
+    ),
+    Section(
+        name="published",
+        part="paper",
+        tables=lambda data: [tables.published_table(data.analysis.published, data.confidence)],
+        entries="published values",
+    ),
+    Section(
+        name="published-tables",
+        part="paper",
+        tables=lambda data: [tables.paper_table(table, paired=True) for table in data.analysis.tables],
+        entries="rows of the paper's tables",
+    ),
+    Section(
+        name="paths",
+        part="paths",
+        tables=lambda data: [path_tables.paths_table(data.paths)],
+        entries="paths",
+    ),
+    Section(name="figures", part="figures"),
+    Section(
+        name="values",
+        part="values",
+        tables=lambda data: matrices.matrices(data.analysis, data.confidence),
+        entries="rows of values",
+    ),
+    Section(
+        name="findings",
+        part="findings",
+        tables=lambda data: tables.finding_tables(rows.headline(data.analysis), data.confidence),
+        entries="findings",
+    ),
+    Section(
+        name="reasons",
+        part="validity",
+        tables=lambda data: [tables.reasons_table(data.trials)],
+        entries="reasons for trials that do not count",
+    ),
+    Section(name="noise", part="validity"),
+    Section(name="verdicts", part="validity"),
+    Section(name="headers", part="evidence"),
+    Section(
+        name="tunnels",
+        part="evidence",
+        tables=lambda data: [path_tables.tunnels_table(data.paths)],
+        entries="ends of tunnels",
+        trials="all valid trials",
+        about="The ends of the tunnels counted these packets over the valid trials of each path: by the fast path, by "
+        "the slow path, and dropped, with the reason. A dash stands for engines without a slow path.",
+        remark=_expected_drops,
+    ),
+    Section(
+        name="losses",
+        part="evidence",
+        tables=lambda data: [path_tables.losses_table(data.paths)],
+        entries="places of losses",
+        trials="all valid trials",
+        about="These losses are of the valid trials of each path. The kernel reports every packet that it drops, with "
+        "the reason. Datagrams of the trial are known by their sequence numbers. Unnamed packets have the trial's "
+        "protocol but no such number: TCP segments and later fragments.",
+    ),
+    Section(
+        name="emulation",
+        part="evidence",
+        tables=lambda data: [emulated.emulation_table(data.run)],
+        entries="emulated links",
+        trials="all trials",
+        about="The settings of each emulated link, and what the emulator did in all trials that recorded it. The delay "
+        "runs from a packet's turn on the wire to the moment it was sent. Lateness is the median and the 99th "
+        "percentile of a trial, and then the median over trials.",
+    ),
+    Section(
+        name="programs",
+        part="evidence",
+        tables=lambda data: [path_tables.programs_table(data.analysis)],
+        entries="run times of programs",
+        about="The time that a program of the eBPF engine took for each packet or segment, with its confidence "
+        "interval over trials. Measuring it adds about 20\u00a0ns to each run of a program.",
+    ),
+    Section(name="environment", part="environment", tables=lambda data: [_environment(data)], entries="facts"),
+    Section(name="method", part="method"),
+    Section(name="reproduce", part="reproduce"),
+)
