@@ -24,7 +24,7 @@ import synthetic
 from measure import show
 
 from sixbench.analysis import analyse
-from sixbench.model.workload import Scalar
+from sixbench.model.parameter import Scalar
 from sixbench.report import FORMATS
 from sixbench.store import create_run, open_run, read_run, verify_run, write_derived
 

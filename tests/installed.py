@@ -10,8 +10,8 @@ from sixbench.lab.render import render_path
 from sixbench.mechanisms import MECHANISMS, install
 from sixbench.model.experiment import Experiment
 from sixbench.model.network import Network
+from sixbench.model.parameter import Scalar
 from sixbench.model.path import Path
-from sixbench.model.workload import Scalar
 
 ROW = "h1-r1 r1-r2 r2-h2"
 

@@ -17,11 +17,12 @@ from synthetic_values import Noise, Series, evidence, measure
 
 from sixbench.model.direction import Direction
 from sixbench.model.experiment import Blocks, Combination, Experiment, PlannedTrial, Statistics
+from sixbench.model.parameter import Scalar
 from sixbench.model.path import Path as NetworkPath
 from sixbench.model.reason import Reason, ReasonKind
 from sixbench.model.topology import Interface, Link, Node, Topology
 from sixbench.model.trial import Status, TrialRecord
-from sixbench.model.workload import Scalar, Workload
+from sixbench.model.workload import Workload
 from sixbench.store import Environment, Manifest, Run, create_run, read_run
 
 STARTED_NS = 1_760_000_000_000_000_000

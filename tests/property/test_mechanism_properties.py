@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from sixbench.lab.render import render_path
 from sixbench.mechanisms import MECHANISMS, MechanismError, install
 from sixbench.model.network import MAX_DEVICE_NAME, Network
+from sixbench.model.parameter import Scalar
 from sixbench.model.path import Path
 from sixbench.model.topology import Interface, Link, Node, Topology
-from sixbench.model.workload import Scalar
 from sixbench.plan.addressing import link_ipv4, link_ipv6
 
 MTUS = (1280, 1300, 1320, 1400, 1500, 9000)

@@ -21,8 +21,8 @@ from sixbench.mechanisms import MECHANISMS, install
 from sixbench.model.errors import AgentError, CapabilityError
 from sixbench.model.experiment import Experiment
 from sixbench.model.network import Request, Stage, Tunnel
+from sixbench.model.parameter import Scalar
 from sixbench.model.path import Path
-from sixbench.model.workload import Scalar
 from sixbench.run.engines import choose_engines
 
 Read = Callable[[str], Experiment]

@@ -17,7 +17,7 @@ from sixbench.lab.engines import ENGINES
 from sixbench.mechanisms import MECHANISMS, install
 from sixbench.mechanisms.common import TUNNEL_OPTIONS
 from sixbench.model.experiment import Experiment
-from sixbench.model.workload import Parameter
+from sixbench.model.parameter import Parameter
 from sixbench.model.workloads import WORKLOADS
 from sixbench.plan.experiment_file import KEYS, REQUIRED, read_experiment
 from sixbench.plan.link_settings import LINK_SETTINGS
@@ -183,7 +183,7 @@ def told(parameter: Parameter) -> list[str]:
         value = ", ".join(f"`{choice}`" for choice in parameter.choices)
     elif parameter.minimum is not None and parameter.maximum is not None:
         value += f", {parameter.format(parameter.minimum)} to {parameter.format(parameter.maximum)}"
-    return [value, parameter.default or "", parameter.doc]
+    return [value, parameter.default_text, parameter.doc]
 
 
 def test_every_mechanism_is_told() -> None:

@@ -12,9 +12,9 @@ from synthetic import both_ways
 
 from sixbench.cli.fragments_table import print_fragments
 from sixbench.model.errors import UsageError
+from sixbench.model.parameter import Scalar
 from sixbench.model.path import Path
 from sixbench.model.topology import Topology
-from sixbench.model.workload import Scalar
 from sixbench.theory import NotPredicted, Policy, Prediction, expected, predict
 from sixbench.theory.pieces import Piece, TooLong, forward, forward_reassembled, is_complete, originate
 

@@ -42,8 +42,8 @@ def test_both_agents_are_told_both_addresses_and_the_client_in_the_order_of_rfc_
     client.wait.return_value, server.call.return_value = {}, {"port": 7}
     both: dict[Family, Ends] = {4: ends(IPV4), 6: ends(ipv6)}
     hosts = Hosts(client=client, server=server, own=4, ends=both, prefers_ipv4=prefers_ipv4)
-    [part] = parts_of(KIND, {"prefer": "ipv4"})
-    assert part.params == {"count": 10}
+    [part] = parts_of(KIND, {"prefer": "ipv4", "gap_ns": 1})
+    assert part.params == {"gap_ns": 1}
     run_parts([part], hosts, "key", "00" * 16, lambda running: None)
     order = (IPV4, ipv6) if first == "ipv4" else (ipv6, IPV4)
     served, asked = server.call.call_args_list[0].kwargs, client.submit.call_args.kwargs

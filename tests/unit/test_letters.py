@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sixbench.model.errors import UsageError
-from sixbench.model.workload import Scalar
+from sixbench.model.parameter import Scalar
 from sixbench.model.workloads import WORKLOADS
 from sixbench.plan.letters import Letters, read_letters, read_rate, read_seconds
 

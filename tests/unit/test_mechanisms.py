@@ -11,7 +11,7 @@ from installed import ROW, Installed, check_both_ways, ends, of, routes_of, stac
 from sixbench.mechanisms import MECHANISMS, MechanismError
 from sixbench.model.experiment import Experiment
 from sixbench.model.network import MAX_DEVICE_NAME
-from sixbench.model.workload import Scalar
+from sixbench.model.parameter import Scalar
 
 Read = Callable[[str], Experiment]
 

@@ -19,9 +19,9 @@ from synthetic_analysis import plain_analysis
 
 from sixbench.model.errors import WriteError
 from sixbench.model.finding import Analysis, PublishedComparison
+from sixbench.model.parameter import Scalar
 from sixbench.model.path import Path as NetworkPath
 from sixbench.model.topology import Node, Topology
-from sixbench.model.workload import Scalar
 from sixbench.report import write_figures
 from sixbench.report.figures import data, drawings, palette, save, svg, sweep
 from sixbench.report.figures.distribution import merge

@@ -13,7 +13,7 @@ from synthetic_analysis import plain_analysis
 
 from sixbench.analysis import analyse
 from sixbench.model.finding import Analysis
-from sixbench.model.workload import Scalar
+from sixbench.model.parameter import Scalar
 from sixbench.report import FORMATS, html, marks
 from sixbench.report.evidence import by_path
 from sixbench.store import Run

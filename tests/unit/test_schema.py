@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bad_experiments import read_cases
 from json_schema import complaints
 
 from sixbench.mechanisms import MECHANISMS
@@ -258,14 +259,16 @@ MEANING = {
 """What is wrong with these is not their form."""
 
 
-def test_the_schema_refuses_what_is_wrong_in_form() -> None:
+def test_the_schema_refuses_what_is_wrong_in_form(tmp_path: Path) -> None:
     """Of all experiments that are wrong, only those that are wrong in meaning pass."""
     passed = set()
-    for path in ERRORS.glob("*.yaml"):
+    for case in (case for table in ERRORS.glob("*.txt") for case in read_cases(table)):
+        path = tmp_path / case.file_name
+        path.write_bytes(case.content)
         try:
             source = read_yaml(path)
         except ExperimentError:
             continue
         if not complaints(SCHEMA, source.data):
-            passed.add(path.stem)
+            passed.add(case.name)
     assert passed == MEANING

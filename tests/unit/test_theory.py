@@ -10,9 +10,9 @@ from synthetic import both_ways
 
 from sixbench.mechanisms import MECHANISMS
 from sixbench.model.direction import Direction
+from sixbench.model.parameter import Scalar
 from sixbench.model.path import Path
 from sixbench.model.topology import Interface, Link, Node, Topology
-from sixbench.model.workload import Scalar
 from sixbench.plan.addressing import link_ipv4, link_ipv6
 from sixbench.theory import (
     Hop,

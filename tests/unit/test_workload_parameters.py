@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from sixbench.model.workload import Params
+from sixbench.model.parameter import Params
 from sixbench.model.workloads import WORKLOADS
 
 FOUR_SIX = frozenset({4, 6})
@@ -104,7 +104,8 @@ DATAGRAMS = {"datagram_bytes": 100}
 def test_parameters_that_do_not_go_together(kind: str, params: Params, message: str | None) -> None:
     found = WORKLOADS[kind].check(params, FOUR_SIX)
     assert (found is None) is (message is None)
-    assert found is None or message is None or message in found
+    assert found is None or message is None or message in found.text
+    assert found is None or found.name is None or WORKLOADS[kind].parameter(found.name)
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,9 @@ from reasons import kinds, texts
 
 from sixbench.model.e_model import Equipment, mos_cqe, r_factor
 from sixbench.model.metric import COLUMNS, METRICS
+from sixbench.model.parameter import Params
 from sixbench.model.reason import ReasonKind
-from sixbench.model.workload import Measured, Params, Traffic, WorkloadKind
+from sixbench.model.workload import Measured, Traffic, WorkloadKind
 from sixbench.model.workloads import WORKLOADS
 
 Result = dict[str, Any]

@@ -9,7 +9,7 @@ from ..model.experiment import Combination
 from ..model.finding import Estimate, Finding
 from ..model.metric import METRICS
 from ..model.paper import Selector
-from ..model.workload import Scalar
+from ..model.parameter import Scalar
 from ..stats import Comparison, Pairs, compare
 from .estimates import group_trials
 from .stand_ins import StandIns

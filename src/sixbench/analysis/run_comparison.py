@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 
 from ..model.errors import UsageError
 from ..model.metric import METRICS, Metric
+from ..model.parameter import Scalar
 from ..model.run_comparison import Cell, Change, Lacking, RunComparison, Sample
-from ..model.workload import Scalar
 from ..model.workloads import WORKLOADS
 from ..stats import Unpaired, compare_unpaired, half_width, holm
 from .clock import RunClock, clock_of, shown_metric

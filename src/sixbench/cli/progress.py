@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..model.experiment import Combination, Experiment, PlannedTrial
 from ..model.metric import METRICS
+from ..model.parameter import Scalar
 from ..model.reason import sentences
 from ..model.trial import TrialRecord
-from ..model.workload import Scalar
 from ..model.workloads import WORKLOADS
 
 if TYPE_CHECKING:

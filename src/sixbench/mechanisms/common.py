@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 from ..model.headers import HEADERS
 from ..model.network import DEFAULT_TTL, Address, Ends, Network, Payload, Stage, Tunnel
+from ..model.parameter import Parameter
 from ..model.path import Path
 from ..model.topology import ETHERNET_MIN_MTU_V6, MIN_MTU_V4, Family, Interface, Link, Topology
 from ..model.wording import listed, shown
-from ..model.workload import Parameter
 from .kind import MechanismError, Options
 
 TUNNEL_PREFIX_V6 = IPv6Network("2001:db8::/64")
@@ -27,7 +27,7 @@ MTU = Parameter(
     doc="MTU of the tunnel; where it is more than the carrier has room for, outer packets are fragmented",
     minimum=MIN_MTU_V4,
     maximum=65000,
-    default="what the carrier's links leave room for",
+    unless_given="what the carrier's links leave room for",
 )
 TTL = Parameter(
     name="ttl",
@@ -45,10 +45,10 @@ TOS = Parameter(
     doc="TOS octet of outer packets, of which the DSCP is taken",
     minimum=0,
     maximum=255,
-    default="the inner packet's",
+    unless_given="the inner packet's",
 )
 ECN = Parameter(
-    name="ecn", column="ecn", kind="flag", doc="whether ECN passes through the tunnel (RFC 6040)", default="true"
+    name="ecn", column="ecn", kind="flag", doc="whether ECN passes through the tunnel (RFC 6040)", default=True
 )
 PMTU = Parameter(
     name="pmtu",

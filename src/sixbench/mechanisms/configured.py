@@ -6,9 +6,9 @@ from collections.abc import Callable
 from ipaddress import IPv4Interface, IPv6Interface
 
 from ..model.network import Network, Payload
+from ..model.parameter import Parameter
 from ..model.path import Path
 from ..model.topology import Family, Interface, Topology
-from ..model.workload import Parameter
 from .common import (
     TUNNEL_OPTIONS,
     TUNNEL_PREFIX_V4,

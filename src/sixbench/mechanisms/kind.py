@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ..model.network import Network
+from ..model.parameter import Parameter, Scalar
 from ..model.path import Path
 from ..model.topology import Family, Topology
-from ..model.workload import Parameter, Scalar
 
 
 class MechanismError(Exception):

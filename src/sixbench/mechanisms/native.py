@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ..model.network import Network
+from ..model.parameter import Parameter
 from ..model.path import Path
 from ..model.topology import Family, Topology
-from ..model.workload import Parameter
 from .common import ends_of
 from .kind import Install, Mechanism, MechanismError, Options
 from .selection import by_preference

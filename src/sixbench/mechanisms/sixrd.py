@@ -5,9 +5,9 @@ from __future__ import annotations
 from ipaddress import IPv4Address, IPv6Interface, IPv6Network
 
 from ..model.network import Network
+from ..model.parameter import Parameter
 from ..model.path import Path
 from ..model.topology import Topology
-from ..model.workload import Parameter
 from .common import TUNNEL_OPTIONS, check_overlap, check_router, family_of, finish
 from .kind import Mechanism, MechanismError
 from .mesh import HEADERS, Mesh, mesh_of
@@ -132,9 +132,9 @@ SIX_RD = Mechanism(
             doc="how many leading bits of the IPv4 addresses are the same in the whole domain, and so not embedded",
             minimum=0,
             maximum=31,
-            default="0",
+            default=0,
         ),
-        Parameter(name="br", column="br", kind="name", doc="the border relay", default="the last node"),
+        Parameter(name="br", column="br", kind="name", doc="the border relay", unless_given="the last node"),
     ),
     sample=("r1", "r2"),
 )

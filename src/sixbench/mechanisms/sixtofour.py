@@ -5,9 +5,9 @@ from __future__ import annotations
 from ipaddress import IPv4Address, IPv6Interface, IPv6Network
 
 from ..model.network import Network
+from ..model.parameter import Parameter
 from ..model.path import Path
 from ..model.topology import Topology
-from ..model.workload import Parameter
 from .common import TUNNEL_OPTIONS, check_overlap, check_router, family_of, finish, is_private
 from .kind import Mechanism, MechanismError
 from .mesh import HEADERS, mesh_of
@@ -86,14 +86,14 @@ SIX_TO_FOUR = Mechanism(
             column="relay",
             kind="name",
             doc="the router that leads to native IPv6, for which sites have a default route",
-            default="none",
+            unless_given="none",
         ),
         Parameter(
             name="private",
             column="private",
             kind="flag",
             doc="whether to take private IPv4 addresses, which RFC 3964 section 5.3 says to drop",
-            default="false",
+            default=False,
         ),
     ),
     sample=("r1", "r2"),

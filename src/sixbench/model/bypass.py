@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .metric import COLUMNS, METRICS
+from .parameter import Params, Scalar
 from .topology import Family
-from .workload import Params, Scalar, WorkloadKind
+from .workload import WorkloadKind
 
 NEAR_SHARE = 0.1
 """A result within a tenth of what the tester can do tells as much about the tester as about the path."""

@@ -7,11 +7,12 @@ from typing import Literal
 
 from .direction import Directions
 from .identifiers import LINK_NAME, NAME, require
+from .parameter import Scalar
 from .path import Path
 from .placement import Placement
 from .topology import Topology
 from .trace import Trace
-from .workload import Scalar, Workload
+from .workload import Workload
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from .workload import Scalar
+from .parameter import Scalar
 
 FINDINGS_SCHEMA = "sixbench.findings/1"
 

@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterable, Mapping
 
 from .metric import METRICS
+from .parameter import Scalar
 from .units import format_size, scale
-from .workload import Scalar
+from .workloads import WORKLOADS
 
 MISSING = "–"
 """The text in place of a value that is not known."""
@@ -38,24 +39,11 @@ PROTOCOLS = {
     "gre-key": "GRE key",
     "vxlan": "VXLAN",
 }
-_TITLES = {
-    "tcp-stream": "TCP bulk transfer",
-    "udp-stream": "UDP stream",
-    "tcp-rr": "TCP request and response",
-    "udp-rr": "UDP request and response",
-    "tcp-connect": "TCP connection",
-    "tcp-crr": "TCP connection, request and response",
-    "ping": "ICMP echo",
-    "pmtu": "Path MTU",
-    "voip": "Voice over IP",
-    "latency-under-load": "Latency under load",
-    "happy-eyeballs": "Happy Eyeballs",
-}
 
 
 def workload_title(kind: str) -> str:
     """A workload's name for headings."""
-    return _TITLES.get(kind, kind)
+    return WORKLOADS[kind].title if kind in WORKLOADS else kind
 
 
 def protocol(kind: str) -> str:

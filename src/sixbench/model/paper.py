@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from .metric import METRICS
-from .workload import Scalar
+from .parameter import Scalar
 
 Formula = Literal["value", "of-baseline", "of-larger", "of-mean", "points"]
 """How a number is made from two values, a path's and what it is compared with (by default the baseline at the same

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from .identifiers import NAME, PATH_NAME, require
+from .parameter import Scalar
 from .topology import Family
-from .workload import Scalar
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from .workload import Scalar
+from .parameter import Scalar
 
 RUN_COMPARISON_SCHEMA = "sixbench.run-comparison/1"
 

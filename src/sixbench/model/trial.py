@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
+from .parameter import Scalar
 from .reason import Reason, ReasonKind
 from .wording import shown
-from .workload import Scalar
 
 TRIAL_SCHEMA = "sixbench.trial/2"
 

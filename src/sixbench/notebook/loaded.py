@@ -10,7 +10,7 @@ from typing import Any
 
 from ..model.errors import StoreError, UsageError
 from ..model.finding import Analysis, Estimate, Finding
-from ..model.workload import Scalar
+from ..model.parameter import Scalar
 from ..store import Manifest, Run, read_run
 from .frames import Frame, Frames, check_frames, table_of, to_frame
 

@@ -9,10 +9,11 @@ from math import prod
 from ..model.direction import Directions
 from ..model.experiment import Combination
 from ..model.metric import COLUMNS
+from ..model.parameter import Scalar
 from ..model.path import Path
 from ..model.topology import Family, Topology
 from ..model.trial import TrialRecord
-from ..model.workload import Scalar, Workload
+from ..model.workload import Workload
 from .events_file import EventTemplate, changes, check_events
 from .factors import Factors
 from .reader import Reader

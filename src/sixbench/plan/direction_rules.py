@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..model.workload import Scalar
+from ..model.parameter import Scalar
 
 NEEDS = {
     "queue": ("rate",),

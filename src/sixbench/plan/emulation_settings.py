@@ -9,8 +9,8 @@ from pathlib import Path
 from ..model import units
 from ..model.emulation import DISTRIBUTIONS, Chosen, GilbertElliott, Impairments
 from ..model.files import open_regular
+from ..model.parameter import Scalar
 from ..model.wording import article, shown
-from ..model.workload import Scalar
 from .link_setting import LinkSetting
 
 MAX_DELAY_NS = 3600 * 10**9

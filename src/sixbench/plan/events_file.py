@@ -9,8 +9,8 @@ from typing import Any
 from ..model import units
 from ..model.emulation import WAYS
 from ..model.experiment import LinkChange
+from ..model.parameter import Params, Scalar
 from ..model.wording import shown
-from ..model.workload import Params, Scalar
 from .direction_rules import overridden
 from .factors import Assignment, Factors, Setting, Varying, resolve
 from .link_settings import DIRECTION_SETTINGS

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import islice, product
 from typing import Any
 
+from ..model.parameter import Scalar
 from ..model.wording import shown
-from ..model.workload import Scalar
 from .reader import Reader, suggest
 from .yaml_source import KeyPath
 

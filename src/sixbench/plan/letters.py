@@ -14,12 +14,12 @@ from decimal import Decimal
 
 from ..model import units
 from ..model.errors import ExperimentError, UsageError
+from ..model.parameter import Parameter, Scalar
 from ..model.topology import Family
 from ..model.wording import printable
-from ..model.workload import Parameter, Scalar, Workload, WorkloadKind
+from ..model.workload import Workload, WorkloadKind
 from ..model.workloads import WORKLOADS
 from .reader import suggest
-from .workload_file import DEFAULT_WARMUP_NS, series_problem
 from .yaml_source import parse_yaml
 
 DEFAULT_DURATION_NS = 10 * 10**9
@@ -82,9 +82,9 @@ def read_letters(letters: Letters, families: tuple[Family, ...]) -> Workload:
     for setting in letters.settings:
         params.set(setting)
     _defaults(kind, params.values, letters, compared=len(families) > 1)
-    wrong = kind.check(params.values, frozenset(families)) or series_problem(kind, params.values)
+    wrong = kind.wrong(params.values, frozenset(families))
     if wrong is not None:
-        raise UsageError(f"{kind.name} cannot be measured like this: {wrong}")
+        raise UsageError(f"{kind.name} cannot be measured like this: {wrong.text}")
     return Workload(kind=kind.name, params=params.values)
 
 
@@ -159,10 +159,8 @@ def _defaults(kind: WorkloadKind, params: dict[str, Scalar], letters: Letters, *
     timed = kind.parameter("duration") is not None
     if timed and not params.keys() & {"duration_ns", "bytes", "count"}:
         params["duration_ns"] = DEFAULT_COMPARED_DURATION_NS if compared else DEFAULT_DURATION_NS
-    if "duration_ns" in params:
-        params.setdefault("warmup_ns", DEFAULT_WARMUP_NS)
-    interval = kind.parameter("interval")
-    if interval is not None and interval.length:
+    params.update(kind.with_lengths(params))
+    if kind.parameter("interval") is not None and kind.has_series:
         params.setdefault("interval_ns", DEFAULT_INTERVAL_NS)
     if kind.name == "udp-stream":
         params.setdefault("datagram_bytes", DEFAULT_DATAGRAM_BYTES)

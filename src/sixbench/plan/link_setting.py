@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..model.workload import Scalar
+from ..model.parameter import Scalar
 
 
 @dataclass(frozen=True, kw_only=True)

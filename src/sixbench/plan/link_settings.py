@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 from ..model.direction import Direction
 from ..model.emulation import EMULATORS
+from ..model.parameter import Scalar
 from ..model.topology import ETHERNET_MIN_MTU_V6, MAX_MTU, MIN_MTU_V4
 from ..model.wording import shown
-from ..model.workload import Scalar
 from .direction_rules import check_together
 from .emulation_settings import EMULATION_SETTINGS, check_impairments, flag, impairments, one_of
 from .link_setting import LinkSetting

@@ -8,8 +8,8 @@ from typing import Any
 
 from ..model.direction import Directions
 from ..model.emulation import WAYS
+from ..model.parameter import Scalar
 from ..model.topology import Interface, Link
-from ..model.workload import Scalar
 from .direction_rules import overridden
 from .factors import Assignment, Setting, Varying, resolve
 from .link_settings import DEFAULT_MTU_BYTES, DIRECTION_SETTINGS, check_direction, check_mtu, direction

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..model.paper import PublishedTable, TableColumn, TableRow
+from ..model.parameter import Scalar
 from ..model.wording import shown
-from ..model.workload import Scalar
 from .paper_tests import MEASURED_KEYS, check_unit, read_level, read_measured
 from .reader import Reader
 from .yaml_source import KeyPath

@@ -29,8 +29,8 @@ from ..model.paper import (
     own_unit,
     unit_factor,
 )
+from ..model.parameter import Scalar
 from ..model.wording import shown
-from ..model.workload import Scalar
 from ..model.workloads import WORKLOADS
 from .reader import Reader
 from .yaml_source import KeyPath

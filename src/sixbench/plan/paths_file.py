@@ -8,9 +8,9 @@ from typing import Any
 
 from ..mechanisms import Mechanism
 from ..model.identifiers import NAME, NAME_RULE
+from ..model.parameter import Scalar
 from ..model.path import Path
 from ..model.wording import shown
-from ..model.workload import Scalar
 from .reader import Reader, as_name, suggest
 from .yaml_source import KeyPath
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from ..model import units
 from ..model.direction import DISCIPLINES, Queue
+from ..model.parameter import Scalar
 from ..model.wording import shown
-from ..model.workload import Scalar
 from .emulation_settings import MAX_DELAY_NS, flag, one_of
 from .link_setting import LinkSetting
 

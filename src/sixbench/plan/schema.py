@@ -15,9 +15,10 @@ from ..model import units
 from ..model.direction import DISCIPLINES
 from ..model.emulation import DISTRIBUTIONS, EMULATORS, WAYS
 from ..model.identifiers import LINK_NAME, NAME, SYSCTL
+from ..model.parameter import MAX_FILE_NAME, Parameter, ParameterKind
 from ..model.placement import PLACEMENTS
 from ..model.topology import MAX_MTU, MIN_MTU_V4
-from ..model.workload import MAX_FILE_NAME, Parameter, ParameterKind, WorkloadKind
+from ..model.workload import WorkloadKind
 from ..model.workloads import WORKLOADS
 from .blocks_file import (
     BLOCKS_KEYS,
@@ -373,8 +374,7 @@ def _one_or(several: Schema) -> Schema:
 
 
 def _option(option: Parameter) -> Schema:
-    default = "" if option.default is None else f"; unless given: {option.default}"
-    return {**_value(option), "description": f"{option.doc}{default}"}
+    return {**_value(option), "description": _described(option, option.doc)}
 
 
 def _nodes(order: str = "") -> Schema:
@@ -405,9 +405,11 @@ def _parameter(parameter: Parameter) -> Schema:
     described = parameter.doc
     if parameter.kind != "count" and parameter.minimum is not None and parameter.maximum is not None:
         described += f"; from {parameter.format(parameter.minimum)} to {parameter.format(parameter.maximum)}"
-    if parameter.default is not None:
-        described += f"; unless given: {parameter.default}"
-    return {**_swept(_value(parameter)), "description": described}
+    return {**_swept(_value(parameter)), "description": _described(parameter, described)}
+
+
+def _described(parameter: Parameter, doc: str) -> str:
+    return f"{doc}; unless given: {parameter.default_text}" if parameter.default_text else doc
 
 
 def _value(parameter: Parameter) -> Schema:

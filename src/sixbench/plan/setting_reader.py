@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..model.workload import Scalar
+from ..model.parameter import Scalar
 from .emulation_settings import read_delays
 from .factors import Constant, Factors, Setting, Varying
 from .link_settings import LINK_SETTINGS, is_per_link, mtu_at, parse_mtu_profile

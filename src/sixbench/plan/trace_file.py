@@ -16,7 +16,8 @@ from typing import BinaryIO
 
 from ..model.files import open_regular
 from ..model.trace import MAX_GAP_NS, MAX_PACKETS, MIN_MEAN_GAP_NS, Trace, encode
-from ..model.workloads.traffic_models import HEADER_BYTES, MAX_BYTES, TRACE
+from ..model.workloads.common import HEADER_BYTES
+from ..model.workloads.traffic_models import MAX_BYTES, TRACE
 from .factors import Factors
 from .reader import Reader
 from .workload_file import WorkloadTemplate, values_of

@@ -7,26 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ..model.parameter import Parameter, Params, Scalar
 from ..model.topology import Family
 from ..model.wording import shown
-from ..model.workload import Parameter, Params, Scalar, WorkloadKind
+from ..model.workload import WorkloadKind
 from ..model.workloads import WORKLOADS
 from .factors import Assignment, Factors, Setting, Varying, resolve
 from .reader import Reader
 from .yaml_source import KeyPath
-
-DEFAULT_DURATION_NS = 5 * 10**9
-DEFAULT_WARMUP_NS = 500 * 10**6
-"""The default warm-up, which is not counted. It is long enough for slow start to end on links of this kind."""
-
-DEFAULT_INTERVAL_NS = 100 * 10**6
-"""The default of the agent."""
-
-MAX_INTERVALS = 200_000
-"""How many intervals of a series fit into one line of the protocol of the agent."""
-
-_IDENTIFYING = ("message", "datagram", "payload", "gaps", "sizes", "trace", "codec")
-"""Parameters that say what is sent. If they are given, they are always part of the levels."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +24,12 @@ class WorkloadTemplate:
     kind: WorkloadKind
     path: KeyPath
     settings: dict[str, Setting]
+    places: dict[str, KeyPath]
+    """Where each parameter that is given stands, by its name."""
+
+    def place_of(self, name: str | None) -> KeyPath:
+        """Where the parameter of that name stands; where the workload does if it is not given."""
+        return self.path if name is None else self.places.get(name, self.path)
 
     def factors(self) -> list[Any]:
         """Keys of the factors on which it depends, in order of appearance."""
@@ -48,11 +42,7 @@ class WorkloadTemplate:
     def params(self, assignment: Assignment) -> dict[str, Scalar]:
         """The parameters at one combination of levels, with the defaults that an experiment has."""
         params = {column: resolve(setting, assignment) for column, setting in self.settings.items()}
-        if self.kind.parameter("duration") and not params.keys() & {"duration_ns", "bytes", "count"}:
-            params["duration_ns"] = DEFAULT_DURATION_NS
-        if "duration_ns" in params and "warmup_ns" not in params:
-            params["warmup_ns"] = DEFAULT_WARMUP_NS
-        return params
+        return self.kind.with_lengths(params)
 
 
 def values_of(template: WorkloadTemplate, factors: Factors, column: str) -> tuple[Scalar, ...]:
@@ -78,23 +68,9 @@ def read_workloads(reader: Reader, factors: Factors, value: Any) -> list[Workloa
 
 def check_workload(reader: Reader, template: WorkloadTemplate, params: Params, families: frozenset[Family]) -> None:
     """Notes what the workload itself finds wrong with a combination of levels."""
-    wrong = template.kind.check(params, families)
+    wrong = template.kind.wrong(params, families)
     if wrong is not None:
-        reader.problem(_place_of(reader, template, params, wrong), wrong)
-    too_long = series_problem(template.kind, params)
-    if too_long is not None:
-        reader.problem(template.path, too_long)
-
-
-def series_problem(kind: WorkloadKind, params: Params) -> str | None:
-    """What is wrong if the series of a trial would have too many intervals; None if nothing is."""
-    duration_ns, interval_ns = params.get("duration_ns"), params.get("interval_ns", DEFAULT_INTERVAL_NS)
-    if kind.name == "ping" or not isinstance(duration_ns, int) or not isinstance(interval_ns, int):
-        return None
-    entries = duration_ns // interval_ns
-    if entries <= MAX_INTERVALS:
-        return None
-    return f"a series of {entries} intervals is too long; at most {MAX_INTERVALS} fit, so give a longer interval"
+        reader.problem(template.place_of(wrong.name), wrong.text)
 
 
 def constant_levels(templates: list[WorkloadTemplate]) -> list[dict[str, Scalar]]:
@@ -116,7 +92,7 @@ def _setting_apart(templates: list[WorkloadTemplate]) -> Iterator[dict[str, Scal
     counted first."""
     all_constants = [_constants(template) for template in templates]
     lengths = {parameter.column for parameter in templates[0].kind.parameters if parameter.length}
-    identifying = {parameter.column for parameter in templates[0].kind.parameters if parameter.name in _IDENTIFYING}
+    identifying = {parameter.column for parameter in templates[0].kind.parameters if parameter.identifying}
     entries_with = Counter(pair for constants in all_constants for pair in constants.items())
     kept = [frozenset(pair for pair in own.items() if pair[0] not in lengths) for own in all_constants]
     alike = Counter(kept)
@@ -151,6 +127,7 @@ def _read_workload(reader: Reader, factors: Factors, path: KeyPath, item: Any) -
     kind = WORKLOADS[name]
     known = {parameter.name: parameter for parameter in kind.parameters}
     settings: dict[str, Setting] = {}
+    places: dict[str, KeyPath] = {}
     place = (*path, name)
     for keys, value in _flat(reader, place, {} if given is None else given, f"parameters of {name}", list(known)):
         parameter = _packet_rate(known[parameter_name(keys)], known, factors.first_level(value))
@@ -158,10 +135,11 @@ def _read_workload(reader: Reader, factors: Factors, path: KeyPath, item: Any) -
             reader.problem((*place, *keys), f"another key already gives the {parameter.name}; keep one")
             continue
         own = ((*path, *keys), parameter.column)
-        setting = factors.setting((*place, *keys), value, parameter.parse, _suffix(parameter), own)
+        places[parameter.name] = (*place, *keys)
+        setting = factors.setting((*place, *keys), value, parameter.parse, parameter.suffix, own)
         if setting is not None:
             settings[parameter.column] = setting
-    return WorkloadTemplate(kind=kind, path=place, settings=settings)
+    return WorkloadTemplate(kind=kind, path=place, settings=settings, places=places)
 
 
 DISTRIBUTION = "distribution"
@@ -193,19 +171,6 @@ def _packet_rate(parameter: Parameter, known: dict[str, Parameter], first: Any) 
     if parameter.kind == "rate" and "packet-rate" in known and isinstance(first, str) and first.endswith("pps"):
         return known["packet-rate"]
     return parameter
-
-
-def _suffix(parameter: Parameter) -> str:
-    suffixes = {"size": "_bytes", "rate": "_bps", "packet-rate": "_pps", "duration": "_ns"}
-    return suffixes.get(parameter.kind, "")
-
-
-def _place_of(reader: Reader, template: WorkloadTemplate, params: Params, message: str) -> KeyPath:
-    """The parameter that a message is about, so that its line can be named. The message begins with its value."""
-    for parameter in template.kind.parameters:
-        if parameter.kind == "size" and message.startswith(f"{params.get(parameter.column)} bytes"):
-            return (*template.path, parameter.name)
-    return template.path
 
 
 def describe_params(kind: WorkloadKind, params: Params) -> str:

@@ -8,8 +8,8 @@ from typing import Literal, Protocol, TypeVar
 
 from ..model.finding import Analysis, Finding, is_too_variable
 from ..model.metric import METRICS
+from ..model.parameter import Scalar
 from ..model.units import scale
-from ..model.workload import Scalar
 from ..model.workloads import WORKLOADS
 from . import marks, words
 

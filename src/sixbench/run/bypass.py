@@ -13,11 +13,11 @@ from ..model.bypass import Bypass, bypassed_column
 from ..model.errors import AgentError, CapabilityError, LabError
 from ..model.experiment import Combination, Experiment
 from ..model.network import Network
+from ..model.parameter import Scalar
 from ..model.path import Path
 from ..model.placement import Placement
 from ..model.reason import sentences
 from ..model.topology import Family, Topology
-from ..model.workload import Scalar
 from ..model.workloads import WORKLOADS
 from ..plan.experiment_file import read_topology_only
 from ..plan.yaml_source import parse_yaml

@@ -15,9 +15,10 @@ from typing import Any
 from ..agent import Agent
 from ..model.errors import AgentError, CapabilityError
 from ..model.experiment import Experiment, PlannedTrial
+from ..model.parameter import Scalar
 from ..model.reason import Reason, ReasonKind
 from ..model.trial import Status
-from ..model.workload import Measured, Scalar, WorkloadKind
+from ..model.workload import Measured, WorkloadKind
 from ..model.workloads import WORKLOADS
 from ..plan.schedule import all_trials
 from .arriving import Watch, Watching

@@ -11,8 +11,9 @@ from typing import Any
 from ..agent import Agent
 from ..mechanisms import by_preference
 from ..model.network import Ends
+from ..model.parameter import Scalar
 from ..model.topology import Family
-from ..model.workload import Part, Scalar, WorkloadKind
+from ..model.workload import Part, WorkloadKind
 from .session import ANSWER_TIMEOUT_S, cancel, expected_ns, finish, longest_ns, wait_for_run
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..agent import Agent
 from ..model.errors import AgentError
-from ..model.workload import Scalar
+from ..model.parameter import Scalar
 
 GRACE_NS = 15 * 10**9
 """How long a trial with a duration may take beyond that duration before it counts as failed."""

@@ -17,10 +17,11 @@ from ..model.direction import Direction
 from ..model.errors import AgentError
 from ..model.experiment import LinkChange
 from ..model.network import Ends, Network
+from ..model.parameter import Scalar
 from ..model.placement import Placement
 from ..model.topology import Family, Link, Topology
 from ..model.trace import Trace
-from ..model.workload import Part, Scalar, WorkloadKind
+from ..model.workload import Part, WorkloadKind
 from . import emulation
 from .asking import Asked, answers, ask, ask_all
 from .cpu import ORCHESTRATOR, WATCHED

@@ -12,12 +12,13 @@ from ..model.bypass import Bypass, bypassed_column, is_tester_limited
 from ..model.errors import AgentError, LabError
 from ..model.experiment import Combination, Experiment, LinkChange, PlannedTrial
 from ..model.network import Network
+from ..model.parameter import Scalar
 from ..model.path import Path
 from ..model.reason import Excuse, Reason, ReasonKind
 from ..model.topology import Topology
 from ..model.trial import Status, TrialRecord
 from ..model.units import format_duration
-from ..model.workload import Measured, Scalar, WorkloadKind
+from ..model.workload import Measured, WorkloadKind
 from ..model.workloads import WORKLOADS
 from .cpu import (
     WATCHED,

@@ -7,9 +7,9 @@ from dataclasses import replace
 from itertools import pairwise
 
 from ..model.experiment import LinkChange
+from ..model.parameter import Params
 from ..model.path import Path
 from ..model.topology import Topology
-from ..model.workload import Params
 from .expected import expected
 
 MAX_ROUND_TRIP_SHARE = 0.01

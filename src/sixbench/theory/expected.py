@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from ..mechanisms import install
 from ..model.headers import TCP
 from ..model.network import Network
+from ..model.parameter import Params
 from ..model.path import Path
 from ..model.topology import Topology
-from ..model.workload import Params
 from ..model.workloads.traffic_models import has_constant_gaps, mean_gap_ns, one_size
 from .fragmentation import NotPredicted, predict, settle
 from .packets import TCP_TIMESTAMPS_BYTES, tcp_payload_bytes

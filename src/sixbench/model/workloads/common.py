@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..parameter import Parameter, Params, Wrong
 from ..topology import Family
-from ..workload import Measured, Parameter, Params, Result
+from ..workload import Measured, Result
 
 SECOND_NS = 10**9
 
@@ -20,7 +21,8 @@ MESSAGE = Parameter(
     doc="what the application writes at a time",
     minimum=1,
     maximum=2**30,
-    default="64B",
+    identifying=True,
+    default=64,
 )
 DURATION = Parameter(
     name="duration",
@@ -30,7 +32,7 @@ DURATION = Parameter(
     minimum=10**6,
     maximum=24 * 3600 * SECOND_NS,
     length=True,
-    default="5s",
+    default=5 * SECOND_NS,
 )
 WARMUP = Parameter(
     name="warmup",
@@ -40,7 +42,8 @@ WARMUP = Parameter(
     minimum=0,
     maximum=3600 * SECOND_NS,
     length=True,
-    default="500ms with a duration, else 0",
+    default=SECOND_NS // 2,
+    unless_given="500ms with a duration, else 0",
 )
 BYTES = Parameter(
     name="bytes", column="bytes", kind="size", doc="how much to send, instead of a duration", minimum=1, maximum=10**13
@@ -62,7 +65,7 @@ INTERVAL = Parameter(
     minimum=10**6,
     maximum=3600 * SECOND_NS,
     length=True,
-    default="100ms",
+    default=SECOND_NS // 10,
 )
 TIMEOUT = Parameter(
     name="timeout",
@@ -72,7 +75,7 @@ TIMEOUT = Parameter(
     minimum=10**6,
     maximum=600 * SECOND_NS,
     length=True,
-    default="2s",
+    default=2 * SECOND_NS,
 )
 SNDBUF = Parameter(
     name="sndbuf",
@@ -81,7 +84,7 @@ SNDBUF = Parameter(
     doc="SO_SNDBUF of both ends",
     minimum=2048,
     maximum=2**30,
-    default="the kernel's, with autotuning",
+    unless_given="the kernel's, with autotuning",
 )
 RCVBUF = Parameter(
     name="rcvbuf",
@@ -90,7 +93,7 @@ RCVBUF = Parameter(
     doc="SO_RCVBUF of both ends",
     minimum=2048,
     maximum=2**30,
-    default="the kernel's, with autotuning",
+    unless_given="the kernel's, with autotuning",
 )
 PACKET_LOG = Parameter(
     name="packet-log",
@@ -98,10 +101,18 @@ PACKET_LOG = Parameter(
     kind="flag",
     doc="record what became of each of the first 500000 datagrams, in packets.parquet beside the record",
     length=True,
-    default="false",
+    default=False,
 )
 CONGESTION = Parameter(
     name="congestion", column="congestion", kind="word", doc="TCP congestion control", default="cubic"
+)
+DIRECTION = Parameter(
+    name="direction",
+    column="direction",
+    kind="choice",
+    doc="who sends: the client, the server, or both at once",
+    choices=("forward", "reverse", "both"),
+    default="forward",
 )
 MSS = Parameter(
     name="mss",
@@ -110,9 +121,9 @@ MSS = Parameter(
     doc="TCP_MAXSEG: largest segment, options included",
     minimum=88,
     maximum=32767,
-    default="by the MTU",
+    unless_given="by the MTU",
 )
-NODELAY = Parameter(name="nodelay", column="nodelay", kind="flag", doc="TCP_NODELAY: send at once", default="false")
+NODELAY = Parameter(name="nodelay", column="nodelay", kind="flag", doc="TCP_NODELAY: send at once", default=False)
 DF = Parameter(
     name="df",
     column="df",
@@ -122,28 +133,35 @@ DF = Parameter(
     default="clear",
 )
 
+HEADER_BYTES = 32
+"""The bytes of ours that every datagram carries: token, sequence number and time."""
+
 UDP_MAX_BYTES: dict[Family, int] = {4: 65507, 6: 65527}
 """Largest UDP payload: 65535 less the IPv4 header and the UDP header (RFC 791, RFC 768); over IPv6 less the UDP header
 only (RFC 8200: the payload length excludes the header)."""
 
 
-def one_length(params: Params, *names: str) -> str | None:
-    """The error unless exactly one of these columns is given; None if it is."""
-    given = [name for name in names if name in params]
+def one_length(params: Params, *lengths: Parameter) -> Wrong | None:
+    """What is wrong unless exactly one of these is given."""
+    given = [parameter.name for parameter in lengths if parameter.column in params]
     if len(given) == 1:
         return None
-    words = " or ".join(name.removesuffix("_ns") for name in names)
-    return f"give one of {words}" + (f", not {len(given)}" if given else "")
+    words = " or ".join(parameter.name for parameter in lengths)
+    return Wrong(next(reversed(given), None), f"give one of {words}" + (f", not {len(given)}" if given else ""))
 
 
-def udp_size(params: Params, column: str, families: frozenset[Family]) -> str | None:
-    """The error where a datagram of that size cannot exist (RFC 768 and the family's length field)."""
-    size = params.get(column)
+def udp_size(params: Params, size: Parameter, families: frozenset[Family]) -> Wrong | None:
+    """What is wrong where a datagram of that size cannot exist (RFC 768 and the family's length field)."""
+    given = params.get(size.column)
+    if not isinstance(given, int):
+        return None
     for family in sorted(families):
-        if isinstance(size, int) and size > UDP_MAX_BYTES[family]:
-            return f"{size} bytes do not fit in a UDP datagram: at most {UDP_MAX_BYTES[family]} over IPv{family}"
-    if isinstance(size, int) and size < 32:
-        return f"{size} bytes are too few: a datagram carries 32 bytes of token, sequence number and time"
+        most = UDP_MAX_BYTES[family]
+        if given > most:
+            return Wrong(size.name, f"{given} bytes do not fit in a UDP datagram: at most {most} over IPv{family}")
+    if given < HEADER_BYTES:
+        words = f"a datagram carries {HEADER_BYTES} bytes of token, sequence number and time"
+        return Wrong(size.name, f"{given} bytes are too few: {words}")
     return None
 
 
@@ -168,7 +186,7 @@ def refusals(measured: Measured, params: Params, client: Result, what: str) -> b
     """Records the datagrams that the sender's kernel refused because of their size, as a share and in words, with the
     ICMP errors that arrived. Returns whether a DF policy was asked for, so that missing datagrams are an answer and no
     failure."""
-    if params.get("df", "clear") == "clear":
+    if DF.of(params) == DF.default:
         return False
     refused = client["refused"]
     due = client["sent"] + refused

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from ..parameter import Parameter, Params, Scalar, Wrong
 from ..reason import ReasonKind
 from ..topology import Family
-from ..workload import Measured, Parameter, Params, Part, Result, Scalar, Traffic, WorkloadKind
+from ..workload import Measured, Part, Result, Traffic, WorkloadKind
 from . import tcp_stream, udp_stream
 from .common import CONGESTION, DURATION, INTERVAL, WARMUP, one_length
 
@@ -18,20 +19,28 @@ MAX_FLOWS = 64
 SHORTEST_NS = 10 * 10**6
 
 
-def _flows(family: Family) -> Parameter:
-    return Parameter(
+FLOWS = {
+    family: Parameter(
         name=f"ipv{family}-flows",
         column=f"ipv{family}_flows",
         kind="count",
         doc=f"flows over IPv{family}",
         minimum=1,
         maximum=MAX_FLOWS // 2 - 1,
-        default="1",
+        default=1,
     )
-
-
+    for family in FAMILIES
+}
+TRANSPORT = Parameter(
+    name="transport",
+    column="transport",
+    kind="choice",
+    choices=("tcp", "udp"),
+    doc="bulk transfer over TCP, or datagrams at a rate",
+    default="tcp",
+)
 DATAGRAM = replace(
-    next(parameter for parameter in udp_stream.KIND.parameters if parameter.name == "datagram"),
+    udp_stream.DATAGRAM,
     doc="UDP payload of each datagram; must be given with transport udp",
 )
 RATE = Parameter(
@@ -44,36 +53,37 @@ RATE = Parameter(
 )
 
 
-def _check(params: Params, families: frozenset[Family]) -> str | None:
-    if params.get("transport", "tcp") == "tcp":
-        given = [name for name in ("datagram_bytes", "rate_bps") if name in params]
-        if given:
-            return f"{given[0].split('_')[0]} belongs to UDP flows: give transport: udp, or leave it out"
-        return one_length(params, "duration_ns")
-    missing = [name for name in ("datagram_bytes", "rate_bps") if name not in params]
-    if missing:
-        return f"{missing[0].split('_')[0]} is missing: flows of UDP need a datagram and a rate"
+def _check(params: Params, families: frozenset[Family]) -> Wrong | None:
+    of_datagrams = {parameter.name: parameter.column in params for parameter in (DATAGRAM, RATE)}
+    if TRANSPORT.of(params) == "tcp":
+        for name, is_given in of_datagrams.items():
+            if is_given:
+                return Wrong(name, f"{name} belongs to UDP flows: give transport: udp, or leave it out")
+        return one_length(params, DURATION)
+    for name, is_given in of_datagrams.items():
+        if not is_given:
+            return Wrong(None, f"{name} is missing: flows of UDP need a datagram and a rate")
     if "congestion" in params:
-        return "congestion belongs to TCP flows: leave it out with transport: udp"
-    return one_length(params, "duration_ns") or udp_stream.KIND.check(_datagrams(params), frozenset(FAMILIES))
+        return Wrong(CONGESTION.name, "congestion belongs to TCP flows: leave it out with transport: udp")
+    return one_length(params, DURATION) or udp_stream.KIND.check(_datagrams(params), frozenset(FAMILIES))
 
 
 def _parts(params: Params) -> tuple[Part, ...]:
-    if params.get("transport", "tcp") == "tcp":
+    if TRANSPORT.of(params) == "tcp":
         return tuple(
-            Part(name=f"ipv{family}", workload="tcp-stream", params=_streams(params, family), family=family)
+            Part(name=f"ipv{family}", workload=tcp_stream.KIND.name, params=_streams(params, family), family=family)
             for family in FAMILIES
         )
     return tuple(
-        Part(name=f"ipv{family}-{index}", workload="udp-stream", params=_datagrams(params), family=family)
+        Part(name=f"ipv{family}-{index}", workload=udp_stream.KIND.name, params=_datagrams(params), family=family)
         for family in FAMILIES
-        for index in range(1, int(params.get(f"ipv{family}_flows", 1)) + 1)
+        for index in range(1, int(FLOWS[family].of(params)) + 1)
     )
 
 
 def _streams(params: Params, family: Family) -> dict[str, Scalar]:
     kept = {name: params[name] for name in ("duration_ns", "warmup_ns", "congestion", "interval_ns") if name in params}
-    return {**kept, "streams": params.get(f"ipv{family}_flows", 1)}
+    return {**kept, "streams": FLOWS[family].of(params)}
 
 
 def _datagrams(params: Params) -> dict[str, Scalar]:
@@ -87,7 +97,7 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
     lost = sent = 0
     for part in _parts(params):
         assert part.family is not None, "every flow here has a family"
-        kind = tcp_stream.KIND if part.workload == "tcp-stream" else udp_stream.KIND
+        kind = tcp_stream.KIND if part.workload == tcp_stream.KIND.name else udp_stream.KIND
         own_client, own_server = client["parts"][part.name], server["parts"][part.name]
         of_part = kind.summarise(part.params, own_client, own_server)
         measured.invalid.extend(reason.of(part.name) for reason in of_part.invalid)
@@ -99,7 +109,7 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
             measured.reject(ReasonKind.TOO_SHORT, words)
             continue
         flows_bps.setdefault(part.family, []).extend(_rates_bps(part, own_server, of_part))
-        if part.workload == "udp-stream":
+        if part.workload == udp_stream.KIND.name:
             sent += own_client["sent"]
             lost += own_client["sent"] - own_server["unique"]
     if sent:
@@ -118,7 +128,7 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
 
 def _rates_bps(part: Part, server: Result, of_part: Measured) -> list[float]:
     """The traffic of each flow of a part."""
-    if part.workload == "udp-stream":
+    if part.workload == udp_stream.KIND.name:
         return [of_part.metrics["goodput_bps"]] if "goodput_bps" in of_part.metrics else []
     receiver = server.get("forward_receiver")
     if not receiver:
@@ -138,7 +148,7 @@ def _traffic(params: Params, client: Result, server: Result) -> Traffic:
     found: dict[Family, list[Traffic]] = {}
     for part in _parts(params):
         assert part.family is not None, "every flow here has a family"
-        kind = tcp_stream.KIND if part.workload == "tcp-stream" else udp_stream.KIND
+        kind = tcp_stream.KIND if part.workload == tcp_stream.KIND.name else udp_stream.KIND
         own = kind.traffic(part.params, client["parts"][part.name], server["parts"][part.name])
         found.setdefault(part.family, []).append(own)
     by_family = {family: total(carried) for family, carried in found.items()}
@@ -159,18 +169,12 @@ def total(carried: Iterable[Traffic]) -> Traffic:
 
 KIND = WorkloadKind(
     name="compete",
+    title="Competing flows",
     transport="tcp",
     doc="Flows over IPv4 and over IPv6 at once between the same hosts: what each family gets, and how fairly.",
     parameters=(
-        Parameter(
-            name="transport",
-            column="transport",
-            kind="choice",
-            choices=("tcp", "udp"),
-            doc="bulk transfer over TCP, or datagrams at a rate",
-            default="tcp",
-        ),
-        *(_flows(family) for family in FAMILIES),
+        TRANSPORT,
+        *FLOWS.values(),
         replace(DURATION, minimum=SHORTEST_NS),
         WARMUP,
         CONGESTION,

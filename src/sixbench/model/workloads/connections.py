@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from ..parameter import Parameter, Params, Wrong
 from ..reason import ReasonKind
 from ..topology import Family
-from ..workload import CONNECTION_PACKETS, Measured, Parameter, Params, Result, Traffic
+from ..workload import CONNECTION_PACKETS, Measured, Result, Traffic
 from .common import (
     CONGESTION,
     COUNT,
@@ -29,7 +30,8 @@ PARAMETERS = (
         doc="connections at the same time: the next one begins when one ends; with a rate, at most this many",
         minimum=1,
         maximum=8192,
-        default="1; with a rate 1024",
+        default=1,
+        unless_given="1; with a rate 1024",
     ),
     Parameter(
         name="rate",
@@ -55,9 +57,9 @@ PARAMETERS = (
 )
 
 
-def check(params: Params, families: frozenset[Family]) -> str | None:
-    """The error of the parameters as a sentence; None if there is none."""
-    return one_length(params, "duration_ns", "count")
+def check(params: Params, families: frozenset[Family]) -> Wrong | None:
+    """What is wrong with the parameters; None if nothing is."""
+    return one_length(params, DURATION, COUNT)
 
 
 def summarise(params: Params, client: Result, server: Result) -> Measured:

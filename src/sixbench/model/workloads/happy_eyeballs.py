@@ -6,16 +6,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from ..parameter import Parameter, Params, Scalar, Wrong
 from ..reason import ReasonKind
 from ..topology import Family
-from ..workload import CONNECTION_PACKETS, Measured, Parameter, Params, Result, Scalar, Traffic, WorkloadKind
+from ..workload import CONNECTION_PACKETS, Measured, Result, Traffic, WorkloadKind
 from .common import CONGESTION, COUNT, SECOND_NS, TIMEOUT, histogram
 
+MS = 10**6
 FAMILIES: tuple[Family, ...] = (4, 6)
-DEFAULT_COUNT = 10
 
 
-def _time(name: str, doc: str, default: str, least_ns: int = 0) -> Parameter:
+def _time(name: str, doc: str, default_ns: int, least_ns: int = 0) -> Parameter:
     return Parameter(
         name=name,
         column=f"{name.replace('-', '_')}_ns",
@@ -23,17 +24,21 @@ def _time(name: str, doc: str, default: str, least_ns: int = 0) -> Parameter:
         doc=doc,
         minimum=least_ns,
         maximum=60 * SECOND_NS,
-        default=default,
+        default=default_ns,
     )
 
 
-def _check(params: Params, families: frozenset[Family]) -> str | None:
+A_AFTER = _time("a-after", "when the A answer arrives, counted from the queries; no packets are sent for it", 0)
+AAAA_AFTER = _time("aaaa-after", "when the AAAA answer arrives, counted in the same way", 0)
+
+
+def _check(params: Params, families: frozenset[Family]) -> Wrong | None:
     return None
 
 
 def _agent_params(params: Params) -> dict[str, Scalar]:
     """The agent's parameters: all but the policy that orders the addresses, which is not the agent's business."""
-    return {"count": DEFAULT_COUNT} | {name: value for name, value in params.items() if name != "prefer"}
+    return {name: value for name, value in params.items() if name != "prefer"}
 
 
 def _summarise(params: Params, client: Result, server: Result) -> Measured:
@@ -68,7 +73,7 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
 
 def _answered_ns(params: Params, family: Family) -> int:
     """When a client of that family alone would have had its address."""
-    return int(params.get("a_after_ns" if family == 4 else "aaaa_after_ns", 0))
+    return int((A_AFTER if family == 4 else AAAA_AFTER).of(params))
 
 
 def _failures(what: str, failed: Mapping[str, int]) -> list[str]:
@@ -88,32 +93,33 @@ def _traffic(params: Params, client: Result, server: Result) -> Traffic:
 
 KIND = WorkloadKind(
     name="happy-eyeballs",
+    title="Happy Eyeballs",
     transport="tcp",
     doc="Connections to a server with addresses of both families, by the algorithm of RFC 8305: which family wins, and "
     "what that costs against the faster one alone.",
     parameters=(
-        replace(COUNT, doc="how many connections, one after the other", maximum=10**6, default=str(DEFAULT_COUNT)),
-        _time("gap", "pause before and after each connection", "20ms"),
+        replace(COUNT, doc="how many connections, one after the other", maximum=10**6, default=10),
+        _time("gap", "pause before and after each connection", 20 * MS),
         _time(
             "attempt-delay",
             "Connection Attempt Delay: how long an attempt has before the next one begins (RFC 8305 section 5)",
-            "250ms",
-            least_ns=10**7,
+            250 * MS,
+            least_ns=10 * MS,
         ),
         _time(
             "resolution-delay",
             "Resolution Delay: how long the A answer waits for the AAAA answer (RFC 8305 section 3)",
-            "50ms",
+            50 * MS,
         ),
-        _time("a-after", "when the A answer arrives, counted from the queries; no packets are sent for it", "0"),
-        _time("aaaa-after", "when the AAAA answer arrives, counted in the same way", "0"),
+        A_AFTER,
+        AAAA_AFTER,
         Parameter(
             name="prefer",
             column="prefer",
             kind="choice",
             choices=("default", "ipv4"),
             doc="the client's address selection: the policy table of RFC 6724 section 2.1, or IPv4 first (10.3)",
-            default="that of a dual-stack path, else default",
+            unless_given="that of a dual-stack path, else default",
         ),
         replace(TIMEOUT, doc="how long a connection may take, with all its attempts"),
         CONGESTION,

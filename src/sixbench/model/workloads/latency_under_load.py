@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..parameter import Params, Scalar, Wrong
 from ..topology import Family
-from ..workload import Measured, Parameter, Params, Part, Result, Scalar, Traffic, WorkloadKind
+from ..workload import Measured, Part, Result, Traffic, WorkloadKind
 from . import ping, tcp_stream
-from .common import CONGESTION, DURATION, INTERVAL, WARMUP, one_length
+from .common import CONGESTION, DIRECTION, DURATION, INTERVAL, WARMUP, one_length
 from .compete import total
 
 IDLE, LOAD, LOADED = "idle", "load", "loaded"
@@ -22,25 +23,18 @@ MINUTE_NS = 60 * 10**9
 PROBE_TIMEOUT_NS = 5 * 10**9
 """How long an echo is waited for. A queue that holds packets for longer is of no use to anybody."""
 
-PROBE_INTERVAL = Parameter(
-    name="probe-interval",
-    column="probe_interval_ns",
-    kind="duration",
-    doc="time from one echo request to the next",
-    minimum=10**5,
-    maximum=10**9,
-    default="10ms",
-)
+PROBE_INTERVAL = replace(ping.PROBE_INTERVAL, name="probe-interval", column="probe_interval_ns", maximum=10**9)
+LOAD_DIRECTION = replace(DIRECTION, doc="who sends the load: the client, the server, or both at once", default="both")
 
 
-def _check(params: Params, families: frozenset[Family]) -> str | None:
-    return one_length(params, "duration_ns")
+def _check(params: Params, families: frozenset[Family]) -> Wrong | None:
+    return one_length(params, DURATION)
 
 
 def _parts(params: Params) -> tuple[Part, ...]:
     times = {name: params[name] for name in ("duration_ns", "warmup_ns") if name in params}
-    chosen = {name: params[name] for name in ("congestion", "interval_ns", "streams", "direction") if name in params}
-    load: dict[str, Scalar] = {"direction": "both"} | chosen | times
+    chosen = {name: params[name] for name in ("congestion", "interval_ns", "streams") if name in params}
+    load: dict[str, Scalar] = {"direction": LOAD_DIRECTION.of(params)} | chosen | times
     probe: dict[str, Scalar] = {**times, "timeout_ns": PROBE_TIMEOUT_NS}
     if "probe_interval_ns" in params:
         probe["interval_ns"] = params["probe_interval_ns"]
@@ -88,17 +82,14 @@ def _traffic(params: Params, client: Result, server: Result) -> Traffic:
 
 KIND = WorkloadKind(
     name="latency-under-load",
+    title="Latency under load",
     transport="tcp",
     doc="Echo requests, first on an idle path and then beside TCP streams in both directions. Also as round trips per "
     "minute, after the idea of draft-ietf-ippm-responsiveness, without its TLS and HTTP.",
     parameters=(
         PROBE_INTERVAL,
-        *(parameter for parameter in tcp_stream.KIND.parameters if parameter.name == "streams"),
-        replace(
-            next(parameter for parameter in tcp_stream.KIND.parameters if parameter.name == "direction"),
-            doc="who sends the load: the client, the server, or both at once",
-            default="both",
-        ),
+        tcp_stream.STREAMS,
+        LOAD_DIRECTION,
         replace(DURATION, doc="how long to measure, idle and again under load"),
         replace(WARMUP, doc="time before each measuring, not counted"),
         CONGESTION,

@@ -4,15 +4,30 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..parameter import Parameter, Params, Wrong
 from ..reason import Excuse, ReasonKind
 from ..topology import Family
-from ..workload import Measured, Parameter, Params, Result, Traffic, WorkloadKind
-from .common import COUNT, DF, DURATION, INTERVAL, TIMEOUT, WARMUP, histogram, one_length, refusals
+from ..workload import Measured, Result, Traffic, WorkloadKind
+from .common import COUNT, DF, DURATION, INTERVAL, SECOND_NS, TIMEOUT, WARMUP, histogram, one_length, refusals
 from .request_response import STATISTICS
 
+PAYLOAD = Parameter(
+    name="payload",
+    column="payload_bytes",
+    kind="size",
+    doc="data of the echo request",
+    minimum=24,
+    maximum=65507,
+    identifying=True,
+    default=56,
+)
+PROBE_INTERVAL = replace(
+    INTERVAL, doc="time from one echo request to the next", minimum=10**5, length=False, default=SECOND_NS // 100
+)
 
-def _check(params: Params, families: frozenset[Family]) -> str | None:
-    return one_length(params, "duration_ns", "count")
+
+def _check(params: Params, families: frozenset[Family]) -> Wrong | None:
+    return one_length(params, DURATION, COUNT)
 
 
 def _summarise(params: Params, client: Result, server: Result) -> Measured:
@@ -33,30 +48,23 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
 
 
 def _traffic(params: Params, client: Result, server: Result) -> Traffic:
-    payload = int(params.get("payload_bytes", 56)) * int(client["received"])
+    payload = int(PAYLOAD.of(params)) * int(client["received"])
     messages = 2 * int(client["received"])
     return Traffic(forward_payload_bytes=payload, reverse_payload_bytes=payload, messages=messages)
 
 
 KIND = WorkloadKind(
     name="ping",
+    title="ICMP echo",
     transport="icmp",
     doc="ICMP (RFC 792) and ICMPv6 (RFC 4443) echo on an absolute schedule.",
     parameters=(
-        Parameter(
-            name="payload",
-            column="payload_bytes",
-            kind="size",
-            doc="data of the echo request",
-            minimum=24,
-            maximum=65507,
-            default="56B",
-        ),
-        replace(INTERVAL, doc="time from one echo request to the next", minimum=10**5, length=False, default="10ms"),
+        PAYLOAD,
+        PROBE_INTERVAL,
         DURATION,
         COUNT,
         WARMUP,
-        replace(TIMEOUT, default="1s"),
+        replace(TIMEOUT, default=SECOND_NS),
         DF,
     ),
     primary="rtt_p50",
@@ -65,4 +73,5 @@ KIND = WorkloadKind(
     check=_check,
     summarise=_summarise,
     traffic=_traffic,
+    has_series=False,
 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from ..parameter import Parameter, Params, Wrong
 from ..reason import ReasonKind
 from ..topology import Family
-from ..workload import Measured, Parameter, Params, Result, Traffic, WorkloadKind
+from ..workload import Measured, Result, Traffic, WorkloadKind
 from .common import CONGESTION, SECOND_NS
 
 VerdictName = Literal["fine", "discovered-by-icmp", "asymmetric", "inconsistent", "discovered-by-probing", "black-hole"]
@@ -59,7 +60,7 @@ def direction_verdict(way: Result) -> VerdictName | None:
     return "fine" if probed == interface else "discovered-by-icmp"
 
 
-def _check(params: Params, families: frozenset[Family]) -> str | None:
+def _check(params: Params, families: frozenset[Family]) -> Wrong | None:
     return None
 
 
@@ -138,6 +139,7 @@ def _traffic(params: Params, client: Result, server: Result) -> Traffic:
 
 KIND = WorkloadKind(
     name="pmtu",
+    title="Path MTU",
     transport="udp",
     doc="The path MTU each way: what the kernel learns from ICMP, what probing finds (RFC 8899), what TCP settles on.",
     parameters=(
@@ -148,7 +150,7 @@ KIND = WorkloadKind(
             doc="how long to wait for the answer to a probe, or three round trips if that is longer",
             minimum=10**6,
             maximum=10 * SECOND_NS,
-            default="100ms",
+            default=SECOND_NS // 10,
         ),
         Parameter(
             name="transfer",
@@ -157,7 +159,7 @@ KIND = WorkloadKind(
             doc="how much TCP sends each way",
             minimum=1,
             maximum=2**30,
-            default="200KiB",
+            default=200 * 1024,
         ),
         Parameter(
             name="stall-timeout",
@@ -167,14 +169,14 @@ KIND = WorkloadKind(
             "6.5s",
             minimum=10**8,
             maximum=300 * SECOND_NS,
-            default="10s",
+            default=10 * SECOND_NS,
         ),
         Parameter(
             name="forget",
             column="forget",
             kind="flag",
             doc="make the kernels forget, before the trial, the path MTUs that they have learned",
-            default="true",
+            default=True,
         ),
         CONGESTION,
     ),

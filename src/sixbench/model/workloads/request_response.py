@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from ..parameter import Params
 from ..reason import ReasonKind
-from ..workload import Measured, Params, Result, Traffic
-from .common import histogram, rate
+from ..workload import Measured, Result, Traffic
+from .common import MESSAGE, histogram, rate
+
+RESPONSE = replace(
+    MESSAGE,
+    name="response",
+    column="response_bytes",
+    doc="size of the answer",
+    identifying=False,
+    default=None,
+    unless_given="the size of the message",
+)
 
 STATISTICS = ("mean", "min", "p50", "p90", "p99", "p999", "stdev")
 
@@ -32,9 +45,9 @@ def summarise(params: Params, client: Result, server: Result) -> Measured:
 def traffic(params: Params, client: Result, server: Result) -> Traffic:
     """Each transaction is one message there and one back."""
     transactions = int(client["transactions"])
-    request = int(params.get("message_bytes", 64))
+    request = int(MESSAGE.of(params))
     return Traffic(
         forward_payload_bytes=transactions * request,
-        reverse_payload_bytes=transactions * int(params.get("response_bytes", request)),
+        reverse_payload_bytes=transactions * int(params.get(RESPONSE.column, request)),
         messages=2 * (transactions + int(client.get("warmup_transactions", 0))),
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..workload import Params, Result, Traffic, WorkloadKind
+from ..parameter import Params
+from ..workload import Result, Traffic, WorkloadKind
 from .connections import PARAMETERS, check, summarise, traffic
 
 
@@ -12,6 +13,7 @@ def _traffic(params: Params, client: Result, server: Result) -> Traffic:
 
 KIND = WorkloadKind(
     name="tcp-crr",
+    title="TCP connection, request and response",
     transport="tcp",
     doc="Open a socket, connect, send one byte, get one byte back, close: so many at once, or so many each second.",
     parameters=PARAMETERS,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..parameter import Parameter, Params, Wrong
 from ..topology import Family
-from ..workload import Parameter, Params, WorkloadKind
+from ..workload import WorkloadKind
 from .common import (
     CONGESTION,
     COUNT,
@@ -20,19 +21,16 @@ from .common import (
     WARMUP,
     one_length,
 )
-from .request_response import HEADLINE, METRICS, summarise, traffic
-
-RESPONSE = replace(
-    MESSAGE, name="response", column="response_bytes", doc="size of the answer", default="the size of the message"
-)
+from .request_response import HEADLINE, METRICS, RESPONSE, summarise, traffic
 
 
-def _check(params: Params, families: frozenset[Family]) -> str | None:
-    return one_length(params, "duration_ns", "count")
+def _check(params: Params, families: frozenset[Family]) -> Wrong | None:
+    return one_length(params, DURATION, COUNT)
 
 
 KIND = WorkloadKind(
     name="tcp-rr",
+    title="TCP request and response",
     transport="tcp",
     doc="Request and response over one TCP connection, one in flight (closed loop).",
     parameters=(
@@ -42,7 +40,7 @@ KIND = WorkloadKind(
         COUNT,
         WARMUP,
         TIMEOUT,
-        replace(NODELAY, default="true"),
+        replace(NODELAY, default=True),
         SNDBUF,
         RCVBUF,
         MSS,
@@ -53,7 +51,7 @@ KIND = WorkloadKind(
             kind="flag",
             doc="both sides poll their sockets instead of sleeping: it takes a core on each side, and saves the "
             "wake-ups",
-            default="false",
+            default=False,
         ),
         INTERVAL,
     ),

@@ -6,10 +6,24 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+from ..parameter import Parameter, Params, Wrong
 from ..reason import ReasonKind
 from ..topology import Family
-from ..workload import Measured, Parameter, Params, Result, Traffic, WorkloadKind
-from .common import BYTES, CONGESTION, DURATION, INTERVAL, MESSAGE, MSS, NODELAY, RCVBUF, SNDBUF, WARMUP, one_length
+from ..workload import Measured, Result, Traffic, WorkloadKind
+from .common import (
+    BYTES,
+    CONGESTION,
+    DIRECTION,
+    DURATION,
+    INTERVAL,
+    MESSAGE,
+    MSS,
+    NODELAY,
+    RCVBUF,
+    SNDBUF,
+    WARMUP,
+    one_length,
+)
 
 MAX_STREAMS = 1024
 MAX_THREADS = 64
@@ -18,19 +32,30 @@ STANDSTILL_SHARE = 0.95
 """Where the reads span a smaller share of the window, the flow stood still: a read that just misses the edge costs
 less."""
 
+STREAMS = Parameter(
+    name="streams",
+    column="streams",
+    kind="count",
+    doc="parallel connections in each direction",
+    minimum=1,
+    maximum=MAX_STREAMS,
+    default=1,
+)
 
-def _check(params: Params, families: frozenset[Family]) -> str | None:
+
+def _check(params: Params, families: frozenset[Family]) -> Wrong | None:
     if "bytes" in params and params.get("warmup_ns"):
-        return "a transfer of a number of bytes has no warm-up: leave warmup out"
-    if int(params.get("bytes", MAX_STREAMS)) < int(params.get("streams", 1)):
-        return f"{params['bytes']} bytes are too few for {params['streams']} streams: at least one for each"
-    return one_length(params, "duration_ns", "bytes")
+        return Wrong(WARMUP.name, "a transfer of a number of bytes has no warm-up: leave warmup out")
+    streams = int(STREAMS.of(params))
+    if "bytes" in params and int(params["bytes"]) < streams:
+        return Wrong(BYTES.name, f"{params['bytes']} bytes are too few for {streams} streams: at least one for each")
+    return one_length(params, DURATION, BYTES)
 
 
 def _summarise(params: Params, client: Result, server: Result) -> Measured:
     measured = Measured()
     for side, receiver in (("forward", server.get("forward_receiver")), ("reverse", client.get("reverse_receiver"))):
-        if not receiver and params.get("direction", "forward") in (side, "both"):
+        if not receiver and DIRECTION.of(params) in (side, "both"):
             measured.reject(ReasonKind.NOT_TOLD, f"{side}: the receiver does not tell what it received")
     _receiver(measured, server.get("forward_receiver"), "goodput_bps", "forward")
     _receiver(
@@ -112,30 +137,16 @@ def _traffic(params: Params, client: Result, server: Result) -> Traffic:
 
 KIND = WorkloadKind(
     name="tcp-stream",
+    title="TCP bulk transfer",
     transport="tcp",
     doc="Bulk transfer over TCP; goodput as the receiver sees it.",
     parameters=(
-        replace(MESSAGE, maximum=64 * 2**20, default="128KiB"),
+        replace(MESSAGE, maximum=64 * 2**20, default=2**17),
         DURATION,
         BYTES,
         WARMUP,
-        Parameter(
-            name="streams",
-            column="streams",
-            kind="count",
-            doc="parallel connections in each direction",
-            minimum=1,
-            maximum=MAX_STREAMS,
-            default="1",
-        ),
-        Parameter(
-            name="direction",
-            column="direction",
-            kind="choice",
-            doc="who sends: the client, the server, or both at once",
-            choices=("forward", "reverse", "both"),
-            default="forward",
-        ),
+        STREAMS,
+        DIRECTION,
         Parameter(
             name="threads",
             column="threads",
@@ -143,7 +154,7 @@ KIND = WorkloadKind(
             doc="threads of each direction on each side, with an epoll set each for several streams",
             minimum=1,
             maximum=MAX_THREADS,
-            default="1 for each 8 streams, and no more than cores",
+            unless_given="1 for each 8 streams, and no more than cores",
         ),
         Parameter(
             name="send",
@@ -170,7 +181,7 @@ KIND = WorkloadKind(
             doc="TCP_WINDOW_CLAMP: largest window offered",
             minimum=1024,
             maximum=2**29,
-            default="the kernel's, with autotuning",
+            unless_given="the kernel's, with autotuning",
         ),
         MSS,
         CONGESTION,

@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..workload import Parameter, Params
-from .common import SECOND_NS, UDP_MAX_BYTES
+from ..parameter import Parameter, Params, Wrong
+from .common import BYTES, HEADER_BYTES, SECOND_NS, UDP_MAX_BYTES
 
 DISTRIBUTIONS = ("constant", "uniform", "exponential", "pareto", "normal", "gamma")
 PERIODS = ("constant", "exponential", "pareto")
-
-HEADER_BYTES = 32
-"""The bytes of ours that every datagram carries: random sizes are at least this."""
 
 MAX_BYTES = UDP_MAX_BYTES[4]
 """Random sizes are at most this, in both families, so that both send the same."""
@@ -45,7 +42,7 @@ def _shape(name: str) -> Parameter:
     )
 
 
-def _time(name: str, doc: str, minimum: int = 0, default: str | None = None) -> Parameter:
+def _time(name: str, doc: str, minimum: int = 0, default: int | None = None, unless_given: str = "") -> Parameter:
     return Parameter(
         name=f"gaps.{name}",
         column=f"gaps_{name}_ns",
@@ -54,10 +51,13 @@ def _time(name: str, doc: str, minimum: int = 0, default: str | None = None) -> 
         minimum=minimum,
         maximum=MAX_GAP_NS,
         default=default,
+        unless_given=unless_given,
     )
 
 
-def _size(name: str, doc: str, minimum: int = HEADER_BYTES, default: str | None = None) -> Parameter:
+def _size(
+    name: str, doc: str, minimum: int = HEADER_BYTES, default: int | None = None, unless_given: str = ""
+) -> Parameter:
     return Parameter(
         name=f"sizes.{name}",
         column=f"sizes_{name}_bytes",
@@ -66,6 +66,7 @@ def _size(name: str, doc: str, minimum: int = HEADER_BYTES, default: str | None 
         minimum=minimum,
         maximum=MAX_BYTES,
         default=default,
+        unless_given=unless_given,
     )
 
 
@@ -73,55 +74,61 @@ def _period(name: str, column: str, doc: str) -> Parameter:
     return Parameter(name=f"on-off.{name}", column=column, kind="duration", doc=doc, minimum=10**6, maximum=MAX_GAP_NS)
 
 
-GAPS = (
-    Parameter(
-        name="gaps",
-        column="gaps",
-        kind="choice",
-        choices=DISTRIBUTIONS,
-        doc="distribution of the time from one datagram to the next",
-        default="constant",
-    ),
-    _time("mean", "mean gap, instead of a rate", minimum=1, default="what the rate says, with the mean size"),
+GAPS = Parameter(
+    name="gaps",
+    column="gaps",
+    kind="choice",
+    choices=DISTRIBUTIONS,
+    identifying=True,
+    doc="distribution of the time from one datagram to the next",
+    default="constant",
+)
+SIZES = Parameter(
+    name="sizes",
+    column="sizes",
+    kind="choice",
+    choices=DISTRIBUTIONS,
+    identifying=True,
+    doc="distribution of the datagrams' payload",
+    default="constant",
+)
+SIZES_MIN = _size(
+    "min",
+    "smallest datagram: uniform begins there; a smaller one of another distribution becomes this large",
+    default=HEADER_BYTES,
+)
+SIZES_MAX = _size("max", "largest datagram, likewise", default=MAX_BYTES)
+ON_OFF = Parameter(
+    name="on-off",
+    column="on_off",
+    kind="choice",
+    choices=PERIODS,
+    doc="distribution of the periods in which it sends, and of the silences between them",
+    default="constant",
+    unless_given="constant, where the two are given",
+)
+ACTIVE = _period("active", "on_ns", "mean length of a period in which it sends")
+SILENT = _period("silent", "off_ns", "mean length of a silence")
+DISTRIBUTED = (
+    GAPS,
+    _time("mean", "mean gap, instead of a rate", minimum=1, unless_given="what the rate says, with the mean size"),
     _time("stdev", "standard deviation of normal gaps"),
     _shape("gaps"),
     _time(
         "min",
         "shortest gap: uniform begins there; a shorter gap of another distribution becomes this long",
-        default="0",
+        default=0,
     ),
-    _time("max", "longest gap, likewise", default="a day"),
-)
-SIZES = (
-    Parameter(
-        name="sizes",
-        column="sizes",
-        kind="choice",
-        choices=DISTRIBUTIONS,
-        doc="distribution of the datagrams' payload",
-        default="constant",
-    ),
-    _size("mean", "mean size, instead of datagram", default="datagram"),
+    _time("max", "longest gap, likewise", default=MAX_GAP_NS, unless_given="a day"),
+    SIZES,
+    _size("mean", "mean size, instead of datagram", unless_given="datagram"),
     _size("stdev", "standard deviation of normal sizes", minimum=0),
     _shape("sizes"),
-    _size(
-        "min",
-        "smallest datagram: uniform begins there; a smaller one of another distribution becomes this large",
-        default="32B",
-    ),
-    _size("max", "largest datagram, likewise", default="65507B"),
-)
-ON_OFF = (
-    Parameter(
-        name="on-off",
-        column="on_off",
-        kind="choice",
-        choices=PERIODS,
-        doc="distribution of the periods in which it sends, and of the silences between them",
-        default="constant, where the two are given",
-    ),
-    _period("active", "on_ns", "mean length of a period in which it sends"),
-    _period("silent", "off_ns", "mean length of a silence"),
+    SIZES_MIN,
+    SIZES_MAX,
+    ON_OFF,
+    ACTIVE,
+    SILENT,
     _shape("on-off"),
 )
 SEED = Parameter(
@@ -131,16 +138,17 @@ SEED = Parameter(
     doc="seed of the random numbers: the same seed gives the same datagrams",
     minimum=0,
     maximum=2**63 - 1,
-    default="the experiment's and the block's number: the same for every path of a block",
+    unless_given="the experiment's and the block's number: the same for every path of a block",
 )
 TRACE = Parameter(
     name="trace",
     column="trace",
     kind="file",
+    identifying=True,
     doc="a pcap or pcapng file, named from the experiment's folder: the times and sizes of its packets, repeated",
 )
 
-MODEL = (*GAPS, *SIZES, *ON_OFF, SEED, TRACE)
+MODEL = (*DISTRIBUTED, SEED, TRACE)
 
 
 class Range(NamedTuple):
@@ -152,22 +160,22 @@ class Range(NamedTuple):
 
 def is_drawn(params: Params) -> bool:
     """Whether anything in a flow is random, so that there is a seed."""
-    return any(params.get(name, "constant") != "constant" for name in ("gaps", "sizes", "on_off"))
+    return any(parameter.of(params) != "constant" for parameter in (GAPS, SIZES, ON_OFF))
 
 
 def has_constant_gaps(params: Params) -> bool:
     """Whether the rate holds at every moment, not only in the mean."""
-    return "trace" not in params and params.get("gaps", "constant") == "constant" and "on_ns" not in params
+    return "trace" not in params and GAPS.of(params) == "constant" and "on_ns" not in params
 
 
 def sizes_of(params: Params) -> Range | None:
     """The sizes that datagrams can have; None where only a trace knows."""
     if "trace" in params:
         return None
-    if params.get("sizes", "constant") == "constant":
+    if SIZES.of(params) == "constant":
         size = float(params.get("sizes_mean_bytes", params.get("datagram_bytes", 0)))
         return Range(size, size)
-    return Range(float(params.get("sizes_min_bytes", HEADER_BYTES)), float(params.get("sizes_max_bytes", MAX_BYTES)))
+    return Range(float(SIZES_MIN.of(params)), float(SIZES_MAX.of(params)))
 
 
 def one_size(params: Params) -> int | None:
@@ -180,7 +188,7 @@ def mean_size_bytes(params: Params) -> float | None:
     """The mean of the distribution of sizes, before the bounds; None where only a trace knows."""
     if "trace" in params:
         return None
-    if params.get("sizes") == "uniform":
+    if SIZES.of(params) == "uniform":
         return (float(params["sizes_min_bytes"]) + float(params["sizes_max_bytes"])) / 2
     return float(params.get("sizes_mean_bytes", params.get("datagram_bytes", 0)))
 
@@ -189,7 +197,7 @@ def mean_gap_ns(params: Params) -> float | None:
     """The mean of the distribution of gaps, while a source is on; None where there is none."""
     if "trace" in params:
         return None
-    if params.get("gaps") == "uniform":
+    if GAPS.of(params) == "uniform":
         return (float(params["gaps_min_ns"]) + float(params["gaps_max_ns"])) / 2
     if "gaps_mean_ns" in params:
         return float(params["gaps_mean_ns"])
@@ -206,73 +214,74 @@ def has_model(params: Params) -> bool:
     return any(parameter.column in params for parameter in MODEL if parameter is not SEED)
 
 
-def check_model(params: Params) -> str | None:
-    """The error of the parameters of a model, as a sentence; None if there is none."""
+def check_model(params: Params) -> Wrong | None:
+    """What is wrong with the parameters of a model; None if nothing is."""
     if "trace" in params:
         return _check_trace(params)
     if not has_model(params):
-        return (
-            "seed has no effect, because nothing is random here; give gaps, sizes or on-off too"
-            if "seed" in params
-            else None
-        )
+        words = "seed has no effect, because nothing is random here; give gaps, sizes or on-off too"
+        return Wrong(SEED.name, words) if "seed" in params else None
     return next(filter(None, _wrong(params)), None)
 
 
-def _check_trace(params: Params) -> str | None:
-    others = {p.column: p.name for p in (*GAPS, *SIZES, *ON_OFF, SEED)}
+def _check_trace(params: Params) -> Wrong | None:
+    others = {p.column: p.name for p in (*DISTRIBUTED, SEED)}
     others |= {"datagram_bytes": "datagram", "rate_bps": "rate", "rate_pps": "packet-rate", "bytes": "bytes"}
     given = [name for column, name in others.items() if column in params]
-    return f"trace gives the times and sizes; leave out {', '.join(given)}" if given else None
+    return Wrong(given[0], f"trace gives the times and sizes; leave out {', '.join(given)}") if given else None
 
 
-def _wrong(params: Params) -> Iterator[str | None]:
-    yield _check_distribution(params, "sizes", "bytes", ("datagram_bytes",), "datagram")
-    yield _check_distribution(params, "gaps", "ns", ("rate_bps", "rate_pps"), "rate")
+def _wrong(params: Params) -> Iterator[Wrong | None]:
+    yield _check_distribution(params, SIZES, "bytes", ("datagram_bytes",), "datagram")
+    yield _check_distribution(params, GAPS, "ns", ("rate_bps", "rate_pps"), "rate")
     gap_ns = mean_gap_ns(params)
     if gap_ns is not None and gap_ns < MIN_MEAN_GAP_NS:
-        yield "the mean gap is under 1 us; send slower"
+        yield Wrong(None, "the mean gap is under 1 us; send slower")
     if one_size(params) is None and "bytes" in params:
-        yield "bytes cannot end a flow of datagrams of several sizes; give a duration or a count"
+        words = "bytes cannot end a flow of datagrams of several sizes; give a duration or a count"
+        yield Wrong(BYTES.name, words)
     yield _check_on_off(params)
 
 
-def _check_distribution(params: Params, what: str, unit: str, instead: tuple[str, ...], name: str) -> str | None:
-    kind = str(params.get(what, "constant"))
+def _check_distribution(
+    params: Params, distribution: Parameter, unit: str, instead: tuple[str, ...], name: str
+) -> Wrong | None:
+    what, kind = distribution.name, str(distribution.of(params))
     columns = {"mean": f"mean_{unit}", "stdev": f"stdev_{unit}", "shape": "shape"}
     columns |= {"min": f"min_{unit}", "max": f"max_{unit}"}
     given = {part for part, column in columns.items() if f"{what}_{column}" in params}
     useless = sorted(given - _TAKES[kind])
     if useless:
-        return f"{what}.{useless[0]} means nothing where {what} is {kind}"
+        return Wrong(f"{what}.{useless[0]}", f"{what}.{useless[0]} means nothing where {what} is {kind}")
     optional = {"min", "max"} if kind != "uniform" else set()
     missing = sorted(_TAKES[kind] - given - optional - {"mean"})
     if missing:
-        return f"{what}: {kind} needs {what}.{missing[0]}"
+        return Wrong(what, f"{what}: {kind} needs {what}.{missing[0]}")
     means = [*(given & {"mean"}), *(column for column in instead if column in params)]
     if kind == "uniform" and means:
-        return f"{what}: uniform has the mean that its min and max say; leave out {name}"
+        return Wrong(what, f"{what}: uniform has the mean that its min and max say; leave out {name}")
     if kind != "uniform" and len(means) != 1:
-        return f"give one of {name} or {what}.mean" + (", not both" if means else "")
+        return Wrong(f"{what}.mean", f"give one of {name} or {what}.mean" + (", not both" if means else ""))
     low, high = params.get(f"{what}_min_{unit}"), params.get(f"{what}_max_{unit}")
     if low is not None and high is not None and float(low) > float(high):
-        return f"{what}.min must be at most {what}.max"
-    mean = mean_size_bytes(params) if what == "sizes" else mean_gap_ns(params)
+        return Wrong(f"{what}.min", f"{what}.min must be at most {what}.max")
+    mean = mean_size_bytes(params) if distribution is SIZES else mean_gap_ns(params)
     if mean is not None and not float(low or 0) <= mean <= float(MAX_GAP_NS if high is None else high):
-        return f"the mean of {what} must be from {what}.min to {what}.max"
+        return Wrong(f"{what}.mean", f"the mean of {what} must be from {what}.min to {what}.max")
     if kind == "pareto" and float(params[f"{what}_shape"]) <= 1:
-        return f"{what}.shape must be above 1: a Pareto distribution has no mean otherwise"
+        words = f"{what}.shape must be above 1: a Pareto distribution has no mean otherwise"
+        return Wrong(f"{what}.shape", words)
     return None
 
 
-def _check_on_off(params: Params) -> str | None:
+def _check_on_off(params: Params) -> Wrong | None:
     given = [name for name in ("on_off", "on_ns", "off_ns", "on_off_shape") if name in params]
     if not given:
         return None
     if "on_ns" not in params or "off_ns" not in params:
-        return "on-off needs both on-off.active and on-off.silent"
-    if (params.get("on_off") == "pareto") != ("on_off_shape" in params):
-        return "on-off.shape is for pareto, which needs it"
+        return Wrong(ON_OFF.name, "on-off needs both on-off.active and on-off.silent")
+    if (ON_OFF.of(params) == "pareto") != ("on_off_shape" in params):
+        return Wrong(ON_OFF.name, "on-off.shape is for pareto, which needs it")
     if "on_off_shape" in params and float(params["on_off_shape"]) <= 1:
-        return "on-off.shape must be above 1: a Pareto distribution has no mean otherwise"
+        return Wrong("on-off.shape", "on-off.shape must be above 1: a Pareto distribution has no mean otherwise")
     return None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..parameter import Parameter, Params, Wrong
 from ..topology import Family
-from ..workload import Measured, Parameter, Params, Result, WorkloadKind
+from ..workload import Measured, Result, WorkloadKind
 from .common import COUNT, DF, DURATION, INTERVAL, MESSAGE, RCVBUF, SNDBUF, TIMEOUT, WARMUP, one_length, udp_size
-from .request_response import HEADLINE, METRICS, summarise, traffic
-from .tcp_rr import RESPONSE
+from .request_response import HEADLINE, METRICS, RESPONSE, summarise, traffic
 
 REQUEST = replace(
     MESSAGE, doc="UDP payload of the request, from 32B to 65507B over IPv4 and 65527B over IPv6", maximum=2**20
@@ -19,15 +19,13 @@ BUSY_POLL = Parameter(
     column="busy_poll",
     kind="flag",
     doc="both sides poll for the next datagram instead of sleeping until it arrives; takes two cores",
-    default="false",
+    default=False,
 )
 
 
-def _check(params: Params, families: frozenset[Family]) -> str | None:
+def _check(params: Params, families: frozenset[Family]) -> Wrong | None:
     return (
-        udp_size(params, "message_bytes", families)
-        or udp_size(params, "response_bytes", families)
-        or one_length(params, "duration_ns", "count")
+        udp_size(params, REQUEST, families) or udp_size(params, ANSWER, families) or one_length(params, DURATION, COUNT)
     )
 
 
@@ -46,6 +44,7 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
 
 KIND = WorkloadKind(
     name="udp-rr",
+    title="UDP request and response",
     transport="udp",
     doc="Request and response in UDP datagrams, one in flight (closed loop). A request that is not answered in time "
     "counts as lost.",

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..parameter import Parameter, Params, Wrong
 from ..reason import Excuse, ReasonKind
 from ..topology import Family
-from ..workload import Measured, Parameter, Params, Result, Traffic, WorkloadKind, apart
+from ..workload import Measured, Result, Traffic, WorkloadKind, apart
 from .common import (
     BYTES,
     COUNT,
     DF,
+    DIRECTION,
     DURATION,
     INTERVAL,
     PACKET_LOG,
@@ -30,21 +32,56 @@ MAX_DATAGRAMS = 2**32
 ATOMIC = "atomic"
 
 
-def _check(params: Params, families: frozenset[Family]) -> str | None:
+DATAGRAM = Parameter(
+    name="datagram",
+    column="datagram_bytes",
+    kind="size",
+    doc="UDP payload of each datagram, from 32B to 65507B over IPv4 and 65527B over IPv6; "
+    "must be given, unless a model says it",
+    minimum=1,
+    maximum=2**20,
+    identifying=True,
+)
+PACKET_RATE = Parameter(
+    name="packet-rate",
+    column="rate_pps",
+    kind="packet-rate",
+    doc="datagrams per second, instead of rate",
+    minimum=1,
+    maximum=10**9,
+)
+POLICY = replace(
+    DF,
+    choices=(*DF.choices, ATOMIC),
+    doc=f"{DF.doc}; or each datagram is an atomic fragment (RFC 6946), over IPv6 only",
+)
+SEGMENTATION = Parameter(
+    name="segmentation",
+    column="segmentation",
+    kind="choice",
+    choices=("auto", "never", "always"),
+    doc="UDP_SEGMENT, with which several datagrams go to the sender's kernel in one piece: without a rate, "
+    "where each is still a packet of its own on the first link; never; always, also where super-packets cross "
+    "links",
+    default="auto",
+)
+
+
+def _check(params: Params, families: frozenset[Family]) -> Wrong | None:
     if "rate_bps" in params and "rate_pps" in params:
-        return "give rate or packet-rate, not both"
+        return Wrong(PACKET_RATE.name, "give rate or packet-rate, not both")
     if "datagram_bytes" not in params and not has_model(params):
-        return "datagram is missing: the size of the UDP payload, such as 1400B"
+        return Wrong(None, "datagram is missing: the size of the UDP payload, such as 1400B")
     return (
-        udp_size(params, "datagram_bytes", families)
+        udp_size(params, DATAGRAM, families)
         or check_model(params)
-        or one_length(params, "duration_ns", "bytes", "count")
+        or one_length(params, DURATION, BYTES, COUNT)
         or _too_many(params)
         or _not_atomic(params, families)
     )
 
 
-def _too_many(params: Params) -> str | None:
+def _too_many(params: Params) -> Wrong | None:
     """The agent numbers the datagrams of a flow with 32 bits."""
     datagrams = int(params.get("bytes", 0)) // (one_size(params) or 1)
     gap_ns = mean_gap_ns(params)
@@ -52,26 +89,26 @@ def _too_many(params: Params) -> str | None:
         datagrams += int(float(params.get("duration_ns", 0)) / gap_ns)
     if datagrams <= MAX_DATAGRAMS:
         return None
-    return f"a flow of {datagrams} datagrams is too long: at most {MAX_DATAGRAMS}; send slower or for a shorter time"
+    words = f"a flow of {datagrams} datagrams is too long: at most {MAX_DATAGRAMS}; send slower or for a shorter time"
+    return Wrong(None, words)
 
 
-def _not_atomic(params: Params, families: frozenset[Family]) -> str | None:
+def _not_atomic(params: Params, families: frozenset[Family]) -> Wrong | None:
     """Why atomic fragments, which are asked for, cannot be sent; None if they can."""
-    if params.get("df") != ATOMIC:
+    if POLICY.of(params) != ATOMIC:
         return None
     if 4 in families:
-        return (
-            "df cannot be atomic over IPv4: only IPv6 has atomic fragments (RFC 6946); "
-            "keep it to experiments whose paths are all of IPv6"
-        )
-    if params.get("segmentation") == "always":
-        return "segmentation cannot be always where df is atomic: the kernel cuts no atomic fragments"
+        words = "keep it to experiments whose paths are all of IPv6"
+        return Wrong(POLICY.name, f"df cannot be atomic over IPv4: only IPv6 has atomic fragments (RFC 6946); {words}")
+    if SEGMENTATION.of(params) == "always":
+        words = "segmentation cannot be always where df is atomic: the kernel cuts no atomic fragments"
+        return Wrong(SEGMENTATION.name, words)
     return None
 
 
 def _flows(params: Params, client: Result, server: Result) -> dict[str, tuple[Result, Result]]:
     """The results of the sender and of the receiver of each flow, by its direction."""
-    direction = params.get("direction", "forward")
+    direction = DIRECTION.of(params)
     if direction == "forward":
         return {"forward": (client, server)}
     flows = {"reverse": (server["reverse_sender"], client["reverse_receiver"])}
@@ -178,18 +215,11 @@ def _traffic(params: Params, client: Result, server: Result) -> Traffic:
 
 KIND = WorkloadKind(
     name="udp-stream",
+    title="UDP stream",
     transport="udp",
     doc="A flow of UDP datagrams on an absolute schedule, with a loss ledger and delays by kernel timestamps.",
     parameters=(
-        Parameter(
-            name="datagram",
-            column="datagram_bytes",
-            kind="size",
-            doc="UDP payload of each datagram, from 32B to 65507B over IPv4 and 65527B over IPv6; "
-            "must be given, unless a model says it",
-            minimum=1,
-            maximum=2**20,
-        ),
+        DATAGRAM,
         Parameter(
             name="rate",
             column="rate_bps",
@@ -197,45 +227,18 @@ KIND = WorkloadKind(
             doc="UDP payload bits per second, or datagrams per second as in 1000pps",
             minimum=1,
             maximum=10**13,
-            default="as fast as the socket takes them",
+            unless_given="as fast as the socket takes them",
         ),
-        Parameter(
-            name="packet-rate",
-            column="rate_pps",
-            kind="packet-rate",
-            doc="datagrams per second, instead of rate",
-            minimum=1,
-            maximum=10**9,
-        ),
+        PACKET_RATE,
         DURATION,
         BYTES,
         COUNT,
         WARMUP,
-        Parameter(
-            name="direction",
-            column="direction",
-            kind="choice",
-            choices=("forward", "reverse", "both"),
-            doc="who sends: the client, the server, or both at once; the client opens the flow",
-            default="forward",
-        ),
+        replace(DIRECTION, doc=f"{DIRECTION.doc}; the client opens the flow"),
         SNDBUF,
         RCVBUF,
-        replace(
-            DF,
-            choices=(*DF.choices, ATOMIC),
-            doc=f"{DF.doc}; or each datagram is an atomic fragment (RFC 6946), over IPv6 only",
-        ),
-        Parameter(
-            name="segmentation",
-            column="segmentation",
-            kind="choice",
-            choices=("auto", "never", "always"),
-            doc="UDP_SEGMENT, with which several datagrams go to the sender's kernel in one piece: without a rate, "
-            "where each is still a packet of its own on the first link; never; always, also where super-packets cross "
-            "links",
-            default="auto",
-        ),
+        POLICY,
+        SEGMENTATION,
         Parameter(
             name="batch",
             column="batch",
@@ -243,7 +246,7 @@ KIND = WorkloadKind(
             doc="how many datagrams one system call sends at most; each carries the time before its call",
             minimum=1,
             maximum=1024,
-            default="1 with a rate; without one 64 with segmentation, else 4",
+            unless_given="1 with a rate; without one 64 with segmentation, else 4",
         ),
         Parameter(
             name="spin",
@@ -252,7 +255,7 @@ KIND = WorkloadKind(
             doc="how long before a datagram is due the sender begins to spin instead of sleeping, at most",
             minimum=0,
             maximum=10**6,
-            default="50us",
+            default=50_000,
         ),
         INTERVAL,
         *MODEL,

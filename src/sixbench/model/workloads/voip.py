@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..e_model import Equipment, mos_cqe, r_factor
+from ..parameter import Parameter, Params, Scalar, Wrong
 from ..topology import Family
-from ..workload import Measured, Parameter, Params, Result, Scalar, WorkloadKind, apart
+from ..workload import Measured, Result, WorkloadKind, apart
 from . import udp_stream
-from .common import COUNT, DF, DURATION, INTERVAL, PACKET_LOG, RCVBUF, SNDBUF, WARMUP, one_length
-from .traffic_models import HEADER_BYTES, SEED
+from .common import COUNT, DF, DURATION, HEADER_BYTES, INTERVAL, PACKET_LOG, RCVBUF, SNDBUF, WARMUP, one_length
+from .traffic_models import SEED
 
 RTP_BYTES = 12
 """RFC 3550 section 5.1."""
@@ -17,8 +18,6 @@ RTP_BYTES = 12
 MS = 10**6
 TALK_NS, PAUSE_NS = 1004 * MS, 1587 * MS
 """Mean lengths of talk spurts and pauses (ITU-T P.59 Table 1)."""
-
-DEFAULT_BUFFER_NS = 40 * MS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,12 +67,49 @@ CODECS = {
 }
 
 
+CODEC = Parameter(
+    name="codec",
+    column="codec",
+    kind="choice",
+    choices=tuple(CODECS),
+    identifying=True,
+    doc="codec; g711-plc conceals losses (G.711 Appendix I), as g729 and g723.1 always do",
+    default="g711",
+)
+PACKETISATION = Parameter(
+    name="packetisation",
+    column="packetisation_ns",
+    kind="duration",
+    doc="speech in a packet, in whole frames",
+    minimum=10 * MS,
+    maximum=200 * MS,
+    unless_given="20ms; of g723.1 30ms",
+)
+VAD = Parameter(
+    name="vad",
+    column="vad",
+    kind="flag",
+    doc="voice activity detection: talk spurts of 1.004 s and pauses of 1.587 s (ITU-T P.59), exponential",
+    default=False,
+)
+JITTER_BUFFER = Parameter(
+    name="jitter-buffer",
+    column="jitter_buffer_ns",
+    kind="duration",
+    doc="a packet that is later than the fastest one by more than this is not played",
+    minimum=0,
+    maximum=10_000 * MS,
+    default=40 * MS,
+)
+OWN = (CODEC, PACKETISATION, VAD, JITTER_BUFFER)
+
+
 def _codec(params: Params) -> Codec:
-    return CODECS[str(params.get("codec", "g711"))]
+    return CODECS[str(CODEC.of(params))]
 
 
 def _packetisation_ns(params: Params) -> int:
-    return int(params.get("packetisation_ns", _codec(params).packetisation_ns))
+    return int(params.get(PACKETISATION.column, _codec(params).packetisation_ns))
 
 
 def _datagram_bytes(params: Params) -> int:
@@ -81,20 +117,22 @@ def _datagram_bytes(params: Params) -> int:
     return RTP_BYTES + _packetisation_ns(params) // codec.frame_ns * codec.frame_bytes
 
 
-def _check(params: Params, _: frozenset[Family]) -> str | None:
-    codec, name = _codec(params), params.get("codec", "g711")
+def _check(params: Params, _: frozenset[Family]) -> Wrong | None:
+    codec, name = _codec(params), CODEC.of(params)
     if _packetisation_ns(params) % codec.frame_ns:
-        return f"packetisation must be a multiple of {codec.frame_ns // MS} ms, a frame of {name}"
+        words = f"packetisation must be a multiple of {codec.frame_ns // MS} ms, a frame of {name}"
+        return Wrong(PACKETISATION.name, words)
     if _datagram_bytes(params) < HEADER_BYTES:
-        return (
+        return Wrong(
+            PACKETISATION.name,
             f"a packet of {_datagram_bytes(params)} bytes is too small to be measured: at least {HEADER_BYTES}; "
-            "give a longer packetisation"
+            "give a longer packetisation",
         )
-    return one_length(params, "duration_ns", "count")
+    return one_length(params, DURATION, COUNT)
 
 
 def _agent_params(params: Params) -> dict[str, Scalar]:
-    own = ("codec", "packetisation_ns", "vad", "jitter_buffer_ns")
+    own = {parameter.column for parameter in OWN}
     asked = {column: value for column, value in params.items() if column not in own}
     asked |= {"datagram_bytes": _datagram_bytes(params), "gaps_mean_ns": _packetisation_ns(params)}
     if _has_vad(params):
@@ -103,7 +141,7 @@ def _agent_params(params: Params) -> dict[str, Scalar]:
 
 
 def _has_vad(params: Params) -> bool:
-    return bool(params.get("vad", False))
+    return VAD.of(params) is True
 
 
 def _summarise(params: Params, client: Result, server: Result) -> Measured:
@@ -114,7 +152,7 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
     if server.get("one_way_delay_negative"):
         measured.notes.append("packets arrived before they were sent, by the two clocks: their delay means nothing")
         return measured
-    buffer_ns = int(params.get("jitter_buffer_ns", DEFAULT_BUFFER_NS))
+    buffer_ns = int(JITTER_BUFFER.of(params))
     late = sum(count for value_ns, count in server["pdv"]["buckets"] if value_ns > buffer_ns)
     lost = measured.metrics["loss_ratio"] * client["sent"]
     codec = _codec(params)
@@ -133,42 +171,11 @@ def _summarise(params: Params, client: Result, server: Result) -> Measured:
 
 KIND = WorkloadKind(
     name="voip",
+    title="Voice over IP",
     transport="udp",
     doc="One direction of a call: packets as a codec sends them, and how good they sound by the E-model (ITU-T G.107).",
     parameters=(
-        Parameter(
-            name="codec",
-            column="codec",
-            kind="choice",
-            choices=tuple(CODECS),
-            doc="codec; g711-plc conceals losses (G.711 Appendix I), as g729 and g723.1 always do",
-            default="g711",
-        ),
-        Parameter(
-            name="packetisation",
-            column="packetisation_ns",
-            kind="duration",
-            doc="speech in a packet, in whole frames",
-            minimum=10 * MS,
-            maximum=200 * MS,
-            default="20ms; of g723.1 30ms",
-        ),
-        Parameter(
-            name="vad",
-            column="vad",
-            kind="flag",
-            doc="voice activity detection: talk spurts of 1.004 s and pauses of 1.587 s (ITU-T P.59), exponential",
-            default="false",
-        ),
-        Parameter(
-            name="jitter-buffer",
-            column="jitter_buffer_ns",
-            kind="duration",
-            doc="a packet that is later than the fastest one by more than this is not played",
-            minimum=0,
-            maximum=10_000 * MS,
-            default="40ms",
-        ),
+        *OWN,
         DURATION,
         COUNT,
         WARMUP,

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from ...model.experiment import Combination, Experiment
 from ...model.finding import Analysis, Estimate, Finding
 from ...model.metric import METRICS
+from ...model.parameter import Scalar
 from ...model.trial import TrialRecord
-from ...model.workload import Scalar
 from ...model.workloads import WORKLOADS
 from .. import rows, words
 from .factors import is_quantity

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ...model.workload import Scalar
+from ...model.parameter import Scalar
 from ...model.workloads import WORKLOADS
 
 _UNITS = ("_bytes", "_bps", "_ns", "_pps", "_per_s", "_ratio", "_packets")

@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch, Rectangle
 
 from ...model.experiment import Combination
+from ...model.parameter import Scalar
 from ...model.trial import TrialRecord
-from ...model.workload import Scalar
 from ...model.workloads.pmtu import VERDICTS, verdict
 from ...store import Run
 from .. import words

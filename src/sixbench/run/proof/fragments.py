@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...model.network import Network
+from ...model.parameter import Params
 from ...model.path import Path
 from ...model.topology import Family
-from ...model.workload import Params, Result
+from ...model.workload import Result
 from ...model.workloads.traffic_models import one_size, sizes_of
 from ...theory import POLICIES, Attempt, NotPredicted, Policy, Prediction, path_mtu, predict
 from .link_counts import bounds, link_counts

@@ -1,0 +1,202 @@
+"""A parameter: what an experiment may say of a workload, a mechanism, a link or a node.
+
+Readers of experiments, the JSON Schema and the documents are derived from parameters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from ipaddress import IPv6Network
+from typing import Literal, NamedTuple
+
+from . import units
+from .wording import shown, visible
+
+ParameterKind = Literal[
+    "size",
+    "rate",
+    "packet-rate",
+    "duration",
+    "count",
+    "number",
+    "flag",
+    "choice",
+    "word",
+    "name",
+    "file",
+    "ipv6-prefix",
+    "mtu",
+]
+MAX_FILE_NAME = 1024
+Scalar = int | float | str | bool
+Params = Mapping[str, Scalar]
+"""Parameters by their protocol names, with units: `{"message_bytes": 64, "duration_ns": 5000000000}`."""
+
+
+class Wrong(NamedTuple):
+    """What is wrong with parameters that are each right on their own.
+
+    Attributes:
+        name: the parameter that it is about; None: no single one.
+        text: a sentence, which says what would be right.
+    """
+
+    name: str | None
+    text: str
+
+
+def _whole(value: object) -> int | None:
+    """A number of bytes without a unit, as ip(8) writes an MTU."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+_QUANTITIES: dict[ParameterKind, tuple[Callable[[object], int], Callable[[float], str]]] = {
+    "size": (units.parse_size, units.format_size),
+    "rate": (units.parse_rate, units.format_rate),
+    "packet-rate": (units.parse_packet_rate, units.format_packet_rate),
+    "duration": (units.parse_duration, units.format_duration),
+    "mtu": (lambda value: _whole(value) or units.parse_size(value), lambda value: str(int(value))),
+}
+
+_WORD = re.compile(r"[A-Za-z0-9_-]{1,15}")
+"""A word, such as a congestion control, whose name Linux keeps in 16 bytes (TCP_CA_NAME_MAX)."""
+
+_SUFFIX = re.compile(r"(?:\A|_)(bytes|bps|pps|ns|ratio|packets)\Z")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """A parameter.
+
+    Attributes:
+        name: as an experiment writes it, such as `message`. `gaps.shape` is `shape` in a mapping, as in
+            `gaps: {distribution: gamma, shape: 2}`; the parameter that is `distribution` there is named `gaps`.
+        column: the protocol's and the records' name, with its unit, such as `message_bytes`.
+        minimum, maximum: inclusive, in the column's unit.
+        length: whether it sets how long a trial is rather than what it is (then it is no level unless swept).
+        identifying: whether it says what is sent, so that it belongs to the levels wherever it is given.
+        default: the value where it is not given, in the column's unit; None: no single value.
+        unless_given: what holds where it is not given, in words, if `default` does not say it all.
+    """
+
+    name: str
+    column: str
+    kind: ParameterKind
+    doc: str
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[str, ...] = ()
+    length: bool = False
+    identifying: bool = False
+    default: Scalar | None = None
+    unless_given: str = ""
+
+    @property
+    def suffix(self) -> str:
+        """The unit at the end of the column, such as `_bytes`; empty where it has none."""
+        found = _SUFFIX.search(self.column)
+        return f"_{found[1]}" if found else ""
+
+    @property
+    def default_text(self) -> str:
+        """What holds where it is not given, as an experiment would write it or in words; empty: nothing."""
+        if self.unless_given or self.default is None:
+            return self.unless_given
+        return "0" if self.default == 0 and not isinstance(self.default, bool) else self.format(self.default)
+
+    def of(self, params: Params) -> Scalar:
+        """Its value among parameters by column. Raises `KeyError` where it is not given and has no default."""
+        if self.column in params:
+            return params[self.column]
+        if self.default is None:
+            raise KeyError(self.column)
+        return self.default
+
+    def parse(self, value: object) -> Scalar:
+        """The value in the column's unit. Raises `ValueError` saying what would be right."""
+        parsed = self._parse(value)
+        if isinstance(parsed, (int, float)) and not isinstance(parsed, bool):
+            if self.minimum is not None and parsed < self.minimum:
+                raise ValueError(f"{shown(value)} is too small: at least {self.format(self.minimum)}")
+            if self.maximum is not None and parsed > self.maximum:
+                raise ValueError(f"{shown(value)} is too large: at most {self.format(self.maximum)}")
+        return parsed
+
+    def _parse(self, value: object) -> Scalar:
+        if self.kind in _QUANTITIES:
+            return _QUANTITIES[self.kind][0](value)
+        return _FORMS.get(self.kind, _word)(self, value)
+
+    def format(self, value: Scalar) -> str:
+        """The value as an experiment would write it."""
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, str):
+            return value
+        return _QUANTITIES[self.kind][1](value) if self.kind in _QUANTITIES else units.plain(value)
+
+
+def _count(parameter: Parameter, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f"{shown(value)} is not a whole number, such as {parameter.format(parameter.minimum or 1)}")
+    return value
+
+
+def _number(_: Parameter, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{shown(value)} is not a number, such as 1.5")
+    return float(value)
+
+
+def _flag(_: Parameter, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{shown(value)} is neither true nor false")
+    return value
+
+
+def _choice(parameter: Parameter, value: object) -> str:
+    if not isinstance(value, str) or value not in parameter.choices:
+        raise ValueError(f"{shown(value)} is not one of {', '.join(parameter.choices)}")
+    return value
+
+
+def _name(_: Parameter, value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise ValueError(f"{shown(value)} is not a name")
+    return str(value)
+
+
+def _file(_: Parameter, value: object) -> str:
+    if not isinstance(value, str) or not value.isprintable() or not 0 < len(value) <= MAX_FILE_NAME:
+        raise ValueError(f"{shown(value)} is not the path of a file")
+    return value
+
+
+def _word(_: Parameter, value: object) -> str:
+    if not isinstance(value, str) or not _WORD.fullmatch(value):
+        raise ValueError(f"{shown(value)} is not a word: 1 to 15 letters, digits, dashes or underscores")
+    return value
+
+
+def _ipv6_prefix(_: Parameter, value: object) -> str:
+    if not isinstance(value, str) or "/" not in value or "%" in value:
+        raise ValueError(f"{shown(value)} is not an IPv6 prefix, such as 2001:db8::/32")
+    try:
+        return str(IPv6Network(value))
+    except ValueError as error:
+        raise ValueError(
+            f"{shown(value)} is not an IPv6 prefix, such as 2001:db8::/32: {visible(str(error))}"
+        ) from error
+
+
+_FORMS: dict[ParameterKind, Callable[[Parameter, object], Scalar]] = {
+    "count": _count,
+    "number": _number,
+    "flag": _flag,
+    "choice": _choice,
+    "name": _name,
+    "file": _file,
+    "ipv6-prefix": _ipv6_prefix,
+}
