@@ -8,7 +8,7 @@ use serde_json::{Number, Value, json};
 use sixbench_traffic::clock;
 
 use crate::failure::{Failure, Outcome};
-use crate::{links, queues};
+use crate::links;
 
 /// The calling thread's view: `/proc/net` would be that of the process's first thread, which is the same here, but would not be for a
 /// thread in a namespace of its own.
@@ -49,7 +49,8 @@ pub fn read(emulated: Option<usize>) -> Outcome {
     snmp.extend(parse_snmp6(&fs::read_to_string(format!("{DIRECTORY}/snmp6")).unwrap_or_default()));
     snmp.retain(|group, _| !group.starts_with("UdpLite"));
     let tcpext = parse_pairs_of_lines(&read_file("netstat")?).remove("TcpExt");
-    let links = links::read().map_err(|error| Failure::system("reading the state of interfaces", "netlink", error))?;
+    let (links, queues) =
+        links::read().map_err(|error| Failure::system("reading the state of interfaces", "netlink", error))?;
     let mut counters = json!({ "clock_ns": clock_ns, "interfaces": interfaces, "links": links, "snmp": snmp });
     let mut reassembly = parse_reassembly(&read_file("sockstat")?);
     reassembly.extend(parse_reassembly(&fs::read_to_string(format!("{DIRECTORY}/sockstat6")).unwrap_or_default()));
@@ -65,8 +66,7 @@ pub fn read(emulated: Option<usize>) -> Outcome {
     {
         counters["softirq_waiting"] = json!(waiting);
     }
-    // A kernel without traffic control has none to tell.
-    if let Ok(queues) = queues::read() {
+    if let Some(queues) = queues {
         counters["queues"] = json!(queues);
     }
     Ok(counters)

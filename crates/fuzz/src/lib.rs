@@ -5,12 +5,14 @@
 #![forbid(unsafe_code)]
 
 mod greeting;
+mod netlink;
 mod packets;
 mod programs;
 mod request_lines;
 mod tunnels;
 
 pub use greeting::greeting;
+pub use netlink::netlink;
 pub use packets::{layers, slow_path};
 pub use programs::{bpf_decapsulate, bpf_encapsulate, can_run_programs};
 pub use request_lines::request_lines;
@@ -19,8 +21,13 @@ pub use request_lines::request_lines;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Those that any user can run.
-pub const TARGETS: [Target; 4] =
-    [("request_lines", request_lines), ("greeting", greeting), ("layers", layers), ("slow_path", slow_path)];
+pub const TARGETS: [Target; 5] = [
+    ("request_lines", request_lines),
+    ("greeting", greeting),
+    ("layers", layers),
+    ("slow_path", slow_path),
+    ("netlink", netlink),
+];
 
 /// Those that load programs into the kernel, for which they need root.
 pub const TARGETS_OF_ROOT: [Target; 2] = [("bpf_encapsulate", bpf_encapsulate), ("bpf_decapsulate", bpf_decapsulate)];

@@ -8,8 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::net::if_::if_nametoindex;
+use sixbench_netlink::{Client, RouteKind};
 
-use crate::routes::{Routes, Way};
 use crate::spec::{MIN_IPV6_MTU_BYTES, Mapping, Spec};
 use crate::{Error, Result};
 
@@ -106,9 +106,10 @@ impl Device {
 
     /// Waits until the node knows the address as its own: the kernel sees to that after it has answered (net/ipv6/addrconf.c, addrconf_dad_work).
     fn wait_for(&self, address: Ipv6Addr) -> io::Result<()> {
-        let routes = Routes::open()?;
+        let mut client = Client::open()?;
         let end = Instant::now() + PATIENCE;
-        while routes.look_up(address, Some(self.near_ifindex))? != Way::Local {
+        let is_local = |route: sixbench_netlink::Route| route.kind == RouteKind::Local;
+        while !client.route(address.into(), None, Some(self.near_ifindex))?.is_some_and(is_local) {
             if Instant::now() > end {
                 return Err(io::Error::new(
                     io::ErrorKind::TimedOut,

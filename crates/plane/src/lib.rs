@@ -17,7 +17,6 @@ pub mod groups;
 pub mod program;
 pub mod reasons;
 pub mod refusal;
-pub mod routes;
 pub mod slow;
 pub mod spec;
 pub mod sys;

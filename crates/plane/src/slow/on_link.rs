@@ -5,8 +5,9 @@ use std::io;
 use std::net::Ipv6Addr;
 use std::time::{Duration, Instant};
 
+use sixbench_netlink::Client;
+
 use crate::abi::Address;
-use crate::routes::{Routes, Way};
 
 /// How long a yes is believed.
 const LIFETIME: Duration = Duration::from_secs(1);
@@ -15,7 +16,7 @@ const MAX_KNOWN: usize = 1024;
 
 /// Asks the node's routing tables, and remembers.
 pub struct OnLink {
-    routes: Routes,
+    client: Client,
     ifindex: u32,
     known: HashMap<[u8; 16], Instant>,
 }
@@ -23,7 +24,7 @@ pub struct OnLink {
 impl OnLink {
     /// For the device of that index, in the namespace of this thread.
     pub fn open(ifindex: u32) -> io::Result<Self> {
-        Ok(Self { routes: Routes::open()?, ifindex, known: HashMap::new() })
+        Ok(Self { client: Client::open()?, ifindex, known: HashMap::new() })
     }
 
     /// Whether the node would send to `address` by the device, and not through a gateway.
@@ -32,8 +33,8 @@ impl OnLink {
         if self.known.get(&address.0).is_some_and(|&since| now.duration_since(since) < LIFETIME) {
             return true;
         }
-        let way = self.routes.look_up(Ipv6Addr::from(address.0), None);
-        let is_on_link = way.is_ok_and(|way| way == Way::OnLink(self.ifindex));
+        let route = self.client.route(Ipv6Addr::from(address.0).into(), None, None);
+        let is_on_link = route.is_ok_and(|route| route.and_then(|route| route.on_link()) == Some(self.ifindex));
         if is_on_link {
             if self.known.len() >= MAX_KNOWN {
                 self.known.clear();

@@ -3,7 +3,6 @@
 //! The kernel forwards, by its multicast routing table (`ipmr`). That asks the router's socket for an entry for each source and group, and so the
 //! way back to the source is checked for each: RFC 4541's flooding, with the reverse path check of RFC 1075 section 3.
 
-mod route;
 mod table;
 
 use std::collections::{HashMap, HashSet};
@@ -18,12 +17,12 @@ use nix::poll::PollFlags;
 use nix::sys::socket::{MsgFlags, recv};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
+use sixbench_netlink::{Client, Route, RouteKind};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::sys::set_option;
 use crate::worker::{Stop, Woken, Worker, wait};
 use crate::{Error, Result};
-use route::{Route, Routes};
 use table::Upcall;
 
 /// Entries for pairs of source and group that are to be forwarded.
@@ -126,7 +125,7 @@ type Entries = HashMap<(Ipv4Addr, Ipv4Addr), u16>;
 /// The router's socket, and what it decides by.
 struct Router {
     socket: Socket,
-    routes: Routes,
+    client: Client,
     /// By their numbers in the kernel's table.
     ifindices: Vec<u32>,
     groups: Vec<Groups>,
@@ -140,7 +139,7 @@ impl Router {
         let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(libc::IPPROTO_IGMP)))
             .map_err(|error| failed("socket", error))?;
         socket.set_nonblocking(true).map_err(|error| failed("fcntl", error))?;
-        let routes = Routes::open().map_err(|error| failed("socket(NETLINK_ROUTE)", error))?;
+        let client = Client::open().map_err(|error| failed("socket(NETLINK_ROUTE)", error))?;
         let one = 1_i32.to_ne_bytes();
         let tell = |option, value: &[u8]| set_option(&socket, libc::IPPROTO_IP, option, value);
         tell(table::MRT_INIT, &one).map_err(|error| failed("setsockopt(MRT_INIT)", error))?;
@@ -154,7 +153,7 @@ impl Router {
                 .map_err(|error| Error::system(doing(), "setsockopt(MRT_ADD_VIF)", error))?;
             ifindices.push(ifindex);
         }
-        Ok(Self { socket, routes, ifindices, groups, entries: Entries::new(), other_entries: Entries::new() })
+        Ok(Self { socket, client, ifindices, groups, entries: Entries::new(), other_entries: Entries::new() })
     }
 
     fn serve(&mut self, stop: &Stop) {
@@ -189,7 +188,8 @@ impl Router {
             return Ok(());
         }
         let (parent, outgoing) = if is_wanted {
-            (parent(self.routes.to(upcall.source)?, upcall.arrived, &self.ifindices), self.ifindices.len())
+            let route = self.client.route(upcall.source.into(), None, None)?;
+            (parent(route, upcall.arrived, &self.ifindices), self.ifindices.len())
         } else {
             (table::NOWHERE, 0)
         };
@@ -206,14 +206,13 @@ impl Router {
 
 /// The interface, by its number, from which packets of a source have to come. The node's own are looped back where they left: others that
 /// say so the kernel has dropped already.
-fn parent(route: Route, arrived: u16, ifindices: &[u32]) -> u16 {
-    match route {
-        Route::Local => arrived,
-        Route::Through(ifindex) => {
-            ifindices.iter().position(|&known| known == ifindex).map_or(table::NOWHERE, |number| number as u16)
-        }
-        Route::None => table::NOWHERE,
+fn parent(route: Option<Route>, arrived: u16, ifindices: &[u32]) -> u16 {
+    let Some(route) = route else { return table::NOWHERE };
+    if route.kind == RouteKind::Local {
+        return arrived;
     }
+    let number = route.through().and_then(|ifindex| ifindices.iter().position(|&known| known == ifindex));
+    number.map_or(table::NOWHERE, |number| number as u16)
 }
 
 fn contain(groups: &[Groups], group: Ipv4Addr) -> bool {
@@ -258,9 +257,11 @@ mod tests {
 
     #[test]
     fn packets_have_to_come_from_where_their_source_is() {
-        assert_eq!(parent(Route::Through(8), 0, &[7, 8]), 1);
-        assert_eq!(parent(Route::Through(9), 0, &[7, 8]), table::NOWHERE);
-        assert_eq!(parent(Route::None, 0, &[7, 8]), table::NOWHERE);
-        assert_eq!(parent(Route::Local, 1, &[7, 8]), 1);
+        let by = |kind, link| Some(Route { kind, link: Some(link), has_gateway: true });
+        assert_eq!(parent(by(RouteKind::Unicast, 8), 0, &[7, 8]), 1);
+        assert_eq!(parent(by(RouteKind::Unicast, 9), 0, &[7, 8]), table::NOWHERE);
+        assert_eq!(parent(by(RouteKind::Other, 8), 0, &[7, 8]), table::NOWHERE);
+        assert_eq!(parent(None, 0, &[7, 8]), table::NOWHERE);
+        assert_eq!(parent(by(RouteKind::Local, 1), 1, &[7, 8]), 1);
     }
 }

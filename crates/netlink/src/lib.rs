@@ -1,0 +1,44 @@
+//! What sixbench asks the kernel by rtnetlink(7): interfaces, queueing disciplines and routes of a namespace.
+//!
+//! What lives here: the conversation ([`Client`]), its messages ([`message`]), and what a [`Link`], a [`Queue`] and a [`Route`] say.
+//! What may not: what somebody does about it. Called by `agent`, `services`, `plane` and `traffic`.
+//!
+//! `netlink-packet-route` 0.34 with `netlink-packet-core` answers the same questions without an async runtime on Rust 1.85 (`rtnetlink` needs
+//! Tokio, and `neli` 32 packages), but it is 34,000 lines for the twelve attributes that are read here, and leaves socket, bounds and
+//! sequence numbers to us. It decodes every attribute of a message and refuses the message for one that is of another length than it knows, as
+//! those of kernels older or newer than itself are, while a node here runs on kernels from Linux 5.10 on and reads nothing but what it needs.
+#![forbid(unsafe_code)]
+
+mod client;
+mod link;
+pub mod message;
+mod queue;
+mod route;
+
+pub use client::Client;
+pub use link::Link;
+pub use queue::Queue;
+pub use route::{Route, RouteKind};
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use crate::message::Request;
+    use crate::{Link, Queue, Route};
+
+    proptest! {
+        #[test]
+        fn no_attributes_are_a_panic(attributes in vec((0_u16..64, vec(any::<u8>(), 0..24)), 0..6), cut in 0_usize..24, at in 0_usize..100, byte: u8) {
+            let request = Request::new(0, &[0; 16]);
+            let request = attributes.iter().fold(request, |request, (kind, value)| request.with(*kind, value));
+            let mut body = request.body().to_vec();
+            body.truncate(body.len().saturating_sub(cut));
+            if let Some(damaged) = body.get_mut(at) {
+                *damaged = byte;
+            }
+            let _ = (Link::parse(&body), Queue::parse(&body), Route::parse(&body));
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Interfaces: `linux/if_link.h`.
+
+use std::io;
+
+use crate::Client;
+use crate::message::{Attributes, Request, number};
+
+/// `struct ifinfomsg`: family, type, index, flags, change.
+const LINK_BYTES: usize = 16;
+const INDEX_AT: usize = 4;
+const FLAGS_AT: usize = 8;
+
+/// An interface. What the kernel does not tell is absent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// Its number in the namespace.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+    /// Whether it was set up (`IFF_UP`).
+    pub is_up: bool,
+    /// How often it has lost its carrier since it was made (Linux 4.16): a veth does when either end is set down.
+    pub carrier_losses: Option<u32>,
+    /// The kind of its queueing discipline, such as `tbf`.
+    pub queue: Option<String>,
+    /// Into how many packets a super-packet may be cut that it takes; 1: it takes none.
+    pub max_segments: Option<u32>,
+}
+
+impl Link {
+    /// Reads a `struct ifinfomsg` with its attributes.
+    pub fn parse(body: &[u8]) -> Option<Self> {
+        let attributes = Attributes::after(LINK_BYTES, body)?;
+        Some(Self {
+            index: number(body, INDEX_AT)?,
+            name: attributes.text(libc::IFLA_IFNAME)?,
+            is_up: number(body, FLAGS_AT)? & libc::IFF_UP as u32 != 0,
+            carrier_losses: attributes.number(libc::IFLA_CARRIER_DOWN_COUNT),
+            queue: attributes.text(libc::IFLA_QDISC),
+            max_segments: attributes.number(libc::IFLA_GSO_MAX_SEGS),
+        })
+    }
+}
+
+impl Client {
+    /// The namespace's interfaces, as `ip -s -d link` asks for them.
+    pub fn links(&mut self) -> io::Result<Vec<Link>> {
+        let mut links = Vec::new();
+        let request = Request::new(libc::RTM_GETLINK, &[0; LINK_BYTES]);
+        self.dump(request, libc::RTM_NEWLINK, |body| links.extend(Link::parse(body)))?;
+        Ok(links)
+    }
+
+    /// The interface of that index.
+    pub fn link(&mut self, index: u32) -> io::Result<Link> {
+        let mut structure = [0; LINK_BYTES];
+        structure[INDEX_AT..FLAGS_AT].copy_from_slice(&index.to_ne_bytes());
+        self.ask(Request::new(libc::RTM_GETLINK, &structure), libc::RTM_NEWLINK, Link::parse)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As the kernel describes an interface `e0` that is up and has lost its carrier 3 times.
+    fn e0() -> Request {
+        let structure: Vec<u8> = [0_u32, 7, 0x1043, 0].iter().flat_map(|word| word.to_ne_bytes()).collect();
+        Request::new(libc::RTM_NEWLINK, &structure)
+            .with(libc::IFLA_IFNAME, b"e0\0")
+            .with(libc::IFLA_QDISC, b"tbf\0")
+            .with(libc::IFLA_CARRIER_DOWN_COUNT, &3_u32.to_ne_bytes())
+            .with(libc::IFLA_GSO_MAX_SEGS, &1_u32.to_ne_bytes())
+    }
+
+    #[test]
+    fn an_interface_is_read() {
+        let link = Link {
+            index: 7,
+            name: "e0".to_owned(),
+            is_up: true,
+            carrier_losses: Some(3),
+            queue: Some("tbf".to_owned()),
+            max_segments: Some(1),
+        };
+        assert_eq!(Link::parse(e0().body()), Some(link.clone()));
+        let mut older = e0().body()[..LINK_BYTES + 8].to_vec();
+        older[FLAGS_AT..LINK_BYTES].fill(0);
+        let told = Link { is_up: false, carrier_losses: None, queue: None, max_segments: None, ..link };
+        assert_eq!(Link::parse(&older), Some(told));
+    }
+
+    #[test]
+    fn this_machine_has_a_loopback() {
+        let mut client = Client::open().expect("a socket");
+        let links = client.links().expect("a dump");
+        let loopback = links.iter().find(|link| link.name == "lo").expect("a loopback");
+        assert_eq!(client.link(loopback.index).expect("an answer").name, "lo");
+        assert_eq!(client.link(u32::MAX).map_err(|error| error.raw_os_error()), Err(Some(libc::EINVAL)));
+    }
+}
