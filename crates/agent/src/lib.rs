@@ -31,6 +31,7 @@ mod sessions;
 mod startup;
 mod sys;
 mod sysctl;
+mod timers;
 mod tunnels;
 
 use std::process::ExitCode;

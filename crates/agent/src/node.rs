@@ -12,7 +12,7 @@ use sixbench_traffic::cpu;
 use crate::answers::Answers;
 use crate::awake::Awake;
 use crate::capture::Captures;
-use crate::drops::Watch;
+use crate::drops::Watch as Drops;
 use crate::emulation::Emulation;
 use crate::exec::Commands;
 use crate::failure::{Failure, Outcome};
@@ -22,6 +22,7 @@ use crate::perf::Perf;
 use crate::protocol::{self, Hello, MAX_REQUEST_BYTES, Request};
 use crate::services::Services;
 use crate::sessions::{MAX_SESSIONS, Sessions};
+use crate::timers::Watch as Timers;
 use crate::{counters, hello, path_mtu, sysctl, tunnels};
 
 /// Answers requests from standard input until it closes.
@@ -41,7 +42,8 @@ pub fn serve(name: String) -> ExitCode {
         node: Arc::clone(&node),
         is_greeted: false,
         captures: Captures::default(),
-        drops: Watch::default(),
+        drops: Drops::default(),
+        timers: Timers::default(),
         perf: Perf::default(),
         awake: Awake::default(),
         emulation: Emulation::default(),
@@ -74,7 +76,8 @@ struct Conversation {
     node: Arc<Node>,
     is_greeted: bool,
     captures: Captures,
-    drops: Watch,
+    drops: Drops,
+    timers: Timers,
     perf: Perf,
     awake: Awake,
     /// Also the tunnel broker's and its clients'.
@@ -115,7 +118,7 @@ impl Conversation {
     }
 
     fn reply(&mut self, request: Request) -> Result<Reply, Failure> {
-        let Self { node, captures, drops, perf, awake, tunnels, emulation, services, .. } = self;
+        let Self { node, captures, drops, timers, perf, awake, tunnels, emulation, services, .. } = self;
         let tunnels = || tunnels.lock().unwrap_or_else(PoisonError::into_inner);
         let value = match request {
             Request::Hello(hello) => self.greet(&hello)?,
@@ -132,6 +135,8 @@ impl Conversation {
             Request::CaptureStop { capture } => captures.stop(&capture)?,
             Request::DropsStart(start) => drops.start(&start)?,
             Request::DropsStop {} => drops.stop()?,
+            Request::TimersStart(start) => timers.start(start)?,
+            Request::TimersStop {} => timers.stop()?,
             Request::PerfStart {} => perf.start()?,
             Request::PerfStop {} => perf.stop()?,
             Request::AwakeStart(request) => awake.start(&request)?,

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use sixbench_services::{broker, discovery, multicast};
 
-use crate::{awake, capture, drops, emulation, exec, sessions, sysctl, tunnels};
+use crate::{awake, capture, drops, emulation, exec, sessions, sysctl, timers, tunnels};
 
 /// The version of the protocol that this agent speaks.
 pub const VERSION: u32 = 1;
@@ -38,6 +38,8 @@ pub enum Request {
     },
     DropsStart(drops::Start),
     DropsStop {},
+    TimersStart(timers::Start),
+    TimersStop {},
     PerfStart {},
     PerfStop {},
     AwakeStart(awake::Start),
@@ -92,6 +94,8 @@ impl Request {
             Request::CaptureStop { .. } => "capture-stop",
             Request::DropsStart(_) => "drops-start",
             Request::DropsStop {} => "drops-stop",
+            Request::TimersStart(_) => "timers-start",
+            Request::TimersStop {} => "timers-stop",
             Request::PerfStart {} => "perf-start",
             Request::PerfStop {} => "perf-stop",
             Request::AwakeStart(_) => "awake-start",

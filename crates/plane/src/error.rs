@@ -48,6 +48,12 @@ pub enum Error {
         /// Why, as far as it is known.
         refusal: Refusal,
     },
+    /// The kernel does not tell when its timers run.
+    #[error("watching the timers of queues: {}", refusal.words())]
+    Timers {
+        /// Why, as far as it is known.
+        refusal: Refusal,
+    },
     /// There is no run time to tell.
     #[error("no run time is being measured: run_time \"start\" comes first")]
     NotMeasuring,
@@ -65,7 +71,7 @@ impl Error {
             Self::BadSpec { .. } | Self::NotMeasuring => "bad-params",
             Self::Exists(_) => "tunnel-exists",
             Self::Missing(_) => "no-tunnel",
-            Self::System { .. } | Self::Programs { .. } | Self::Drops { .. } => "system",
+            Self::System { .. } | Self::Programs { .. } | Self::Drops { .. } | Self::Timers { .. } => "system",
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! What lives here: what a tunnel is ([`spec`]), its device ([`device`]), its programs ([`program`]: compiled from `bpf/` and embedded), its
 //! counters, the groups it is in ([`groups`]), what user space does for it ([`slow`]), and the tunnels of a node ([`Tunnels`]);
-//! and, by another program, where packets are dropped ([`drops`]). What may not: the agent's protocol, and how packets look (`sixbench-wire`).
+//! and, by programs of their own, where packets are dropped ([`drops`]) and how late queues' timers are ([`timers`]). What may not: the agent's protocol, and how packets look (`sixbench-wire`).
 //!
 //! A tunnel is a veth pair in the node. A program on the near end's egress encapsulates and sends on; one on the ingress of each
 //! device below decapsulates and hands the packet to the near end. Routes, path MTU and addresses are the near end's, as with a tunnel
@@ -20,9 +20,11 @@ pub mod refusal;
 pub mod slow;
 pub mod spec;
 pub mod sys;
+pub mod timers;
 mod tunnels;
 
 pub use drops::Drops;
 pub use error::{Error, Result};
 pub use spec::Spec;
+pub use timers::Timers;
 pub use tunnels::{RunTimeRequest, Tunnels};

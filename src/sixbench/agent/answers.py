@@ -200,6 +200,24 @@ class DropsAnswer(Form):
     dropped: list[Drop]
 
 
+class DeviceTimers(Form):
+    """What the timers of a device's queueing disciplines did."""
+
+    netns_inode: Natural
+    device: str
+    expired: Natural
+    late: Natural
+    worst_ns: Natural
+    lost_ns: Natural
+
+
+class TimersAnswer(Form):
+    """The timers of all devices since they were asked for."""
+
+    elapsed_ns: Natural
+    devices: list[DeviceTimers]
+
+
 class PerfAnswer(Form):
     """Cycles and instructions of the whole machine."""
 

@@ -29,6 +29,7 @@ from .answers import (
     RouterAnswer,
     ServeAnswer,
     SysctlAnswer,
+    TimersAnswer,
     TunnelAnswer,
     TunnelsAnswer,
     check,
@@ -151,6 +152,22 @@ class DropsStop(Request):
 
     op: ClassVar[str] = "drops-stop"
     answer: ClassVar[type[Form]] = DropsAnswer
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimersStart(Request):
+    """Begins to watch the timers of the queueing disciplines of devices: `netns_inode`, `device`, `slack_ns`."""
+
+    op: ClassVar[str] = "timers-start"
+    devices: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimersStop(Request):
+    """The end of watching, answered with how late they were."""
+
+    op: ClassVar[str] = "timers-stop"
+    answer: ClassVar[type[Form]] = TimersAnswer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -427,7 +444,7 @@ REQUESTS: dict[str, type[Request]] = {
         *(TunnelAdd, TunnelRemove, TunnelCounters),
         *(MulticastForward, RouterAdvertise, RouterSolicit),
         *(BrokerStart, BrokerStop, BrokerRequest, BrokerRelease),
-        *(DropsStart, DropsStop, PerfStart, PerfStop, AwakeStart, Awake),
+        *(DropsStart, DropsStop, TimersStart, TimersStop, PerfStart, PerfStop, AwakeStart, Awake),
         *(EmulateAdd, EmulateChange, EmulateRecord, EmulateRemove),
         *(Serve, Run, Progress, Finish, Cancel),
     )

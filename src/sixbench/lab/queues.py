@@ -66,8 +66,21 @@ def burst_bytes(link: Link, direction: Direction) -> int:
     if direction.burst_bytes is not None:
         return direction.burst_bytes
     assert direction.rate_bps is not None, "only a direction with a rate has a bucket"
-    frame = link.mtu_bytes + ETHERNET.size_bytes + WIRE_OVERHEAD_BYTES
-    return max(MIN_BURST_FRAMES * frame, direction.rate_bps * DEFAULT_BURST_NS // 8 // 10**9)
+    return max(MIN_BURST_FRAMES * frame_bytes(link), direction.rate_bps * DEFAULT_BURST_NS // 8 // 10**9)
+
+
+def frame_bytes(link: Link) -> int:
+    """The largest frame, as the rate counts it: with preamble, FCS and gap."""
+    return link.mtu_bytes + ETHERNET.size_bytes + WIRE_OVERHEAD_BYTES
+
+
+def bucket_slack_ns(link: Link, direction: Direction) -> int:
+    """How late the timer of a direction that has a rate may be without a loss of tokens: the time in which the bucket
+    fills, less that of the frame that waits for its tokens. The kernel counts the overhead of a frame to the bucket too
+    (sch_tbf.c, `tbf_change` by `psched_l2t_ns`)."""
+    assert direction.rate_bps is not None, "only a direction with a rate has a bucket"
+    room_bytes = burst_bytes(link, direction) + WIRE_OVERHEAD_BYTES - frame_bytes(link)
+    return max(0, room_bytes * 8 * 10**9 // direction.rate_bps)
 
 
 def queue_bytes(link: Link, direction: Direction) -> int:

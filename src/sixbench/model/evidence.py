@@ -161,6 +161,23 @@ class TunnelEnd(Form):
     drops: dict[Name, Count] = ABSENT
 
 
+class LateTimers(Form):
+    """The timers of the token bucket that sends on a link (`run.proof.timers`).
+
+    Attributes:
+        expired: how often one ran.
+        late: how often it was later than the bucket has room for, which is `slack_ns`.
+        worst_ns: the latest.
+        lost_ns: for how long nothing was sent because of that, in all.
+    """
+
+    expired: Natural
+    late: Natural
+    worst_ns: Natural
+    lost_ns: Natural
+    slack_ns: Natural
+
+
 class LostPlace(Form):
     """A place at which packets were lost (`run.proof.losses`)."""
 
@@ -208,6 +225,7 @@ class Evidence(Link):
         filters: packets that the rulesets of nodes counted.
         emulation: links with a known truth, by name.
         tunnels: the ends of tunnels by node and device.
+        timers: those of links' rates, by link and the node that sends.
         processors: those that each node on the way ran on; empty where the kernel put none there.
         proved, client, server: of a measurement between two machines: that nothing was proved, and the addresses.
     """
@@ -224,6 +242,7 @@ class Evidence(Link):
     events: Annotated[list[Event], Field(max_length=MAX_ITEMS)] = ABSENT
     tunnels: dict[Name, dict[Name, TunnelEnd]] = ABSENT
     losses: Losses = ABSENT
+    timers: dict[Name, dict[Name, LateTimers]] = ABSENT
     processors: dict[Name, Annotated[list[Natural], Field(max_length=MAX_ITEMS)]] = ABSENT
     proved: bool = ABSENT
     client: Name = ABSENT

@@ -33,6 +33,8 @@ class ReasonKind(StrEnum):
     """An emulated link carried its packets too late, or lost packets that it was to carry."""
     EMULATOR_SILENT = "emulator-silent"
     """Nothing is known of what an emulated link did."""
+    LATE_TIMERS = "late-timers"
+    """Timers that ran late made a link slower than its rate."""
     STRAYS = "strays"
     """Packets of somebody else came to the trial's sockets, too many beside its own."""
     LEDGER = "ledger"

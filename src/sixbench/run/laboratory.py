@@ -95,6 +95,8 @@ class Laboratory:
         self.engine = engine
         self.unwatchable: str | None = None
         """Why its kernel does not report drops, once it has refused to."""
+        self.hides_timers = False
+        """Whether its kernel has refused to tell when its timers run."""
         self._undo: list[Undo] = []
         self.left: Left | None = None
         """What the last traffic left behind; None where there has been none."""

@@ -32,8 +32,10 @@ from .laboratory import Laboratory
 from .parts import Hosts, parts_of, run_parts, trial_expected_ns
 from .proof.drops import Drops
 from .proof.packets import Viewpoint
+from .proof.timers import buckets
 from .session import ANSWER_TIMEOUT_S, GRACE_NS, UNTIMED_LIMIT_NS
 from .settling import STILL_NS, USER_STILL_NS, Counters, Left, settle
+from .timer_watch import Timers, TimerWatch
 
 CAPTURE_PACKETS = 64
 CAPTURE_SNAPLEN_BYTES = 192
@@ -72,6 +74,7 @@ class Observed:
     programs: dict[str, Any] = field(default_factory=dict)
     events: list[dict[str, Any]] = field(default_factory=list)
     drops: Drops = field(default_factory=Drops)
+    timers: Timers = field(default_factory=Timers)
     emulated: dict[str, Any] = field(default_factory=dict)
     before: dict[str, Any] = field(default_factory=dict)
     after: dict[str, Any] = field(default_factory=dict)
@@ -162,43 +165,48 @@ def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Se
     captured: dict[str, Agent] = {}
     hardware = HardwareCounters(setting.hosts.client, observed.hardware)
     drops = DropWatch(setting.laboratory, setting.watched, token, observed.drops)
+    # A change of a link may change its bucket.
+    observed.timers.watched = [] if setting.events else buckets(view.link for view in setting.views)
+    timers = TimerWatch(setting.laboratory, setting.watched, observed.timers)
     try:
         observed.placed = setting.laboratory.place(setting.placement, list(setting.watched))
         observed.is_alone = setting.laboratory.processors.is_off(observed.placed)
         observed.before = _settled(setting)
         observed.tunnels_before = _tunnel_counters(setting)
-        watching = drops.start()
+        watching = [drops.start(), timers.start()]
         capturing = _start_captures(setting, key, int(params.get("warmup_ns", 0)), limit_ns, captured)
         forget_path_mtu(setting.laboratory, dict.fromkeys([*setting.between, *setting.network.encapsulators()]))
         if setting.is_bpf:
             _tunnel_counters(setting, "start")
         emulation.begin(setting.laboratory, setting.seed, token)
         answers(capturing)
-        watching()
+        for started in watching:
+            started()
         observed.cpu_before = _cpu(setting)
         hardware.start()
         with Events(setting.laboratory, setting.events) as events:
 
-            def started(running: Sequence[Future[dict[str, Any]]]) -> None:
+            def begun(running: Sequence[Future[dict[str, Any]]]) -> None:
                 events.start()
                 observed.events = events.done
                 if setting.is_bpf:
                     wait(running, timeout=PROGRAM_TIME_NS / 1e9)
                     observed.programs = _tunnel_counters(setting, "stop")
 
-            observed.client, observed.server = run_parts(parts, setting.hosts, key, token, started)
+            observed.client, observed.server = run_parts(parts, setting.hosts, key, token, begun)
     finally:
         with _noting(observed.unanswered):
             hardware.stop()
         with _noting(observed.unanswered):
             observed.cpu_after = _cpu(setting)
         ended = [ask(agent, "capture-stop", capture=name) for name, agent in captured.items()]
-        watched = drops.stop()
+        watched = [drops.stop(), timers.stop()]
         for one in ended:
             with _noting(observed.unanswered):
                 observed.captures.append(one.answer())
-        with _noting(observed.unanswered):
-            watched()
+        for stopped in watched:
+            with _noting(observed.unanswered):
+                stopped()
         looked: Counters = {}
         with _noting(observed.unanswered):
             looked = _look(setting)

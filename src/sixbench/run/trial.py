@@ -45,6 +45,7 @@ from .proof.losses import loss_evidence
 from .proof.packets import Judgement, Viewpoint, judge, link_traffic, middle_of, silent_notes, viewpoints
 from .proof.pcapng import to_pcapng
 from .proof.strays import judge_strays
+from .proof.timers import judge_timers, timer_evidence
 from .proof.tunnels import check_tunnels, drop_notes, program_times, tunnel_evidence
 from .record import blank_record, without_series
 from .traffic import Observed, Setting, perform
@@ -130,7 +131,9 @@ def run_trial(
     topology = experiment.topologies[combination.topology_of(planned.path)]
     asked = kind.agent_params(params)
     expected = theory(kind.served_by, asked, path, topology, experiment.between, combination.events)
-    measured, judgement, status, reasons = _assess(kind, params, path, setting, observed, failure)
+    measured, judgement, status, reasons = _assess(
+        kind, params, path, setting, observed, failure, experiment.statistics.margin_of(combination.workload.kind)
+    )
     column = bypassed_column(kind, params)
     tester = {column: bypass.metrics[column]} if bypass and column and column in bypass.metrics else {}
     limited_by = _limited_by(measured, expected, observed)
@@ -203,6 +206,7 @@ def _assess(
     setting: Setting,
     observed: Observed,
     failure: Reason | None,
+    margin: float,
 ) -> tuple[Measured, Judgement, Status, list[Reason]]:
     broken = link_failures(setting.views, observed.before, observed.after)
     if failure is not None:
@@ -260,6 +264,17 @@ def _assess(
         observed.after,
         lost_places(setting.laboratory.topology, observed.emulated),
     )
+    watched = observed.timers
+    if watched.seen is not None:
+        nodes = {agent.hello["netns_inode"]: name for name, agent in setting.laboratory.agents.items()}
+        timers = timer_evidence(watched.watched, watched.seen, nodes)
+        judgement.evidence["timers"] = {
+            link: {node: one.model_dump() for node, one in ends.items()} for link, ends in timers.items()
+        }
+        measured_ns = int(params.get("duration_ns", 0)) or watched.elapsed_ns
+        remarks, too_late = judge_timers(timers, measured_ns, margin)
+        measured.notes.extend(remarks)
+        judgement.invalid.extend(too_late)
     judgement.evidence["losses"] = losses.evidence
     measured.notes.extend(losses.notes)
     carried = traffic.of(setting.network.ends.family)

@@ -1,4 +1,4 @@
-//! CPU samples at the edges of a window, taken in a thread of their own so that reading them delays no packet.
+//! CPU samples at the edges of a window, taken in a thread of their own.
 
 use std::io;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -11,7 +11,18 @@ use crate::{clock, cpu};
 /// the window is over.
 pub type Edges = mpsc::Sender<u64>;
 
-/// A thread that samples the CPU when the warm-up is over and when the last [`Edges`] is dropped.
+/// How long before the window the first sample is taken, where there is a warm-up.
+///
+/// A sample takes some 30 us of the processor on which the receiver may run too. Taken when the window opens, it would delay
+/// the first read in it, and nothing delays the last one as much: the window would be too short for its bytes.
+const LEAD_NS: u64 = 2_000_000;
+
+/// When the first sample is due: before the window, and not before the first byte.
+pub fn sample_due_ns(started_ns: u64, warmup_ns: u64) -> u64 {
+    started_ns.saturating_add(warmup_ns.saturating_sub(LEAD_NS))
+}
+
+/// A thread that samples the CPU just before the warm-up is over and when the last [`Edges`] is dropped.
 pub struct CpuWatch(JoinHandle<Option<cpu::Span>>);
 
 impl CpuWatch {
@@ -29,8 +40,8 @@ impl CpuWatch {
 }
 
 fn watch(started: &mpsc::Receiver<u64>, warmup_ns: u64) -> Option<cpu::Span> {
-    let opens_ns = started.recv().ok()?.saturating_add(warmup_ns);
-    if !wait_until(started, opens_ns) {
+    let due_ns = sample_due_ns(started.recv().ok()?, warmup_ns);
+    if !wait_until(started, due_ns) {
         return None;
     }
     let from = cpu::sample();
@@ -57,13 +68,20 @@ mod tests {
 
     #[test]
     fn a_window_has_two_samples() {
-        let (watch, edges) = CpuWatch::start(1_000).unwrap();
-        let started_ns = clock::monotonic_ns() - 1_000;
+        let warmup_ns = LEAD_NS + 1_000;
+        let (watch, edges) = CpuWatch::start(warmup_ns).unwrap();
+        let started_ns = clock::monotonic_ns() - warmup_ns;
         edges.send(started_ns).unwrap();
         drop(edges);
         let span = watch.end().unwrap();
         assert!(span.from.clock_ns >= started_ns + 1_000);
         assert!(span.to.clock_ns >= span.from.clock_ns);
+    }
+
+    #[test]
+    fn the_first_sample_is_before_the_window_but_not_before_the_first_byte() {
+        assert_eq!(sample_due_ns(10, 500_000_000), 10 + 500_000_000 - LEAD_NS);
+        assert_eq!(sample_due_ns(10, LEAD_NS / 2), 10);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use crate::workloads::cpu_watch::{Edges, wait_until};
+use crate::workloads::cpu_watch::{Edges, sample_due_ns, wait_until};
 use crate::workloads::tcp::info::TcpInfo;
 use crate::{clock, cpu};
 
@@ -52,10 +52,11 @@ struct Sample {
 impl Watching {
     fn run(self) -> Map<String, Value> {
         let mut result = Map::new();
-        let opens_ns = self.started.recv().map(|started_ns| started_ns.saturating_add(self.warmup_ns));
-        if let Some(opens_ns) = opens_ns.ok().filter(|opens_ns| wait_until(&self.started, *opens_ns)) {
+        let started_ns = self.started.recv().ok();
+        let is_due = |started_ns: &u64| wait_until(&self.started, sample_due_ns(*started_ns, self.warmup_ns));
+        if let Some(started_ns) = started_ns.filter(is_due) {
             let from = cpu::sample();
-            let samples = self.sample(opens_ns);
+            let samples = self.sample(started_ns.saturating_add(self.warmup_ns));
             result.insert("series".into(), series(&samples));
             result.insert("cpu".into(), json!(cpu::Span { from, to: cpu::sample() }));
         }
@@ -63,7 +64,7 @@ impl Watching {
         result
     }
 
-    /// At the opening, after each interval, and at the end.
+    /// Just before the opening, after each interval, and at the end.
     fn sample(&self, opens_ns: u64) -> Vec<Sample> {
         let mut samples = vec![Sample { t_ns: 0, all: self.combined() }];
         let mut due_ns = opens_ns.saturating_add(self.interval_ns);
