@@ -91,6 +91,7 @@ _SIMPLE: dict[str, tuple[tuple[type, ...], Callable[[Any, Any], bool]]] = {
     "minItems": ((list,), lambda value, given: len(value) >= given),
     "maxItems": ((list,), lambda value, given: len(value) <= given),
     "minLength": ((str,), lambda value, given: len(value) >= given),
+    "maxLength": ((str,), lambda value, given: len(value) <= given),
     "pattern": ((str,), lambda value, given: re.search(given, value) is not None),
     "minimum": ((int, float), lambda value, given: value >= given),
     "maximum": ((int, float), lambda value, given: value <= given),

@@ -92,10 +92,10 @@ def test_what_loses_packets_carries_no_super_packets() -> None:
 @pytest.mark.parametrize(
     ("link", "key", "words"),
     [
-        ("loss: 101%", "loss", "give 0% to 100%"),
+        ("loss: 101%", "loss", "at most 100%"),
         ("delay: 2ms, jitter: 5ms", "jitter", "would need delays under 0"),
         ("delay: 2ms, jitter: 1ms, jitter-correlation: 100%", "jitter-correlation", "give 0% to under 100%"),
-        ("delay: 2ms, jitter: 1ms, jitter-distribution: zipf", "jitter-distribution", "not a distribution"),
+        ("delay: 2ms, jitter: 1ms, jitter-distribution: zipf", "jitter-distribution", "not one of uniform"),
         ("jitter-distribution: normal", "jitter-distribution", "needs jitter"),
         ('lost-packets: ""', "lost-packets", "is not a list of packets"),
         ("lost-packets: 5 4", "lost-packets", "must be in ascending order"),
@@ -107,8 +107,8 @@ def test_what_loses_packets_carries_no_super_packets() -> None:
         ("loss: 90%, loss-burst: 2", "loss-burst", "cannot come in bursts"),
         ("gilbert-elliott: 1% 2%", "gilbert-elliott", "four percentages"),
         ("reorder: 1%", "reorder", "needs delay"),
-        ("late-packets: 5, late-by: 0", "late-by", "from 1 to"),
-        ("delay: 1ms, emulator: tc", "emulator", "not an emulator"),
+        ("late-packets: 5, late-by: 0", "late-by", "at least 1"),
+        ("delay: 1ms, emulator: tc", "emulator", "not one of netem"),
         ("delay: 1ms, reverse: {jitter: 2ms}", "reverse.jitter", "would need delays under 0"),
         ("delay: 1ms, forward: {mtu: 1400}", "forward.mtu", "unknown key"),
         ("delay: 1ms, in-order: true, reorder: 1%", "in-order", "leave one of them out"),

@@ -127,11 +127,11 @@ def test_events_are_told_by_what_they_change(read: Read) -> None:
         ("{at: 1, link: r1-r2, mtu: 1400}", "events.0.at: 1 has no unit"),
         ("{at: 0s, link: r1-r2, mtu: 1400}", 'events.0.at: "0s" is out of range'),
         ("{at: 1s, link: r1-r2, mtu: 1279}", "events.0.mtu: an MTU of 1279 is too small for IPv6"),
-        ("{at: 1s, link: r1-r2, mtu: 14}", "events.0.mtu: an MTU of 14 is out of range"),
+        ("{at: 1s, link: r1-r2, mtu: 14}", "events.0.mtu: 14 is too small: at least 68"),
         ("{at: 1s, link: r1-r2, mtu: 1500 - 15 per link}", "events.0.mtu: an MTU per link is for a chain"),
         ("{at: 1s, link: r1-r2, offload: true}", "events.0.offload: unknown key"),
         ("{at: 1s, link: r1-r2, queue-discipline: codel}", "events.0.queue-discipline: unknown key"),
-        ("{at: 1s, link: r1-r2, loss: 101%}", 'events.0.loss: "101%" is out of range: give 0% to 100%'),
+        ("{at: 1s, link: r1-r2, loss: 101%}", 'events.0.loss: "101%" is too large: at most 100%'),
         ("{at: 1s, link: r1-r2, jitter: 5ms}", "events.0.jitter: a jitter of 5ms on a delay of 1ms"),
         ("{at: 1s, link: r1-r2, forward: {queue: 100us}}", "events.0.forward.queue: a queue of 100us at 20Mbit holds"),
         (

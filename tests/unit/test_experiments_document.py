@@ -141,16 +141,12 @@ def test_every_key_is_told() -> None:
 
 @pytest.mark.parametrize("key", LINK_SETTINGS)
 def test_every_setting_of_a_link_is_told(key: str) -> None:
-    assert rows("Links")[key][1:] == [LINK_SETTINGS[key].default.replace("`", ""), LINK_SETTINGS[key].doc]
+    assert rows("Links")[key] == told(LINK_SETTINGS[key])
 
 
 @pytest.mark.parametrize("key", NODE_SETTINGS)
 def test_every_setting_of_a_router_is_told(key: str) -> None:
-    setting = NODE_SETTINGS[key]
-    values = ", ".join(f"`{choice}`" for choice in setting.choices) or "`true` or `false`"
-    if setting.most is not None:
-        values = f"whole number, 0 to {setting.most}"
-    assert rows("Routers that filter")[key] == [values, setting.default, setting.doc]
+    assert rows("Routers that filter")[key] == told(NODE_SETTINGS[key])
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -175,6 +171,12 @@ def told(parameter: Parameter) -> list[str]:
         "count": "whole number",
         "word": "name",
         "ipv6-prefix": "IPv6 prefix",
+        "mtu": "whole number",
+        "mtu-or-size": "mtu",
+        "queue": "time, size or number of packets",
+        "packets": "numbers and ranges",
+        "states": "four ratios",
+        "profile": "a name, or a file ending in .yaml",
     }
     value = words.get(parameter.kind, parameter.kind)
     if parameter.kind == "flag":

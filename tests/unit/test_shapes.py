@@ -183,7 +183,7 @@ def test_a_chain_names_the_link_whose_mtu_is_too_small(problems: Problems) -> No
         ("chain: 5, nodes: {r1: {kind: host}}", 'topology.nodes.r1.kind: "r1" is a router in the shape'),
         ("chain: 5, nodes: {r1: {icmp: some}}", 'topology.nodes.r1.icmp: "some" is not one of all'),
         ("chain: 5, links: {r1-r9: {mtu: 1400}}", 'topology.links.r1-r9: there is no link "r1-r9"'),
-        ("chain: 5, links: {r1-r2: {mtu: 14}}", "topology.links.r1-r2.mtu: an MTU of 14 is out of range"),
+        ("chain: 5, links: {r1-r2: {mtu: 14}}", "topology.links.r1-r2.mtu: 14 is too small: at least 68"),
         ("chain: 5, links: {r1-r2: {endpoints: [r1, r2]}}", "already is a link of the shape; leave endpoints out"),
     ],
 )

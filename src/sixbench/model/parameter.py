@@ -28,7 +28,17 @@ ParameterKind = Literal[
     "file",
     "ipv6-prefix",
     "mtu",
+    "mtu-or-size",
+    "ratio",
+    "queue",
+    "packets",
+    "states",
+    "profile",
 ]
+"""What a value is: how it is written, and its form in the JSON Schema. Of `queue`, `packets`, `states` and `profile`
+each parameter has a parser of its own."""
+
+
 MAX_FILE_NAME = 1024
 Scalar = int | float | str | bool
 Params = Mapping[str, Scalar]
@@ -47,17 +57,25 @@ class Wrong(NamedTuple):
     text: str
 
 
-def _whole(value: object) -> int | None:
+def _mtu(value: object) -> int:
     """A number of bytes without a unit, as ip(8) writes an MTU."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f"{shown(value)} is not an MTU: give a whole number of bytes without a unit, such as 1500")
+    return value
 
 
-_QUANTITIES: dict[ParameterKind, tuple[Callable[[object], int], Callable[[float], str]]] = {
+def _mtu_or_size(value: object) -> int:
+    return _mtu(value) if isinstance(value, int) and value > 0 else units.parse_size(value)
+
+
+_QUANTITIES: dict[ParameterKind, tuple[Callable[[object], float], Callable[[float], str]]] = {
     "size": (units.parse_size, units.format_size),
     "rate": (units.parse_rate, units.format_rate),
     "packet-rate": (units.parse_packet_rate, units.format_packet_rate),
     "duration": (units.parse_duration, units.format_duration),
-    "mtu": (lambda value: _whole(value) or units.parse_size(value), lambda value: str(int(value))),
+    "ratio": (units.parse_ratio, lambda value: f"{100 * value:.12g}%"),
+    "mtu": (_mtu, units.plain),
+    "mtu-or-size": (_mtu_or_size, units.plain),
 }
 
 _WORD = re.compile(r"[A-Za-z0-9_-]{1,15}")
@@ -78,6 +96,7 @@ class Parameter:
         length: whether it sets how long a trial is rather than what it is (then it is no level unless swept).
         identifying: whether it says what is sent, so that it belongs to the levels wherever it is given.
         default: the value where it is not given, in the column's unit; None: no single value.
+        parser: reads the value where its kind does not say how. Raises `ValueError` saying what would be right.
         unless_given: what holds where it is not given, in words, if `default` does not say it all.
     """
 
@@ -92,11 +111,12 @@ class Parameter:
     identifying: bool = False
     default: Scalar | None = None
     unless_given: str = ""
+    parser: Callable[[object], Scalar] | None = None
 
     @property
     def suffix(self) -> str:
         """The unit at the end of the column, such as `_bytes`; empty where it has none."""
-        found = _SUFFIX.search(self.column)
+        found = None if self.kind == "packets" else _SUFFIX.search(self.column)
         return f"_{found[1]}" if found else ""
 
     @property
@@ -125,6 +145,8 @@ class Parameter:
         return parsed
 
     def _parse(self, value: object) -> Scalar:
+        if self.parser is not None:
+            return self.parser(value)
         if self.kind in _QUANTITIES:
             return _QUANTITIES[self.kind][0](value)
         return _FORMS.get(self.kind, _word)(self, value)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from ..model import units
 from ..model.emulation import DISTRIBUTIONS, Chosen, GilbertElliott, Impairments
 from ..model.files import open_regular
-from ..model.parameter import Scalar
-from ..model.wording import article, shown
-from .link_setting import LinkSetting
+from ..model.parameter import Parameter, Scalar
+from ..model.wording import shown
 
 MAX_DELAY_NS = 3600 * 10**9
 MAX_LISTED = 4096
@@ -22,45 +21,11 @@ MAX_DELAYS = 65_536
 _RANGE = re.compile(r"([0-9]{1,10})(?:-([0-9]{1,10}))?")
 
 
-def parse_delay(value: object) -> Scalar:
-    """A duration, in nanoseconds. Raises `ValueError`."""
-    delay_ns = units.parse_duration(value)
-    if delay_ns > MAX_DELAY_NS:
-        raise ValueError(f"{shown(value)} is out of range: at most {units.format_duration(MAX_DELAY_NS)}")
-    return delay_ns
-
-
-def _share(value: object) -> Scalar:
-    ratio = units.parse_ratio(value)
-    if not 0 <= ratio <= 1:
-        raise ValueError(f"{shown(value)} is out of range: give 0% to 100%")
-    return ratio
-
-
 def _correlation(value: object) -> Scalar:
     ratio = units.parse_ratio(value)
     if not 0 <= ratio < 1:
         raise ValueError(f"{shown(value)} is not a correlation: give 0% to under 100%")
     return ratio
-
-
-def one_of(what: str, names: Sequence[str]) -> Callable[[object], Scalar]:
-    """A parser for one of some names. It raises `ValueError`, which lists the names."""
-
-    def parse(value: object) -> Scalar:
-        if value not in names:
-            raise ValueError(f"{shown(value)} is not {article(what)} {what}; known here: {', '.join(names)}")
-        return str(value)
-
-    return parse
-
-
-def _burst(value: object) -> Scalar:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 1 <= value <= 1e6:
-        raise ValueError(
-            f"{shown(value)} is not a mean length of bursts: give a number of packets from 1 to 1000000, such as 4"
-        )
-    return float(value)
 
 
 def _states(value: object) -> Scalar:
@@ -71,7 +36,7 @@ def _states(value: object) -> Scalar:
             "the chances to leave the good state, to leave the bad state, of a loss in the good state, and of a "
             "loss in the bad state"
         )
-    return " ".join(f"{100 * float(_share(word)):.12g}%" for word in words)
+    return " ".join(f"{100 * _probability(word):.12g}%" for word in words)
 
 
 def _packets(value: object) -> Scalar:
@@ -106,142 +71,120 @@ def _numbers(word: str) -> range | None:
     return None if found is None else range(int(found[1]), int(found[2] or found[1]) + 1)
 
 
-def _late_by(value: object) -> Scalar:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_LISTED:
-        raise ValueError(
-            f"{shown(value)} is not a number of packets that pass a late one: give a whole number from 1 to "
-            f"{MAX_LISTED}"
-        )
-    return value
+def _probability(value: object) -> float:
+    ratio = units.parse_ratio(value)
+    if not 0 <= ratio <= 1:
+        raise ValueError(f"{shown(value)} is out of range: give 0% to 100%")
+    return ratio
 
 
-def flag(value: object) -> Scalar:
-    """True or false. Raises `ValueError`."""
-    if not isinstance(value, bool):
-        raise ValueError(f"{shown(value)} is neither true nor false")
-    return value
+def _time(name: str, doc: str) -> Parameter:
+    return Parameter(
+        name=name, column=f"{name}_ns", kind="duration", doc=doc, minimum=0, maximum=MAX_DELAY_NS, default=0
+    )
 
 
-def _file(value: object) -> Scalar:
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"{shown(value)} is not the name of a file")
-    return value
+def _share(name: str, doc: str) -> Parameter:
+    return Parameter(name=name, column=f"{name}_ratio", kind="ratio", doc=doc, minimum=0, maximum=1, default=0.0)
 
 
-EMULATION_SETTINGS: dict[str, LinkSetting] = {
-    "delay": LinkSetting(
-        parse=parse_delay,
-        suffix="_ns",
-        kind="duration",
-        doc="time that is added to every packet, each way",
-        default="0",
+def _list(name: str, doc: str) -> Parameter:
+    return Parameter(
+        name=name, column=name.replace("-", "_"), kind="packets", parser=_packets, doc=doc, unless_given="none"
+    )
+
+
+DELAY = _time("delay", "time that is added to every packet, each way")
+EMULATION_PARAMETERS: tuple[Parameter, ...] = (
+    DELAY,
+    _time(
+        "jitter",
+        "variation of the delay, each way: the largest deviation if it is uniform, else the standard deviation; "
+        "packets may overtake each other unless in-order is true",
     ),
-    "jitter": LinkSetting(
-        parse=parse_delay,
-        suffix="_ns",
-        kind="duration",
-        doc=(
-            "variation of the delay, each way: the largest deviation if it is uniform, else the standard deviation; "
-            "packets may overtake each other unless in-order is true"
-        ),
-        default="0",
-    ),
-    "jitter-distribution": LinkSetting(
-        parse=one_of("distribution", DISTRIBUTIONS),
-        suffix="",
-        kind="distribution",
+    Parameter(
+        name="jitter-distribution",
+        column="jitter_distribution",
+        kind="choice",
+        choices=DISTRIBUTIONS,
         doc="uniform, normal or pareto (shape 3, moved to the mean 0); delays under 0 are 0",
         default="uniform",
     ),
-    "jitter-correlation": LinkSetting(
-        parse=_correlation,
-        suffix="_ratio",
+    Parameter(
+        name="jitter-correlation",
+        column="jitter_correlation_ratio",
         kind="ratio",
+        parser=_correlation,
         doc="correlation of one packet's jitter with the next one's",
-        default="0",
+        default=0.0,
     ),
-    "delay-file": LinkSetting(
-        parse=_file,
-        suffix="",
+    Parameter(
+        name="delay-file",
+        column="delay_file",
         kind="file",
         doc=(
             "a file beside the experiment with delays to draw from, one a line, such as 12.5ms; it replaces delay "
             "and jitter"
         ),
-        default="none",
+        unless_given="none",
     ),
-    "in-order": LinkSetting(
-        parse=flag,
-        suffix="",
+    Parameter(
+        name="in-order",
+        column="in_order",
         kind="flag",
         doc=(
             "packets leave in the order in which they came, as on most links; none leaves before the one that came "
             "before it"
         ),
-        default="false",
+        default=False,
     ),
-    "loss": LinkSetting(
-        parse=_share, suffix="_ratio", kind="ratio", doc="share of packets that are dropped, each way", default="0"
-    ),
-    "loss-burst": LinkSetting(
-        parse=_burst,
-        suffix="_packets",
+    _share("loss", "share of packets that are dropped, each way"),
+    Parameter(
+        name="loss-burst",
+        column="loss_burst_packets",
         kind="number",
         doc="mean number of packets that are lost in a row (Gilbert's model); loss stays the share that is lost",
-        default="at random, each packet by itself",
+        minimum=1,
+        maximum=10**6,
+        unless_given="at random, each packet by itself",
     ),
-    "gilbert-elliott": LinkSetting(
-        parse=_states,
-        suffix="",
+    Parameter(
+        name="gilbert-elliott",
+        column="gilbert_elliott",
         kind="states",
+        parser=_states,
         doc=(
             "losses by a good and a bad state, instead of loss; four probabilities: to leave the good state, to "
             "leave the bad state, of a loss in the good state, of a loss in the bad state"
         ),
-        default="none",
+        unless_given="none",
     ),
-    "lost-packets": LinkSetting(
-        parse=_packets,
-        suffix="",
-        kind="packets",
-        doc="exactly these packets are dropped, such as 5 9-12; they are numbered from 0 in each trial and direction",
-        default="none",
+    _list(
+        "lost-packets",
+        "exactly these packets are dropped, such as 5 9-12; they are numbered from 0 in each trial and direction",
     ),
-    "duplicate": LinkSetting(
-        parse=_share,
-        suffix="_ratio",
-        kind="ratio",
-        doc="share of packets that come twice, chosen at random",
-        default="0",
+    _share("duplicate", "share of packets that come twice, chosen at random"),
+    _list("duplicated-packets", "exactly these packets come twice"),
+    _share("corrupt", "share of packets that have one bit flipped, chosen at random"),
+    _share(
+        "reorder",
+        "share of packets, chosen at random, that are not delayed and so overtake those before them",
     ),
-    "duplicated-packets": LinkSetting(
-        parse=_packets, suffix="", kind="packets", doc="exactly these packets come twice", default="none"
+    _list(
+        "late-packets",
+        "exactly these packets are held back until as many later ones have passed as late-by says",
     ),
-    "corrupt": LinkSetting(
-        parse=_share,
-        suffix="_ratio",
-        kind="ratio",
-        doc="share of packets that have one bit flipped, chosen at random",
-        default="0",
+    Parameter(
+        name="late-by",
+        column="late_by_packets",
+        kind="count",
+        doc="how many packets pass one that is held back",
+        minimum=1,
+        maximum=MAX_LISTED,
+        default=1,
     ),
-    "reorder": LinkSetting(
-        parse=_share,
-        suffix="_ratio",
-        kind="ratio",
-        doc="share of packets, chosen at random, that are not delayed and so overtake those before them",
-        default="0",
-    ),
-    "late-packets": LinkSetting(
-        parse=_packets,
-        suffix="",
-        kind="packets",
-        doc="exactly these packets are held back until as many later ones have passed as late-by says",
-        default="none",
-    ),
-    "late-by": LinkSetting(
-        parse=_late_by, suffix="_packets", kind="count", doc="how many packets pass one that is held back", default="1"
-    ),
-}
+)
+"""What a link can do to packets, in the order of the documents."""
 
 
 def impairments(value: Mapping[str, Scalar], delays_ns: tuple[int, ...] = ()) -> Impairments:
@@ -313,7 +256,7 @@ def read_delays(file: Path) -> tuple[int, ...]:
         if not words:
             continue
         try:
-            delays.append(int(parse_delay(words)))
+            delays.append(int(DELAY.parse(words)))
         except ValueError as error:
             raise ValueError(f"{file}:{number}: {error}") from error
     if not 2 <= len(delays) <= MAX_DELAYS:

@@ -7,13 +7,12 @@ from collections.abc import Mapping
 
 from ..model.direction import Direction
 from ..model.emulation import EMULATORS
-from ..model.parameter import Scalar
+from ..model.parameter import Parameter, Scalar
 from ..model.topology import ETHERNET_MIN_MTU_V6, MAX_MTU, MIN_MTU_V4
 from ..model.wording import shown
 from .direction_rules import check_together
-from .emulation_settings import EMULATION_SETTINGS, check_impairments, flag, impairments, one_of
-from .link_setting import LinkSetting
-from .rate_settings import RATE_SETTINGS, check_rate, queue
+from .emulation_settings import EMULATION_PARAMETERS, check_impairments, impairments
+from .rate_settings import RATE_PARAMETERS, check_rate, queue
 
 DEFAULT_MTU_BYTES = 1500
 """RFC 894: Ethernet."""
@@ -56,7 +55,7 @@ def is_per_link(value: object) -> bool:
 def parse_mtu_profile(value: object) -> str:
     """MTUs along a row of links: `1500 - 15 per link`, or one for all. Raises `ValueError`."""
     if not is_per_link(value):
-        return str(_mtu(value))
+        return str(MTU.parse(value))
     found = _PER_LINK.fullmatch(str(value).strip())
     if found is None:
         raise ValueError(
@@ -64,7 +63,7 @@ def parse_mtu_profile(value: object) -> str:
             "link, such as 1500 - 15 per link"
         )
     first, sign, step = found.groups()
-    return f"{_mtu(int(first))} {sign} {int(step)} per link"
+    return f"{MTU.parse(int(first))} {sign} {int(step)} per link"
 
 
 def mtu_at(profile: Scalar, number: int) -> int:
@@ -79,48 +78,48 @@ def _profile(value: object) -> Scalar:
     return value
 
 
-def _mtu(value: object) -> Scalar:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError(f"{shown(value)} is not an MTU: give a whole number of bytes without a unit, such as 1500")
-    if not MIN_MTU_V4 <= value <= MAX_MTU:
-        raise ValueError(f"an MTU of {value} is out of range: give {MIN_MTU_V4} (RFC 791) to {MAX_MTU}")
-    return value
+_IN_DIRECTIONS = {parameter.name: parameter for parameter in (*RATE_PARAMETERS, *EMULATION_PARAMETERS)}
+DIRECTION_SETTINGS: Mapping[str, Parameter] = _IN_DIRECTIONS
+"""What each direction of a link can have for itself, by name."""
 
-
-DIRECTION_SETTINGS: dict[str, LinkSetting] = RATE_SETTINGS | EMULATION_SETTINGS
-"""The settings that each direction of a link can have for itself."""
-
-LINK_SETTINGS: dict[str, LinkSetting] = {
-    "profile": LinkSetting(
-        parse=_profile,
-        suffix="",
+MTU = Parameter(
+    name="mtu",
+    column="mtu_bytes",
+    kind="mtu",
+    doc="largest IP packet, in whole bytes; it is the only size without a unit",
+    minimum=MIN_MTU_V4,
+    maximum=MAX_MTU,
+    default=DEFAULT_MTU_BYTES,
+)
+_OF_LINKS = (
+    Parameter(
+        name="profile",
+        column="profile",
         kind="profile",
+        parser=_profile,
         doc=(
             "values of the keys from mtu to late-by that are not given beside it: the name of an access "
             "network, or a file; the first endpoint is the customer's"
         ),
-        default="none",
+        unless_given="none",
     ),
-    "mtu": LinkSetting(
-        parse=_mtu,
-        suffix="_bytes",
-        kind="mtu",
-        doc="largest IP packet, in whole bytes; it is the only size without a unit",
-        default=str(DEFAULT_MTU_BYTES),
-    ),
-    **DIRECTION_SETTINGS,
-    "emulator": LinkSetting(
-        parse=one_of("emulator", EMULATORS),
-        suffix="",
-        kind="emulator",
+    MTU,
+    *_IN_DIRECTIONS.values(),
+    Parameter(
+        name="emulator",
+        column="emulator",
+        kind="choice",
+        choices=EMULATORS,
         doc="what delays and drops: netem, which is the kernel's, or user, which is our own",
-        default="netem where the kernel has it and it can, else user",
+        unless_given="netem where the kernel has it and it can, else user",
     ),
-    "offload": LinkSetting(
-        parse=flag,
-        suffix="",
+    Parameter(
+        name="offload",
+        column="offload",
         kind="flag",
         doc="segmentation offload at both ends (TSO, GSO, GRO)",
-        default="off on links with a rate or impairments, on without",
+        unless_given="off on links with a rate or impairments, on without",
     ),
-}
+)
+LINK_SETTINGS: Mapping[str, Parameter] = {parameter.name: parameter for parameter in _OF_LINKS}
+"""The parameters of a link, by name."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from ..model.identifiers import SYSCTL
-from ..model.parameter import Scalar
+from ..model.parameter import Parameter, Scalar
 from ..model.topology import FragmentPolicy, IcmpPolicy, Node, NodeKind
 from ..model.wording import printable, shown
 from .factors import Assignment, Factors, Setting, Varying, resolve
@@ -20,98 +20,60 @@ NODE_KINDS = get_args(NodeKind)
 SEVERAL_NUMBERS = frozenset(f"net.ipv4.{name}" for name in ("tcp_mem", "tcp_rmem", "tcp_wmem", "udp_mem"))
 
 
-@dataclass(frozen=True, kw_only=True)
-class NodeSetting:
-    """One key of a router.
-
-    Attributes:
-        parse: raises `ValueError` saying what would be right.
-        choices: the words that it takes. Empty: it takes no words.
-        most: the largest whole number that it takes, from 0. None: it takes a choice, or true or false if there are no
-            choices.
-        field: the field of `model.topology.Node` that it sets.
-        default: as an experiment would write it.
-    """
-
-    parse: Callable[[object], Scalar]
-    field: str
-    doc: str
-    default: str
-    choices: tuple[str, ...] = ()
-    most: int | None = None
-
-
-def _flag(value: object) -> Scalar:
-    if not isinstance(value, bool):
-        raise ValueError(f"{shown(value)} is neither true nor false")
-    return value
-
-
-def _choice(choices: tuple[str, ...]) -> Callable[[object], Scalar]:
-    def parse(value: object) -> Scalar:
-        if not isinstance(value, str) or value not in choices:
-            raise ValueError(f"{shown(value)} is not one of {', '.join(choices)}")
-        return value
-
-    return parse
-
-
 MAX_FILTER_RULES = 10_000
 
-
-def _filter_rules(value: object) -> Scalar:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_FILTER_RULES:
-        raise ValueError(f"{shown(value)} is not a number of rules: give a whole number from 0 to {MAX_FILTER_RULES}")
-    return value
-
-
-_ICMP = get_args(IcmpPolicy)
-_FRAGMENTS = get_args(FragmentPolicy)
-
-NODE_SETTINGS: dict[str, NodeSetting] = {
-    "masquerade": NodeSetting(
-        parse=_flag,
-        field="masquerade",
+_OF_NODES = (
+    Parameter(
+        name="masquerade",
+        column="masquerade",
+        kind="flag",
         doc="packets that it forwards leave with its own address as their source (NAT), in both families",
-        default="false",
+        default=False,
     ),
-    "mss-clamp": NodeSetting(
-        parse=_flag,
-        field="mss_clamp",
+    Parameter(
+        name="mss-clamp",
+        column="mss_clamp",
+        kind="flag",
         doc="the MSS of TCP connections that it forwards is lowered to what its links carry, in both families",
-        default="false",
+        default=False,
     ),
-    "icmp": NodeSetting(
-        parse=_choice(_ICMP),
-        choices=_ICMP,
-        field="icmp",
+    Parameter(
+        name="icmp",
+        column="icmp",
+        kind="choice",
+        choices=get_args(IcmpPolicy),
         doc=(
             "the ICMP errors that it sends and forwards: all of them; with no-too-big all but Packet Too Big and "
             "Fragmentation Needed, which makes a black hole; with none, no error at all"
         ),
         default="all",
     ),
-    "drop": NodeSetting(
-        parse=_choice(_FRAGMENTS),
-        choices=_FRAGMENTS,
-        field="drop",
+    Parameter(
+        name="drop",
+        column="drop",
+        kind="choice",
+        choices=get_args(FragmentPolicy),
         doc=(
             "the fragments that it drops: none; first-fragments are those at offset 0; later-fragments are all others; "
             "fragments are all, also whole IPv6 packets that have a fragment header (RFC 6946)"
         ),
         default="none",
     ),
-    "filter-rules": NodeSetting(
-        parse=_filter_rules,
-        most=MAX_FILTER_RULES,
-        field="filter_rules",
+    Parameter(
+        name="filter-rules",
+        column="filter_rules",
+        kind="count",
+        minimum=0,
+        maximum=MAX_FILTER_RULES,
         doc=(
             "rules that every packet is checked against, one after the other, before it is forwarded; "
             "none matches: what a firewall of that length costs"
         ),
-        default="0",
+        default=0,
     ),
-}
+)
+NODE_SETTINGS: Mapping[str, Parameter] = {parameter.name: parameter for parameter in _OF_NODES}
+"""The parameters of a router, by name. A column is the field of `model.topology.Node` that it sets."""
 
 NODE_KEYS = ("kind", "sysctl", *NODE_SETTINGS)
 
@@ -132,7 +94,7 @@ class NodeTemplate:
 
     def concrete(self, assignment: Assignment) -> Node:
         """The node at one combination of levels."""
-        chosen = {NODE_SETTINGS[key].field: resolve(setting, assignment) for key, setting in self.settings.items()}
+        chosen = {NODE_SETTINGS[key].column: resolve(setting, assignment) for key, setting in self.settings.items()}
         sysctl = {name: str(resolve(setting, assignment)) for name, setting in self.sysctl.items()}
         return Node(name=self.name, kind=self.kind, sysctl=sysctl, **chosen)
 
@@ -149,7 +111,7 @@ def read_node(reader: Reader, factors: Factors, path: KeyPath, name: str, item: 
     kind = _kind(reader, (*path, "kind"), data["kind"])
     settings: dict[str, Setting] = {}
     for key in (key for key in data if key in NODE_SETTINGS):
-        own = (("node", key), f"node_{NODE_SETTINGS[key].field}")
+        own = (("node", key), f"node_{NODE_SETTINGS[key].column}")
         read = factors.setting((*path, key), data[key], NODE_SETTINGS[key].parse, "", own)
         if kind == "host":
             reader.problem(

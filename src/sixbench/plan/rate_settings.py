@@ -8,10 +8,9 @@ from dataclasses import replace
 
 from ..model import units
 from ..model.direction import DISCIPLINES, Queue
-from ..model.parameter import Scalar
+from ..model.parameter import Parameter, Scalar
 from ..model.wording import shown
-from .emulation_settings import MAX_DELAY_NS, flag, one_of
-from .link_setting import LinkSetting
+from .emulation_settings import MAX_DELAY_NS
 
 MIN_RATE_BPS = 8_000
 MAX_RATE_BPS = 10**12
@@ -21,7 +20,25 @@ MAX_QUEUE_BYTES = 2**30
 MAX_QUEUE_PACKETS = 1_000_000
 MAX_CODEL_NS = 10 * 10**9
 
-CODEL_TIMES_NS = {"queue-target": 5_000_000, "queue-interval": 100_000_000}
+
+def _codel(name: str, default_ns: int, doc: str) -> Parameter:
+    return Parameter(
+        name=name,
+        column=f"{name.replace('-', '_')}_ns",
+        kind="duration",
+        doc=doc,
+        minimum=1000,
+        maximum=MAX_CODEL_NS,
+        default=default_ns,
+    )
+
+
+CODEL_TARGET = _codel("queue-target", 5_000_000, "for CoDel: the waiting time of packets that it tolerates")
+CODEL_INTERVAL = _codel(
+    "queue-interval",
+    100_000_000,
+    "for CoDel: how long packets may wait longer than the target before it drops one; about the longest round trip",
+)
 """The defaults of Linux (include/net/codel.h), which are those of RFC 8289 section 4.2."""
 
 _PACKETS = re.compile(r"([0-9]{1,9})\s*packets?")
@@ -56,9 +73,10 @@ def _limit(limit: Scalar | None) -> Queue:
 
 def check_rate(value: Mapping[str, Scalar], mtu_bytes: int) -> tuple[str, str] | None:
     """What is wrong with settings of one direction that are each right on their own: the key, and the sentence."""
-    target_ns, interval_ns = (int(value.get(key, own)) for key, own in CODEL_TIMES_NS.items())
+    both = {one.name: one.default for one in (CODEL_TARGET, CODEL_INTERVAL)}
+    target_ns, interval_ns = (int(value.get(key) or default or 0) for key, default in both.items())
     if target_ns >= interval_ns:
-        key = next(key for key in CODEL_TIMES_NS if key in value)
+        key = next(key for key in both if key in value)
         target, interval = units.format_duration(target_ns), units.format_duration(interval_ns)
         return key, f"a target of {target} must be shorter than the interval of {interval}"
     frame_bytes = mtu_bytes + FRAME_OVERHEAD_BYTES
@@ -91,15 +109,6 @@ def _check_queue(value: Mapping[str, Scalar], frame_bytes: int) -> tuple[str, st
     return None
 
 
-def _rate(value: object) -> Scalar:
-    rate_bps = units.parse_rate(value)
-    if not MIN_RATE_BPS <= rate_bps <= MAX_RATE_BPS:
-        raise ValueError(
-            f"{shown(value)} is out of range: give 8kbit to 1000Gbit, or no rate for a link as fast as the machine"
-        )
-    return rate_bps
-
-
 def _queue(value: object) -> Scalar:
     """A time, a size or a number of packets, as text with its unit. The unit decides which of them it is."""
     packets = _PACKETS.fullmatch(value.strip()) if isinstance(value, str) else None
@@ -123,77 +132,55 @@ def _queue(value: object) -> Scalar:
     )
 
 
-def _codel_time(value: object) -> Scalar:
-    time_ns = units.parse_duration(value)
-    if not 1000 <= time_ns <= MAX_CODEL_NS:
-        raise ValueError(f"{shown(value)} is out of range: from 1us to {units.format_duration(MAX_CODEL_NS)}")
-    return time_ns
-
-
-def _burst(value: object) -> Scalar:
-    burst_bytes = units.parse_size(value)
-    if not 0 < burst_bytes <= MAX_QUEUE_BYTES:
-        raise ValueError(f"{shown(value)} is out of range: over 0 and at most {units.format_size(MAX_QUEUE_BYTES)}")
-    return burst_bytes
-
-
-RATE_SETTINGS: dict[str, LinkSetting] = {
-    "rate": LinkSetting(
-        parse=_rate,
-        suffix="_bps",
+RATE_PARAMETERS: tuple[Parameter, ...] = (
+    Parameter(
+        name="rate",
+        column="rate_bps",
         kind="rate",
         doc="bits per second on the wire, each way; preamble, gap and FCS are included",
-        default="as fast as the machine",
+        minimum=MIN_RATE_BPS,
+        maximum=MAX_RATE_BPS,
+        unless_given="as fast as the machine",
     ),
-    "queue": LinkSetting(
-        parse=_queue,
-        suffix="",
+    Parameter(
+        name="queue",
+        column="queue",
         kind="queue",
+        parser=_queue,
         doc=(
             "limit of the queue before the rate: a time at that rate, a size, or a number of packets; at least one "
             "packet"
         ),
-        default="50ms, at least 128KiB; with codel 1000 packets, with fq_codel 10240",
+        unless_given="50ms, at least 128KiB; with codel 1000 packets, with fq_codel 10240",
     ),
-    "queue-discipline": LinkSetting(
-        parse=one_of("queue discipline", DISCIPLINES),
-        suffix="",
-        kind="discipline",
+    Parameter(
+        name="queue-discipline",
+        column="queue_discipline",
+        kind="choice",
+        choices=DISCIPLINES,
         doc=(
             "tail-drop drops packets that come when the queue is full; codel (RFC 8289) and fq_codel (RFC 8290) drop "
             "earlier, and they count the limit in packets of the MTU"
         ),
         default="tail-drop",
     ),
-    "queue-target": LinkSetting(
-        parse=_codel_time,
-        suffix="_ns",
-        kind="duration",
-        doc="for CoDel: the waiting time of packets that it tolerates",
-        default="5ms",
-    ),
-    "queue-interval": LinkSetting(
-        parse=_codel_time,
-        suffix="_ns",
-        kind="duration",
-        doc=(
-            "for CoDel: how long packets may wait longer than the target before it drops one; about the longest "
-            "round trip"
-        ),
-        default="100ms",
-    ),
-    "queue-ecn": LinkSetting(
-        parse=flag,
-        suffix="",
+    CODEL_TARGET,
+    CODEL_INTERVAL,
+    Parameter(
+        name="queue-ecn",
+        column="queue_ecn",
         kind="flag",
         doc="for CoDel: packets whose senders know ECN (RFC 3168) are marked instead of dropped",
-        default="false with codel, true with fq_codel",
+        unless_given="false with codel, true with fq_codel",
     ),
-    "burst": LinkSetting(
-        parse=_burst,
-        suffix="_bytes",
+    Parameter(
+        name="burst",
+        column="burst_bytes",
         kind="size",
         doc="bucket of the rate limiter: how much may leave at once after a pause",
-        default="2ms at the rate, at least two frames",
+        minimum=1,
+        maximum=MAX_QUEUE_BYTES,
+        unless_given="2ms at the rate, at least two frames",
     ),
-}
+)
+"""What makes a link send more slowly, in the order of the documents."""

@@ -12,8 +12,7 @@ from typing import Any
 
 from ..mechanisms import Mechanism
 from ..model import units
-from ..model.direction import DISCIPLINES
-from ..model.emulation import DISTRIBUTIONS, EMULATORS, WAYS
+from ..model.emulation import WAYS
 from ..model.identifiers import LINK_NAME, NAME, SYSCTL
 from ..model.parameter import MAX_FILE_NAME, Parameter, ParameterKind
 from ..model.placement import PLACEMENTS
@@ -32,14 +31,13 @@ from .blocks_file import (
     STATISTICS_KEYS,
     UNTIL,
 )
-from .emulation_settings import MAX_LISTED
 from .events_file import CHANGEABLE, EVENT_KEYS, MAX_EVENTS
 from .experiment_file import BOTTLENECKS, DEFAULT_SEED, KEYS, MAX_SEED, REQUIRED
 from .factors import FACTOR_NAME, MAX_LEVELS
 from .kernels_file import MAX_KERNELS
 from .link_addresses import NO_ADDRESSES
 from .link_settings import DIRECTION_SETTINGS, LINK_SETTINGS
-from .node_settings import NODE_KEYS, NODE_KINDS, NODE_SETTINGS, NodeSetting
+from .node_settings import NODE_KEYS, NODE_KINDS, NODE_SETTINGS
 from .overrides import MAX_QUICK
 from .profile_file import MAX_PROFILES, PROFILE_KEYS, SIDE_KEYS, SIDES, shipped_profiles
 from .shape_file import SETTINGS
@@ -183,14 +181,8 @@ def _definitions() -> dict[str, Schema]:
         "queue": {
             "anyOf": [_ref("duration"), _ref("size"), {"type": "string", "pattern": r"^\s*[0-9]+\s*packets?\s*$"}]
         },
-        "discipline": {"enum": list(DISCIPLINES)},
         "flag": {"type": "boolean"},
-        "distribution": {"enum": list(DISTRIBUTIONS)},
-        "emulator": {"enum": list(EMULATORS)},
         "profile": {"type": "string", "minLength": 1, "examples": list(shipped_profiles())},
-        "file": {"type": "string", "minLength": 1},
-        "number": {"type": "number", "minimum": 1},
-        "count": _integer(1, MAX_LISTED),
         "states": {"type": "string", "pattern": r"^\s*([0-9.]+\s*%\s*){4}$"},
         "packets": {"type": ["string", "integer"], "pattern": r"^[0-9, -]+$"},
         "word": {"type": "string", "pattern": _whole("[A-Za-z0-9_-]{1,15}")},
@@ -221,7 +213,7 @@ def _profile() -> Schema:
         "title": _text("One line for people; unless given, the name."),
         "mtu": _ref("mtu"),
         **{
-            side: _object({key: _ref(DIRECTION_SETTINGS[key].kind) for key in SIDE_KEYS})
+            side: _object({key: _value(DIRECTION_SETTINGS[key]) for key in SIDE_KEYS})
             | {"description": f"The link for packets {towards} the customer."}
             for side, towards in zip(SIDES, ("from", "to"), strict=True)
         },
@@ -233,17 +225,8 @@ def _profile() -> Schema:
 
 def _network_definitions() -> dict[str, Schema]:
     """What explicit networks and short forms share."""
-    links: dict[str, Schema] = {
-        f"link-{key}": {**_swept(_ref(setting.kind)), "description": f"{setting.doc}; unless given: {setting.default}"}
-        for key, setting in LINK_SETTINGS.items()
-    }
-    nodes: dict[str, Schema] = {
-        f"node-{key}": {
-            **_swept(_node_setting(setting)),
-            "description": f"{setting.doc}; unless given: {setting.default}",
-        }
-        for key, setting in NODE_SETTINGS.items()
-    }
+    links = {f"link-{key}": _parameter(parameter) for key, parameter in LINK_SETTINGS.items()}
+    nodes = {f"node-{key}": _parameter(parameter) for key, parameter in NODE_SETTINGS.items()}
     sysctl = {
         "type": "object",
         "propertyNames": {"pattern": _whole(SYSCTL.pattern)},
@@ -274,12 +257,6 @@ def _node_properties() -> dict[str, Schema]:
     properties: dict[str, Schema] = {"kind": {"enum": list(NODE_KINDS)}, "sysctl": _ref("sysctl"), **_node_settings()}
     assert tuple(properties) == NODE_KEYS, "every key of a node has its schema"
     return properties
-
-
-def _node_setting(setting: NodeSetting) -> Schema:
-    if setting.most is not None:
-        return {"type": "integer", "minimum": 0, "maximum": setting.most}
-    return {"enum": list(setting.choices)} if setting.choices else _ref("flag")
 
 
 def _node_settings() -> dict[str, Schema]:
@@ -393,6 +370,8 @@ def _workload() -> Schema:
 
 def _parameters(kind: WorkloadKind) -> Schema:
     described = {parameter.name: _parameter(parameter) for parameter in kind.parameters}
+    if kind.parameter("packet-rate") is not None:
+        described["rate"] |= _swept({"anyOf": [_ref("rate"), _ref("packet-rate")]})
     properties = {}
     for name, schema in described.items():
         parts = {key.partition(".")[2]: part for key, part in described.items() if key.startswith(f"{name}.")}
@@ -403,13 +382,17 @@ def _parameters(kind: WorkloadKind) -> Schema:
 
 def _parameter(parameter: Parameter) -> Schema:
     described = parameter.doc
-    if parameter.kind != "count" and parameter.minimum is not None and parameter.maximum is not None:
+    if parameter.kind not in _BOUNDED and parameter.minimum is not None and parameter.maximum is not None:
         described += f"; from {parameter.format(parameter.minimum)} to {parameter.format(parameter.maximum)}"
     return {**_swept(_value(parameter)), "description": _described(parameter, described)}
 
 
 def _described(parameter: Parameter, doc: str) -> str:
     return f"{doc}; unless given: {parameter.default_text}" if parameter.default_text else doc
+
+
+_BOUNDED = ("count", "number", "mtu")
+"""The kinds whose schema has their bounds."""
 
 
 def _value(parameter: Parameter) -> Schema:
@@ -422,12 +405,10 @@ def _value(parameter: Parameter) -> Schema:
         return {"type": "number", "minimum": parameter.minimum, "maximum": parameter.maximum}
     if kind == "file":
         return {"type": "string", "minLength": 1, "maxLength": MAX_FILE_NAME}
-    if kind == "mtu":
+    if kind == "mtu-or-size":
         return {"anyOf": [_ref("mtu"), _ref("size")]}
     if kind == "ipv6-prefix":
         return {"type": "string", "pattern": r"^[0-9A-Fa-f:.]+/[0-9]+$"}
-    if kind == "rate":
-        return {"anyOf": [_ref("rate"), _ref("packet-rate")]}
     return _ref(kind)
 
 

@@ -47,7 +47,7 @@ def read_setting(
         return _mtu_per_link(factors, path, value, files.reader, number)
     setting = LINK_SETTINGS[key]
     owner, within = ("event", path[2:]) if path[0] == "events" else ("link", path[3:])
-    column = "_".join((owner, *map(str, within))).replace("-", "_") + setting.suffix
+    column = "_".join((owner, *map(str, within[:-1]), setting.column))
 
     def parse(level: object) -> Scalar:
         parsed = setting.parse(level)
