@@ -50,13 +50,13 @@ def _part(name: str, arguments: argparse.Namespace) -> int:
 def _inside(arguments: argparse.Namespace) -> int:
     part = PARTS[arguments.inside]
     started_s = time.time()
-    with tempfile.TemporaryDirectory(prefix="endurance-") as scratch:
+    # What was found is written before the folder is cleaned, which may fail where the part was interrupted.
+    with tempfile.TemporaryDirectory(prefix="endurance-", ignore_cleanup_errors=True) as scratch:
         found = part.run(Path(scratch), arguments.scale, arguments.seed, arguments.victims)
-    result = {"part": arguments.inside, **provenance(started_s), **found}
-    wrong = part.wrong(found)
-    result["wrong"] = wrong
-    file = arguments.out / f"{arguments.inside}.json"
-    file.write_text(json.dumps(result, indent=1) + "\n")
+        wrong = part.wrong(found)
+        result = {"part": arguments.inside, **provenance(started_s), **found, "wrong": wrong}
+        file = arguments.out / f"{arguments.inside}.json"
+        file.write_text(json.dumps(result, indent=1) + "\n")
     print(f"endurance: {arguments.inside}: {'; '.join(wrong) if wrong else 'nothing wrong'} ({file})", flush=True)
     return 1 if wrong else 0
 

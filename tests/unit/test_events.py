@@ -140,7 +140,7 @@ def test_events_are_told_by_what_they_change(read: Read) -> None:
         ),
         ("{at: 1s, link: r1-r2, queue: 5 packets}", "events.0.queue: a queue cannot change from counting packets"),
         ("{at: 1s, link: r2-h2, rate: 1Mbit}", "events.0.rate: r2-h2 has no rate that could change; give"),
-        ("{at: 3s, link: r1-r2, mtu: 1400}", "events.0.at: at 3s a trial of 2500ms with its warm-up is over"),
+        ("{at: 3s, link: r1-r2, mtu: 1400}", "events.0.at: at 3s a trial of 2050ms with its warm-up is over"),
         ("r1-r2", 'events.0: an event must be a mapping (key: value), not "r1-r2"'),
     ],
 )

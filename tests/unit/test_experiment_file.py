@@ -29,7 +29,7 @@ def test_what_is_left_out_has_defaults(read: Read, small: str) -> None:
     assert (experiment.seed, experiment.bottleneck, experiment.notes) == (1, "any", ())
     assert (experiment.file, experiment.text) == ("test.yaml", small)
     [combination] = experiment.combinations
-    assert combination.workload.params == {"duration_ns": 5_000_000_000, "warmup_ns": 500_000_000}
+    assert combination.workload.params == {"duration_ns": 5_000_000_000, "warmup_ns": 50_000_000}
     [topology] = experiment.topologies
     link = topology.links[0]
     assert (link.name, link.mtu_bytes, rate_of(link), link.is_emulated) == ("h1-r1", 1500, None, False)

@@ -56,10 +56,10 @@ def params(**letters: Any) -> dict[str, Scalar]:
         ),
         ({"pmtu": True}, {}),
         ({"pmtu": True, "settings": ("transfer=1MiB",)}, {"transfer_bytes": 2**20}),
-        ({"workload": "tcp-rr", "length": "1K"}, TCP | {"message_bytes": 1024}),
+        ({"workload": "tcp-rr", "length": "1K"}, TCP | {"message_bytes": 1024, "warmup_ns": 50_000_000}),
         (
             {"workload": "ping", "interval": "0.2", "length": "100"},
-            {"duration_ns": 10 * 10**9, "warmup_ns": 500_000_000, "interval_ns": 200_000_000, "payload_bytes": 100},
+            {"duration_ns": 10 * 10**9, "warmup_ns": 50_000_000, "interval_ns": 200_000_000, "payload_bytes": 100},
         ),
         (
             {"udp": True, "settings": ("df=set", "rate=50pps")},

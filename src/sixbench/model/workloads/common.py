@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..parameter import Parameter, Params, Wrong
@@ -45,6 +46,8 @@ WARMUP = Parameter(
     default=SECOND_NS // 2,
     unless_given="500ms with a duration, else 0",
 )
+SHORT_WARMUP = replace(WARMUP, default=SECOND_NS // 20, unless_given="50ms with a duration, else 0")
+"""For what has no window to open: neighbours are known then, routes looked up and caches filled."""
 BYTES = Parameter(
     name="bytes", column="bytes", kind="size", doc="how much to send, instead of a duration", minimum=1, maximum=10**13
 )

@@ -11,8 +11,8 @@ from .common import (
     COUNT,
     DURATION,
     INTERVAL,
+    SHORT_WARMUP,
     TIMEOUT,
-    WARMUP,
     histogram,
     is_behind,
     one_length,
@@ -22,7 +22,7 @@ from .common import (
 PARAMETERS = (
     DURATION,
     COUNT,
-    WARMUP,
+    SHORT_WARMUP,
     Parameter(
         name="in-flight",
         column="in_flight",

@@ -8,7 +8,7 @@ from ..parameter import Parameter, Params, Wrong
 from ..reason import Excuse, ReasonKind
 from ..topology import Family
 from ..workload import Measured, Result, Traffic, WorkloadKind
-from .common import COUNT, DF, DURATION, INTERVAL, SECOND_NS, TIMEOUT, WARMUP, histogram, one_length, refusals
+from .common import COUNT, DF, DURATION, INTERVAL, SECOND_NS, SHORT_WARMUP, TIMEOUT, histogram, one_length, refusals
 from .request_response import STATISTICS
 
 PAYLOAD = Parameter(
@@ -63,7 +63,7 @@ KIND = WorkloadKind(
         PROBE_INTERVAL,
         DURATION,
         COUNT,
-        WARMUP,
+        SHORT_WARMUP,
         replace(TIMEOUT, default=SECOND_NS),
         DF,
     ),

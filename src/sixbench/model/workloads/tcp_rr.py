@@ -16,9 +16,9 @@ from .common import (
     MSS,
     NODELAY,
     RCVBUF,
+    SHORT_WARMUP,
     SNDBUF,
     TIMEOUT,
-    WARMUP,
     one_length,
 )
 from .request_response import HEADLINE, METRICS, RESPONSE, summarise, traffic
@@ -38,7 +38,7 @@ KIND = WorkloadKind(
         RESPONSE,
         DURATION,
         COUNT,
-        WARMUP,
+        SHORT_WARMUP,
         TIMEOUT,
         replace(NODELAY, default=True),
         SNDBUF,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from ..parameter import Parameter, Params, Wrong
 from ..topology import Family
 from ..workload import Measured, Result, WorkloadKind
-from .common import COUNT, DF, DURATION, INTERVAL, MESSAGE, RCVBUF, SNDBUF, TIMEOUT, WARMUP, one_length, udp_size
+from .common import COUNT, DF, DURATION, INTERVAL, MESSAGE, RCVBUF, SHORT_WARMUP, SNDBUF, TIMEOUT, one_length, udp_size
 from .request_response import HEADLINE, METRICS, RESPONSE, summarise, traffic
 
 REQUEST = replace(
@@ -48,7 +48,7 @@ KIND = WorkloadKind(
     transport="udp",
     doc="Request and response in UDP datagrams, one in flight (closed loop). A request that is not answered in time "
     "counts as lost.",
-    parameters=(REQUEST, ANSWER, DURATION, COUNT, WARMUP, TIMEOUT, SNDBUF, RCVBUF, DF, BUSY_POLL, INTERVAL),
+    parameters=(REQUEST, ANSWER, DURATION, COUNT, SHORT_WARMUP, TIMEOUT, SNDBUF, RCVBUF, DF, BUSY_POLL, INTERVAL),
     primary="rtt_p50",
     headline=(*HEADLINE, "loss_ratio"),
     metrics=(*METRICS, "loss_ratio", "refused_ratio"),
