@@ -100,7 +100,7 @@ class Lab:
         self._laboratory = Laboratory(hub, self._network)
         try:
             begin(self._laboratory, "bench")
-            self._laboratory.check_reachable(*BETWEEN, self._network.ends)
+            self._laboratory.check_reachable(self._network.legs)
         except BaseException:
             self._laboratory.close()
             raise
@@ -132,8 +132,8 @@ class Lab:
         return dict(emulator.call("emulate-record", link=LINK)["forward"])
 
     def _served(self, workload: str, params: dict[str, object], seconds: float, warmup_s: float) -> dict:
-        ends = self._network.ends
+        [leg] = self._network.legs
         agents = (self._laboratory.agents[name] for name in BETWEEN)
-        addresses = str(ends.client), str(ends.server)
+        addresses = str(leg.source), str(leg.destination)
         _, served = our_trial(*agents, *addresses, workload, params, seconds=seconds, warmup_s=warmup_s)
         return served

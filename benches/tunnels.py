@@ -83,13 +83,13 @@ class Up:
         self.network: Network = install(path, topology, BETWEEN)
         self.lab = Laboratory(hub, self.network, path.engine or "kernel", processors)
         try:
-            ends = self.network.ends
-            self._addresses = str(ends.client), str(ends.server)
-            self._client_seen = str(ends.client_seen)
+            first, last = self.network.legs[0], self.network.legs[-1]
+            self._addresses = str(first.source), str(first.destination)
+            self._client_seen = str(last.source)
             if translates:
                 self._client_seen = self._translate(topology)
             self.lab.place(placement, list(self.lab.agents))
-            self.lab.check_reachable(*BETWEEN, ends)
+            self.lab.check_reachable(self.network.legs)
         except BaseException:
             self.lab.close()
             raise

@@ -1,5 +1,5 @@
 """Packets followed hop by hop through a network with a path installed, by nothing but what each node has: its
-addresses, its routes, its tunnels' mappings. An oracle for `Network.segments`, which knows the whole network."""
+addresses, its routes, its tunnels' mappings. An oracle for `Network.crossings`, which knows the whole network."""
 
 from __future__ import annotations
 
@@ -9,25 +9,47 @@ from typing import Any
 
 from sixbench.mechanisms.dslite import _B4
 from sixbench.mechanisms.sixover4 import multicast_group
-from sixbench.model.network import Address, Network, Segment, Tunnel
+from sixbench.model.leg import Address, Crossing
+from sixbench.model.network import Network, Tunnel
 from sixbench.model.routing import routes
-from sixbench.model.topology import Family, Link
+from sixbench.model.topology import DEFAULT_HOP_LIMIT, Family, Link
 
-Step = tuple[str, str, str, tuple[str, ...]]
-"""A wire that was crossed: its name, from where to where, with which headers."""
+Ip = tuple[tuple[Address, Address, int | None], ...]
+"""Source, destination and hop limit of each IP header, outermost first."""
+
+Step = tuple[str, str, str, tuple[str, ...], Ip]
+"""A wire that was crossed: its name, from where to where, with which headers, and what is in the IP headers."""
 
 MAX_STEPS = 60
 _FAMILIES: tuple[Family, ...] = (4, 6)
 
 
-def steps_of(segments: Sequence[Segment]) -> list[Step]:
+def steps_of(crossings: Sequence[Crossing]) -> list[Step]:
     """What a network claims, in the form of what is followed."""
-    return [(one.link.name, one.near, one.far, one.headers) for one in segments]
+    return [
+        (
+            one.link.name,
+            one.near,
+            one.far,
+            one.headers,
+            tuple((ip.source, ip.destination, ip.hop_limit) for ip in one.ip),
+        )
+        for one in crossings
+    ]
 
 
-def turned(steps: Sequence[Step]) -> list[Step]:
-    """The same way back."""
-    return [(link, far, near, headers) for link, near, far, headers in reversed(steps)]
+def steps_back(crossings: Sequence[Crossing]) -> list[Step]:
+    """What it claims of the same way back."""
+    return [
+        (
+            one.link.name,
+            one.far,
+            one.near,
+            one.headers,
+            tuple((ip.destination, ip.source, ip.reverse_hop_limit) for ip in one.ip),
+        )
+        for one in reversed(crossings)
+    ]
 
 
 class Forwarding:
@@ -56,7 +78,26 @@ class Forwarding:
                     anywhere = ip_network("0.0.0.0/0" if family == 4 else "::/0")
                     self.table[name].append((route.prefix or anywhere, route.gateway, route.device))
 
-    def follow(self, source: str, src: Address, dst: Address, headers: tuple[str, ...] | None = None) -> list[Step]:
+    def there(self) -> list[Step]:
+        """The wires from client to server. Where a leg ends, the addresses of the next one follow."""
+        steps: list[Step] = []
+        for leg in self.network.legs:
+            hop_limit = DEFAULT_HOP_LIMIT if not steps else (steps[-1][-1][-1][-1] or 0) - 1
+            for step in self.follow(leg.near, leg.source, leg.destination, hop_limit):
+                steps.append(step)
+                if step[2] == leg.far:
+                    break
+        return steps
+
+    def follow(
+        self,
+        source: str,
+        src: Address,
+        dst: Address,
+        hop_limit: int = DEFAULT_HOP_LIMIT,
+        headers: tuple[str, ...] | None = None,
+        inside: Ip = (),
+    ) -> list[Step]:
         """The wires from a node to an address, and to the node that has it. Fails where a packet would be lost."""
         at, steps = source, list[Step]()
         stack = headers or (f"ipv{src.version}",)
@@ -64,14 +105,15 @@ class Forwarding:
             assert at == source or self.topology.nodes[at].kind == "router", f"{at} does not forward {dst}"
             assert len(steps) < MAX_STEPS, "in a circle"
             via, device = self._lookup(at, dst)
-            at = self._cross(at, device, via or dst, src, dst, stack, steps)
+            hop_limit -= at != source
+            at = self._cross(at, device, via or dst, stack, ((src, dst, hop_limit), *inside), steps)
         return steps
 
-    def follow_through(self, device: str, aftr: str, src: Address, dst: Address) -> list[Step]:
+    def follow_through(self, device: str, aftr: str, src: Address, dst: Address, hop_limit: int) -> list[Step]:
         """From an AFTR into a subscriber's tunnel, by the routing table of that subscriber alone."""
         steps: list[Step] = []
-        reached = self._cross(aftr, device, _B4.ip, src, dst, ("ipv4",), steps)
-        return steps + self.follow(reached, src, dst)
+        reached = self._cross(aftr, device, _B4.ip, ("ipv4",), ((src, dst, hop_limit),), steps)
+        return steps + self.follow(reached, src, dst, hop_limit - 1)
 
     def holder(self, address: Address) -> str:
         """The one node that has an address."""
@@ -91,9 +133,8 @@ class Forwarding:
         at: str,
         device: str,
         next_hop: Address,
-        src: Address,
-        dst: Address,
         stack: tuple[str, ...],
+        ip: Ip,
         steps: list[Step],
     ) -> str:
         links = [link for link in self.topology.links_of(at) if link.end_of(at).name == device]
@@ -102,8 +143,9 @@ class Forwarding:
             other = link.other_end(at)
             have = {address.ip for address in (other.ipv4, other.ipv6) if address is not None}
             assert next_hop in have, f"{at} asks for {next_hop} on {link.name}, where {other.node} has {have}"
-            steps.append((link.name, at, other.node, stack))
+            steps.append((link.name, at, other.node, stack, ip))
             return other.node
+        src, dst, hop_limit = ip[0]
         tunnel = self._tunnel(at, device)
         outer = self._outer_destination(tunnel, links, src, dst, next_hop)
         [link] = [
@@ -111,7 +153,7 @@ class Forwarding:
         ]
         far = link.other_end(at)
         self._check_accepted(self._tunnel(far.node, far.name), tunnel.local, src, dst)
-        below = self.follow(at, tunnel.local, outer, (*link.headers, *stack))
+        below = self.follow(at, tunnel.local, outer, tunnel.ttl or hop_limit or 0, (*link.headers, *stack), ip)
         assert below[-1][2] == far.node, f"outer packets of {device} end at {below[-1][2]} instead of {far.node}"
         arriving = next(one for one in self.topology.links if one.name == below[-1][0]).end_of(far.node).name
         assert arriving in self._tunnel(far.node, far.name).underlay, f"{far.node} does not look at {arriving}"

@@ -14,7 +14,8 @@ from typing import Any
 from sixbench.agent import AgentHub
 from sixbench.mechanisms import MECHANISMS, install
 from sixbench.model.headers import IPV6
-from sixbench.model.network import Address, Network, Segment
+from sixbench.model.leg import Crossing
+from sixbench.model.network import Network
 from sixbench.model.path import Path as MechanismPath
 from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.yaml_source import parse_yaml
@@ -72,19 +73,7 @@ class Profile:
             engine=self.engine,
         )
         nodes = {name: replace(node, **self.settings.get(name, {})) for name, node in topology.nodes.items()}
-        network = install(path, replace(topology, nodes=nodes), ("h1", "h2"))
-        return replace(network, ends=replace(network.ends, client_seen=_seen(network)))
-
-
-def _seen(network: Network) -> Address:
-    """The client as the server sees it: as the last router that translates addresses."""
-    seen, at = network.ends.client_seen, "h1"
-    for link in network.topology.route("h1", "h2", network.ends.family) or []:
-        address = link.end_of(at).address(network.ends.family)
-        if network.topology.nodes[at].masquerade and address is not None:
-            seen = address.ip
-        at = link.other_end(at).node
-    return seen
+        return install(path, replace(topology, nodes=nodes), ("h1", "h2"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,8 +110,7 @@ class FragmentsLab(AbstractContextManager["FragmentsLab"]):
         engine = profile.engine or MECHANISMS[profile.mechanism].engines[0]
         self._lab = Laboratory(hub, self.network, engine)
         self.agents = self._lab.agents
-        self.segments = self.network.segments("h1", "h2")
-        self._lab.check_reachable("h1", "h2", self.network.ends)
+        self._lab.check_reachable(self.network.legs)
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
@@ -133,9 +121,11 @@ class FragmentsLab(AbstractContextManager["FragmentsLab"]):
         """Sends datagrams one after the other to a network that has forgotten all path MTUs."""
         self._forget()
         session = f"fragments-{next(_NUMBERS)}"
-        captures = [self._start(segment, f"{session}-{index}") for index, segment in enumerate(self.segments)]
+        captures = [
+            self._start(crossing, f"{session}-{index}") for index, crossing in enumerate(self.network.crossings)
+        ]
         before = self._counters()
-        ends = self.network.ends
+        first, last = self.network.legs[0], self.network.legs[-1]
         request = {
             "session": session,
             "workload": "udp-stream",
@@ -143,13 +133,13 @@ class FragmentsLab(AbstractContextManager["FragmentsLab"]):
             "params": {"datagram_bytes": datagram_bytes, "count": datagrams, "rate_pps": SPACING_PPS, **params},
         }
         server, client = self.agents["h2"], self.agents["h1"]
-        port = server.call("serve", address=str(ends.server), peer=str(ends.client_seen), **request)["port"]
-        asking = {"address": str(ends.client), "peer": str(ends.server), "port": port}
+        port = server.call("serve", address=str(last.destination), peer=str(last.source), **request)["port"]
+        asking = {"address": str(first.source), "peer": str(first.destination), "port": port}
         result = client.call("run", timeout_s=LIMIT_S, **asking, **request)
         finished = server.call("finish", timeout_s=LIMIT_S, session=session, sent=result["sent"], timeout_ns=10**9)
         stopped = {
-            name: self.agents[segment.near].call("capture-stop", capture=name)
-            for segment, name in zip(self.segments, captures, strict=True)
+            name: self.agents[crossing.near].call("capture-stop", capture=name)
+            for crossing, name in zip(self.network.crossings, captures, strict=True)
         }
         after = self._counters()
         file = self._directory / f"{session}.pcapng"
@@ -172,11 +162,11 @@ class FragmentsLab(AbstractContextManager["FragmentsLab"]):
     def _counters(self) -> dict[str, Any]:
         return {name: agent.call("counters") for name, agent in self.agents.items()}
 
-    def _start(self, segment: Segment, name: str) -> str:
-        self.agents[segment.near].call(
+    def _start(self, crossing: Crossing, name: str) -> str:
+        self.agents[crossing.near].call(
             "capture-start",
             capture=name,
-            interface=segment.link.end_of(segment.near).name,
+            interface=crossing.link.end_of(crossing.near).name,
             addresses=[],
             after_ns=0,
             max_packets=MAX_PACKETS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from forwarding import Forwarding, steps_of, turned
+from forwarding import Forwarding, steps_back, steps_of
 
 from sixbench.lab.render import render_path
 from sixbench.mechanisms import MECHANISMS, install
@@ -19,9 +19,9 @@ Installed = Callable[..., Network]
 """`install_in` without its first argument."""
 
 
-def stacks(network: Network, between: tuple[str, str] = ("h1", "h2")) -> list[str]:
-    """The headers on each link between two hosts."""
-    return [" ".join(segment.headers) for segment in network.segments(*between)]
+def stacks(network: Network) -> list[str]:
+    """The headers on each link between the hosts."""
+    return [" ".join(crossing.headers) for crossing in network.crossings]
 
 
 def of(network: Network, node: str) -> dict[str, tuple[str | None, str | None]]:
@@ -41,16 +41,17 @@ def routes_of(network: Network, node: str) -> list[str]:
 
 def ends(network: Network) -> tuple[str, str]:
     """The addresses of client and server."""
-    return str(network.ends.client), str(network.ends.server)
+    return str(network.legs[0].source), str(network.legs[0].destination)
 
 
-def check_both_ways(network: Network, client: str = "h1", server: str = "h2") -> None:
-    """Packets follow routes and mappings over the wires that the network claims."""
+def check_both_ways(network: Network) -> None:
+    """Packets follow routes and mappings over the wires that the network claims, with the addresses and hop limits that
+    it claims."""
     forwarding = Forwarding(network)
-    claimed = steps_of(network.segments(client, server))
-    assert forwarding.follow(client, network.ends.client, network.ends.server) == claimed
-    if network.ends.client == network.ends.client_seen:
-        assert forwarding.follow(server, network.ends.server, network.ends.client) == turned(claimed)
+    assert forwarding.there() == steps_of(network.crossings)
+    if len(network.legs) == 1:
+        [leg] = network.legs
+        assert forwarding.follow(leg.far, leg.destination, leg.source) == steps_back(network.crossings)
 
 
 def install_in(

@@ -10,7 +10,7 @@ from typing import Any
 from sixbench.mechanisms import install
 from sixbench.model.experiment import Combination
 from sixbench.model.headers import HEADERS
-from sixbench.model.network import Network, Segment
+from sixbench.model.network import Network
 from sixbench.model.path import Path as NetworkPath
 from sixbench.model.topology import Family, Link, Topology
 
@@ -126,9 +126,14 @@ def _receiver(goodput_bps: float, noise: Noise) -> dict[str, list[float]]:
 def evidence(path: NetworkPath, topology: Topology, between: tuple[str, str]) -> dict[str, Any]:
     """What the run layer keeps of the packets on every link of the way, and of what the ends of tunnels counted."""
     network = install(path, topology, between)
-    crossed = network.segments(*between)
-    rooms = [segment.inner_mtu_bytes for segment in crossed if segment.inner_mtu_bytes is not None]
-    segments = [_segment(segment, min(rooms, default=segment.link.mtu_bytes)) for segment in crossed]
+    crossed = network.crossings
+    rooms = [crossing.inner_mtu_bytes for crossing in crossed if crossing.inner_mtu_bytes is not None]
+    segments = [
+        _segment(
+            crossing.link, crossing.near, crossing.far, crossing.headers, min(rooms, default=crossing.link.mtu_bytes)
+        )
+        for crossing in crossed
+    ]
     most = max(len(segment["claimed"]) for segment in segments)
     middle = min(
         (index for index, segment in enumerate(segments) if len(segment["claimed"]) == most),
@@ -147,26 +152,25 @@ def evidence(path: NetworkPath, topology: Topology, between: tuple[str, str]) ->
 
 def old_evidence(path: NetworkPath, link_used: Link) -> dict[str, Any]:
     """The same as version 0.1 kept it: of one link only, of native paths."""
-    one = _segment(Segment(link=link_used, near="r1", far="r2", headers=(f"ipv{path.family}",)), 1500)
+    one = _segment(link_used, "r1", "r2", (f"ipv{path.family}",), 1500)
     kept = {key: value for key, value in one.items() if key not in ("outer", "errors")}
     return kept | {"families": one["stacks"], "counters": {"r1": {"Ip.ForwDatagrams": 41_000}}}
 
 
-def _segment(segment: Segment, inner_bytes: int) -> dict[str, Any]:
-    link = segment.link
-    ip_bytes = inner_bytes + sum(HEADERS[name].size_bytes for name in segment.headers[:-1])
+def _segment(link: Link, near: str, far: str, headers: tuple[str, ...], inner_bytes: int) -> dict[str, Any]:
+    ip_bytes = inner_bytes + sum(HEADERS[name].size_bytes for name in headers[:-1])
     layers: list[dict[str, Any]] = [{"kind": "ethernet", "bytes": 14}]
-    layers += [{"kind": name, "bytes": HEADERS[name].size_bytes} for name in segment.headers]
+    layers += [{"kind": name, "bytes": HEADERS[name].size_bytes} for name in headers]
     layers.append({"kind": "tcp", "bytes": 32, "source_port": 40000, "destination_port": 5001})
     payload_bytes = ip_bytes + 14 - sum(layer["bytes"] for layer in layers)
     layers[-1]["payload_bytes"] = payload_bytes
-    family: Family = 4 if segment.headers[0] == "ipv4" else 6
-    ends = [str(link.end_of(node).address(family)).partition("/")[0] for node in (segment.near, segment.far)]
-    claimed = " in ".join(name for name in reversed(segment.headers) if name in ("ipv4", "ipv6", "gre", "vxlan"))
+    family: Family = 4 if headers[0] == "ipv4" else 6
+    ends = [str(link.end_of(node).address(family)).partition("/")[0] for node in (near, far)]
+    claimed = " in ".join(name for name in reversed(headers) if name in ("ipv4", "ipv6", "gre", "vxlan"))
     return {
         "link": link.name,
-        "node": segment.far,
-        "interface": link.end_of(segment.far).name,
+        "node": far,
+        "interface": link.end_of(far).name,
         "claimed": claimed,
         "stacks": {claimed: 64},
         "outer": {f"{ends[0]} > {ends[1]}": 44, f"{ends[1]} > {ends[0]}": 20},

@@ -86,11 +86,11 @@ def _networks(laboratories: Laboratories, experiment: Experiment) -> dict[str, _
         laboratory, network = laboratories.get(path, combination.topology_of(path.name))
         begin(laboratory, "bench")
         client, server = (laboratory.agents[name] for name in experiment.between)
-        ends = network.ends
+        leg = network.legs[0]
         found[path.name] = _Between(
             client=client,
             server=server,
-            ends=Ends(family=ends.family, client=str(ends.client), server=str(ends.server)),
+            ends=Ends(family=leg.family, client=str(leg.source), server=str(leg.destination)),
         )
     return found
 

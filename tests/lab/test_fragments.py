@@ -197,7 +197,7 @@ def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 def test_every_link_carries_and_every_node_counts_what_is_predicted(
     lab: FragmentsLab, size_bytes: int, policy: Policy
 ) -> None:
-    prediction = predict(lab.network, ("h1", "h2"), size_bytes, policy, engine=lab.profile.engine)
+    prediction = predict(lab.network, size_bytes, policy, engine=lab.profile.engine)
     seen = lab.send(size_bytes, prediction.lost_first + SETTLED, **{} if policy == "clear" else {"df": policy})
     outcome = prediction.settled.outcome
     assert seen.client.get("refused", 0) == (SETTLED if outcome == "refused" else 0)
@@ -205,17 +205,17 @@ def test_every_link_carries_and_every_node_counts_what_is_predicted(
         assert seen.server["unique"] >= SETTLED
     else:
         assert seen.server["unique"] == 0
-    for index, segment in enumerate(lab.segments):
+    for index, crossing in enumerate(lab.network.crossings):
         settled = list(prediction.settled.loads[index].sizes_bytes) * SETTLED
         last = seen.sizes_bytes[index][-len(settled) :] if settled else []
         # Packets of one datagram overtake one another where programs carry a part of them.
-        assert sorted(last) == sorted(settled), segment.link.name
+        assert sorted(last) == sorted(settled), crossing.link.name
     if _learns_within_a_datagram(prediction):
         return
     attempts = _attempts(prediction)
-    for index, segment in enumerate(lab.segments):
+    for index, crossing in enumerate(lab.network.crossings):
         every = [size for attempt in attempts for size in attempt.loads[index].sizes_bytes]
-        assert sorted(seen.sizes_bytes[index]) == sorted(every), segment.link.name
+        assert sorted(seen.sizes_bytes[index]) == sorted(every), crossing.link.name
     assert _counted(lab, seen) == _predicted_counts(lab, attempts)
 
 

@@ -13,7 +13,7 @@ from reasons import texts
 
 from sixbench.agent import Agent, AgentHub
 from sixbench.mechanisms import MECHANISMS
-from sixbench.model.network import Ends
+from sixbench.model.leg import Leg
 from sixbench.model.trial import TrialRecord
 from sixbench.plan.schedule import block_order
 from sixbench.run.laboratory import Laboratories, Laboratory
@@ -130,8 +130,8 @@ def route_around(laboratory: Laboratory, nodes: tuple[str, ...] = ("r1", "r2")) 
     ways = {"r1": ("eth1", "1", "2001:2:0:2::/64", "2"), "r2": ("eth0", "2", "2001:2::/64", "1")}
     for node, (interface, own, _, _) in ways.items():
         execute(laboratory.agents[node], f"ip address add 2001:db8:9::{own}/64 dev {interface} nodad")
-    ends = Ends(client=CARRIER[1], server=CARRIER[2], client_seen=CARRIER[1])
-    laboratory.check_reachable("r1", "r2", ends)  # new addresses are in force a moment later
+    leg = Leg(family=6, near="r1", far="r2", source=CARRIER[1], destination=CARRIER[2])
+    laboratory.check_reachable((leg,))  # new addresses are in force a moment later
     for node in nodes:
         interface, _, prefix, other = ways[node]
         execute(laboratory.agents[node], f"ip route replace {prefix} via 2001:db8:9::{other} dev {interface}")

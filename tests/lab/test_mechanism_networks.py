@@ -145,12 +145,13 @@ def test_two_subscribers_of_the_same_private_address_are_served_at_the_same_time
     hub: AgentHub, tmp_path: Path, engine: str
 ) -> None:
     lab, network, experiment = built(hub, SUBSCRIBERS.replace("ENGINE", engine))
-    other = install(experiment.paths[0], experiment.topologies[0], ("h3", "h2")).ends
-    assert network.ends == other
-    assert str(network.ends.client) == "192.168.1.1"
-    server = str(network.ends.server)
-    lab.check_reachable("h1", "h2", network.ends)
-    lab.check_reachable("h3", "h2", network.ends)
+    other = install(experiment.paths[0], experiment.topologies[0], ("h3", "h2")).legs
+    first, last = network.legs
+    assert [(leg.source, leg.destination) for leg in other] == [(leg.source, leg.destination) for leg in network.legs]
+    assert str(first.source) == "192.168.1.1"
+    server = str(last.destination)
+    lab.check_reachable(network.legs)
+    lab.check_reachable(other)
 
     # Sessions of two clients, each with a token of its own: what reached the wrong one would be a stray.
     for workload in ("tcp-rr", "udp-rr"):
@@ -158,8 +159,8 @@ def test_two_subscribers_of_the_same_private_address_are_served_at_the_same_time
         runs = []
         for client, token in (("h1", "11" * 16), ("h3", "33" * 16)):
             mine = common | {"session": f"{workload}-{client}", "token": token}
-            port = lab.agents["h2"].call("serve", address=server, peer=str(network.ends.client_seen), **mine)["port"]
-            runs.append((client, mine | {"address": str(network.ends.client), "peer": server, "port": port}))
+            port = lab.agents["h2"].call("serve", address=server, peer=str(last.source), **mine)["port"]
+            runs.append((client, mine | {"address": str(first.source), "peer": server, "port": port}))
         futures = [(client, fields, lab.agents[client].submit("run", **fields)) for client, fields in runs]
         for client, fields, future in futures:
             result = lab.agents[client].wait(future, "run", 20)
@@ -253,8 +254,7 @@ between: [h1, h2]
     watched = Watched(lab.agents["r2"], "eth0")
     pairs = [("h1", "h2"), ("h1", "h3"), ("h2", "h3"), ("h3", "h1")]
     for client, server in pairs:
-        ends = install(experiment.paths[0], experiment.topologies[0], (client, server)).ends
-        lab.check_reachable(client, server, ends)
+        lab.check_reachable(install(experiment.paths[0], experiment.topologies[0], (client, server)).legs)
     packets = watched.packets(tmp_path)
     asked = [packet for packet in packets if packet.stack == ("ip", "ipv6") and packet.icmp_types == [135]]
     found = {}
@@ -283,7 +283,7 @@ between: [h1, h2]
 def test_a_broker_gives_a_tunnel_and_takes_it_back(hub: AgentHub, engine: str) -> None:
     text = LINE.replace(", CARRIER", "")
     lab, network, _ = built(hub, text + f"paths: {{p: {{tunnel-broker: {{nodes: [r1, r2], engine: {engine}}}}}}}")
-    lab.check_reachable("h1", "h2", network.ends)
+    lab.check_reachable(network.legs)
     devices = {tunnel.node: tunnel.device for tunnel in network.tunnels}
     assert devices.keys() == {"r1", "r2"}
     for node, device in devices.items():
@@ -339,16 +339,17 @@ def test_a_dynamic_tunnel_tells_sources_the_mtu_of_a_carrier_that_becomes_narrow
     text = NARROW.replace(", NARROW", "")
     text += f"paths: {{p: {{6in4: {{nodes: [r1, r2], pmtu: dynamic, engine: {engine}}}}}}}"
     lab, network, _ = built(hub, text)
-    lab.check_reachable("h1", "h2", network.ends)
+    lab.check_reachable(network.legs)
     for node, interface in (("x", "eth1"), ("r2", "eth0")):
         execute(lab.agents[node], "ip", "link", "set", interface, "mtu", "1400")
     watched = Watched(lab.agents["r1"], "eth0")
     big = {"count": 8, "interval_ns": 2 * 10**7, "timeout_ns": 10**9, "payload_bytes": 1400}
-    fields = {"address": str(network.ends.client), "peer": str(network.ends.server), "port": 0, "token": "00" * 16}
+    [leg] = network.legs
+    fields = {"address": str(leg.source), "peer": str(leg.destination), "port": 0, "token": "00" * 16}
     result = lab.agents["h1"].call("run", session="big", workload="ping", params=big, **fields)
     assert 1 <= result["received"] < 8, "the first is lost, those after it are fragmented by the source"
     told = [packet for packet in watched.packets(tmp_path) if packet.icmp_types[:1] == [2]]
     assert told
     assert {packet.fields["icmpv6.mtu"] for packet in told} == {"1380"}
-    assert {packet.destinations[0] for packet in told} == {str(network.ends.client)}
-    assert "mtu 1380" in execute(lab.agents["h1"], "ip", "-6", "route", "get", str(network.ends.server))
+    assert {packet.destinations[0] for packet in told} == {str(leg.source)}
+    assert "mtu 1380" in execute(lab.agents["h1"], "ip", "-6", "route", "get", str(leg.destination))

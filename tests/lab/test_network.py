@@ -44,7 +44,7 @@ def laboratory(hub: AgentHub, text: str) -> Laboratory:
 
 def check_reachable(lab: Laboratory, client: str, server: str, family: Family) -> None:
     native = install(Way(name="native", mechanism=f"native{family}", family=family), lab.topology, (client, server))
-    lab.check_reachable(client, server, native.ends)
+    lab.check_reachable(native.legs)
 
 
 def execute(lab: Laboratory, node: str, *argv: str) -> str:

@@ -36,10 +36,10 @@ def test_no_link_carries_more_than_its_mtu_and_what_arrives_is_all(
 ) -> None:
     routers = {f"r{number}": router for number in range(1, len(mtus))}
     network = Profile(mtus=tuple(mtus), mechanism=f"native{family}", settings=routers).network()
-    prediction = predict(network, ("h1", "h2"), size_bytes, policy)
+    prediction = predict(network, size_bytes, policy)
     for attempt in prediction.attempts:
         for load in attempt.loads:
-            assert max(load.sizes_bytes, default=0) <= load.segment.link.mtu_bytes
+            assert max(load.sizes_bytes, default=0) <= load.crossing.link.mtu_bytes
     settled = prediction.settled
     if settled.outcome == "delivered":
         header = header_of(family)
@@ -60,7 +60,7 @@ def test_no_link_carries_more_than_its_mtu_and_what_arrives_is_all(
 def test_an_atomic_fragment_is_one_packet_or_none(mtus: list[int], size_bytes: int, router: dict[str, bool]) -> None:
     routers = {f"r{number}": router for number in range(1, len(mtus))}
     network = Profile(mtus=tuple(mtus), mechanism="native6", settings=routers).network()
-    prediction = predict(network, ("h1", "h2"), size_bytes, "atomic")
+    prediction = predict(network, size_bytes, "atomic")
     whole_bytes = size_bytes + 8 + 40
     behind_bytes = whole_bytes if router else whole_bytes + 8
     sizes = [load.sizes_bytes for load in prediction.settled.loads]

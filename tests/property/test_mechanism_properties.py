@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from ipaddress import IPv4Interface, IPv6Interface
 
 import pytest
-from forwarding import Forwarding, Step, steps_of, turned
+from forwarding import Forwarding, Step, steps_back, steps_of
 from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import strategies as st
 
 from sixbench.lab.render import render_path
 from sixbench.mechanisms import MECHANISMS, MechanismError, install
-from sixbench.model.network import MAX_DEVICE_NAME, Network
+from sixbench.model.network import MAX_DEVICE_NAME, Network, passages_of
 from sixbench.model.parameter import Scalar
 from sixbench.model.path import Path
 from sixbench.model.topology import Interface, Link, Node, Topology
@@ -151,7 +151,8 @@ def test_a_mechanism_anywhere_works_or_is_refused(mechanism: str, data: st.DataO
         event("installed")
         check_addresses(installed, mechanism)
         check_commands(installed)
-        check_ways(installed, between)
+        assert installed.between == between
+        check_ways(installed)
         return
     event("refused")
     words = str(refusal)
@@ -194,28 +195,32 @@ def check_commands(network: Network) -> None:
         assert len(set(named)) == len(named), added
 
 
-def check_ways(network: Network, between: tuple[str, str]) -> None:
-    """Packets cross the wires that are claimed, with the headers that are claimed, there and back."""
-    client, server = between
-    ends = network.ends
-    claimed = steps_of(network.segments(client, server))
+def check_ways(network: Network) -> None:
+    """Packets cross the wires that are claimed, with the headers, addresses and hop limits that are claimed, there and
+    back."""
+    first, last = network.legs[0], network.legs[-1]
+    claimed = network.crossings
     assert claimed
-    assert any(len(headers) > 1 for *_, headers in claimed)
+    assert any(len(crossing.headers) > 1 for crossing in claimed)
     forwarding = Forwarding(network)
-    assert ends.client in forwarding.own[client]
-    assert ends.server in forwarding.own[server]
-    assert forwarding.follow(client, ends.client, ends.server) == claimed
-    assert way_back(network, forwarding, claimed, between) == turned(claimed)
-    assert steps_of(network.segments(server, client)) == turned(claimed)
+    assert first.source in forwarding.own[first.near]
+    assert last.destination in forwarding.own[last.far]
+    assert forwarding.there() == steps_of(claimed)
+    assert way_back(network, forwarding) == steps_back(claimed)
+    assert steps_of(network.reversed.crossings) == steps_back(claimed)
 
 
-def way_back(network: Network, forwarding: Forwarding, claimed: list[Step], between: tuple[str, str]) -> list[Step]:
-    client, server = between
-    ends = network.ends
-    if ends.client == ends.client_seen:
-        return forwarding.follow(server, ends.server, ends.client)
-    first = forwarding.follow(server, ends.server, ends.client_seen)
-    aftr = first[-1][2]
-    assert aftr == forwarding.holder(ends.client_seen)
-    [entered] = [link.end_of(aftr).name for link in network.topology.route(client, server, 4) or [] if link.is_tunnel]
-    return first + forwarding.follow_through(entered, aftr, ends.server, ends.client)
+def way_back(network: Network, forwarding: Forwarding) -> list[Step]:
+    first, last = network.legs[0], network.legs[-1]
+    steps = forwarding.follow(last.far, last.destination, last.source)
+    if len(network.legs) == 1:
+        return steps
+    assert first.far == steps[-1][2] == forwarding.holder(last.source)
+    [entered] = [
+        passage.link.end_of(first.far).name
+        for passage in passages_of(network.topology, first.near, first.far, 4)
+        if passage.link.is_tunnel
+    ]
+    hop_limit = steps[-1][-1][-1][-1]
+    assert hop_limit is not None
+    return steps + forwarding.follow_through(entered, first.far, first.destination, first.source, hop_limit - 1)

@@ -226,7 +226,7 @@ SAID = [
 def test_what_is_said_of_the_ends_of_a_path(text: str, name: str, ends: tuple[str, str]) -> None:
     found = experiment(text)
     network = install(found.path(name), found.topologies[0], found.between)
-    assert (str(network.ends.client), str(network.ends.server)) == ends
+    assert (str(network.legs[0].source), str(network.legs[-1].destination)) == ends
 
 
 def test_ends_are_said_of_every_mechanism() -> None:

@@ -24,7 +24,7 @@ MASQUERADE = {"masquerade": True}
 
 def predicted(profile: Profile, size_bytes: int, policy: Policy = "clear", known: int | None = None) -> Prediction:
     knowledge = {} if known is None else {BETWEEN: known}
-    return predict(profile.network(), BETWEEN, size_bytes, policy, profile.engine, knowledge)
+    return predict(profile.network(), size_bytes, policy, profile.engine, knowledge)
 
 
 def settled_sizes(prediction: Prediction) -> list[list[int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from ipaddress import ip_address
 from typing import Any
 from unittest.mock import create_autospec
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from reasons import texts
 
 from sixbench.agent import Agent
-from sixbench.model.network import Ends
+from sixbench.model.leg import Leg, Legs
 from sixbench.model.topology import Family
 from sixbench.model.workloads.happy_eyeballs import KIND
 from sixbench.run.parts import Hosts, parts_of, run_parts
@@ -24,11 +25,13 @@ IPV6 = ("2001:db8::1", "2001:db8::2", "2001:db8::1")
 SIXTOFOUR = ("2002:c633:6401::1", "2002:c633:6402::1", "2002:c633:6401::1")
 
 
-def ends(addresses: tuple[str, str, str]) -> Ends:
-    from ipaddress import ip_address
-
+def legs(addresses: tuple[str, str, str]) -> Legs:
     client, server, seen = map(ip_address, addresses)
-    return Ends(client=client, server=server, client_seen=seen)
+    family: Family = 4 if client.version == 4 else 6
+    return (
+        Leg(family=family, near="h1", far="r1", source=client, destination=server),
+        Leg(family=family, near="r1", far="h2", source=seen, destination=server),
+    )
 
 
 @pytest.mark.parametrize(
@@ -40,8 +43,8 @@ def test_both_agents_are_told_both_addresses_and_the_client_in_the_order_of_rfc_
 ) -> None:
     client, server = (create_autospec(Agent, instance=True) for _ in range(2))
     client.wait.return_value, server.call.return_value = {}, {"port": 7}
-    both: dict[Family, Ends] = {4: ends(IPV4), 6: ends(ipv6)}
-    hosts = Hosts(client=client, server=server, own=4, ends=both, prefers_ipv4=prefers_ipv4)
+    both: dict[Family, Legs] = {4: legs(IPV4), 6: legs(ipv6)}
+    hosts = Hosts(client=client, server=server, own=4, legs=both, prefers_ipv4=prefers_ipv4)
     [part] = parts_of(KIND, {"prefer": "ipv4", "gap_ns": 1})
     assert part.params == {"gap_ns": 1}
     run_parts([part], hosts, "key", "00" * 16, lambda running: None)

@@ -55,12 +55,13 @@ def test_a_node_has_an_address_of_each_family_and_a_name_for_each_interface(
 def test_the_ends_of_an_installed_path_come_first(network: Callable[[str], Any]) -> None:
     found = network("hosts")
     names = names_of(hosts_file(found, ""))
-    assert str(found.ends.server) in names["server"]
-    assert str(found.ends.client) in names["client"]
+    assert str(found.legs[-1].destination) in names["server"]
+    assert str(found.legs[0].source) in names["client"]
     assert [len(names[node]) for node in ("client", "server")] == [2, 2]
     routers = names_of(hosts_file(network("routers"), ""))
     assert (
-        routers["server"] == ["198.18.2.2", "2001:2:0:2::2"] or str(network("routers").ends.server) in routers["server"]
+        routers["server"] == ["198.18.2.2", "2001:2:0:2::2"]
+        or str(network("routers").legs[0].destination) in routers["server"]
     )
 
 

@@ -103,7 +103,7 @@ def test_the_mtu_is_what_the_carrier_leaves_room_for(
 ) -> None:
     network = installed("6in4", "r1", "r2", link_mtu=mtu, **options)
     assert {tunnel.mtu_bytes for tunnel in network.tunnels} == {mtu_bytes}
-    assert [segment.inner_mtu_bytes for segment in network.segments("h1", "h2")] == [None, mtu_bytes, None]
+    assert [crossing.inner_mtu_bytes for crossing in network.crossings] == [None, mtu_bytes, None]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_the_sample_of_every_mechanism_works(installed: Installed, name: str) ->
     check_both_ways(network)
     assert bool(network.tunnels) == (kind.node_count != (0, 0))
     assert all(len(tunnel.device) <= MAX_DEVICE_NAME for tunnel in network.tunnels)
-    widest = max(network.segments("h1", "h2"), key=lambda segment: len(segment.headers))
+    widest = max(network.crossings, key=lambda crossing: len(crossing.headers))
     assert widest.headers[:-1] == kind.headers
 
 
@@ -147,7 +147,7 @@ def test_links_of_a_node_in_a_row_of_many_routers(installed: Installed, name: st
     """Ends far from one another, hosts farther away still."""
     names = ["h1", *(f"r{index}" for index in range(1, 9)), "h2"]
     network = installed(name, "r3", "r6", links=" ".join("-".join(two) for two in pairwise(names)))
-    inside = [len(segment.headers) > 1 for segment in network.segments("h1", "h2")]
+    inside = [len(crossing.headers) > 1 for crossing in network.crossings]
     assert inside == [False] * 3 + [True] * 3 + [False] * 3
     check_both_ways(network)
 

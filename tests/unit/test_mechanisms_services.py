@@ -6,7 +6,7 @@ from collections.abc import Callable
 from ipaddress import IPv4Address, IPv6Address, IPv6Interface, IPv6Network
 
 import pytest
-from forwarding import Forwarding, steps_of, turned
+from forwarding import Forwarding, steps_back, steps_of
 from installed import Installed, check_both_ways, ends, of, routes_of, stacks
 
 from sixbench.lab.render import render_path
@@ -47,8 +47,8 @@ def test_isatap_hosts_and_their_router(installed: Installed) -> None:
     assert "2001:2:0:3::/64 via fe80::200:5efe:c612:202 dev isatap-1" in routes_of(network, "h1")
     check_both_ways(network)
     within = installed("isatap", "h1", "h3", "r2", links=links, between=("h1", "h3"))
-    assert stacks(within, ("h1", "h3")) == ["ipv4 ipv6", "ipv4 ipv6"]
-    check_both_ways(within, "h1", "h3")
+    assert stacks(within) == ["ipv4 ipv6", "ipv4 ipv6"]
+    check_both_ways(within)
 
 
 def test_isatap_hosts_have_their_address_of_what_the_router_advertises(installed: Installed) -> None:
@@ -126,7 +126,7 @@ def test_others_reach_a_6over4_host_by_the_router_on_its_ethernet(installed: Ins
     """The nearest link of its prefix may lead to another host, which does not forward."""
     links = "h2-r1 r0-h3 r2-r0 h0-r2 h1-r0 r0-r1"
     network = installed("6over4", "h3", "h1", "r2", links=links, between=("h0", "h3"))
-    check_both_ways(network, "h0", "h3")
+    check_both_ways(network)
 
 
 HOMES = "h1-r1 h2-r2 r1-r9 r2-r9 r9-h9"
@@ -136,19 +136,20 @@ def test_subscribers_with_the_same_addresses(installed: Installed) -> None:
     first = installed("ds-lite", "r1", "r2", "r9", links=HOMES, between=("h1", "h9"))
     second = installed("ds-lite", "r1", "r2", "r9", links=HOMES, between=("h2", "h9"))
     assert ends(first) == ends(second) == ("192.168.1.1", "198.18.4.2")
-    assert str(first.ends.client_seen) == "198.18.4.1"
+    assert str(first.legs[-1].source) == "198.18.4.1"
     assert of(first, "h1") == {"eth0": ("192.168.1.1/24", "2001:2::1/64")}
     assert of(first, "h2") == {"eth0": ("192.168.1.1/24", "2001:2:0:1::1/64")}
     assert of(first, "r1")["ds-lite-1"] == of(first, "r2")["ds-lite-2"] == ("192.0.0.2/29", None)
     assert of(first, "r9")["ds-lite-1"] == of(first, "r9")["ds-lite-2"] == ("192.0.0.1/29", None)
-    assert stacks(first, ("h1", "h9")) == ["ipv4", "ipv6 ipv4", "ipv4"]
-    for network, client, device in ((first, "h1", "ds-lite-1"), (second, "h2", "ds-lite-2")):
-        claimed = steps_of(network.segments(client, "h9"))
+    assert stacks(first) == ["ipv4", "ipv6 ipv4", "ipv4"]
+    for network, device in ((first, "ds-lite-1"), (second, "ds-lite-2")):
+        inside, outside = network.legs
+        assert (inside.far, outside.near) == ("r9", "r9")
         forwarding = Forwarding(network)
-        assert forwarding.follow(client, network.ends.client, network.ends.server) == claimed
-        back = forwarding.follow("h9", network.ends.server, network.ends.client_seen)
-        back += forwarding.follow_through(device, "r9", network.ends.server, network.ends.client)
-        assert back == turned(claimed)
+        assert forwarding.there() == steps_of(network.crossings)
+        back = forwarding.follow("h9", outside.destination, outside.source)
+        back += forwarding.follow_through(device, "r9", inside.destination, inside.source, 63)
+        assert back == steps_back(network.crossings)
 
 
 def test_the_aftr_translates_by_softwire(installed: Installed) -> None:

@@ -81,8 +81,8 @@ def test_three_6to4_sites_reach_one_another_directly(installed: Installed) -> No
     links = "h1-r1 h2-r2 h3-r3 r1-r9 r2-r9 r3-r9"
     for between in (("h1", "h2"), ("h2", "h3"), ("h3", "h1")):
         network = installed("6to4", "r1", "r2", "r3", links=links, between=between)
-        assert stacks(network, between) == ["ipv6", "ipv4 ipv6", "ipv4 ipv6", "ipv6"]
-        check_both_ways(network, *between)
+        assert stacks(network) == ["ipv6", "ipv4 ipv6", "ipv4 ipv6", "ipv6"]
+        check_both_ways(network)
 
 
 def test_a_site_with_a_way_around_the_carrier_is_refused(installed: Installed) -> None:
@@ -139,11 +139,11 @@ def test_6rd_with_fewer_bits_has_room_for_more_links(installed: Installed) -> No
 def test_6rd_customers_reach_one_another_directly_and_the_world_by_the_relay(installed: Installed) -> None:
     links = "h1-r1 h2-r2 h3-r3 r1-r9 r2-r9 r3-r9"
     direct = installed("6rd", "r1", "r2", "r3", links=links)
-    assert [segment.link.name for segment in direct.segments("h1", "h2")] == ["h1-r1", "r1-r9", "r2-r9", "h2-r2"]
+    assert [crossing.link.name for crossing in direct.crossings] == ["h1-r1", "r1-r9", "r2-r9", "h2-r2"]
     check_both_ways(direct)
     world = installed("6rd", "r1", "r2", links=links, br="r3", between=("h1", "h3"))
-    assert stacks(world, ("h1", "h3")) == ["ipv6", "ipv4 ipv6", "ipv4 ipv6", "ipv6"]
-    check_both_ways(world, "h1", "h3")
+    assert stacks(world) == ["ipv6", "ipv4 ipv6", "ipv4 ipv6", "ipv6"]
+    check_both_ways(world)
 
 
 @pytest.mark.parametrize(

@@ -91,16 +91,19 @@ def test_the_ruleset_is_one_and_counts_what_it_does(read: Read) -> None:
 
 def test_the_server_sees_the_last_node_that_masquerades(read: Read) -> None:
     experiment = read("topology: {chain: 5, masquerade: true, nodes: {r3: {masquerade: false}}}" + REST)
-    ends = [install(path, experiment.topologies[0], experiment.between).ends for path in experiment.paths]
-    assert [str(one.client) for one in ends] == ["198.18.0.1", "2001:2::1"]
-    assert [str(one.client_seen) for one in ends] == ["198.18.2.1", "2001:2:0:2::1"]
+    legs = [install(path, experiment.topologies[0], experiment.between).legs for path in experiment.paths]
+    assert [[(leg.near, leg.far, str(leg.source)) for leg in one] for one in legs] == [
+        [("h1", "r1", "198.18.0.1"), ("r1", "r2", "198.18.1.1"), ("r2", "h2", "198.18.2.1")],
+        [("h1", "r1", "2001:2::1"), ("r1", "r2", "2001:2:0:1::1"), ("r2", "h2", "2001:2:0:2::1")],
+    ]
+    assert {str(leg.destination) for leg in legs[0]} == {str(experiment.topologies[0].links[-1].ends[1].ipv4.ip)}
 
 
 def test_without_masquerading_the_server_sees_the_client(read: Read) -> None:
     experiment = read("topology: {chain: 5}" + REST)
     for path in experiment.paths:
-        ends = install(path, experiment.topologies[0], experiment.between).ends
-        assert ends.client_seen == ends.client
+        [leg] = install(path, experiment.topologies[0], experiment.between).legs
+        assert (leg.near, leg.far) == experiment.between
 
 
 @pytest.mark.parametrize("name", [name for name, one in MECHANISMS.items() if one.headers])
@@ -122,8 +125,8 @@ def test_a_tunnel_cannot_cross_a_carrier_that_masquerades(problems: Problems, na
 def test_inside_a_tunnel_packets_are_masqueraded_to_its_device(read: Read) -> None:
     text = "topology: {chain: 4, nodes: {r1: {masquerade: true}}}\npaths: {a: {6in4: [r1, r2]}}\nworkloads: [ping]\n"
     experiment = read(text)
-    ends = install(experiment.paths[0], experiment.topologies[0], experiment.between).ends
-    assert (str(ends.client), str(ends.client_seen)) == ("2001:2::1", "2001:db8::1")
+    first, last = install(experiment.paths[0], experiment.topologies[0], experiment.between).legs
+    assert (str(first.source), str(last.source)) == ("2001:2::1", "2001:db8::1")
 
 
 def test_rules_that_no_packet_matches(read: Read) -> None:

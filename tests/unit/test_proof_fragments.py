@@ -35,7 +35,6 @@ def judged(
         kind,
         {"datagram_bytes": 1470, **params},
         profile.network(),
-        ("h1", "h2"),
         path,
         {"sent": sent, "warmup_sent": 0},
         {"received": received, "warmup_received": 0},

@@ -29,7 +29,7 @@ Counters = dict[str, dict[str, Any]]
 def said(before: Counters, after: Counters) -> list[str]:
     experiment = read_experiment(parse_yaml(EXPERIMENT, "test.yaml"), MECHANISMS)
     network = install(experiment.paths[0], experiment.topologies[0], experiment.between)
-    return texts(link_failures(viewpoints(network, "h1", "h2"), before, after))
+    return texts(link_failures(viewpoints(network), before, after))
 
 
 def counters(**changes: dict[str, Any]) -> Counters:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from reasons import texts
 
-from sixbench.mechanisms import ends_of, install
+from sixbench.mechanisms import install, legs_of
 from sixbench.model.experiment import Experiment
 from sixbench.model.network import Network
 from sixbench.model.topology import Family
@@ -32,8 +32,7 @@ def line(read: Read, kinds: str, path: str = "native4", link: str = "mtu: 1500")
 
 
 def views_of(network: Network) -> list[Viewpoint]:
-    hosts = [name for name, node in network.topology.nodes.items() if node.kind == "host"]
-    return viewpoints(network, hosts[0], hosts[-1])
+    return viewpoints(network)
 
 
 @pytest.mark.parametrize(
@@ -46,10 +45,9 @@ def views_of(network: Network) -> list[Viewpoint]:
 )
 def test_every_link_is_seen_from_a_router(read: Read, kinds: str, seen: list[tuple[str, str, bool]]) -> None:
     network = line(read, kinds)
-    first, last = "h0", f"h{len(kinds) - 1}"
-    there = viewpoints(network, first, last)
+    there = viewpoints(network)
     assert [(view.link.name, view.end.node, view.towards_server) for view in there] == seen
-    back = viewpoints(network, last, first)
+    back = viewpoints(network.reversed)
     assert [view.link.name for view in back] == [name for name, _, _ in seen][::-1]
     assert all(network.topology.nodes[view.end.node].kind == "router" for view in back) is (kinds != "hh")
 
@@ -122,7 +120,7 @@ def judged(
     """What is said of one link; unless told otherwise its counters fit the claim."""
     node = view.end.node
     if after is None:
-        own = {"ip": 100} if "ipv4" in view.segment.headers else {}
+        own = {"ip": 100} if "ipv4" in view.crossing.headers else {}
         after = counters(view, 105, 10_500, **own)
     return judge(
         [view],
@@ -176,7 +174,7 @@ def test_a_trial_that_took_its_path(view: Viewpoint) -> None:
 )
 def test_other_packets_than_claimed_are_invalid(read: Read, path: str, kinds: tuple[str, ...], stack: str) -> None:
     view = views_of(line(read, "hrrh", path, SLOW))[1]
-    right = packet(*view.segment.headers, "tcp")
+    right = packet(*view.crossing.headers, "tcp")
     found = judged(view, [right, packet(*kinds)])
     assert texts(found.invalid) == [
         f"1 of 2 packets seen on l1 at {view.end.node} were {stack}, where the path claims {view.claimed}"
@@ -387,7 +385,7 @@ def test_packets_of_a_family_that_nothing_answered_need_not_have_come_far(
 ) -> None:
     experiment = read(SPLIT)
     network = install(experiment.paths[0], experiment.topologies[0], experiment.between)
-    views = viewpoints(network, "h1", "h2", [ends_of(network.topology, experiment.between, 6)])
+    views = viewpoints(network, [legs_of(network.topology, experiment.between, 6)])
     assert [(view.link.name, view.all_claimed) for view in views] == [
         ("near", ("ipv4", "ipv6")),
         ("four", ("ipv4",)),
@@ -418,8 +416,8 @@ def test_an_end_of_a_tunnel_sees_both_families(read: Read, ip: int) -> None:
         far = views[3] if index == 3 else views[0]
         before = {far.end.node: counters(far, 5, 500)}
         after = {far.end.node: counters(far, 105, 10_500, ip=ip, ip6=1000)}
-        others = [other for other in views if far.end.node in (other.segment.near, other.segment.far)]
-        captures = [{"packets": [packet(*other.segment.headers, "udp")], "dropped": 0} for other in others]
+        others = [other for other in views if far.end.node in (other.crossing.near, other.crossing.far)]
+        captures = [{"packets": [packet(*other.crossing.headers, "udp")], "dropped": 0} for other in others]
         found = judge(others, captures, before, after, Traffic())
         told_words = [words for words in texts(found.invalid) if "received" in words]
         expected = [f"{view.end.node} received {ip} ipv4 packets during a trial over ipv6"] if told and ip else []

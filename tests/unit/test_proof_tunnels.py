@@ -105,14 +105,14 @@ TRAFFIC = Traffic(forward_payload_bytes=10_000, reverse_payload_bytes=2_000)
 
 
 def test_ends_that_carried_what_arrived(tunnel: Tunnel) -> None:
-    assert texts(check_tunnels(tunnel(), BETWEEN, evidence(10, 2), TRAFFIC)) == []
+    assert texts(check_tunnels(tunnel(), evidence(10, 2), TRAFFIC)) == []
 
 
 def test_the_slow_path_carries_too(tunnel: Tunnel) -> None:
     by_hand = evidence(0, 0)
     by_hand["r1"]["6in4-1"] = counters(4, 1, 6, 1)
     by_hand["r2"]["6in4-1"] = counters(0, 0, 2, 10)
-    assert texts(check_tunnels(tunnel(), BETWEEN, by_hand, TRAFFIC)) == []
+    assert texts(check_tunnels(tunnel(), by_hand, TRAFFIC)) == []
 
 
 @pytest.mark.parametrize(
@@ -137,13 +137,13 @@ def test_the_slow_path_carries_too(tunnel: Tunnel) -> None:
     ],
 )
 def test_an_end_that_carried_less_than_arrived(tunnel: Tunnel, out: int, into: int, wrong: list[str]) -> None:
-    assert texts(check_tunnels(tunnel(), BETWEEN, evidence(out, into), TRAFFIC)) == wrong
+    assert texts(check_tunnels(tunnel(), evidence(out, into), TRAFFIC)) == wrong
 
 
 def test_an_end_that_could_not_be_asked(tunnel: Tunnel) -> None:
     found = evidence(10, 2)
     del found["r2"]
-    assert texts(check_tunnels(tunnel(), BETWEEN, found, TRAFFIC)) == [
+    assert texts(check_tunnels(tunnel(), found, TRAFFIC)) == [
         "r2 could not be asked for the counters of its tunnel 6in4-1"
     ]
 
@@ -166,13 +166,13 @@ def test_only_tunnels_on_the_way_are_held_to_it(read: Read) -> None:
     experiment = read(text)
     network = install(experiment.paths[0], experiment.topologies[0], BETWEEN)
     carried = {"r1": {"ds-lite-1": counters(10, 2)}, "r9": {"ds-lite-1": counters(2, 10)}}
-    assert texts(check_tunnels(network, BETWEEN, carried, TRAFFIC)) == []
+    assert texts(check_tunnels(network, carried, TRAFFIC)) == []
 
 
 def test_a_path_without_tunnels_has_nothing_to_check(read: Read) -> None:
     experiment = read(TEXT)
     network = install(experiment.paths[0], experiment.topologies[0], BETWEEN)
-    assert texts(check_tunnels(network, BETWEEN, {}, TRAFFIC)) == []
+    assert texts(check_tunnels(network, {}, TRAFFIC)) == []
     assert tunnel_evidence(network, {}, {}, {"r1": {"eth0": {"tx_packets": 1}}}) == {}
 
 

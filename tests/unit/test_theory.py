@@ -325,7 +325,7 @@ def test_what_each_mechanism_costs(path: Path, outer_bytes: list[int], data_byte
     links: list[dict[str, object]] = [{"rate_bps": 100 * MBIT}] * 3
     hops = hops_of(path, network(*links), ("n0", "n3"))
     assert hops is not None
-    assert [each.outer_bytes for each in hops] == outer_bytes
+    assert [each.network_bytes - each.stack[-1].size_bytes for each in hops] == outer_bytes
     inner_bytes = 20 if path.family == 4 else 40
     largest_bytes = data_bytes + 32 + inner_bytes + max(outer_bytes)
     assert theory("tcp-stream", {}, path, *links)["goodput_bps"] == pytest.approx(
@@ -361,7 +361,7 @@ def test_what_is_said_of_tunnels(words: str, mechanism: str, options: dict[str, 
     hops = hops_of(tunnel(mechanism, nodes, kind.family(options), **options), network({}, {}, {}), ("n0", "n3"))
     assert hops is not None
     index = 1 if "key" in options else 0
-    assert max(hop.outer_bytes for hop in hops) == sizes[index]
+    assert max(hop.network_bytes - hop.stack[-1].size_bytes for hop in hops) == sizes[index]
     assert path_mtu_bytes(hops) == rooms[index]
 
 

@@ -74,7 +74,7 @@ def _predicted(experiment: Experiment, topology: int, path: Path, size_bytes: in
     from ..theory import predict
 
     network = install(path, experiment.topologies[topology], experiment.between)
-    return predict(network, experiment.between, size_bytes, policy, path.engine)
+    return predict(network, size_bytes, policy, path.engine)
 
 
 def _levels(experiment: Experiment, topology: int) -> dict[str, Any]:
@@ -109,11 +109,11 @@ def _attempt_json(attempt: Attempt) -> dict[str, Any]:
         ],
         "links": [
             {
-                "link": load.segment.link.name,
-                "from": load.segment.near,
-                "to": load.segment.far,
-                "headers": list(load.segment.headers),
-                "mtu_bytes": load.segment.link.mtu_bytes,
+                "link": load.crossing.link.name,
+                "from": load.crossing.near,
+                "to": load.crossing.far,
+                "headers": list(load.crossing.headers),
+                "mtu_bytes": load.crossing.link.mtu_bytes,
                 "packets": load.count,
                 "sizes_bytes": list(load.sizes_bytes),
                 "total_bytes": load.total_bytes,
@@ -169,9 +169,9 @@ def _print_attempt(what: str, attempt: Attempt) -> None:
         return
     rows = [
         [
-            load.segment.link.name,
-            " in ".join(reversed(load.segment.headers)),
-            str(load.segment.link.mtu_bytes),
+            load.crossing.link.name,
+            " in ".join(reversed(load.crossing.headers)),
+            str(load.crossing.link.mtu_bytes),
             str(load.count),
             _sizes_words(load.sizes_bytes),
             f"{load.wire_bytes} B",

@@ -163,12 +163,12 @@ def _path_json(path: Path, index: int, experiment: Experiment) -> dict[str, Any]
 
     network = install(path, experiment.topologies[index], experiment.between)
     return {
-        "client": str(network.ends.client),
-        "server": str(network.ends.server),
-        "client_seen": str(network.ends.client_seen),
+        "client": str(network.legs[0].source),
+        "server": str(network.legs[0].destination),
+        "client_seen": str(network.legs[-1].source),
         "links": [
-            {"link": segment.link.name, "near": segment.near, "far": segment.far, "headers": list(segment.headers)}
-            for segment in network.segments(*experiment.between)
+            {"link": crossing.link.name, "near": crossing.near, "far": crossing.far, "headers": list(crossing.headers)}
+            for crossing in network.crossings
         ],
         "tunnels": [
             {"node": tunnel.node, "device": tunnel.device, "mtu_bytes": tunnel.mtu_bytes, "local": str(tunnel.local)}

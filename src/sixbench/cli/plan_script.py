@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .plan_words import blocks_words, link_words, path_words, time_words, trials_words
+from .plan_words import blocks_words, ends_words, link_words, path_words, time_words, trials_words
 
 if TYPE_CHECKING:
     from ..model.experiment import Experiment
@@ -57,14 +57,12 @@ def path_lines(path: Path, topology: Topology, between: tuple[str, str]) -> list
     from ..mechanisms import engine_of, install
 
     network = install(path, topology, between)
-    ends = network.ends
-    seen = "" if ends.client_seen == ends.client else f", which sees {ends.client_seen}"
-    lines = ["", f"# path {path.name}: {path_words(path)}: {ends.client} to {ends.server}{seen}"]
+    lines = ["", f"# path {path.name}: {path_words(path)}: {ends_words(network.legs)}"]
     if not network.tunnels:
         return lines
-    for segment in network.segments(*between):
-        headers = " in ".join(reversed(segment.headers))
-        lines.append(f"#   {segment.link.name} (from {segment.near} to {segment.far}): {headers}")
+    for crossing in network.crossings:
+        headers = " in ".join(reversed(crossing.headers))
+        lines.append(f"#   {crossing.link.name} (from {crossing.near} to {crossing.far}): {headers}")
     engine = engine_of(path)
     automatic = "" if path.engine else " (the first that works is taken)"
     plain = {name: set(script_text(script).splitlines()) for name, script in render(topology).items()}

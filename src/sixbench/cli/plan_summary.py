@@ -7,7 +7,16 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from ..model.units import format_duration
-from .plan_words import blocks_words, counted, duration_words, link_words, path_words, time_words, trials_words
+from .plan_words import (
+    blocks_words,
+    counted,
+    duration_words,
+    ends_words,
+    link_words,
+    path_words,
+    time_words,
+    trials_words,
+)
 
 if TYPE_CHECKING:
     from ..model.experiment import Combination, Experiment
@@ -174,18 +183,16 @@ def _path_words(experiment: Experiment, path: Path) -> str:
     if path.aa_of is not None:
         return f"{path.aa_of} once more, as the A/A comparison"
     network = install(path, experiment.topologies[0], experiment.between)
-    ends = network.ends
-    seen = "" if ends.client_seen == ends.client else f", which sees {ends.client_seen}"
-    text = f"{path_words(path)}; {ends.client} to {ends.server}{seen}"
-    return text + "".join(f"; {words}" for words in _encapsulations(network, experiment.between))
+    text = f"{path_words(path)}; {ends_words(network.legs)}"
+    return text + "".join(f"; {words}" for words in _encapsulations(network))
 
 
-def _encapsulations(network: Network, between: tuple[str, str]) -> list[str]:
+def _encapsulations(network: Network) -> list[str]:
     """Such as `ipv6 in ipv4 on r1-r2`."""
     links: dict[str, list[str]] = {}
-    for segment in network.segments(*between) if network.tunnels else ():
-        if len(segment.headers) > 1:
-            links.setdefault(" in ".join(reversed(segment.headers)), []).append(segment.link.name)
+    for crossing in network.crossings:
+        if crossing.tunnels:
+            links.setdefault(" in ".join(reversed(crossing.headers)), []).append(crossing.link.name)
     return [f"{headers} on {', '.join(names)}" for headers, names in links.items()]
 
 

@@ -8,6 +8,7 @@ from ..model.units import format_duration
 
 if TYPE_CHECKING:
     from ..model.experiment import Experiment
+    from ..model.leg import Legs
     from ..model.path import Path
     from ..model.topology import Link
     from ..run.estimate import Estimate
@@ -80,6 +81,15 @@ def path_words(path: Path) -> str:
     if path.engine is not None:
         parts.append(f"engine: {path.engine}")
     return " ".join([path.mechanism, ", ".join(parts)]).strip()
+
+
+def ends_words(legs: Legs) -> str:
+    """Such as `198.18.0.1 to 198.18.2.2, which sees 198.18.2.1`; the server's own address is in brackets where the
+    client knows it by another."""
+    first, last = legs[0], legs[-1]
+    own = "" if last.destination == first.destination else f" ({last.destination})"
+    seen = "" if last.source == first.source else f", which sees {last.source}"
+    return f"{first.source} to {first.destination}{own}{seen}"
 
 
 def link_words(link: Link) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..model.network import Address, Blueprint, Network
+from ..model.leg import Address
+from ..model.network import Blueprint, Network
 from ..model.topology import Family, Interface, Topology
 
 FAMILIES: tuple[Family, ...] = (4, 6)
@@ -22,7 +23,7 @@ def hosts_file(blueprint: Blueprint, machine: str) -> str:
         machine: the name of this machine, which commands such as `sudo` look up.
     """
     topology = blueprint.topology
-    preferred = (blueprint.ends.client, blueprint.ends.server) if isinstance(blueprint, Network) else ()
+    preferred = (blueprint.legs[0].source, blueprint.legs[-1].destination) if isinstance(blueprint, Network) else ()
     names: dict[Address, list[str]] = {}
     for node in topology.nodes:
         ends = _ends_of(topology, node)

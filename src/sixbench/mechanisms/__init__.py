@@ -12,7 +12,7 @@ from ..model.network import Network
 from ..model.path import Path
 from ..model.topology import Topology
 from .broker import TUNNEL_BROKER
-from .common import ends_of
+from .common import legs_of
 from .configured import FOUR_IN_SIX, GRE, SIX_IN_FOUR, VXLAN
 from .dslite import DS_LITE
 from .isatap import ISATAP
@@ -23,7 +23,7 @@ from .sixover4 import SIX_OVER_FOUR
 from .sixrd import SIX_RD
 from .sixtofour import SIX_TO_FOUR
 
-__all__ = ["MECHANISMS", "Mechanism", "MechanismError", "by_preference", "ends_of", "engine_of", "install"]
+__all__ = ["MECHANISMS", "Mechanism", "MechanismError", "by_preference", "engine_of", "install", "legs_of"]
 
 MECHANISMS: Mapping[str, Mechanism] = {
     mechanism.name: mechanism

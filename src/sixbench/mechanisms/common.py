@@ -9,7 +9,8 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Network
 from typing import Any, Literal
 
 from ..model.headers import HEADERS
-from ..model.network import DEFAULT_TTL, Address, Ends, Network, Payload, Stage, Tunnel
+from ..model.leg import Address, Leg, Legs
+from ..model.network import DEFAULT_TTL, Network, Payload, Stage, Tunnel, passages_of
 from ..model.parameter import Parameter
 from ..model.path import Path
 from ..model.topology import ETHERNET_MIN_MTU_V6, MIN_MTU_V4, Family, Interface, Link, Topology
@@ -77,9 +78,7 @@ class Carrier:
 
     def local(self, node: str) -> Address:
         """The address of that interface."""
-        address = self.interface(node).address(self.family)
-        assert address is not None, "a link that carries a family has addresses of it at both ends"
-        return address.ip
+        return _address(self.links[0 if node == self.first else -1], node, self.family)
 
 
 _PRIVATE = tuple(IPv4Network(network) for network in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
@@ -295,31 +294,41 @@ def check_overlap(
                     )
 
 
-def ends_of(topology: Topology, between: tuple[str, str], family: Family) -> Ends:
-    """The addresses of both hosts on the route between them, and the client's as the server sees it behind nodes that
-    masquerade. Raises `MechanismError` where there is no route."""
+def legs_of(
+    topology: Topology, between: tuple[str, str], family: Family, translating: Collection[str] = frozenset()
+) -> Legs:
+    """The legs of the route between two hosts: a new one begins where a node masquerades, with its address on the link
+    by which it sends. Raises `MechanismError` where there is no route.
+
+    Args:
+        translating: further nodes that do the same to packets of this family.
+    """
     client, server = between
-    links = topology.route(client, server, family)
-    if not links:
+    passages = passages_of(topology, client, server, family)
+    if not passages:
         raise MechanismError(f'no route leads from "{client}" to "{server}" over IPv{family}')
-    first = links[0].end_of(client).address(family)
-    last = links[-1].end_of(server).address(family)
-    assert first is not None, "a link that carries a family has addresses of it at both ends"
-    assert last is not None, "a link that carries a family has addresses of it at both ends"
-    return Ends(client=first.ip, server=last.ip, client_seen=_masqueraded(topology, links, client, family) or first.ip)
+    sources = [_address(passage.link, passage.near, family) for passage in passages]
+    starts = [0] + [
+        index
+        for index, passage in enumerate(passages)
+        if index and (topology.nodes[passage.near].masquerade or passage.near in translating)
+    ]
+    return tuple(
+        Leg(
+            family=family,
+            near=passages[start].near,
+            far=passages[end].near if end is not None else server,
+            source=sources[start],
+            destination=_address(passages[-1].link, server, family),
+        )
+        for start, end in zip(starts, [*starts[1:], None], strict=True)
+    )
 
 
-def _masqueraded(topology: Topology, links: list[Link], source: str, family: Family) -> Address | None:
-    """The source address that packets from `source` have at the end of the route, if a node on it masquerades: the
-    address of the last such node, on the link by which it sends."""
-    seen: Address | None = None
-    at = source
-    for link in links:
-        address = link.end_of(at).address(family)
-        if at != source and topology.nodes[at].masquerade and address is not None:
-            seen = address.ip
-        at = link.other_end(at).node
-    return seen
+def _address(link: Link, node: str, family: Family) -> Address:
+    address = link.end_of(node).address(family)
+    assert address is not None, "a link that carries a family has addresses of it at both ends"
+    return address.ip
 
 
 def finish(
@@ -329,10 +338,10 @@ def finish(
     tunnels: Iterable[Tunnel],
     family: Family,
     stages: Iterable[Mapping[str, Stage]] = (),
-    client_seen: Address | None = None,
+    translating: Collection[str] = frozenset(),
 ) -> Network:
     """The network with the path in it. Raises `MechanismError` where the route between the hosts does not go through
-    the tunnel."""
+    the tunnel. `translating` is that of `legs_of`."""
     client, server = between
     names = " and ".join(f'"{node}"' for node in path.nodes)
     if not topology.route(client, server, family):
@@ -340,14 +349,13 @@ def finish(
             f'with {path.mechanism} on {names}, no route leads from "{client}" to "{server}" over IPv{family}: '
             "install it where packets between the two enter and leave its carrier"
         )
-    ends = ends_of(topology, between, family)
     network = Network(
         topology=topology,
-        ends=ends if client_seen is None else replace(ends, client_seen=client_seen),
+        legs=legs_of(topology, between, family, translating),
         tunnels=tuple(tunnels),
         stages=tuple(stages),
     )
-    if all(len(segment.headers) == 1 for segment in network.segments(client, server)):
+    if not any(crossing.tunnels for crossing in network.crossings):
         raise MechanismError(
             f'the route from "{client}" to "{server}" does not go through {path.mechanism} on {names}: '
             "install it on nodes of that route"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Interface, IPv4Network
 
-from ..model.network import Address, Network, Stage
+from ..model.network import Network, Stage
 from ..model.path import Path
 from ..model.topology import Interface, Topology
 from .common import (
@@ -15,7 +15,6 @@ from .common import (
     check_overlap,
     check_site,
     device_mtu,
-    ends_of,
     finish,
     make_tunnel,
     site_links,
@@ -94,8 +93,8 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
     ]
     whole = with_links(changed, links)
     translation = Stage(ip=tuple(line for one in subscribers for line in _policy(one)), nft=_ruleset(subscribers))
-    public = _public_address(whole, aftr, between)
-    return finish(path, whole, between, tunnels, 4, stages=({aftr: translation},), client_seen=public)
+    _check_way_out(whole, aftr, between)
+    return finish(path, whole, between, tunnels, 4, stages=({aftr: translation},), translating={aftr})
 
 
 def _domain(one: _Subscriber) -> str:
@@ -127,21 +126,19 @@ def _give_private_addresses(path: Path, topology: Topology, one: _Subscriber, ca
     )
 
 
-def _public_address(topology: Topology, aftr: str, between: tuple[str, str]) -> Address:
-    """The client's address as the server sees it: that of the AFTR on the route to the server, or of a node behind the
-    AFTR that masquerades."""
+def _check_way_out(topology: Topology, aftr: str, between: tuple[str, str]) -> None:
+    """Raises `MechanismError` where the route does not lead out of one subscriber's network, and that for good:
+    addresses are translated for connections from there alone."""
     client, server = between
     way = topology.route(client, server, 4) or []
     domains = [link.ipv4_domain for link in way]
     entered = [link for link in way if link.is_tunnel]
-    # Out of one subscriber's network for good: addresses are translated for connections from there alone.
     leaves_once = None in domains and all(domain is None for domain in domains[domains.index(None) :])
     if len(entered) != 1 or not leaves_once:
         raise MechanismError(
             f'with ds-lite, no route leads from "{client}" out of one subscriber\'s network through "{aftr}" '
             f'to "{server}" over IPv4: connections begin behind a B4, which is named before the AFTR'
         )
-    return ends_of(topology, (aftr, server), 4).client_seen
 
 
 def _policy(one: _Subscriber) -> list[str]:

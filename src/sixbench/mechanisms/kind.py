@@ -38,7 +38,8 @@ class Mechanism:
 
     Attributes:
         name: as experiments write it.
-        family: the family of the addresses that applications use over it, by its options.
+        family: the family of the addresses that the client's applications use over it, by its options.
+        server_family: that of the server's, where it may be another; None: it is the same.
         headers: what it puts before a packet, outermost first; empty for native paths.
         carriers: the families that the links of its carrier must have.
         node_count: how many nodes it is installed on, least and most; (0, 0) for native paths.
@@ -59,6 +60,7 @@ class Mechanism:
     engines: tuple[str, ...] = ("kernel",)
     options: tuple[Parameter, ...] = ()
     sample: tuple[str, ...] = ()
+    server_family: Callable[[Options], Family] | None = None
 
     def option(self, name: str) -> Parameter | None:
         """The option of that name."""

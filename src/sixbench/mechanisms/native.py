@@ -6,14 +6,14 @@ from ..model.network import Network
 from ..model.parameter import Parameter
 from ..model.path import Path
 from ..model.topology import Family, Topology
-from .common import ends_of
+from .common import legs_of
 from .kind import Install, Mechanism, MechanismError, Options
 from .selection import by_preference
 
 
 def _native(family: Family) -> Install:
     def install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
-        return Network(topology=topology, ends=ends_of(topology, between, family))
+        return Network(topology=topology, legs=legs_of(topology, between, family))
 
     return install
 
@@ -27,8 +27,8 @@ def _dual_stack(path: Path, topology: Topology, between: tuple[str, str]) -> Net
     pairs = []
     for family in (6, 4):
         if topology.route(*between, family):
-            ends = ends_of(topology, between, family)
-            pairs.append((ends.client, ends.server))
+            first, *_ = legs_of(topology, between, family)
+            pairs.append((first.source, first.destination))
     if not pairs:
         raise MechanismError(f'no route leads from "{between[0]}" to "{between[1]}" over IPv6 or IPv4')
     source, destination = by_preference(pairs, prefers_ipv4=path.options.get("prefer") == "ipv4")[0]
@@ -39,7 +39,7 @@ def _dual_stack(path: Path, topology: Topology, between: tuple[str, str]) -> Net
             f"where this path is to show IPv{path.family}",
             "prefer",
         )
-    return Network(topology=topology, ends=ends_of(topology, between, family))
+    return Network(topology=topology, legs=legs_of(topology, between, family))
 
 
 NATIVE4 = Mechanism(

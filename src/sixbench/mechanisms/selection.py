@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv6Address, IPv6Network
 
-from ..model.network import Address
+from ..model.leg import Address
 
 Pair = tuple[Address, Address]
 """A source that the host would use, and a destination."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from ipaddress import IPv4Address, IPv6Address
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
-from .direction import Direction
-from .topology import Family, Link, Topology
+from .leg import Address, Crossing, IpHeader, Leg, Legs, Passage, reversed_legs
+from .topology import Family, Topology
 
-Address = IPv4Address | IPv6Address
 Payload = Literal["ipv6", "ipv4", "gre", "ethernet"]
 PathMtu = Literal["static", "dynamic"]
 
@@ -109,47 +108,6 @@ class Stage:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ends:
-    """The addresses between which a workload runs.
-
-    Attributes:
-        client, server: as the client has and sees them.
-        client_seen: the client as the server sees it: another one behind address translation.
-    """
-
-    client: Address
-    server: Address
-    client_seen: Address
-
-    @property
-    def family(self) -> Family:
-        """The family of the client's addresses."""
-        return 6 if self.client.version == 6 else 4
-
-
-@dataclass(frozen=True, kw_only=True)
-class Segment:
-    """A wire on the route of the path's packets, from the client's side to the server's.
-
-    Attributes:
-        near, far: the nodes at its two ends, in that direction.
-        headers: the IP and tunnel headers that packets carry there, outermost first, such as `("ipv4", "ipv6")`.
-        inner_mtu_bytes: the largest inner packet that the tunnels around it take; None: there is none.
-    """
-
-    link: Link
-    near: str
-    far: str
-    headers: tuple[str, ...]
-    inner_mtu_bytes: int | None = None
-
-    @property
-    def direction(self) -> Direction:
-        """The treatment of packets on that wire, in that direction."""
-        return self.link.direction_from(self.near)
-
-
-@dataclass(frozen=True, kw_only=True)
 class Blueprint:
     """The description of a network that has to be built.
 
@@ -166,37 +124,129 @@ class Blueprint:
 
 @dataclass(frozen=True, kw_only=True)
 class Network(Blueprint):
-    """A topology with a path installed, with the addresses that the path needs."""
+    """A topology with a path installed.
 
-    ends: Ends
+    Attributes:
+        legs: of the path, from client to server.
+    """
 
-    def segments(self, client: str, server: str) -> list[Segment]:
-        """The wires from client to server in the order in which this path's packets cross them. Empty where there is no
+    legs: Legs
+
+    @property
+    def between(self) -> tuple[str, str]:
+        """The hosts: the client and the server."""
+        return self.legs[0].near, self.legs[-1].far
+
+    @property
+    def family(self) -> Family:
+        """The family of the client's addresses."""
+        return self.legs[0].family
+
+    @property
+    def reversed(self) -> Network:
+        """The same network with the path from the server to the client."""
+        return replace(self, legs=reversed_legs(self.legs))
+
+    @cached_property
+    def crossings(self) -> tuple[Crossing, ...]:
+        """The wires from client to server in the order in which the path's packets cross them. Empty where a leg has no
         route."""
-        route = self.topology.route(client, server, self.ends.family)
-        inner = "ipv6" if self.ends.family == 6 else "ipv4"
-        found: list[Segment] = []
-        at = client
-        for link in route or []:
-            reached = link.other_end(at).node
-            found += self._expanded(link, at, reached, (inner,), None)
-            at = reached
+        legs = [(leg, passages_of(self.topology, leg.near, leg.far, leg.family)) for leg in self.legs]
+        if any(leg.near != leg.far and not passages for leg, passages in legs):
+            return ()
+        # Every node between two links forwards, which takes one from the hop limit.
+        last = sum(len(passages) for _, passages in legs) - 1
+        client, server = (self._first_hop_limit(leg) for leg in (self.legs[0], self.legs[-1].reversed))
+        found: list[Crossing] = []
+        at = 0
+        for leg, passages in legs:
+            for passage in passages:
+                inner = IpHeader(
+                    family=leg.family,
+                    source=leg.source,
+                    destination=leg.destination,
+                    hop_limit=_less(client, at),
+                    reverse_hop_limit=_less(server, last - at),
+                )
+                found += self._expanded(leg, passage, (f"ipv{leg.family}",), (inner,), (), None)
+                at += 1
+        return tuple(found)
+
+    @property
+    def passed_tunnels(self) -> list[Passage]:
+        """The tunnels on the way, each once: the one that packets enter first comes first."""
+        found: list[Passage] = []
+        for crossing in self.crossings:
+            found += (tunnel for tunnel in reversed(crossing.tunnels) if tunnel not in found)
         return found
 
     def _expanded(
-        self, link: Link, near: str, far: str, headers: tuple[str, ...], inner_mtu_bytes: int | None
-    ) -> list[Segment]:
+        self,
+        leg: Leg,
+        passage: Passage,
+        headers: tuple[str, ...],
+        ip: tuple[IpHeader, ...],
+        tunnels: tuple[Passage, ...],
+        inner_mtu_bytes: int | None,
+    ) -> list[Crossing]:
+        """The wires of a link; those of its carrier where it is a tunnel."""
+        link = passage.link
         if not link.is_tunnel:
-            return [Segment(link=link, near=near, far=far, headers=headers, inner_mtu_bytes=inner_mtu_bytes)]
-        room = link.mtu_bytes if inner_mtu_bytes is None else min(inner_mtu_bytes, link.mtu_bytes)
-        found: list[Segment] = []
-        at = near
-        for below in self.topology.route(near, far, link.carrier) or []:
-            reached = below.other_end(at).node
-            found += self._expanded(below, at, reached, (*link.headers, *headers), room)
-            at = reached
+            return [
+                Crossing(
+                    link=link,
+                    near=passage.near,
+                    far=passage.far,
+                    headers=headers,
+                    ip=ip,
+                    leg=leg,
+                    tunnels=tunnels,
+                    inner_mtu_bytes=inner_mtu_bytes,
+                )
+            ]
+        entry, leaving = (self._tunnels[node, link.end_of(node).name] for node in (passage.near, passage.far))
+        below = passages_of(self.topology, passage.near, passage.far, link.carrier)
+        inner, found = ip[0], []
+        for index, one in enumerate(below):
+            outer = IpHeader(
+                family=link.carrier,
+                source=entry.local,
+                destination=leaving.local,
+                hop_limit=_less(entry.ttl or inner.hop_limit, index),
+                reverse_hop_limit=_less(leaving.ttl or inner.reverse_hop_limit, len(below) - 1 - index),
+            )
+            found += self._expanded(
+                leg,
+                one,
+                (*link.headers, *headers),
+                (outer, *ip),
+                (passage, *tunnels),
+                link.mtu_bytes if inner_mtu_bytes is None else min(inner_mtu_bytes, link.mtu_bytes),
+            )
         return found
+
+    def _first_hop_limit(self, leg: Leg) -> int | None:
+        return self.topology.nodes[leg.near].hop_limit(leg.family)
+
+    @cached_property
+    def _tunnels(self) -> dict[tuple[str, str], Tunnel]:
+        return {(tunnel.node, tunnel.device): tunnel for tunnel in self.tunnels}
 
     def encapsulators(self) -> list[str]:
         """The nodes at which packets enter or leave a tunnel, each once."""
         return list(dict.fromkeys(tunnel.node for tunnel in self.tunnels))
+
+
+def passages_of(topology: Topology, near: str, far: str, family: Family) -> list[Passage]:
+    """The links of the route between two nodes, tunnels among them as they are. Empty where there is no route."""
+    found: list[Passage] = []
+    at = near
+    for link in topology.route(near, far, family) or []:
+        reached = link.other_end(at).node
+        found.append(Passage(link=link, near=at, far=reached))
+        at = reached
+    return found
+
+
+def _less(hop_limit: int | None, hops: int) -> int | None:
+    return None if hop_limit is None else hop_limit - hops

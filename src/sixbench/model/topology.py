@@ -22,6 +22,9 @@ ETHERNET_MIN_MTU_V6 = 1280
 MIN_MTU_V4 = 68
 """RFC 791 section 3.2: every module must forward 68 octets without fragmentation."""
 
+DEFAULT_HOP_LIMIT = 64
+"""Linux's default in both families (IPDEFTTL, IPV6_DEFAULT_HOPLIMIT; RFC 1700)."""
+
 MAX_MTU = 65535
 """The largest MTU of a veth."""
 
@@ -54,6 +57,15 @@ class Node:
         for name, value in self.sysctl.items():
             require(SYSCTL, name, "a setting of the network")
             require_line(value, f"the value of {name}")
+
+    def hop_limit(self, family: Family) -> int | None:
+        """The TTL or hop limit of the packets that its programs send, unless they choose another; None: its settings
+        may say something else for some of its interfaces."""
+        given = {name.replace("/", "."): value for name, value in self.sysctl.items()}
+        if family == 4:
+            value = given.get("net.ipv4.ip_default_ttl", str(DEFAULT_HOP_LIMIT))
+            return int(value) if value.isdecimal() else None
+        return None if any(name.endswith(".hop_limit") for name in given) else DEFAULT_HOP_LIMIT
 
     @property
     def filters(self) -> bool:

@@ -108,7 +108,7 @@ def _trials(trials: validity.Trials) -> dict[str, Any]:
 
 def _path(facts: PathFacts, baseline: str) -> dict[str, Any]:
     path, way = facts.path, facts.way
-    ends = None if way is None else way.network.ends
+    legs = None if way is None else way.network.legs
     return {
         "name": path.name,
         "mechanism": path.mechanism,
@@ -118,9 +118,9 @@ def _path(facts: PathFacts, baseline: str) -> dict[str, Any]:
         "engines": facts.engines,
         "baseline": path.name == baseline,
         "aa_of": path.aa_of,
-        "client": None if ends is None else str(ends.client),
-        "client_seen": None if ends is None else str(ends.client_seen),
-        "server": None if ends is None else str(ends.server),
+        "client": None if legs is None else str(legs[0].source),
+        "client_seen": None if legs is None else str(legs[-1].source),
+        "server": None if legs is None else str(legs[0].destination),
         "headers": None if way is None else list(way.deepest.headers),
         "links": [
             {"link": link.name, "near": near, "far": far, "headers": list(stretch.headers)}

@@ -267,9 +267,10 @@ def _slow(count: Count | None) -> str:
 def _ends(facts: PathFacts) -> str:
     if facts.way is None:
         return ""
-    ends = facts.way.network.ends
-    seen = f" (seen as {ends.client_seen})" if ends.client_seen != ends.client else ""
-    return f"{ends.client}{seen} to {ends.server}"
+    first, last = facts.way.network.legs[0], facts.way.network.legs[-1]
+    seen = f" (seen as {last.source})" if last.source != first.source else ""
+    own = f" ({last.destination})" if last.destination != first.destination else ""
+    return f"{first.source}{seen} to {first.destination}{own}"
 
 
 def _outer(facts: PathFacts) -> str:

@@ -5,7 +5,6 @@ What a mechanism makes of a network follows from the experiment, so this needs n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -51,15 +50,6 @@ class Way:
         return max(self.stretches, key=lambda stretch: len(stretch.headers))
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Hop:
-    near: str
-    far: str
-    link: Link
-    headers: tuple[str, ...]
-    tunnels: tuple[Link, ...]
-
-
 def way_of(path: Path, topology: Topology, between: tuple[str, str]) -> Way | None:
     """The way; None where there is none, or where this version does not know the mechanism."""
     if path.mechanism not in MECHANISMS:
@@ -68,34 +58,14 @@ def way_of(path: Path, topology: Topology, between: tuple[str, str]) -> Way | No
         network = install(path, topology, between)
     except (MechanismError, KeyError):
         return None
-    inner = "ipv6" if network.ends.family == 6 else "ipv4"
-    route = network.topology.route(*between, network.ends.family) or []
-    hops = _hops(network.topology, between[0], route, (inner,), ())
     stretches = [
         Stretch(
-            nodes=(alike[0].near, *(hop.far for hop in alike)),
-            links=tuple(hop.link for hop in alike),
+            nodes=(alike[0].near, *(crossing.far for crossing in alike)),
+            links=tuple(crossing.link for crossing in alike),
             headers=alike[0].headers,
-            tunnels=alike[0].tunnels,
+            tunnels=tuple(tunnel.link for tunnel in alike[0].tunnels),
         )
-        for _, group in groupby(hops, key=lambda hop: (hop.headers, [link.name for link in hop.tunnels]))
+        for _, group in groupby(network.crossings, key=lambda crossing: (crossing.headers, crossing.tunnels))
         if (alike := list(group))
     ]
     return Way(path=path, network=network, stretches=tuple(stretches)) if stretches else None
-
-
-def _hops(
-    topology: Topology, start: str, route: Sequence[Link], headers: tuple[str, ...], tunnels: tuple[Link, ...]
-) -> list[_Hop]:
-    """The wires of a route, those below its tunnels included."""
-    found: list[_Hop] = []
-    at = start
-    for link in route:
-        reached = link.other_end(at).node
-        if link.is_tunnel:
-            below = topology.route(at, reached, link.carrier) or []
-            found += _hops(topology, at, below, (*link.headers, *headers), (link, *tunnels))
-        else:
-            found.append(_Hop(near=at, far=reached, link=link, headers=headers, tunnels=tunnels))
-        at = reached
-    return found

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ..agent import AgentHub
-from ..mechanisms import ends_of, install
+from ..mechanisms import install, legs_of
 from ..model.bypass import Bypass, bypassed_column
 from ..model.errors import AgentError, CapabilityError, LabError
 from ..model.experiment import Combination, Experiment
@@ -161,11 +161,11 @@ def _measured(
     params = {name: value for name, value in wanted.params if name not in ("bytes", "count", "duration_ns")}
     params |= {"duration_ns": length_ns, "warmup_ns": round(WARMUP_SHARE * length_ns)}
     client, server = (laboratory.agents[name] for name in BETWEEN)
-    own_ends = ends_of(network.topology, BETWEEN, wanted.family)
-    hosts = Hosts(client=client, server=server, own=wanted.family, ends={wanted.family: own_ends})
+    legs = legs_of(network.topology, BETWEEN, wanted.family)
+    hosts = Hosts(client=client, server=server, own=wanted.family, legs={wanted.family: legs})
     try:
         laboratory.place(placement or kind.placement(params), BETWEEN)
-        laboratory.check_reachable(*BETWEEN, replace(network, ends=own_ends).ends)
+        laboratory.check_reachable(legs)
         results = run_parts(parts_of(kind, params), hosts, "bypass", secrets.token_hex(16), lambda running: None)
         measured = kind.summarise(params, *results)
     except (AgentError, LabError) as error:

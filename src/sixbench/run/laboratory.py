@@ -18,7 +18,8 @@ from ..lab.steering import steer
 from ..mechanisms import engine_of, install
 from ..model.errors import AgentError, LabError
 from ..model.experiment import Experiment
-from ..model.network import Blueprint, Ends, Network
+from ..model.leg import Legs
+from ..model.network import Blueprint, Network
 from ..model.path import Path
 from ..model.placement import Placement
 from .node_settings import Settings, known_names, merged, read_nodes
@@ -138,27 +139,29 @@ class Laboratory:
         self.processors.keep_off(placed)
         return placed
 
-    def check_reachable(self, client: str, server: str, ends: Ends) -> None:
+    def check_reachable(self, legs: Legs) -> None:
         """An echo from client to server and back: proves the routes, and resolves the neighbours. Raises `LabError`."""
+        first = legs[0]
+        client, server = first.near, legs[-1].far
         for timeout_ns in ECHO_TIMEOUTS_NS:
             try:
                 result = self.agents[client].call(
                     "run",
                     session="reach",
                     workload="ping",
-                    address=str(ends.client),
-                    peer=str(ends.server),
+                    address=str(first.source),
+                    peer=str(first.destination),
                     port=0,
                     token="00" * 16,
                     params={"count": 3, "interval_ns": 1_000_000, "timeout_ns": timeout_ns},
                 )
             except AgentError as error:
-                raise LabError(f"checking that {client} reaches {server} over IPv{ends.family}: {error}") from error
+                raise LabError(f"checking that {client} reaches {server} over IPv{first.family}: {error}") from error
             if result["received"]:
                 return
         raise LabError(
-            f"the network is up, but {client} ({ends.client}) gets no answer "
-            f"from {server} ({ends.server}) over IPv{ends.family}"
+            f"the network is up, but {client} ({first.source}) gets no answer "
+            f"from {server} ({first.destination}) over IPv{first.family}"
         )
 
     def close(self) -> None:
@@ -196,7 +199,7 @@ class Laboratories:
 
     def get(self, path: Path, index: int) -> tuple[Laboratory, Network]:
         """The network of that index with the path installed, which is built again if one of its agents has died; and
-        the description of the path's own network, whose ends may differ where networks are shared."""
+        the description of the path's own network, whose legs may differ where networks are shared."""
         network = self._networks.get((path.name, index))
         if network is None:
             network = install(path, self._experiment.topologies[index], self._experiment.between)
@@ -213,7 +216,7 @@ class Laboratories:
         self._up[key] = laboratory
         if (laboratory.number, path.name) not in self._reached:
             try:
-                laboratory.check_reachable(*self._experiment.between, network.ends)
+                laboratory.check_reachable(network.legs)
             except BaseException:
                 self._up.pop(key).close()
                 raise

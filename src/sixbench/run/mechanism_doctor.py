@@ -138,7 +138,7 @@ def _carry(hub: AgentHub, mechanism: str, engine: str) -> tuple[Answer, str]:
         return "unknown", f"its network could not be built: {error}"
     try:
         # As a run does: the first packets may come before neighbours are resolved, or new addresses are in force.
-        laboratory.check_reachable(*BETWEEN, network.ends)
+        laboratory.check_reachable(network.legs)
         return _send_echoes(laboratory, network)
     except LabError as error:
         return "no", str(error)
@@ -150,7 +150,7 @@ def _carry(hub: AgentHub, mechanism: str, engine: str) -> tuple[Answer, str]:
 
 def _send_echoes(laboratory: Laboratory, network: Network) -> tuple[Answer, str]:
     """Sends echoes from end to end, and watches them where they carry most headers."""
-    views = viewpoints(network, *BETWEEN)
+    views = viewpoints(network)
     view = views[middle_of(views)]
     client, watch = laboratory.agents[BETWEEN[0]], laboratory.agents[view.end.node]
     before = watch.call("counters")
@@ -169,8 +169,8 @@ def _send_echoes(laboratory: Laboratory, network: Network) -> tuple[Answer, str]
             "run",
             session="doctor",
             workload="ping",
-            address=str(network.ends.client),
-            peer=str(network.ends.server),
+            address=str(network.legs[0].source),
+            peer=str(network.legs[0].destination),
             port=0,
             token="00" * 16,
             params={"count": ECHOES, "interval_ns": 1_000_000, "timeout_ns": ECHO_TIMEOUT_NS},

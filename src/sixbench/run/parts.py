@@ -10,7 +10,7 @@ from typing import Any
 
 from ..agent import Agent
 from ..mechanisms import by_preference
-from ..model.network import Ends
+from ..model.leg import Legs
 from ..model.parameter import Scalar
 from ..model.topology import Family
 from ..model.workload import Part, WorkloadKind
@@ -19,7 +19,7 @@ from .session import ANSWER_TIMEOUT_S, cancel, expected_ns, finish, longest_ns, 
 
 @dataclass(frozen=True, kw_only=True)
 class Hosts:
-    """The agents of both ends, and their addresses by family.
+    """The agents of both ends, and the legs between them by the family of the client's addresses.
 
     Attributes:
         own: the family of the path.
@@ -30,17 +30,17 @@ class Hosts:
     client: Agent
     server: Agent
     own: Family
-    ends: Mapping[Family, Ends]
+    legs: Mapping[Family, Legs]
     first_silence_ns: int | None = None
     prefers_ipv4: bool = False
 
-    def of(self, part: Part) -> list[Ends]:
-        """The addresses of a part. Those of several families are in the order of RFC 6724 section 6."""
+    def of(self, part: Part) -> list[Legs]:
+        """The legs of a part. Those of several families are in the order of RFC 6724 section 6."""
         if not part.families:
-            return [self.ends[part.family or self.own]]
-        ends = [self.ends[family] for family in sorted(part.families)]
-        order = by_preference([(one.client, one.server) for one in ends], self.prefers_ipv4)
-        return sorted(ends, key=lambda one: order.index((one.client, one.server)))
+            return [self.legs[part.family or self.own]]
+        found = [self.legs[family] for family in sorted(part.families)]
+        order = by_preference([(legs[0].source, legs[0].destination) for legs in found], self.prefers_ipv4)
+        return sorted(found, key=lambda legs: order.index((legs[0].source, legs[0].destination)))
 
 
 ALONE = ""
@@ -115,7 +115,7 @@ def _steps(parts: Sequence[Part]) -> list[list[Part]]:
 
 
 def _serve(part: Part, hosts: Hosts, session: str, token: str) -> int:
-    ends, *others = hosts.of(part)
+    last, *others = (legs[-1] for legs in hosts.of(part))
     answer = hosts.server.call(
         "serve",
         timeout_s=ANSWER_TIMEOUT_S,
@@ -123,23 +123,23 @@ def _serve(part: Part, hosts: Hosts, session: str, token: str) -> int:
         workload=part.workload,
         token=token,
         params=part.params,
-        address=str(ends.server),
-        peer=str(ends.client_seen),
-        also=[{"address": str(one.server), "peer": str(one.client_seen)} for one in others] or None,
+        address=str(last.destination),
+        peer=str(last.source),
+        also=[{"address": str(one.destination), "peer": str(one.source)} for one in others] or None,
     )
     return int(answer["port"])
 
 
 def _run(part: Part, hosts: Hosts, session: str, token: str, port: int) -> Future[dict[str, Any]]:
-    ends, *others = hosts.of(part)
+    first, *others = (legs[0] for legs in hosts.of(part))
     return hosts.client.submit(
         "run",
         session=session,
         workload=part.workload,
         token=token,
         params=part.params,
-        address=str(ends.client),
-        peer=str(ends.server),
+        address=str(first.source),
+        peer=str(first.destination),
         port=port,
-        also=[{"address": str(one.client), "peer": str(one.server)} for one in others] or None,
+        also=[{"address": str(one.source), "peer": str(one.destination)} for one in others] or None,
     )

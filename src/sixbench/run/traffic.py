@@ -16,7 +16,8 @@ from ..lab.queues import queue_bytes
 from ..model.direction import Direction
 from ..model.errors import AgentError
 from ..model.experiment import LinkChange
-from ..model.network import Ends, Network
+from ..model.leg import Legs
+from ..model.network import Network
 from ..model.parameter import Scalar
 from ..model.placement import Placement
 from ..model.topology import Family, Link, Topology
@@ -98,7 +99,7 @@ class Setting:
         events: the changes in the middle of it; with them there is no prediction to hold it against.
         traces: the datagrams of captures, by the name that parameters give.
         placement: where its nodes run.
-        others: the addresses of the family that is not the path's own, where the workload needs it too.
+        others: the legs of the family that is not the path's own, where the workload needs it too.
         prefers_ipv4: whether the client's address selection puts IPv4 first.
     """
 
@@ -112,7 +113,7 @@ class Setting:
     events: tuple[LinkChange, ...] = ()
     traces: Mapping[str, Trace] = field(default_factory=dict)
     placement: Placement = "free"
-    others: Mapping[Family, Ends] = field(default_factory=dict)
+    others: Mapping[Family, Legs] = field(default_factory=dict)
     prefers_ipv4: bool = False
 
     @property
@@ -130,19 +131,19 @@ class Setting:
     @property
     def watched(self) -> dict[str, Agent]:
         """The nodes on the path, from client to server."""
-        names = [self.between[0], *(view.segment.far for view in self.views)]
+        names = [self.between[0], *(view.crossing.far for view in self.views)]
         return {name: self.laboratory.agents[name] for name in names}
 
     @property
     def hosts(self) -> Hosts:
         """Both ends, with their addresses in the families that the trial needs."""
         client, server = (self.laboratory.agents[name] for name in self.between)
-        own = self.network.ends.family
+        own = self.network.family
         return Hosts(
             client=client,
             server=server,
             own=own,
-            ends={**self.others, own: self.network.ends},
+            legs={**self.others, own: self.network.legs},
             first_silence_ns=first_silence_ns(self.network),
             prefers_ipv4=self.prefers_ipv4,
         )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..mechanisms import ends_of
+from ..mechanisms import legs_of
 from ..model.bypass import Bypass, bypassed_column, is_tester_limited
 from ..model.errors import AgentError, LabError
 from ..model.experiment import Combination, Experiment, LinkChange, PlannedTrial
@@ -87,7 +87,7 @@ def run_trial(
     as an interrupt.
 
     Args:
-        network: the path's own; its ends are those that the workload uses.
+        network: the path's own; its legs are those that the workload uses.
         keeps_packets: whether the packets of every link are kept, whole, instead of headers of one link's.
         bypass: what the tester can do of this workload, where that is known.
     """
@@ -101,11 +101,11 @@ def run_trial(
     started_realtime_ns, started_ns = time.time_ns(), time.monotonic_ns()
     observed = Observed()
     others = {
-        family: ends_of(network.topology, experiment.between, family)
+        family: legs_of(network.topology, experiment.between, family)
         for family in kind.families
-        if family != network.ends.family
+        if family != network.family
     }
-    views = viewpoints(network, *experiment.between, others.values())
+    views = viewpoints(network, others.values())
     setting = Setting(
         laboratory=laboratory,
         network=network,
@@ -219,7 +219,6 @@ def _assess(
             kind.served_by,
             kind.agent_params(params),
             setting.network,
-            setting.between,
             path,
             observed.client,
             observed.server,
@@ -277,8 +276,8 @@ def _assess(
         judgement.invalid.extend(too_late)
     judgement.evidence["losses"] = losses.evidence
     measured.notes.extend(losses.notes)
-    carried = traffic.of(setting.network.ends.family)
-    judgement.invalid.extend(check_tunnels(setting.network, setting.between, tunnels, carried))
+    carried = traffic.of(setting.network.family)
+    judgement.invalid.extend(check_tunnels(setting.network, tunnels, carried))
     measured.notes.extend(drop_notes(tunnels))
     measured.metrics.update(program_times(observed.programs))
     _add_cpu(measured, setting.views[middle_of(setting.views)], observed)

@@ -45,53 +45,56 @@ def expected(kind: str, params: Params, path: Path, topology: Topology, between:
         params: its parameters by column.
     """
     network = install(path, topology, between)
-    if not network.segments(*between):
+    if not network.crossings:
         return {}
     if params.get("direction") == "reverse":
-        between = (between[1], between[0])
+        network = network.reversed
     try:
         match kind:
             case "tcp-stream":
-                return _tcp_stream(params, network, between, path.engine)
+                return _tcp_stream(params, network, path.engine)
             case "udp-stream":
-                return _udp_stream(params, network, between, path.engine)
+                return _udp_stream(params, network, path.engine)
     except NotPredicted:
         return {}
     return {}
 
 
-def path_mtu(network: Network, between: tuple[str, str]) -> int:
-    """The largest packet of the hosts that passes every link; tunnels count as links."""
-    return min(link.mtu_bytes for link in network.topology.route(*between, network.ends.family) or [])
+def path_mtu(network: Network) -> int:
+    """The largest packet of the client that passes every link; tunnels count as links."""
+    client = header_of(network.family)
+    return min(
+        crossing.passage.link.mtu_bytes - header_of(crossing.leg.family).size_bytes + client.size_bytes
+        for crossing in network.crossings
+    )
 
 
-def _tcp_stream(params: Params, network: Network, between: tuple[str, str], engine: str | None) -> dict[str, float]:
+def _tcp_stream(params: Params, network: Network, engine: str | None) -> dict[str, float]:
     if params.get("direction") == "both":
         return {}
     mss_bytes = params.get("mss_bytes")
-    header = header_of(network.ends.family)
-    hop = Hop(stack=(header,), mtu_bytes=path_mtu(network, between))
+    hop = Hop(stack=(header_of(network.family),), mtu_bytes=path_mtu(network))
     try:
         payload_bytes = tcp_payload_bytes([hop], int(mss_bytes) if mss_bytes is not None else None)
     except ValueError:
         return {}
     segment_bytes = TCP.size_bytes + TCP_TIMESTAMPS_BYTES + payload_bytes
-    settled = settle(network, between, segment_bytes, "set", engine)[-1]
+    settled = settle(network, segment_bytes, "set", engine)[-1]
     limit_bps = _exact(settled, payload_bytes)
     return {} if limit_bps is None else {"goodput_bps": limit_bps}
 
 
-def _udp_stream(params: Params, network: Network, between: tuple[str, str], engine: str | None) -> dict[str, float]:
+def _udp_stream(params: Params, network: Network, engine: str | None) -> dict[str, float]:
     datagram_bytes = one_size(params)
     if datagram_bytes is None:
         return {}
     policy: Policy = next((one for one in POLICIES if one == params.get("df")), "clear")
-    states = [{}, {between: path_mtu(network, between)}] if policy == "clear" else [{}]
-    settled = [predict(network, between, datagram_bytes, policy, engine, known).settled for known in states]
+    states = [{}, {network.between: path_mtu(network)}] if policy == "clear" else [{}]
+    settled = [predict(network, datagram_bytes, policy, engine, known).settled for known in states]
     if any(attempt.outcome != "delivered" for attempt in settled):
         return {}
     bounds_bps = []
-    if any(load.segment.direction.rate_bps is not None for load in settled[0].loads):
+    if any(load.crossing.direction.rate_bps is not None for load in settled[0].loads):
         limits_bps = [limit for limit in (_exact(attempt, datagram_bytes) for attempt in settled) if limit is not None]
         if len(limits_bps) < len(settled):
             return {}
@@ -118,9 +121,9 @@ def _exact(attempt: Attempt, payload_bytes: int) -> float | None:
 
 
 def _limit(load: LinkLoad, payload_bytes: int) -> float | None:
-    rate_bps = load.segment.direction.rate_bps
+    rate_bps = load.crossing.direction.rate_bps
     return None if rate_bps is None else rate_bps * payload_bytes / load.wire_bytes
 
 
 def _offloaded(loads: Sequence[LinkLoad]) -> bool:
-    return any(load.segment.link.offload_on for load in loads)
+    return any(load.crossing.link.offload_on for load in loads)

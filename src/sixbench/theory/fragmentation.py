@@ -10,11 +10,13 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 
 from ..model.headers import HEADERS, UDP
-from ..model.network import Network, Segment
-from ..model.topology import Family, Link
+from ..model.leg import Crossing, Passage
+from ..model.network import Network
+from ..model.topology import Family
 from .pieces import (
     Piece,
     Policy,
@@ -41,7 +43,6 @@ class NotPredicted(ValueError):
 
 def predict(
     network: Network,
-    between: tuple[str, str],
     datagram_bytes: int,
     policy: Policy = "clear",
     engine: str | None = None,
@@ -57,13 +58,12 @@ def predict(
         NotPredicted: it is not known what would happen.
         ValueError: there is no route, or the policy is for IPv6 only and the path carries IPv4.
     """
-    attempts = settle(network, between, datagram_bytes + UDP.size_bytes, policy, engine, known)
+    attempts = settle(network, datagram_bytes + UDP.size_bytes, policy, engine, known)
     return Prediction(datagram_bytes=datagram_bytes, policy=policy, attempts=tuple(attempts))
 
 
 def settle(
     network: Network,
-    between: tuple[str, str],
     payload_bytes: int,
     policy: Policy,
     engine: str | None = None,
@@ -74,7 +74,7 @@ def settle(
     knowledge = dict(known or {})
     attempts: list[Attempt] = []
     while True:
-        attempt = packet(network, between, payload_bytes, policy, engine, knowledge)
+        attempt = packet(network, payload_bytes, policy, engine, knowledge)
         attempts.append(attempt)
         news = {who: mtu_bytes for who, mtu_bytes in attempt.told.items() if knowledge.get(who) != mtu_bytes}
         if attempt.outcome == "delivered" or not news or len(attempts) >= MAX_ATTEMPTS:
@@ -84,7 +84,6 @@ def settle(
 
 def packet(
     network: Network,
-    between: tuple[str, str],
     payload_bytes: int,
     policy: Policy,
     engine: str | None = None,
@@ -92,24 +91,42 @@ def packet(
 ) -> Attempt:
     """Predicts what becomes of one IP packet with that payload, transport header included. Arguments and errors are
     those of `predict`."""
-    client, server = between
-    family = network.ends.family
-    way = network.topology.route(client, server, family)
+    client, server = network.between
+    family, crossings = network.family, network.crossings
     if policy == "atomic" and family == 4:
         raise ValueError("only IPv6 has atomic fragments (RFC 6946), and the hosts speak IPv4 on this path")
-    if not way:
+    if not crossings:
         raise ValueError(f'no route leads from "{client}" to "{server}" over IPv{family}')
+    changing = [leg.near for leg in network.legs if leg.family != family]
+    if changing:
+        raise NotPredicted(f"what packets become where {changing[0]} translates them to another family")
     walk = _Walk(network, engine, known or {})
-    segments = network.segments(client, server)
-    walk.sizes_bytes = [[] for _ in segments]
     source_policy = _with_settings(policy, family, network, client)
+    way = list(enumerate(crossings))
     try:
-        pieces = walk.sent(client, server, family, way, payload_bytes, source_policy)
+        pieces = walk.sent(client, server, family, way, 0, payload_bytes, source_policy)
     except TooLong as error:
         walk.reasons.append(f"{client} does not send it: {error}")
-        return walk.attempt("refused", segments)
-    arrived = walk.cross(pieces, client, server, family, way, start=0)
-    return walk.attempt("delivered" if walk.delivered(arrived, server, family) else "lost", segments)
+        return walk.attempt("refused")
+    arrived = walk.cross(pieces, client, server, family, way)
+    return walk.attempt("delivered" if walk.delivered(arrived, server, family) else "lost")
+
+
+_Way = Sequence[tuple[int, Crossing]]
+"""Wires with their numbers, from client to server."""
+
+
+def _passages(way: _Way, depth: int) -> Iterator[tuple[Passage, _Way]]:
+    """The links over which packets inside so many tunnels go as they are, each with its wires: those of its carrier
+    where it is a tunnel."""
+
+    def passage(numbered: tuple[int, Crossing]) -> Passage:
+        crossing = numbered[1]
+        if len(crossing.tunnels) > depth:
+            return crossing.tunnels[-1 - depth]
+        return Passage(link=crossing.link, near=crossing.near, far=crossing.far)
+
+    return ((found, list(wires)) for found, wires in groupby(way, key=passage))
 
 
 class _Walk:
@@ -117,56 +134,62 @@ class _Walk:
 
     def __init__(self, network: Network, engine: str | None, known: Known) -> None:
         self._network = network
-        self._topology = network.topology
         self._engine = engine
         self._known = known
         self._treatments = treatments(network)
         self._work: dict[tuple[str, Family], Work] = {}
         self._told: dict[tuple[str, str], int] = {}
         self.reasons: list[str] = []
-        self.sizes_bytes: list[list[int]] = []
+        self._sizes_bytes: list[list[int]] = [[] for _ in network.crossings]
 
-    def attempt(self, outcome: Outcome, segments: list[Segment]) -> Attempt:
+    def attempt(self, outcome: Outcome) -> Attempt:
         """The attempt, with what was noted on the way."""
-        loads = zip(segments, self.sizes_bytes, strict=True)
+        loads = zip(self._network.crossings, self._sizes_bytes, strict=True)
         return Attempt(
             outcome=outcome,
-            loads=tuple(LinkLoad(segment=segment, sizes_bytes=tuple(sizes)) for segment, sizes in loads),
+            loads=tuple(LinkLoad(crossing=crossing, sizes_bytes=tuple(sizes)) for crossing, sizes in loads),
             work=self._work,
             reasons=tuple(dict.fromkeys(self.reasons)),
             told=self._told,
         )
 
     def sent(
-        self, source: str, destination: str, family: Family, way: list[Link], payload_bytes: int, policy: Policy
+        self,
+        source: str,
+        destination: str,
+        family: Family,
+        way: _Way,
+        depth: int,
+        payload_bytes: int,
+        policy: Policy,
     ) -> list[Piece]:
         """A packet as it leaves its source. Raises `TooLong` where the source refuses."""
+        first, _ = next(_passages(way, depth))
         known_bytes = self._known.get((source, destination))
-        pieces = originate(payload_bytes, family, policy, way[0].mtu_bytes, known_bytes)
+        pieces = originate(payload_bytes, family, policy, first.link.mtu_bytes, known_bytes)
         if len(pieces) > 1:
             self._cut(source, family, len(pieces))
         return pieces
 
     def cross(
-        self, pieces: list[Piece], source: str, destination: str, family: Family, way: list[Link], start: int
+        self, pieces: list[Piece], source: str, destination: str, family: Family, way: _Way, depth: int = 0
     ) -> list[Piece]:
         """The pieces that arrive at the other end.
 
         Args:
-            start: which segment is the way's first.
+            depth: how many tunnels they are in.
         """
-        at, segment = source, start
-        for index, link in enumerate(way):
-            if index:
-                pieces = self._forwarded(pieces, at, source, destination, family, link)
-            reached = link.other_end(at).node
-            if link.is_tunnel:
-                pieces, segment = self._tunnelled(pieces, at, reached, source, destination, family, link, segment)
+        passed: list[str] = []
+        for passage, wires in _passages(way, depth):
+            if passage.near != source:
+                passed.append(passage.near)
+                pieces = self._forwarded(pieces, passed, source, destination, family, passage)
+            if passage.link.is_tunnel:
+                pieces = self._tunnelled(pieces, passage, family, wires, depth + 1)
             else:
-                self.sizes_bytes[segment] += [piece.size_bytes(family) for piece in pieces]
-                segment += 1
-            pieces = self._kept(pieces, reached)
-            at = reached
+                [(number, _)] = wires
+                self._sizes_bytes[number] += [piece.size_bytes(family) for piece in pieces]
+            pieces = self._kept(pieces, passage.far)
         return pieces
 
     def delivered(self, pieces: list[Piece], node: str, family: Family) -> bool:
@@ -174,91 +197,82 @@ class _Walk:
         return self._collected(pieces, node, family, tracked=False) is not None
 
     def _forwarded(
-        self, pieces: list[Piece], node: str, source: str, destination: str, family: Family, link: Link
+        self,
+        pieces: list[Piece],
+        passed: Sequence[str],
+        source: str,
+        destination: str,
+        family: Family,
+        onto: Passage,
     ) -> list[Piece]:
+        """The pieces that the last of the nodes `passed` sends on."""
+        node, mtu_bytes = onto.near, onto.link.mtu_bytes
         if family in self._treatment(node).reassembles and any(piece.is_marked for piece in pieces):
             whole = self._collected(pieces, node, family, tracked=True)
             if whole is None:
                 return []
             try:
-                passed = forward_reassembled(whole, family, link.mtu_bytes)
+                sent = forward_reassembled(whole, family, mtu_bytes)
             except TooLong as error:
-                self._refused(node, source, destination, family, link, error)
+                self._refused(passed, source, destination, family, onto, error)
                 return []
-            if any(piece.is_fragment for piece in passed):
-                self._cut(node, family, len(passed))
-            return passed
-        passed = []
+            if any(piece.is_fragment for piece in sent):
+                self._cut(node, family, len(sent))
+            return sent
+        sent = []
         for piece in pieces:
             try:
-                parts = forward(piece, family, link.mtu_bytes)
+                parts = forward(piece, family, mtu_bytes)
             except TooLong as error:
-                self._refused(node, source, destination, family, link, error)
+                self._refused(passed, source, destination, family, onto, error)
                 continue
             if len(parts) > 1:
                 self._cut(node, family, len(parts))
-            passed += parts
-        return passed
+            sent += parts
+        return sent
 
-    def _tunnelled(
-        self,
-        pieces: list[Piece],
-        entry: str,
-        leaving: str,
-        source: str,
-        destination: str,
-        family: Family,
-        link: Link,
-        segment: int,
-    ) -> tuple[list[Piece], int]:
-        """The pieces that come out of a tunnel, and the segment behind it."""
-        way = self._topology.route(entry, leaving, link.carrier) or []
+    def _tunnelled(self, pieces: list[Piece], tunnel: Passage, family: Family, way: _Way, depth: int) -> list[Piece]:
+        """The pieces that come out of a tunnel, whose wires are `way`."""
+        link, entry, leaving = tunnel.link, tunnel.near, tunnel.far
         more_bytes = sum(HEADERS[name].size_bytes for name in link.headers[1:])
-        policy: Policy = "set" if self._is_dynamic(entry, link) else "clear"
+        policy: Policy = "set" if self._is_dynamic(tunnel) else "clear"
         through = []
         for piece in pieces:
             payload_bytes = piece.size_bytes(family) + more_bytes
-            self._check_engine(piece, entry, link, payload_bytes, way)
+            self._check_engine(piece, tunnel, payload_bytes, way, depth)
             try:
-                outer = self.sent(entry, leaving, link.carrier, way, payload_bytes, policy)
+                outer = self.sent(entry, leaving, link.carrier, way, depth, payload_bytes, policy)
             except TooLong as error:
                 raise NotPredicted(
                     f"what {entry} tells the sources of packets that do not fit its tunnel {link.end_of(entry).name}: "
                     f"{error}"
                 ) from error
-            arrived = self.cross(outer, entry, leaving, link.carrier, way, segment)
+            arrived = self.cross(outer, entry, leaving, link.carrier, way, depth)
             if self.delivered(arrived, leaving, link.carrier):
                 through.append(piece)
-        return through, segment + self._width(entry, way)
+        return through
 
-    def _width(self, node: str, way: list[Link]) -> int:
-        """How many segments a way has."""
-        count = 0
-        for link in way:
-            reached = link.other_end(node).node
-            below = self._topology.route(node, reached, link.carrier) or [] if link.is_tunnel else None
-            count += 1 if below is None else self._width(node, below)
-            node = reached
-        return count
-
-    def _is_dynamic(self, entry: str, link: Link) -> bool:
-        device = link.end_of(entry).name
+    def _is_dynamic(self, passage: Passage) -> bool:
+        device = passage.link.end_of(passage.near).name
         return any(
             tunnel.pmtu == "dynamic"
             for tunnel in self._network.tunnels
-            if (tunnel.node, tunnel.device) == (entry, device)
+            if (tunnel.node, tunnel.device) == (passage.near, device)
         )
 
-    def _check_engine(self, piece: Piece, entry: str, link: Link, payload_bytes: int, way: list[Link]) -> None:
+    def _check_engine(self, piece: Piece, tunnel: Passage, payload_bytes: int, way: _Way, depth: int) -> None:
         """Raises `NotPredicted` for a packet that does not fit the carrier of one of Linux's own tunnels. Tunnels over
         IPv6 do not send it, nor do tunnels over IPv4 if the packet has DF. They tell its source of an MTU of the
         carrier."""
-        if self._engine != "kernel" or "ethernet" in link.headers:
+        if self._engine != "kernel" or "ethernet" in tunnel.link.headers:
             return
-        size_bytes = header_of(link.carrier).size_bytes + payload_bytes
-        fits = size_bytes <= min(below.mtu_bytes for below in way)
-        if not fits and (link.carrier == 6 or piece.is_df):
-            raise NotPredicted(f"what the kernel's tunnel at {entry} does with packets that do not fit its carrier")
+        carrier = tunnel.link.carrier
+        size_bytes = header_of(carrier).size_bytes + payload_bytes
+        fits = size_bytes <= min(below.link.mtu_bytes for below, _ in _passages(way, depth))
+        if not fits and (carrier == 6 or piece.is_df):
+            raise NotPredicted(
+                f"what the kernel's tunnel at {tunnel.near} does with packets that do not fit its carrier"
+            )
 
     def _kept(self, pieces: list[Piece], node: str) -> list[Piece]:
         """The pieces that a node does not drop."""
@@ -286,25 +300,27 @@ class _Walk:
         work.cut += 1
         work.created += count
 
-    def _refused(self, node: str, source: str, destination: str, family: Family, link: Link, error: TooLong) -> None:
-        """Notes that a packet does not fit. Its source is told, unless a filter is in the way."""
-        self._work_of(node, family).too_long += 1
-        self.reasons.append(f"at {node}, {link.name} takes no more than {error.mtu_bytes} bytes")
+    def _refused(
+        self,
+        passed: Sequence[str],
+        source: str,
+        destination: str,
+        family: Family,
+        onto: Passage,
+        error: TooLong,
+    ) -> None:
+        """Notes that a packet does not fit. Its source is told, unless a filter is in the way: the error passes the
+        nodes that the packet has passed."""
+        self._work_of(onto.near, family).too_long += 1
+        self.reasons.append(f"at {onto.near}, {onto.link.name} takes no more than {error.mtu_bytes} bytes")
         if error.mtu_bytes is None:
             return
-        for passed in self._back(node, source, family):
-            if self._treatment(passed).is_silent:
-                self.reasons.append(f"{passed} lets no ICMP errors through")
+        for node in reversed(passed):
+            if self._treatment(node).is_silent:
+                self.reasons.append(f"{node} lets no ICMP errors through")
                 return
         known_bytes = self._told.get((source, destination), self._known.get((source, destination)))
         self._told[source, destination] = learned(known_bytes, error.mtu_bytes, family)
-
-    def _back(self, node: str, source: str, family: Family) -> Collection[str]:
-        """The nodes that an error passes on its way to a source, beginning with its origin."""
-        found = [node]
-        for link in self._topology.route(node, source, family) or []:
-            found.append(link.other_end(found[-1]).node)
-        return found[:-1]
 
     def _treatment(self, node: str) -> Treatment:
         return self._treatments.get(node, Treatment())

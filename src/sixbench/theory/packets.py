@@ -56,8 +56,9 @@ class Packets:
 
 
 def path_mtu_bytes(hops: Sequence[Hop]) -> int:
-    """The largest packet of the hosts that passes every link whole: the path MTU (RFC 1191, RFC 8201)."""
-    return min(hop.mtu_bytes - hop.outer_bytes for hop in hops)
+    """The largest packet of the first host that passes every link whole: the path MTU (RFC 1191, RFC 8201)."""
+    own_bytes = hops[0].stack[-1].size_bytes
+    return min(hop.mtu_bytes - hop.network_bytes for hop in hops) + own_bytes
 
 
 def tcp_payload_bytes(

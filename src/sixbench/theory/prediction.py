@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ..model.headers import wire_bytes
-from ..model.network import Segment
+from ..model.leg import Crossing
 from ..model.topology import Family
 from .pieces import Policy
 
@@ -19,11 +19,11 @@ class LinkLoad:
     """What a datagram is on one link.
 
     Attributes:
-        segment: the link as the path crosses it.
+        crossing: the link as the path crosses it.
         sizes_bytes: the sizes of the IP packets in order, with the outermost header. Empty: none of them comes there.
     """
 
-    segment: Segment
+    crossing: Crossing
     sizes_bytes: tuple[int, ...]
 
     @property
@@ -124,8 +124,8 @@ class Prediction:
         """The most UDP payload per second that each link lets through, when settled. None: it has no rate, or nothing
         comes there."""
         return [
-            load.segment.direction.rate_bps * self.datagram_bytes / load.wire_bytes
-            if load.segment.direction.rate_bps is not None and load.sizes_bytes
+            load.crossing.direction.rate_bps * self.datagram_bytes / load.wire_bytes
+            if load.crossing.direction.rate_bps is not None and load.sizes_bytes
             else None
             for load in self.settled.loads
         ]

@@ -36,11 +36,6 @@ class Hop:
         """The bytes of all network headers together."""
         return sum(header.size_bytes for header in self.stack)
 
-    @property
-    def outer_bytes(self) -> int:
-        """The bytes of the headers around the packet that the hosts exchange."""
-        return self.network_bytes - self.stack[-1].size_bytes
-
 
 def hops_of(path: Path, topology: Topology, between: tuple[str, str]) -> list[Hop] | None:
     """The links from one host to another as this path crosses them. None where outer packets are fragmented, because
@@ -49,21 +44,21 @@ def hops_of(path: Path, topology: Topology, between: tuple[str, str]) -> list[Ho
     The hosts `between` must be connected, and it must be possible to install the path.
     """
     hops = []
-    for segment in install(path, topology, between).segments(*between):
-        stack = tuple(HEADERS[name] for name in segment.headers)
+    for crossing in install(path, topology, between).crossings:
+        stack = tuple(HEADERS[name] for name in crossing.headers)
         outer_bytes = sum(header.size_bytes for header in stack[:-1])
-        mtu_bytes = segment.link.mtu_bytes
-        if segment.inner_mtu_bytes is not None:
-            if segment.inner_mtu_bytes + outer_bytes > mtu_bytes:
+        mtu_bytes = crossing.link.mtu_bytes
+        if crossing.inner_mtu_bytes is not None:
+            if crossing.inner_mtu_bytes + outer_bytes > mtu_bytes:
                 return None
-            mtu_bytes = segment.inner_mtu_bytes + outer_bytes
+            mtu_bytes = crossing.inner_mtu_bytes + outer_bytes
         hops.append(
             Hop(
                 stack=stack,
                 mtu_bytes=mtu_bytes,
-                rate_bps=segment.direction.rate_bps,
-                delay_ns=segment.direction.impairments.mean_delay_ns,
-                offload=segment.link.offload_on,
+                rate_bps=crossing.direction.rate_bps,
+                delay_ns=crossing.direction.impairments.mean_delay_ns,
+                offload=crossing.link.offload_on,
             )
         )
     return hops

@@ -69,7 +69,6 @@ def fragment_evidence(
     kind: str,
     params: Params,
     network: Network,
-    between: tuple[str, str],
     path: Path,
     client: Result,
     server: Result,
@@ -99,11 +98,11 @@ def fragment_evidence(
     delivered = min(sent, arrived)
     evidence |= {"datagrams": sent, "delivered": delivered}
     try:
-        states = _states(network, between, params, path.engine)
+        states = _states(network, params, path.engine)
     except (NotPredicted, ValueError) as error:
         evidence["not_predicted"] = str(error)
         return FragmentEvidence(evidence=evidence)
-    views = viewpoints(network, *between)
+    views = viewpoints(network)
     judged = [_judged(prediction, sent, delivered, measured) for prediction in states]
     losses = [abs(sent - delivered - prediction.lost_first) for prediction in states]
     index = min(range(len(states)), key=lambda one: (len(judged[one][0]), losses[one]))
@@ -129,25 +128,25 @@ def fragment_evidence(
 
 def _unreached(prediction: Prediction) -> frozenset[str]:
     loads = [load for attempt in prediction.attempts for load in attempt.loads]
-    reached = {load.segment.link.name for load in loads if load.count}
-    return frozenset(load.segment.link.name for load in loads) - reached
+    reached = {load.crossing.link.name for load in loads if load.count}
+    return frozenset(load.crossing.link.name for load in loads) - reached
 
 
-def _states(network: Network, between: tuple[str, str], params: Params, engine: str | None) -> list[Prediction]:
+def _states(network: Network, params: Params, engine: str | None) -> list[Prediction]:
     """What is foretold where the client knows nothing of the path, and where it knows its MTU from earlier traffic."""
     policy: Policy = next((one for one in POLICIES if one == params.get("df")), "clear")
     sizes = sizes_of(params)
     if sizes is None:
         raise NotPredicted("the datagrams have the sizes of a trace")
     size_bytes = int(sizes.most)
-    known = {between: path_mtu(network, between)}
+    known = {network.between: path_mtu(network)}
     if sizes.least < sizes.most:
-        largest = predict(network, between, size_bytes, policy, engine)
+        largest = predict(network, size_bytes, policy, engine)
         if largest.lost_first or any(load.count != 1 for load in largest.settled.loads):
             raise NotPredicted("the datagrams have several sizes, of which some do not fit in one packet on every link")
     return [
-        predict(network, between, size_bytes, policy, engine),
-        predict(network, between, size_bytes, policy, engine, known),
+        predict(network, size_bytes, policy, engine),
+        predict(network, size_bytes, policy, engine, known),
     ]
 
 

@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ...model.network import Ends, Network, Segment
+from ...model.leg import Crossing, Legs
+from ...model.network import Network
 from ...model.reason import Reason, ReasonKind
 from ...model.topology import Family, Interface, Link
 from ...model.workload import Traffic
@@ -45,36 +46,36 @@ class Viewpoint:
     """The place where a trial is observed on a link: one end of it, a router's where there is one.
 
     Attributes:
-        segment: the link in the direction of the path's packets.
+        crossing: the link in the direction of the path's packets.
         end: the observing end.
         towards_server: whether packets from client to server leave through it (else they arrive through it).
         others: the link in the direction of the other family's packets, where a trial has flows of both.
     """
 
-    segment: Segment
+    crossing: Crossing
     end: Interface
     towards_server: bool
-    others: tuple[Segment, ...] = ()
+    others: tuple[Crossing, ...] = ()
 
     @property
     def link(self) -> Link:
         """The link."""
-        return self.segment.link
+        return self.crossing.link
 
     @property
     def claimed(self) -> str:
         """The headers that the path claims there, such as `ipv6 in ipv4`."""
-        return _stack(self.segment)
+        return _stack(self.crossing)
 
     @property
     def all_claimed(self) -> tuple[str, ...]:
         """The headers that the flows of both families claim there."""
-        return tuple(dict.fromkeys(_stack(segment) for segment in (self.segment, *self.others)))
+        return tuple(dict.fromkeys(_stack(crossing) for crossing in (self.crossing, *self.others)))
 
     @property
     def headers(self) -> frozenset[str]:
         """The names of all headers there."""
-        return frozenset(name for segment in (self.segment, *self.others) for name in segment.headers)
+        return frozenset(name for crossing in (self.crossing, *self.others) for name in crossing.headers)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,24 +86,23 @@ class Judgement:
     invalid: list[Reason] = field(default_factory=list)
 
 
-def _stack(segment: Segment) -> str:
-    return " in ".join(name for name in reversed(segment.headers) if name in STACK_LAYERS)
+def _stack(crossing: Crossing) -> str:
+    return " in ".join(name for name in reversed(crossing.headers) if name in STACK_LAYERS)
 
 
-def viewpoints(network: Network, client: str, server: str, others: Iterable[Ends] = ()) -> list[Viewpoint]:
-    """Every link of the path from client to server, in order. Those that only flows between `others` cross come
-    last."""
-    own = network.segments(client, server)
-    other = [segment for ends in others for segment in replace(network, ends=ends).segments(client, server)]
-    own_links = {segment.link.name for segment in own}
+def viewpoints(network: Network, others: Iterable[Legs] = ()) -> list[Viewpoint]:
+    """Every link of the path from client to server, in order. Those that only flows on `others` cross come last."""
+    own = network.crossings
+    other = [crossing for legs in others for crossing in replace(network, legs=legs).crossings]
+    own_links = {crossing.link.name for crossing in own}
     found = []
-    for segment in [*own, *(segment for segment in other if segment.link.name not in own_links)]:
-        near_end, far_end = segment.link.end_of(segment.near), segment.link.other_end(segment.near)
+    for crossing in [*own, *(crossing for crossing in other if crossing.link.name not in own_links)]:
+        near_end, far_end = crossing.link.end_of(crossing.near), crossing.link.other_end(crossing.near)
         kinds = {end.node: network.topology.nodes[end.node].kind for end in (near_end, far_end)}
         at_far = kinds[far_end.node] == "router" or kinds[near_end.node] == "host"
-        also = tuple(one for one in other if one.link.name == segment.link.name and one is not segment)
+        also = tuple(one for one in other if one.link.name == crossing.link.name and one is not crossing)
         end = far_end if at_far else near_end
-        found.append(Viewpoint(segment=segment, end=end, towards_server=not at_far, others=also))
+        found.append(Viewpoint(crossing=crossing, end=end, towards_server=not at_far, others=also))
     return found
 
 
@@ -110,7 +110,7 @@ def middle_of(views: Sequence[Viewpoint]) -> int:
     """The place where packets carry most headers. Of several such links it is the one nearest to the middle of the
     path, and of two of these the first."""
     middle = (len(views) - 1) / 2
-    return min(range(len(views)), key=lambda index: (-len(views[index].segment.headers), abs(index - middle), index))
+    return min(range(len(views)), key=lambda index: (-len(views[index].crossing.headers), abs(index - middle), index))
 
 
 def judge(
@@ -187,7 +187,7 @@ def _segment(
     largest = 0
     claimed = view.all_claimed
     allowed = {*claimed, *(f"fragment of {one}" for one in claimed)}
-    fewest = min(len(segment.headers) for segment in (view.segment, *view.others))
+    fewest = min(len(crossing.headers) for crossing in (view.crossing, *view.others))
     place = f"on {view.link.name} at {view.end.node}"
     for packet in packets:
         layers = [layer for layer in packet["layers"] if layer["kind"] in STACK_LAYERS]
@@ -330,7 +330,7 @@ def _family_checks(views: Sequence[Viewpoint], deltas: Mapping[str, Any]) -> lis
         claimed = {
             name
             for other in views
-            if view.end.node in (other.segment.near, other.segment.far)
+            if view.end.node in (other.crossing.near, other.crossing.far)
             for name in other.headers
         }
         for kind, group in (("ipv4", "Ip"), ("ipv6", "Ip6")):

@@ -44,37 +44,28 @@ def tunnel_evidence(
     return found
 
 
-def check_tunnels(
-    network: Network, between: tuple[str, str], evidence: Mapping[str, Mapping[str, Any]], traffic: Traffic
-) -> list[Reason]:
+def check_tunnels(network: Network, evidence: Mapping[str, Mapping[str, Any]], traffic: Traffic) -> list[Reason]:
     """The reasons against the trial: ends on the path that did not carry what arrived."""
-    client, server = between
     wrong = []
-    at = client
-    for link in network.topology.route(client, server, network.ends.family) or []:
-        reached = link.other_end(at).node
-        if link.is_tunnel:
-            for node, forward, reverse in (
-                (at, "encapsulated", "decapsulated"),
-                (reached, "decapsulated", "encapsulated"),
+    for tunnel in network.passed_tunnels:
+        for node, forward, reverse in (
+            (tunnel.near, "encapsulated", "decapsulated"),
+            (tunnel.far, "decapsulated", "encapsulated"),
+        ):
+            device = tunnel.link.end_of(node).name
+            counted = evidence.get(node, {}).get(device)
+            if counted is None:
+                words = f"{node} could not be asked for the counters of its tunnel {device}"
+                wrong.append((ReasonKind.NOT_COUNTED, words))
+                continue
+            for what, payload in (
+                (forward, traffic.forward_payload_bytes),
+                (reverse, traffic.reverse_payload_bytes),
             ):
-                device = link.end_of(node).name
-                counted = evidence.get(node, {}).get(device)
-                if counted is None:
-                    words = f"{node} could not be asked for the counters of its tunnel {device}"
-                    wrong.append((ReasonKind.NOT_COUNTED, words))
-                    continue
-                for what, payload in (
-                    (forward, traffic.forward_payload_bytes),
-                    (reverse, traffic.reverse_payload_bytes),
-                ):
-                    carried = _bytes(counted, what)
-                    if carried < payload:
-                        words = (
-                            f"{payload} bytes of payload arrived, but {node} {what} only {carried} bytes in {device}"
-                        )
-                        wrong.append((ReasonKind.TUNNEL_COUNTERS, f"{words}: they took another way"))
-        at = reached
+                carried = _bytes(counted, what)
+                if carried < payload:
+                    words = f"{payload} bytes of payload arrived, but {node} {what} only {carried} bytes in {device}"
+                    wrong.append((ReasonKind.TUNNEL_COUNTERS, f"{words}: they took another way"))
     return [Reason(kind=kind, text=words) for kind, words in wrong]
 
 
