@@ -12,6 +12,7 @@ usage: sixbench-agent node --name NAME [--here]
        sixbench-agent serve [--listen ADDRESS[,ADDRESS]] [--port N] [--key FILE] [--max-clients N]
                             [--max-client-flows N] [--max-flows N] [--max-rate BITS] [--max-duration S] [--one-off]
        sixbench-agent connect HOST PORT [--key FILE] [--bind ADDRESS] [-4 | -6]
+       sixbench-agent --parameters
        sixbench-agent --version
 
 node: Be the node NAME. The agent makes a network namespace. It reads requests from standard input and answers them on
@@ -19,7 +20,8 @@ standard output, one JSON object a line, until standard input closes. With --her
 which it was started.
 serve: Answer the requests of other machines over TCP, if they concern traffic. The agent listens on port 5210 of loopback
 unless other addresses are given. Beyond loopback it needs a key.
-connect: Connect standard input and output with an agent that serves.";
+connect: Connect standard input and output with an agent that serves.
+--parameters: Print the parameters of every workload as JSON, with their bounds and defaults.";
 
 /// What the command line asks for.
 #[derive(Debug, PartialEq, Eq)]
@@ -30,6 +32,8 @@ pub enum Invocation {
     Serve(ServeOptions),
     /// Connect with one that serves.
     Connect(ConnectOptions),
+    /// Say which parameters the workloads have.
+    Parameters,
     /// Say which version this is.
     Version,
     /// Say how to be called.
@@ -54,6 +58,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
         Some("node") => parse_node(arguments).map(Invocation::Node),
         Some("serve") => remote::parse_serve(arguments).map(Invocation::Serve),
         Some("connect") => remote::parse_connect(arguments).map(Invocation::Connect),
+        Some("--parameters") => Ok(Invocation::Parameters),
         Some("--version" | "-V") => Ok(Invocation::Version),
         Some("--help" | "-h") => Ok(Invocation::Help),
         Some(other) => Err(format!("there is no command `{other}`")),
@@ -90,6 +95,7 @@ mod tests {
         assert_eq!(parse(&["node", "--name", "h1"]), node(false));
         assert_eq!(parse(&["node", "--here", "--name", "h1"]), node(true));
         assert_eq!(parse(&["--version"]), Ok(Invocation::Version));
+        assert_eq!(parse(&["--parameters"]), Ok(Invocation::Parameters));
     }
 
     #[test]

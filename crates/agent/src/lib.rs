@@ -50,6 +50,13 @@ pub fn run() -> ExitCode {
             println!("sixbench-agent {} protocol {}", env!("CARGO_PKG_VERSION"), protocol::VERSION);
             ExitCode::SUCCESS
         }
+        Ok(Invocation::Parameters) => match sixbench_traffic::parameters() {
+            Ok(told) => {
+                println!("{told:#}");
+                ExitCode::SUCCESS
+            }
+            Err(error) => complain(&error.to_string(), EXIT_CANNOT),
+        },
         Ok(Invocation::Help) => {
             println!("{}", args::USAGE);
             ExitCode::SUCCESS

@@ -361,6 +361,10 @@ mod tests {
             "puppet"
         }
 
+        fn parameters(&self) -> sixbench_traffic::Result<Value> {
+            Ok(json!({}))
+        }
+
         fn serve(&self, _: &Endpoint, params: &Value, cancel: &Cancel) -> traffic::Result<Box<dyn Server>> {
             assert!(params.get("panic_on_serve").is_none(), "as told");
             Ok(Box::new(PuppetServer(cancel.clone(), params.get("wait").is_some())))

@@ -33,6 +33,8 @@ pub mod socket;
 pub mod sys;
 mod workloads;
 
+use serde_json::Value;
+
 pub use error::{Error, Result};
 pub use progress::Progress;
 pub use session::{Cancel, Endpoint, Finish, Server, Token, Workload};
@@ -40,6 +42,12 @@ pub use session::{Cancel, Endpoint, Finish, Server, Token, Workload};
 /// Every workload this agent knows, in the order of the protocol document.
 pub fn registry() -> &'static [&'static dyn Workload] {
     workloads::ALL
+}
+
+/// The parameters of every workload, by its name: see [`params::table`].
+pub fn parameters() -> Result<Value> {
+    let told = registry().iter().map(|workload| Ok((workload.name().to_owned(), workload.parameters()?)));
+    Ok(Value::Object(told.collect::<Result<_>>()?))
 }
 
 /// The workload of that name, or `unknown-workload`.

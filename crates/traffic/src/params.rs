@@ -1,9 +1,10 @@
 //! Reading a workload's parameters: every key is known, typed and in range, or `bad-params` says what would be right.
+//! What is read is also what is told of them ([`table`]), so that orchestrators can be held against it.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::{Error, Result};
 
@@ -59,7 +60,42 @@ impl Limit {
 pub struct Params<'a> {
     workload: &'static str,
     object: &'a Map<String, Value>,
-    known: Vec<&'static str>,
+    known: Vec<(&'static str, Form)>,
+}
+
+/// What a parameter may be, and what it is unless given.
+struct Form {
+    /// `type`, and its bounds or choices.
+    bounds: Value,
+    default: Option<Value>,
+}
+
+/// Reads the parameters of a workload: with `by`, which asks for every one that there is.
+pub fn read<T>(workload: &'static str, value: &Value, by: impl FnOnce(&mut Params<'_>) -> Result<T>) -> Result<T> {
+    let mut params = Params::new(workload, value)?;
+    let read = by(&mut params)?;
+    params.finish()?;
+    Ok(read)
+}
+
+/// The parameters that `by` asks for, by name: `type`, `minimum` and `maximum` or `choices`, and `default`, which is absent
+/// where there is none.
+///
+/// `example` has what must be given.
+pub fn table<T>(
+    workload: &'static str,
+    example: &Value,
+    by: impl FnOnce(&mut Params<'_>) -> Result<T>,
+) -> Result<Value> {
+    let mut params = Params::new(workload, example)?;
+    by(&mut params)?;
+    let told = params.known.into_iter().map(|(name, Form { mut bounds, default })| {
+        if let Some(default) = default {
+            bounds["default"] = default;
+        }
+        (name.to_owned(), bounds)
+    });
+    Ok(Value::Object(told.collect()))
 }
 
 impl<'a> Params<'a> {
@@ -78,7 +114,8 @@ impl<'a> Params<'a> {
 
     /// An integer in a range, or absent.
     pub fn integer(&mut self, name: &'static str, range: RangeInclusive<u64>) -> Result<Option<u64>> {
-        let Some(value) = self.take(name) else { return Ok(None) };
+        let bounds = json!({"type": "integer", "minimum": range.start(), "maximum": range.end()});
+        let Some(value) = self.take(name, bounds) else { return Ok(None) };
         match value.as_u64() {
             Some(number) if range.contains(&number) => Ok(Some(number)),
             _ => Err(self.refuse(format!(
@@ -92,12 +129,14 @@ impl<'a> Params<'a> {
 
     /// An integer in a range, with a default.
     pub fn integer_or(&mut self, name: &'static str, range: RangeInclusive<u64>, default: u64) -> Result<u64> {
-        Ok(self.integer(name, range)?.unwrap_or(default))
+        let given = self.integer(name, range)?;
+        Ok(self.or_default(given, default))
     }
 
     /// A number without a unit in a range, or absent.
     pub fn number(&mut self, name: &'static str, range: RangeInclusive<f64>) -> Result<Option<f64>> {
-        let Some(value) = self.take(name) else { return Ok(None) };
+        let bounds = json!({"type": "number", "minimum": range.start(), "maximum": range.end()});
+        let Some(value) = self.take(name, bounds) else { return Ok(None) };
         match value.as_f64() {
             Some(number) if range.contains(&number) => Ok(Some(number)),
             _ => Err(self.refuse(format!(
@@ -116,6 +155,19 @@ impl<'a> Params<'a> {
             .transpose()
     }
 
+    /// A size that becomes a buffer in memory, with a default.
+    pub fn size_or(&mut self, name: &'static str, range: RangeInclusive<u64>, default: usize) -> Result<usize> {
+        let given = self.size(name, range)?;
+        Ok(self.or_default(given, default))
+    }
+
+    /// Says what holds where the parameter that was asked for last is not given.
+    pub fn unless_given(&mut self, default: impl Into<Value>) {
+        if let Some((_, form)) = self.known.last_mut() {
+            form.default = Some(default.into());
+        }
+    }
+
     /// A length of time of at most a day, with a default; `at_least` is often 0 or 1.
     pub fn time_ns(&mut self, name: &'static str, at_least: u64, default: u64) -> Result<u64> {
         self.integer_or(name, at_least..=MAX_TIME_NS, default)
@@ -128,31 +180,42 @@ impl<'a> Params<'a> {
 
     /// `true` or `false`, with a default.
     pub fn flag(&mut self, name: &'static str, default: bool) -> Result<bool> {
-        match self.take(name) {
-            None => Ok(default),
-            Some(Value::Bool(value)) => Ok(*value),
-            Some(other) => Err(self.refuse(format!("`{name}` must be true or false, not {}", shorten(other)))),
-        }
+        let given = match self.take(name, json!({"type": "flag"})) {
+            None => None,
+            Some(Value::Bool(value)) => Some(*value),
+            Some(other) => return Err(self.refuse(format!("`{name}` must be true or false, not {}", shorten(other)))),
+        };
+        Ok(self.or_default(given, default))
     }
 
     /// A text, or absent.
     pub fn text(&mut self, name: &'static str) -> Result<Option<&'a str>> {
-        match self.take(name) {
+        match self.take(name, json!({"type": "text"})) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
             Some(other) => Err(self.refuse(format!("`{name}` must be a text, not {}", shorten(other)))),
         }
     }
 
+    /// A text, with a default.
+    pub fn text_or(&mut self, name: &'static str, default: &'a str) -> Result<&'a str> {
+        let given = self.text(name)?;
+        Ok(self.or_default(given, default))
+    }
+
     /// One of a list of words, with the first as the default.
     pub fn choice<T: Copy>(&mut self, name: &'static str, choices: &[(&'static str, T)]) -> Result<T> {
         let text = self.text(name)?;
+        let words: Vec<_> = choices.iter().map(|(word, _)| *word).collect();
+        if let Some((_, form)) = self.known.last_mut() {
+            form.bounds = json!({"type": "choice", "choices": words});
+        }
+        self.unless_given(words.first().copied());
         let found = match text {
             None => choices.first(),
             Some(text) => choices.iter().find(|(word, _)| *word == text),
         };
         found.map(|(_, value)| *value).ok_or_else(|| {
-            let words: Vec<_> = choices.iter().map(|(word, _)| *word).collect();
             self.refuse(format!("`{name}` must be one of {}, not {:?}", words.join(", "), text.unwrap_or_default()))
         })
     }
@@ -176,15 +239,26 @@ impl<'a> Params<'a> {
 
     /// Refuses keys that no reading asked for.
     pub fn finish(self) -> Result<()> {
-        match self.object.keys().find(|key| !self.known.contains(&key.as_str())) {
+        match self.object.keys().find(|key| !self.known.iter().any(|(name, _)| name == key)) {
             None => Ok(()),
-            Some(key) => Err(self.refuse(format!("unknown key {key:?}; known are {}", self.known.join(", ")))),
+            Some(key) => Err(self.refuse(format!("unknown key {key:?}; known are {}", self.names().join(", ")))),
         }
     }
 
-    fn take(&mut self, name: &'static str) -> Option<&'a Value> {
-        self.known.push(name);
+    fn names(&self) -> Vec<&'static str> {
+        self.known.iter().map(|(name, _)| *name).collect()
+    }
+
+    fn take(&mut self, name: &'static str, bounds: Value) -> Option<&'a Value> {
+        self.known.retain(|(known, _)| *known != name);
+        self.known.push((name, Form { bounds, default: None }));
         self.object.get(name)
+    }
+
+    /// The value of the parameter that was asked for last, with its default.
+    fn or_default<T: Copy + Into<Value>>(&mut self, given: Option<T>, default: T) -> T {
+        self.unless_given(default);
+        given.unwrap_or(default)
     }
 }
 
@@ -216,6 +290,27 @@ mod tests {
         assert_eq!(params.choice("absent", &[("one", 1), ("two", 2)]).unwrap(), 1);
         assert_eq!(params.limit(&["duration_ns", "count"]).unwrap(), Limit::Duration(7));
         params.finish().unwrap();
+    }
+
+    #[test]
+    fn a_table_has_bounds_choices_and_defaults() {
+        let told = table("w", &json!({"count": 1}), |params| {
+            params.limit(&["count"])?;
+            params.integer_or("n", 1..=9, 3)?;
+            params.text("n-words")?;
+            params.flag("f", true)?;
+            params.number("x", 0.5..=1.5)?;
+            params.choice("c", &[("one", 1), ("two", 2)])
+        });
+        let expected = json!({
+            "count": {"type": "integer", "minimum": 1, "maximum": u64::MAX},
+            "n": {"type": "integer", "minimum": 1, "maximum": 9, "default": 3},
+            "n-words": {"type": "text"},
+            "f": {"type": "flag", "default": true},
+            "x": {"type": "number", "minimum": 0.5, "maximum": 1.5},
+            "c": {"type": "choice", "choices": ["one", "two"], "default": "one"},
+        });
+        assert_eq!(told.unwrap(), expected);
     }
 
     #[test]

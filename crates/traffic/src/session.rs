@@ -109,6 +109,10 @@ pub trait Workload: Sync {
     /// Its name in the protocol and in experiments.
     fn name(&self) -> &'static str;
 
+    /// The parameters by name, with bounds and defaults, as [`crate::params::table`] tells them. Sizes are those of IPv6, which
+    /// are larger.
+    fn parameters(&self) -> Result<Value>;
+
     /// Starts the serving side; returns when it listens. `params` is refused when it has unknown keys.
     fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>>;
 

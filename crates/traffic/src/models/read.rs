@@ -133,8 +133,16 @@ impl Model {
 
 impl Given {
     fn read(params: &mut Params, names: &Names, range: RangeInclusive<u64>) -> Result<Option<Self>> {
-        let mut value = |name| params.integer(name, range.clone()).map(|value| value.map(|number| number as f64));
-        let (mean, min, max) = (value(names.mean)?, value(names.min)?, value(names.max)?);
+        let mut value = |name, default: Option<u64>| -> Result<Option<f64>> {
+            let given = params.integer(name, range.clone())?;
+            if let Some(default) = default {
+                params.unless_given(default);
+            }
+            Ok(given.map(|number| number as f64))
+        };
+        let (least, most) = (*range.start(), *range.end());
+        let (mean, min, max) =
+            (value(names.mean, None)?, value(names.min, Some(least))?, value(names.max, Some(most))?);
         let stdev = params.integer(names.stdev, 0..=*range.end())?.map(|number| number as f64);
         let shape = params.number(names.shape, SHAPES)?;
         let is_named = params.text(names.kind)?.is_some();

@@ -10,12 +10,12 @@ mod race;
 
 use std::slice;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use self::race::Rules;
 use super::tcp::{Stop, TcpOptions};
 use super::tcp_transactions;
-use crate::params::{Params, SECOND_NS};
+use crate::params::{self, Params, SECOND_NS};
 use crate::{Cancel, Endpoint, Result, Server, Workload};
 
 /// The workload `happy-eyeballs`.
@@ -24,6 +24,10 @@ pub struct HappyEyeballs;
 impl Workload for HappyEyeballs {
     fn name(&self) -> &'static str {
         "happy-eyeballs"
+    }
+
+    fn parameters(&self) -> Result<Value> {
+        params::table(self.name(), &json!({}), EyeballsParams::read)
     }
 
     fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
@@ -35,12 +39,12 @@ impl Workload for HappyEyeballs {
     }
 
     fn serve_at(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
-        let params = EyeballsParams::read(self.name(), params)?;
+        let params = params::read(self.name(), params, EyeballsParams::read)?;
         tcp_transactions::serve_connections(endpoints, params.options, params.timeout_ns, cancel)
     }
 
     fn run_at(&self, endpoints: &[Endpoint], params: &Value, cancel: &Cancel) -> Result<Value> {
-        client::run(endpoints, &EyeballsParams::read(self.name(), params)?, &Stop::new(cancel))
+        client::run(endpoints, &params::read(self.name(), params, EyeballsParams::read)?, &Stop::new(cancel))
     }
 }
 
@@ -64,9 +68,8 @@ struct EyeballsParams {
 }
 
 impl EyeballsParams {
-    fn read(workload: &'static str, params: &Value) -> Result<Self> {
-        let mut params = Params::new(workload, params)?;
-        let read = Self {
+    fn read(params: &mut Params<'_>) -> Result<Self> {
+        Ok(Self {
             count: params.integer_or("count", 1..=MAX_COUNT, 10)?,
             gap_ns: params.time_ns("gap_ns", 0, GAP_NS)?,
             timeout_ns: params.time_ns("timeout_ns", 1, 2 * SECOND_NS)?,
@@ -76,22 +79,18 @@ impl EyeballsParams {
                 a_after_ns: params.time_ns("a_after_ns", 0, 0)?,
                 aaaa_after_ns: params.time_ns("aaaa_after_ns", 0, 0)?,
             },
-            options: TcpOptions::read(&mut params)?,
-        };
-        params.finish()?;
-        Ok(read)
+            options: TcpOptions::read(params)?,
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
     fn params_are_those_of_the_document() {
-        let read = |params: Value| EyeballsParams::read("happy-eyeballs", &params);
+        let read = |params: Value| params::read("happy-eyeballs", &params, EyeballsParams::read);
         let params = read(json!({})).unwrap();
         assert_eq!((params.count, params.gap_ns, params.timeout_ns), (10, 20_000_000, 2_000_000_000));
         assert_eq!((params.rules.attempt_delay_ns, params.rules.resolution_delay_ns), (250_000_000, 50_000_000));

@@ -4,7 +4,7 @@ mod account;
 mod client;
 mod packet;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use self::packet::{ECHO_HEADER_BYTES, MARK_BYTES};
 use crate::datagram::max_payload_bytes;
 use crate::df::Df;
 use crate::ledger::MAX_SEQUENCES;
-use crate::params::{Limit, MAX_TIME_NS, Params, SECOND_NS};
+use crate::params::{self, Limit, MAX_TIME_NS, Params, SECOND_NS};
 use crate::{Cancel, Endpoint, Finish, Result, Server, Workload};
 
 /// The workload.
@@ -23,6 +23,10 @@ const NAME: &str = "ping";
 impl Workload for Ping {
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn parameters(&self) -> Result<Value> {
+        params::table(NAME, &json!({"count": 1}), |params| Settings::read(params, Ipv6Addr::LOCALHOST.into()))
     }
 
     fn serve(&self, endpoint: &Endpoint, params: &Value, _: &Cancel) -> Result<Box<dyn Server>> {
@@ -63,21 +67,23 @@ const MIN_INTERVAL_NS: u64 = 1_000;
 
 impl Settings {
     fn parse(params: &Value, address: IpAddr) -> Result<Self> {
-        let mut params = Params::new(NAME, params)?;
+        params::read(NAME, params, |params| Self::read(params, address))
+    }
+
+    fn read(params: &mut Params<'_>, address: IpAddr) -> Result<Self> {
         // The ICMP header is as long as the UDP header.
         let payloads = MARK_BYTES as u64..=max_payload_bytes(address);
         let settings = Self {
-            payload_bytes: params.size("payload_bytes", payloads)?.unwrap_or(56),
+            payload_bytes: params.size_or("payload_bytes", payloads, 56)?,
             interval_ns: params.integer_or("interval_ns", MIN_INTERVAL_NS..=MAX_TIME_NS, SECOND_NS / 100)?,
             limit: params.limit(&["duration_ns", "count"])?,
             warmup_ns: params.time_ns("warmup_ns", 0, 0)?,
             timeout_ns: params.time_ns("timeout_ns", 1, SECOND_NS)?,
-            df: Df::read(&mut params)?,
+            df: Df::read(params)?,
         };
         if matches!(settings.limit, Limit::Count(count) if count > MAX_SEQUENCES) {
             return Err(params.refuse(format!("`count` must be at most {MAX_SEQUENCES}")));
         }
-        params.finish()?;
         Ok(settings)
     }
 }

@@ -16,10 +16,10 @@ mod trace;
 mod transfer;
 mod ways;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::tcp::{Stop, TcpOptions};
-use crate::params::{Params, SECOND_NS};
+use crate::params::{self, Params, SECOND_NS};
 use crate::{Cancel, Endpoint, Result, Server, Workload};
 
 /// The workload.
@@ -34,6 +34,10 @@ const MAX_TRANSFER_BYTES: u64 = 1 << 30;
 impl Workload for Pmtu {
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn parameters(&self) -> Result<Value> {
+        params::table(NAME, &json!({}), Settings::read)
     }
 
     fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
@@ -59,8 +63,11 @@ struct Settings {
 
 impl Settings {
     fn parse(params: &Value) -> Result<Self> {
-        let mut params = Params::new(NAME, params)?;
-        let settings = Self {
+        params::read(NAME, params, Self::read)
+    }
+
+    fn read(params: &mut Params<'_>) -> Result<Self> {
+        Ok(Self {
             probe_timeout_ns: params.integer_or("probe_timeout_ns", 1_000_000..=10 * SECOND_NS, SECOND_NS / 10)?,
             transfer_bytes: params.integer_or("transfer_bytes", 1..=MAX_TRANSFER_BYTES, TRANSFER_BYTES)?,
             stall_timeout_ns: params.integer_or(
@@ -69,17 +76,13 @@ impl Settings {
                 10 * SECOND_NS,
             )?,
             forget: params.flag("forget", true)?,
-            options: TcpOptions::read(&mut params)?,
-        };
-        params.finish()?;
-        Ok(settings)
+            options: TcpOptions::read(params)?,
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

@@ -29,7 +29,7 @@ pub struct TcpOptions {
 impl TcpOptions {
     /// Reads only `congestion`, which every TCP workload has.
     pub fn read(params: &mut Params<'_>) -> Result<Self> {
-        let congestion = params.text("congestion")?.unwrap_or("cubic");
+        let congestion = params.text_or("congestion", "cubic")?;
         // TCP_CA_NAME_MAX is 16 with the final zero.
         if !(1..16).contains(&congestion.len()) || !congestion.bytes().all(|b| b.is_ascii_graphic()) {
             return Err(params.refuse(format!("`congestion` must be a name of 1 to 15 characters, not {congestion:?}")));

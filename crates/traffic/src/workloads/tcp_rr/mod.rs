@@ -4,10 +4,10 @@ mod client;
 mod link;
 mod server;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::tcp::{Stop, TcpOptions};
-use crate::params::{Limit, Params, SECOND_NS};
+use crate::params::{self, Limit, Params, SECOND_NS};
 use crate::{Cancel, Endpoint, Result, Server, Workload};
 
 /// The largest request or answer.
@@ -21,12 +21,16 @@ impl Workload for TcpRr {
         "tcp-rr"
     }
 
+    fn parameters(&self) -> Result<Value> {
+        params::table(self.name(), &json!({"count": 1}), RrParams::read)
+    }
+
     fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
-        server::serve(endpoint, RrParams::read(self.name(), params)?, cancel)
+        server::serve(endpoint, params::read(self.name(), params, RrParams::read)?, cancel)
     }
 
     fn run(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Value> {
-        client::run(endpoint, &RrParams::read(self.name(), params)?, &Stop::new(cancel))
+        client::run(endpoint, &params::read(self.name(), params, RrParams::read)?, &Stop::new(cancel))
     }
 }
 
@@ -45,33 +49,28 @@ struct RrParams {
 }
 
 impl RrParams {
-    fn read(workload: &'static str, params: &Value) -> Result<Self> {
-        let mut params = Params::new(workload, params)?;
-        let message_bytes = params.size("message_bytes", 1..=MAX_MESSAGE_BYTES)?.unwrap_or(64);
-        let read = Self {
+    fn read(params: &mut Params<'_>) -> Result<Self> {
+        let message_bytes = params.size_or("message_bytes", 1..=MAX_MESSAGE_BYTES, 64)?;
+        Ok(Self {
             message_bytes,
             response_bytes: params.size("response_bytes", 1..=MAX_MESSAGE_BYTES)?.unwrap_or(message_bytes),
             limit: params.limit(&["duration_ns", "count"])?,
             warmup_ns: params.time_ns("warmup_ns", 0, 0)?,
             timeout_ns: params.time_ns("timeout_ns", 1, 2 * SECOND_NS)?,
-            options: TcpOptions::read_long(&mut params, true)?,
+            options: TcpOptions::read_long(params, true)?,
             interval_ns: params.interval_ns()?,
             busy_poll: params.flag("busy_poll", false)?,
-        };
-        params.finish()?;
-        Ok(read)
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
     fn defaults_are_those_of_the_document() {
-        let params = RrParams::read("tcp-rr", &json!({"count": 5, "message_bytes": 9})).unwrap();
+        let params = params::read("tcp-rr", &json!({"count": 5, "message_bytes": 9}), RrParams::read).unwrap();
         assert_eq!((params.message_bytes, params.response_bytes), (9, 9));
         assert_eq!((params.limit, params.timeout_ns, params.options.nodelay), (Limit::Count(5), 2_000_000_000, true));
         assert!(!params.busy_poll);
@@ -87,7 +86,7 @@ mod tests {
             json!({"count": 1, "message_bytes": (1_u64 << 30) + 1}),
             json!({"count": 1, "window_bytes": 1}),
         ] {
-            assert_eq!(RrParams::read("tcp-rr", &params).err().unwrap().code(), "bad-params", "{params}");
+            assert_eq!(params::read("tcp-rr", &params, RrParams::read).err().unwrap().code(), "bad-params", "{params}");
         }
     }
 }

@@ -27,12 +27,16 @@ impl Workload for TcpStream {
         "tcp-stream"
     }
 
+    fn parameters(&self) -> Result<Value> {
+        crate::params::table(self.name(), &json!({"duration_ns": 1}), StreamParams::read)
+    }
+
     fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
-        server::serve(endpoint, StreamParams::read(self.name(), params)?, cancel)
+        server::serve(endpoint, StreamParams::parse(self.name(), params)?, cancel)
     }
 
     fn run(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Value> {
-        let params = StreamParams::read(self.name(), params)?;
+        let params = StreamParams::parse(self.name(), params)?;
         let stop = Stop::new(cancel);
         let result = run(endpoint, &params, &stop);
         stop.raise();

@@ -6,7 +6,7 @@ use std::thread;
 use serde_json::Value;
 
 use crate::Result;
-use crate::params::{Limit, MAX_TIME_NS, Params, SECOND_NS};
+use crate::params::{self, Limit, MAX_TIME_NS, Params, SECOND_NS};
 use crate::workloads::tcp::{STALL_NS, TcpOptions};
 
 /// The largest single write: each sending agent holds one message in memory.
@@ -75,9 +75,13 @@ pub struct StreamParams {
 
 impl StreamParams {
     /// Reads them; refuses what is unknown or out of range.
-    pub fn read(workload: &'static str, params: &Value) -> Result<Self> {
-        let mut params = Params::new(workload, params)?;
-        let message_bytes = params.size("message_bytes", 1..=MAX_MESSAGE_BYTES)?.unwrap_or(131_072);
+    pub fn parse(workload: &'static str, params: &Value) -> Result<Self> {
+        params::read(workload, params, Self::read)
+    }
+
+    /// Asks for each of them.
+    pub fn read(params: &mut Params<'_>) -> Result<Self> {
+        let message_bytes = params.size_or("message_bytes", 1..=MAX_MESSAGE_BYTES, 131_072)?;
         let limit = params.limit(&["duration_ns", "bytes"])?;
         let warmup_ns = params.time_ns("warmup_ns", 0, 0)?;
         let streams = params.integer_or("streams", 1..=MAX_STREAMS, 1)? as u16;
@@ -97,7 +101,7 @@ impl StreamParams {
         let receive = params.choice("receive", &[("copy", ReceiveMode::Copy), ("truncate", ReceiveMode::Truncate)])?;
         // From half of the least receive buffer, below which the kernel raises it, to what window scaling can express.
         let window_bytes = params.integer("window_bytes", 1..=1 << 29)?;
-        let options = TcpOptions { window_bytes, ..TcpOptions::read_long(&mut params, false)? };
+        let options = TcpOptions { window_bytes, ..TcpOptions::read_long(params, false)? };
         let interval_ns = params.interval_ns()?;
         let connect_timeout_ns = params.time_ns("connect_timeout_ns", 1, 5 * SECOND_NS)?;
         if let Limit::Bytes(bytes) = limit {
@@ -108,7 +112,6 @@ impl StreamParams {
                 return Err(params.refuse(format!("`bytes` must be at least 1 for each of {streams} streams")));
             }
         }
-        params.finish()?;
         Ok(Self {
             message_bytes,
             limit,
@@ -175,7 +178,7 @@ mod tests {
     use super::*;
 
     fn read(params: Value) -> Result<StreamParams> {
-        StreamParams::read("tcp-stream", &params)
+        StreamParams::parse("tcp-stream", &params)
     }
 
     #[test]

@@ -12,11 +12,11 @@ mod slots;
 
 use std::slice;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::pacing::Interval;
 use super::tcp::{Stop, TcpOptions};
-use crate::params::{Limit, Params, SECOND_NS};
+use crate::params::{self, Limit, Params, SECOND_NS};
 use crate::{Cancel, Endpoint, Result, Server, Token, Workload};
 
 /// The workload `tcp-connect`.
@@ -30,12 +30,16 @@ impl Workload for TcpConnect {
         "tcp-connect"
     }
 
+    fn parameters(&self) -> Result<Value> {
+        params::table(self.name(), &json!({"count": 1}), |params| TransactionParams::read(Kind::Connect, params))
+    }
+
     fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
-        server::serve(slice::from_ref(endpoint), &TransactionParams::read(self.name(), Kind::Connect, params)?, cancel)
+        server::serve(slice::from_ref(endpoint), &TransactionParams::parse(self.name(), Kind::Connect, params)?, cancel)
     }
 
     fn run(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Value> {
-        let params = TransactionParams::read(self.name(), Kind::Connect, params)?;
+        let params = TransactionParams::parse(self.name(), Kind::Connect, params)?;
         client::run(endpoint, &params, &Stop::new(cancel))
     }
 }
@@ -45,13 +49,19 @@ impl Workload for TcpCrr {
         "tcp-crr"
     }
 
+    fn parameters(&self) -> Result<Value> {
+        params::table(self.name(), &json!({"count": 1}), |params| {
+            TransactionParams::read(Kind::RequestResponse, params)
+        })
+    }
+
     fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
         let kind = Kind::RequestResponse;
-        server::serve(slice::from_ref(endpoint), &TransactionParams::read(self.name(), kind, params)?, cancel)
+        server::serve(slice::from_ref(endpoint), &TransactionParams::parse(self.name(), kind, params)?, cancel)
     }
 
     fn run(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Value> {
-        let params = TransactionParams::read(self.name(), Kind::RequestResponse, params)?;
+        let params = TransactionParams::parse(self.name(), Kind::RequestResponse, params)?;
         client::run(endpoint, &params, &Stop::new(cancel))
     }
 }
@@ -120,11 +130,14 @@ struct TransactionParams {
 }
 
 impl TransactionParams {
-    fn read(workload: &'static str, kind: Kind, params: &Value) -> Result<Self> {
-        let mut params = Params::new(workload, params)?;
+    fn parse(workload: &'static str, kind: Kind, params: &Value) -> Result<Self> {
+        params::read(workload, params, |params| Self::read(kind, params))
+    }
+
+    fn read(kind: Kind, params: &mut Params<'_>) -> Result<Self> {
         let rate_per_s = params.integer("rate_per_s", 1..=MAX_RATE_PER_S)?;
         let default_in_flight = if rate_per_s.is_some() { IN_FLIGHT_WITH_RATE } else { 1 };
-        let read = Self {
+        Ok(Self {
             in_flight: params.integer_or("in_flight", 1..=MAX_IN_FLIGHT, default_in_flight)? as usize,
             rate: rate_per_s.map(Interval::of_pps),
             first_close: params.choice(
@@ -135,11 +148,9 @@ impl TransactionParams {
             limit: params.limit(&["duration_ns", "count"])?,
             warmup_ns: params.time_ns("warmup_ns", 0, 0)?,
             timeout_ns: params.time_ns("timeout_ns", 1, 2 * SECOND_NS)?,
-            options: TcpOptions::read(&mut params)?,
+            options: TcpOptions::read(params)?,
             interval_ns: params.interval_ns()?,
-        };
-        params.finish()?;
-        Ok(read)
+        })
     }
 }
 
@@ -155,13 +166,11 @@ fn response(token: &Token) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
     fn params_are_those_of_the_document() {
-        let read = |params: Value| TransactionParams::read("tcp-crr", Kind::RequestResponse, &params);
+        let read = |params: Value| TransactionParams::parse("tcp-crr", Kind::RequestResponse, &params);
         let params = read(json!({"count": 5})).unwrap();
         assert_eq!((params.limit, params.timeout_ns, params.warmup_ns), (Limit::Count(5), 2_000_000_000, 0));
         assert_eq!((params.in_flight, params.rate.is_none(), params.first_close), (1, true, FirstClose::Client));

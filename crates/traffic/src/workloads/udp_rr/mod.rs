@@ -3,13 +3,13 @@
 mod client;
 mod server;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::datagram::{HEADER_BYTES, max_payload_bytes};
 use crate::df::Df;
-use crate::params::{Limit, Params, SECOND_NS};
+use crate::params::{self, Limit, Params, SECOND_NS};
 use crate::socket::Buffers;
 use crate::{Cancel, Endpoint, Result, Server, Workload};
 
@@ -21,6 +21,10 @@ const NAME: &str = "udp-rr";
 impl Workload for UdpRr {
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn parameters(&self) -> Result<Value> {
+        params::table(NAME, &json!({"count": 1}), |params| Settings::read(params, Ipv6Addr::LOCALHOST.into()))
     }
 
     fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
@@ -62,29 +66,28 @@ struct Settings {
 
 impl Settings {
     fn parse(params: &Value, address: IpAddr) -> Result<Self> {
-        let mut params = Params::new(NAME, params)?;
+        params::read(NAME, params, |params| Self::read(params, address))
+    }
+
+    fn read(params: &mut Params<'_>, address: IpAddr) -> Result<Self> {
         let sizes = HEADER_BYTES as u64..=max_payload_bytes(address);
-        let message_bytes = params.size("message_bytes", sizes.clone())?.unwrap_or(64);
-        let settings = Self {
+        let message_bytes = params.size_or("message_bytes", sizes.clone(), 64)?;
+        Ok(Self {
             message_bytes,
             response_bytes: params.size("response_bytes", sizes)?.unwrap_or(message_bytes),
             limit: params.limit(&["duration_ns", "count"])?,
             warmup_ns: params.time_ns("warmup_ns", 0, 0)?,
             timeout_ns: params.time_ns("timeout_ns", 1, 2 * SECOND_NS)?,
-            buffers: Buffers::read(&mut params)?,
-            df: Df::read(&mut params)?,
+            buffers: Buffers::read(params)?,
+            df: Df::read(params)?,
             busy_poll: params.flag("busy_poll", false)?,
             interval_ns: params.interval_ns()?,
-        };
-        params.finish()?;
-        Ok(settings)
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

@@ -8,10 +8,10 @@ mod send_times;
 mod sender;
 mod together;
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::ops::RangeInclusive;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use self::direction::Direction;
 use self::together::Together;
@@ -20,7 +20,7 @@ use crate::datagram::{HEADER_BYTES, MAX_PAYLOAD_BYTES_V4, max_payload_bytes};
 use crate::df::Df;
 use crate::ledger::MAX_SEQUENCES;
 use crate::models::{Model, Plain, Round};
-use crate::params::{Limit, Params, SECOND_NS};
+use crate::params::{self, Limit, Params, SECOND_NS};
 use crate::session::{Cancel, Endpoint, Server, Workload};
 use crate::socket::Buffers;
 use crate::{Error, Result};
@@ -33,6 +33,11 @@ const NAME: &str = "udp-stream";
 impl Workload for UdpStream {
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn parameters(&self) -> Result<Value> {
+        let example = json!({"count": 1, "datagram_bytes": HEADER_BYTES});
+        params::table(NAME, &example, |params| Settings::read(params, Ipv6Addr::LOCALHOST.into()))
     }
 
     fn serve(&self, endpoint: &Endpoint, params: &Value, cancel: &Cancel) -> Result<Box<dyn Server>> {
@@ -80,15 +85,18 @@ const IMPLAUSIBLE_PPS: u64 = 100_000_000;
 
 impl Settings {
     fn parse(params: &Value, address: IpAddr) -> Result<Self> {
-        let mut params = Params::new(NAME, params)?;
+        params::read(NAME, params, |params| Self::read(params, address))
+    }
+
+    fn read(params: &mut Params<'_>, address: IpAddr) -> Result<Self> {
         let settings = Self {
             direction: params.choice("direction", Direction::NAMES)?,
-            traffic: traffic(&mut params, address)?,
+            traffic: traffic(params, address)?,
             limit: params.limit(&["duration_ns", "bytes", "count"])?,
             warmup_ns: params.time_ns("warmup_ns", 0, 0)?,
-            buffers: Buffers::read(&mut params)?,
-            df: Df::read_with_atomic(&mut params, address)?,
-            together: Together::read(&mut params)?,
+            buffers: Buffers::read(params)?,
+            df: Df::read_with_atomic(params, address)?,
+            together: Together::read(params)?,
             spin_ns: params.integer_or("spin_ns", 0..=MAX_SPIN_NS, DEFAULT_SPIN_NS)?,
             interval_ns: params.interval_ns()?,
             packet_log: params.flag("packet_log", false)?,
@@ -102,7 +110,6 @@ impl Settings {
         if settings.planned().or(settings.expected()).is_some_and(|count| count > MAX_SEQUENCES) {
             return Err(params.refuse(format!("a flow has at most {MAX_SEQUENCES} datagrams; these would be more")));
         }
-        params.finish()?;
         Ok(settings)
     }
 
@@ -190,8 +197,6 @@ fn traffic(params: &mut Params, address: IpAddr) -> Result<Traffic> {
 #[cfg(test)]
 mod tests {
     use std::net::{Ipv4Addr, Ipv6Addr};
-
-    use serde_json::json;
 
     use super::*;
 

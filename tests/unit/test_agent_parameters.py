@@ -1,0 +1,88 @@
+"""Parameters of workloads as experiments have them, held against those that the agent reads.
+
+`crates/traffic/parameters.json` is what `sixbench-agent --parameters` prints; a test of the agent keeps it so.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sixbench.model.parameter import Parameter, Params, Scalar
+from sixbench.model.workload import WorkloadKind
+from sixbench.model.workloads import WORKLOADS
+
+ROOT = Path(__file__).parents[2]
+AGENT: dict[str, dict[str, Any]] = json.loads((ROOT / "crates/traffic/parameters.json").read_text())
+PROTOCOL = (ROOT / "docs/protocol.md").read_text()
+
+AGENT_ALONE = {("tcp-stream", "connect_timeout_ns")}
+"""What no experiment sets."""
+
+SENT_ALWAYS = {"duration_ns", "warmup_ns"}
+"""What an agent is told even where an experiment does not say it."""
+
+REQUIRED: dict[str, Params] = {"udp-stream": {"datagram_bytes": 64}}
+"""What must be given besides a length."""
+
+OF_AGENT = [kind for kind in WORKLOADS.values() if kind.parts is None]
+IPV6 = frozenset[Any]({6})
+
+
+def given_to_agent(kind: WorkloadKind) -> list[Parameter]:
+    """The parameters that an agent is given as they are."""
+    return [one for one in kind.parameters if one.column in kind.agent_params({one.column: sample(one)})]
+
+
+def sample(parameter: Parameter) -> Scalar:
+    """A value that the parameter can have."""
+    if parameter.default is not None:
+        return parameter.default
+    return parameter.choices[0] if parameter.choices else parameter.minimum or 0
+
+
+def is_refused(kind: WorkloadKind, parameter: Parameter, value: Scalar) -> bool:
+    """Whether the workload itself refuses the value of this parameter, whatever others say."""
+    params = {"count": 1, **REQUIRED.get(kind.name, {}), parameter.column: value}
+    wrong = kind.check(params, IPV6)
+    return wrong is not None and wrong.name == parameter.name and "bytes" in wrong.text
+
+
+@pytest.mark.parametrize("kind", OF_AGENT, ids=lambda kind: kind.name)
+def test_the_agent_reads_what_experiments_set(kind: WorkloadKind) -> None:
+    assert {one.column for one in given_to_agent(kind)} <= AGENT[kind.served_by].keys()
+
+
+@pytest.mark.parametrize("kind", OF_AGENT, ids=lambda kind: kind.name)
+def test_both_have_the_same_defaults(kind: WorkloadKind) -> None:
+    for one in given_to_agent(kind):
+        if one.column not in SENT_ALWAYS:
+            assert AGENT[kind.served_by][one.column].get("default") == one.default, one.name
+
+
+@pytest.mark.parametrize("kind", OF_AGENT, ids=lambda kind: kind.name)
+def test_the_agent_takes_whatever_an_experiment_may_set(kind: WorkloadKind) -> None:
+    for one in given_to_agent(kind):
+        form = AGENT[kind.served_by][one.column]
+        assert set(one.choices) <= set(form.get("choices", one.choices)), one.name
+        for bound in (one.minimum, one.maximum):
+            if bound is not None and not is_refused(kind, one, int(bound)):
+                assert form["minimum"] <= bound <= form["maximum"], one.name
+
+
+def test_no_parameter_of_the_agent_is_forgotten() -> None:
+    settable = {(kind.served_by, one.column) for kind in OF_AGENT for one in given_to_agent(kind)}
+    assert {(name, column) for name, table in AGENT.items() for column in table} == settable | AGENT_ALONE
+
+
+@pytest.mark.parametrize("name", AGENT)
+def test_the_document_of_the_protocol_names_every_parameter(name: str) -> None:
+    section = re.search(rf"^### [^\n]*`{name}`.*?(?=^##)", PROTOCOL, re.MULTILINE | re.DOTALL)
+    assert section is not None
+    known = set(re.findall(r"`([a-z0-9_]+)`", section[0]))
+    shared = set(re.findall(r"`([a-z0-9_]+)`", PROTOCOL[: PROTOCOL.index("### `tcp-stream`")]))
+    assert AGENT[name].keys() <= known | shared
