@@ -1,16 +1,13 @@
 //! One direction of a link: what becomes of a packet that has come.
 
-use sixbench_wire::{checksum, ethernet, protocol};
+use sixbench_wire::{Span, ethernet, ipv4, ipv6, protocol, virtio};
 
 use crate::fate::{Fate, Fates};
 use crate::packets::{Arrived, Departures, Pool};
 use crate::record::Record;
 use crate::spec::Impairments;
-use crate::sys::{Arrival, PacketSocket, VIRTUAL_HEADER_BYTES};
+use crate::sys::{Arrival, PacketSocket};
 use crate::wire::{Wire, wire_bytes};
-
-/// RFC 3376.
-const IGMP: u8 = 2;
 
 /// How long a packet that is held back waits for those that are to pass it.
 pub const GIVE_UP_NS: u64 = 500_000_000;
@@ -65,7 +62,7 @@ impl Line {
         self.record.user_timestamps += u64::from(arrival.is_user_time);
         let wire_bytes = wire_bytes(&buffer[..length]);
         let entered_ns = self.wire.enter(arrival.monotonic_ns, wire_bytes);
-        if is_control(&buffer[VIRTUAL_HEADER_BYTES..length]) {
+        if is_control(&buffer[virtio::HEADER_BYTES..length]) {
             self.record.control_packets += 1;
             return departures.add(entered_ns + self.fates.plain_delay_ns(), index, None, length, buffer);
         }
@@ -146,44 +143,35 @@ impl Line {
 /// Whether the impairments leave a frame alone: address resolution, neighbour discovery, group membership. Which packets a
 /// link chooses must not depend on when a neighbour was asked for.
 fn is_control(frame: &[u8]) -> bool {
-    let Some(packet) = frame.get(ethernet::HEADER_BYTES..) else { return true };
-    match u16::from_be_bytes([frame[12], frame[13]]) {
-        ethernet::ethertype::IPV4 => packet.get(9) == Some(&IGMP),
-        ethernet::ethertype::IPV6 => match packet.get(6) {
-            // Multicast listener reports have a hop-by-hop option before them (RFC 2710, RFC 3810).
-            Some(&protocol::HOP_BY_HOP) => packet.get(40) == Some(&protocol::ICMPV6),
-            Some(&protocol::ICMPV6) => packet.get(40).is_some_and(|kind| (133..=137).contains(kind)),
-            _ => false,
-        },
+    let Ok(frame) = ethernet::Frame::parse(Span::whole(frame)) else { return true };
+    match frame.ethertype() {
+        ethernet::ethertype::IPV4 => {
+            ipv4::Packet::parse(frame.payload()).is_ok_and(|packet| packet.protocol() == protocol::IGMP)
+        }
+        ethernet::ethertype::IPV6 => ipv6::Packet::parse(frame.payload()).is_ok_and(|packet| {
+            let first = packet.payload().captured().first();
+            match packet.next_header() {
+                // Multicast listener reports have a hop-by-hop option before them (RFC 2710, RFC 3810).
+                protocol::HOP_BY_HOP => first == Some(&protocol::ICMPV6),
+                protocol::ICMPV6 => first.is_some_and(|kind| (133..=137).contains(kind)),
+                _ => false,
+            }
+        }),
         _ => true,
     }
 }
 
-/// Flips one bit of what the Ethernet header carries. The checksum is completed before, or the kernel would compute it
+/// Flips one bit of what the Ethernet header carries. The checksum is completed before, as a device would, or the kernel would compute it
 /// over the flipped bit.
 fn flip(packet: &mut [u8], bit: u64) {
-    let (header, frame) = packet.split_at_mut(VIRTUAL_HEADER_BYTES);
-    complete_checksum(header, frame);
+    let Some((header, frame)) = packet.split_first_chunk_mut() else { return };
+    let offloads = virtio::Repr::parse(header);
+    if offloads.checksum.is_some_and(|checksum| checksum.complete(frame).is_some()) {
+        *header = virtio::Repr { checksum: None, ..offloads }.emit();
+    }
     let bits = 8 * frame.len().saturating_sub(ethernet::HEADER_BYTES) as u64;
     if bits > 0 {
         let bit = bit % bits;
         frame[ethernet::HEADER_BYTES + (bit / 8) as usize] ^= 1 << (bit % 8);
     }
-}
-
-/// What a device does for a packet that was left to it (`struct virtio_net_hdr`, VIRTIO_NET_HDR_F_NEEDS_CSUM): the field
-/// holds the sum of the pseudo header.
-fn complete_checksum(header: &mut [u8], frame: &mut [u8]) {
-    const NEEDS_CHECKSUM: u8 = 1;
-    if header[0] & NEEDS_CHECKSUM == 0 {
-        return;
-    }
-    let start = usize::from(u16::from_ne_bytes([header[6], header[7]]));
-    let at = start + usize::from(u16::from_ne_bytes([header[8], header[9]]));
-    if at + 2 > frame.len() {
-        return;
-    }
-    let sum = checksum::never_zero(checksum::checksum(&frame[start..]));
-    frame[at..at + 2].copy_from_slice(&sum.to_be_bytes());
-    header[0] &= !NEEDS_CHECKSUM;
 }

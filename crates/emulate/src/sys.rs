@@ -5,8 +5,6 @@ use std::mem;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 
-pub use sixbench_packet::VIRTUAL_HEADER_BYTES;
-
 /// Room for a time of arrival.
 const CONTROL_BYTES: usize = 64;
 /// What the kernel may keep of what has come, and of what is on its way out.

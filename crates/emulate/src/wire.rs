@@ -1,6 +1,6 @@
 //! The wire of a direction: packets take it one after the other.
 
-use crate::sys::VIRTUAL_HEADER_BYTES;
+use sixbench_wire::virtio::{self, Segments};
 
 /// What a frame takes on the wire beyond its Ethernet header and payload: preamble and SFD 8, FCS 4, inter-frame gap 12
 /// (IEEE 802.3).
@@ -54,13 +54,16 @@ impl Wire {
     }
 }
 
-/// What a packet takes on the wire, once it is cut into segments (`struct virtio_net_hdr`: `hdr_len`, `gso_size`).
+/// What a packet takes on the wire, once it is cut into segments.
 pub fn wire_bytes(packet: &[u8]) -> u64 {
-    let frame_bytes = packet.len().saturating_sub(VIRTUAL_HEADER_BYTES) as u64;
-    let [header_bytes, segment_bytes] = [2, 4].map(|at| u64::from(u16::from_ne_bytes([packet[at], packet[at + 1]])));
-    let segments = match segment_bytes {
-        0 => 1,
-        _ => frame_bytes.saturating_sub(header_bytes).div_ceil(segment_bytes).max(1),
+    let Some((header, frame)) = packet.split_first_chunk() else { return LEAST_BYTES };
+    let frame_bytes = frame.len() as u64;
+    let (segments, header_bytes) = match virtio::Repr::parse(header).segments {
+        None => (1, 0),
+        Some(Segments { header_bytes, segment_bytes, .. }) => {
+            let header_bytes = u64::from(header_bytes);
+            (frame_bytes.saturating_sub(header_bytes).div_ceil(segment_bytes.into()).max(1), header_bytes)
+        }
     };
     (frame_bytes + (segments - 1) * header_bytes + segments * OVERHEAD_BYTES).max(LEAST_BYTES)
 }
@@ -72,10 +75,9 @@ mod tests {
     use super::*;
 
     fn packet(frame_bytes: usize, header_bytes: u16, segment_bytes: u16) -> Vec<u8> {
-        let mut packet = vec![0; VIRTUAL_HEADER_BYTES + frame_bytes];
-        packet[2..4].copy_from_slice(&header_bytes.to_ne_bytes());
-        packet[4..6].copy_from_slice(&segment_bytes.to_ne_bytes());
-        packet
+        let segments = Some(Segments { kind: 1, header_bytes, segment_bytes });
+        let header = virtio::Repr { checksum: None, segments }.emit();
+        [&header[..], &vec![0; frame_bytes]].concat()
     }
 
     #[test]

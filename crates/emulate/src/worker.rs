@@ -18,12 +18,13 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 use nix::time::{ClockNanosleepFlags, clock_nanosleep};
 use serde_json::{Value, json};
 use sixbench_traffic::clock::{PreciseTimers, monotonic_ns, realtime_ns};
+use sixbench_wire::virtio;
 
 use crate::line::Line;
 use crate::packets::{Departure, Departures, Pool};
 use crate::record::{Mark, Record};
 use crate::spec::{Impairments, Spec};
-use crate::sys::{Batch, PacketSocket, VIRTUAL_HEADER_BYTES, run_first};
+use crate::sys::{Batch, PacketSocket, run_first};
 use crate::vigil::{Rest, Vigil};
 use crate::{Error, Result};
 
@@ -274,7 +275,7 @@ impl Work {
                 .add(socket.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN, (first + number) as u64))
                 .map_err(|errno| Error::system(doing(&spec.interfaces[number]), "epoll_ctl", errno))?;
         }
-        let buffer_bytes = VIRTUAL_HEADER_BYTES + spec.frame_bytes;
+        let buffer_bytes = virtio::HEADER_BYTES + spec.frame_bytes;
         let most = usize::try_from(spec.held_bytes).unwrap_or(usize::MAX) / 2 / buffer_bytes;
         for (number, impairments) in [spec.forward, spec.reverse].into_iter().enumerate() {
             let mut pool = Pool::new(buffer_bytes, most.max(2 * BATCH));

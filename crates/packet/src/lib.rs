@@ -7,11 +7,7 @@ mod sys;
 
 pub use sys::{bind, enable, open};
 
-/// `struct virtio_net_hdr`, which comes before every packet of a socket with [`VIRTUAL_HEADER`]: what offloads were left to
-/// the device.
-pub const VIRTUAL_HEADER_BYTES: usize = 10;
-
-/// Every packet has a virtual header before it, so that super-packets pass whole. (`linux/if_packet.h`.)
+/// Every packet has a `struct virtio_net_hdr` before it (what offloads were left to the device), so that super-packets pass whole. (`linux/if_packet.h`.)
 pub const VIRTUAL_HEADER: libc::c_int = 15;
 /// What is sent passes no queue of the interface. Linux 3.14.
 pub const QUEUE_BYPASS: libc::c_int = 20;

@@ -1,7 +1,7 @@
 //! What the programs read and write: `bpf/structs.h`, with the same assertions.
 
 use std::mem::{offset_of, size_of};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// How many ISATAP routers a tunnel may have.
 pub const MAX_ROUTERS: usize = 8;
@@ -20,8 +20,14 @@ impl From<IpAddr> for Address {
     fn from(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(address) => address.into(),
-            IpAddr::V6(address) => Self(address.octets()),
+            IpAddr::V6(address) => address.into(),
         }
+    }
+}
+
+impl From<Ipv6Addr> for Address {
+    fn from(address: Ipv6Addr) -> Self {
+        Self(address.octets())
     }
 }
 

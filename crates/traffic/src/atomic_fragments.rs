@@ -5,6 +5,8 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::AsFd;
 
 use nix::errno::Errno;
+use sixbench_wire::ipv4::Fragment;
+use sixbench_wire::ipv6::{FRAGMENT_HEADER_BYTES, FragmentHeader};
 use sixbench_wire::{checksum, ipv6, protocol, udp};
 use socket2::Socket;
 
@@ -14,8 +16,6 @@ use crate::socket::Buffers;
 use crate::sys::mmsg::{Manner, SendBatch};
 use crate::{Error, Result, datagram_socket, path_mtu, sys};
 
-/// RFC 8200 section 4.5.
-const FRAGMENT_HEADER_BYTES: usize = 8;
 /// What stands before a datagram's payload.
 const HEADERS_BYTES: usize = ipv6::HEADER_BYTES + FRAGMENT_HEADER_BYTES + udp::HEADER_BYTES;
 /// The headers, and that of every datagram of ours.
@@ -108,26 +108,32 @@ struct Headers {
 impl Headers {
     /// A packet's headers and the head of its payload, of which `rest_bytes` more with the sum `rest` follow.
     fn encode(&self, identification: u32, head: &[u8; HEADER_BYTES], rest_bytes: usize, rest: u16) -> [u8; HEAD_BYTES] {
-        let datagram_bytes = (udp::HEADER_BYTES + HEADER_BYTES + rest_bytes) as u16;
+        let datagram = udp::Repr {
+            source_port: self.source_port,
+            destination_port: self.destination_port,
+            payload_bytes: HEADER_BYTES + rest_bytes,
+        };
+        let datagram_bytes = udp::HEADER_BYTES + datagram.payload_bytes;
+        let ip = ipv6::Repr {
+            source: self.source,
+            destination: self.destination,
+            traffic_class: 0,
+            flow_label: 0,
+            hop_limit: self.hop_limit,
+            next_header: protocol::FRAGMENT,
+            payload_bytes: FRAGMENT_HEADER_BYTES + datagram_bytes,
+        };
+        let fragment = Fragment { offset_bytes: 0, more: false, identification };
+        let fragment = FragmentHeader { next_header: protocol::UDP, fragment };
+        let pseudo = checksum::pseudo_header_v6(self.source, self.destination, protocol::UDP, datagram_bytes as u32);
+        let datagram = datagram.emit_summed(pseudo, checksum::add(checksum::sum(head), rest));
         let mut packet = [0; HEAD_BYTES];
-        let (ip, behind) = packet.split_at_mut(ipv6::HEADER_BYTES);
-        ip[0] = 6 << 4;
-        ip[4..6].copy_from_slice(&(FRAGMENT_HEADER_BYTES as u16 + datagram_bytes).to_be_bytes());
-        (ip[6], ip[7]) = (protocol::FRAGMENT, self.hop_limit);
-        ip[8..24].copy_from_slice(&self.source.octets());
-        ip[24..].copy_from_slice(&self.destination.octets());
-        let (fragment, datagram) = behind.split_at_mut(FRAGMENT_HEADER_BYTES);
-        // Offset 0, and no more of it.
-        fragment[0] = protocol::UDP;
-        fragment[4..].copy_from_slice(&identification.to_be_bytes());
-        datagram[..2].copy_from_slice(&self.source_port.to_be_bytes());
-        datagram[2..4].copy_from_slice(&self.destination_port.to_be_bytes());
-        datagram[4..6].copy_from_slice(&datagram_bytes.to_be_bytes());
-        datagram[udp::HEADER_BYTES..].copy_from_slice(head);
-        let pseudo =
-            checksum::pseudo_header_v6(self.source, self.destination, protocol::UDP, u32::from(datagram_bytes));
-        let sum = checksum::never_zero(checksum::upper_layer(checksum::add(pseudo, rest), datagram));
-        datagram[6..8].copy_from_slice(&sum.to_be_bytes());
+        let (headers, payload) = packet.split_at_mut(HEADERS_BYTES);
+        payload.copy_from_slice(head);
+        let (ip_header, behind) = headers.split_at_mut(ipv6::HEADER_BYTES);
+        ip_header.copy_from_slice(&ip.emit());
+        behind[..FRAGMENT_HEADER_BYTES].copy_from_slice(&fragment.emit());
+        behind[FRAGMENT_HEADER_BYTES..].copy_from_slice(&datagram);
         packet
     }
 }
@@ -200,7 +206,7 @@ mod tests {
         ) {
             let bytes = packet(identification, &head, &rest);
             let read = ipv6::Packet::parse(Span::whole(&bytes)).unwrap();
-            let extensions = read.extensions();
+            let extensions = read.upper_layer();
             let fragment = extensions.fragment.unwrap();
             prop_assert_eq!((fragment.offset_bytes, fragment.more), (0, false));
             prop_assert_eq!(fragment.identification, identification);

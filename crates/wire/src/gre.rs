@@ -1,7 +1,7 @@
 //! GRE: RFC 2784, with the key and the sequence number of RFC 2890.
 
 use crate::span::be16;
-use crate::{Flaw, Span};
+use crate::{Defect, Flaw, Span};
 
 /// Length of the header without optional fields.
 pub const HEADER_BYTES: usize = 4;
@@ -21,10 +21,10 @@ impl<'a> Packet<'a> {
         let fixed: &[u8; HEADER_BYTES] = span.first()?;
         let flags = be16(fixed[0], fixed[1]);
         if flags & 0x0007 != 0 {
-            return Err(Flaw::Malformed("the version is not 0"));
+            return Err(Flaw::Malformed(Defect::GreVersion));
         }
         if flags & 0x4000 != 0 {
-            return Err(Flaw::Malformed("it has the routing field that RFC 2784 took away"));
+            return Err(Flaw::Malformed(Defect::GreRouting));
         }
         let [has_checksum, has_key, has_sequence] = [0x8000, 0x2000, 0x1000].map(|bit| flags & bit != 0);
         let key_at = HEADER_BYTES + 4 * usize::from(has_checksum);

@@ -5,10 +5,15 @@ use std::net::Ipv4Addr;
 use serde::Serialize;
 
 use crate::span::be16;
-use crate::{Flaw, Span};
+use crate::{Defect, Flaw, Span, checksum};
 
 /// Length of the header without options.
 pub const HEADER_BYTES: usize = 20;
+
+/// The bits of the field of flags and offset.
+const DONT_FRAGMENT: u16 = 0x4000;
+const MORE_FRAGMENTS: u16 = 0x2000;
+const OFFSET: u16 = 0x1fff;
 
 /// Which part of a fragmented packet this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -35,11 +40,11 @@ impl<'a> Packet<'a> {
     pub fn parse(span: Span<'a>) -> Result<Self, Flaw> {
         let header: &[u8; HEADER_BYTES] = span.first()?;
         if header[0] >> 4 != 4 {
-            return Err(Flaw::Malformed("the version is not 4"));
+            return Err(Flaw::Malformed(Defect::NotIpv4));
         }
         let header_bytes = usize::from(header[0] & 0x0f) * 4;
         if header_bytes < HEADER_BYTES {
-            return Err(Flaw::Malformed("the header length is under 20"));
+            return Err(Flaw::Malformed(Defect::HeaderLength));
         }
         let total_bytes = match (be16(header[2], header[3]), span.length()) {
             // Linux's BIG TCP: a segment before segmentation that is too long for the field (Linux 6.3).
@@ -47,7 +52,7 @@ impl<'a> Packet<'a> {
             (total_bytes, _) => usize::from(total_bytes),
         };
         if total_bytes < header_bytes {
-            return Err(Flaw::Malformed("the total length is under the header length"));
+            return Err(Flaw::Malformed(Defect::TotalLength));
         }
         let (_, payload) = span.limit(total_bytes)?.split(header_bytes)?;
         Ok(Self { header, header_bytes, total_bytes, payload })
@@ -70,13 +75,13 @@ impl<'a> Packet<'a> {
 
     /// Whether routers must not fragment this packet.
     pub fn dont_fragment(&self) -> bool {
-        self.header[6] & 0x40 != 0
+        be16(self.header[6], self.header[7]) & DONT_FRAGMENT != 0
     }
 
     /// Which fragment this is, if it is one.
     pub fn fragment(&self) -> Option<Fragment> {
         let field = be16(self.header[6], self.header[7]);
-        let (offset_bytes, more) = (u32::from(field & 0x1fff) * 8, field & 0x2000 != 0);
+        let (offset_bytes, more) = (u32::from(field & OFFSET) * 8, field & MORE_FRAGMENTS != 0);
         let identification = u32::from(be16(self.header[4], self.header[5]));
         (offset_bytes != 0 || more).then_some(Fragment { offset_bytes, more, identification })
     }
@@ -109,5 +114,85 @@ impl<'a> Packet<'a> {
             Some(Fragment { offset_bytes: 0, .. }) => self.payload.open_ended(),
             _ => self.payload,
         }
+    }
+}
+
+/// An IPv4 header without options: what there is to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Repr {
+    /// Who sent it.
+    pub source: Ipv4Addr,
+    /// Where it goes.
+    pub destination: Ipv4Addr,
+    /// The octet that was the type of service: DSCP and ECN.
+    pub traffic_class: u8,
+    /// What the fragments of one packet have in common. Packets that are none have one too.
+    pub identification: u16,
+    /// Whether routers must not fragment this packet.
+    pub dont_fragment: bool,
+    /// Whether other fragments follow.
+    pub more_fragments: bool,
+    /// Where its data begins in the whole packet's data: a multiple of 8 up to 65,528.
+    pub offset_bytes: u16,
+    /// The time to live.
+    pub hop_limit: u8,
+    /// The number of the protocol that follows.
+    pub protocol: u8,
+    /// Length of what follows: up to 65,515. Of more, the length field is 0, as of Linux's BIG TCP.
+    pub payload_bytes: usize,
+}
+
+impl Repr {
+    /// That of a packet, without its options.
+    pub fn parse(packet: &Packet<'_>) -> Self {
+        let header = packet.header;
+        let field = be16(header[6], header[7]);
+        Self {
+            source: packet.source(),
+            destination: packet.destination(),
+            traffic_class: packet.traffic_class(),
+            identification: be16(header[4], header[5]),
+            dont_fragment: packet.dont_fragment(),
+            more_fragments: field & MORE_FRAGMENTS != 0,
+            offset_bytes: (field & OFFSET) * 8,
+            hop_limit: packet.hop_limit(),
+            protocol: packet.protocol(),
+            payload_bytes: packet.total_bytes - packet.header_bytes,
+        }
+    }
+
+    /// The header, with its checksum.
+    pub fn emit(&self) -> [u8; HEADER_BYTES] {
+        let total = u16::try_from(HEADER_BYTES.saturating_add(self.payload_bytes)).unwrap_or(0).to_be_bytes();
+        let identification = self.identification.to_be_bytes();
+        let flag = |is_set, bit| if is_set { bit } else { 0 };
+        let fragment = flag(self.dont_fragment, DONT_FRAGMENT) | flag(self.more_fragments, MORE_FRAGMENTS);
+        let fragment = (fragment | (self.offset_bytes / 8)).to_be_bytes();
+        let ([a, b, c, d], [e, f, g, h]) = (self.source.octets(), self.destination.octets());
+        let mut header = [
+            0x45,
+            self.traffic_class,
+            total[0],
+            total[1],
+            identification[0],
+            identification[1],
+            fragment[0],
+            fragment[1],
+            self.hop_limit,
+            self.protocol,
+            0,
+            0,
+            a,
+            b,
+            c,
+            d,
+            e,
+            f,
+            g,
+            h,
+        ];
+        let sum = checksum::checksum(&header);
+        header[10..12].copy_from_slice(&sum.to_be_bytes());
+        header
     }
 }

@@ -6,10 +6,13 @@ use serde::Serialize;
 
 use crate::ipv4::Fragment;
 use crate::span::be16;
-use crate::{Flaw, Span, protocol};
+use crate::{Defect, Flaw, Span, protocol};
 
 /// Length of the header without extensions.
 pub const HEADER_BYTES: usize = 40;
+
+/// Length of a Fragment header; no extension header is shorter.
+pub const FRAGMENT_HEADER_BYTES: usize = 8;
 
 /// More extension headers than this are taken for an attack: RFC 8200 section 4.1 knows six, one of them twice.
 pub const MAX_EXTENSIONS: usize = 8;
@@ -41,7 +44,7 @@ impl Extension {
     /// Length of the header, from its second byte.
     fn bytes(self, length_field: u8) -> usize {
         match self {
-            Self::Fragment => 8,
+            Self::Fragment => FRAGMENT_HEADER_BYTES,
             Self::Authentication => (usize::from(length_field) + 2) * 4,
             _ => (usize::from(length_field) + 1) * 8,
         }
@@ -61,7 +64,7 @@ impl<'a> Packet<'a> {
     pub fn parse(span: Span<'a>) -> Result<Self, Flaw> {
         let header: &[u8; HEADER_BYTES] = span.first()?;
         if header[0] >> 4 != 6 {
-            return Err(Flaw::Malformed("the version is not 6"));
+            return Err(Flaw::Malformed(Defect::NotIpv6));
         }
         let total_bytes = match (be16(header[4], header[5]), span.length()) {
             // A jumbogram (RFC 2675) or Linux's BIG TCP, a segment before segmentation (Linux 5.19).
@@ -102,18 +105,33 @@ impl<'a> Packet<'a> {
         self.address(24)
     }
 
-    /// Walks the extension headers, up to the first one that cannot be read, or to the data of a later fragment.
+    /// The number of the header that follows: an extension's, or the upper layer's.
+    pub fn next_header(&self) -> u8 {
+        self.header[6]
+    }
+
+    /// What follows the first header.
+    pub fn payload(&self) -> Span<'a> {
+        self.payload
+    }
+
+    /// The extension headers, up to the first one that cannot be read, or to the data of a later fragment.
     pub fn extensions(&self) -> Extensions<'a> {
-        let mut found = Extensions {
-            headers: Vec::new(),
+        Extensions {
+            count: 0,
             bytes: 0,
             fragment: None,
-            protocol: self.header[6],
+            protocol: self.next_header(),
             payload: self.payload,
             flaw: None,
-        };
-        found.walk();
-        found
+        }
+    }
+
+    /// What is behind the extension headers.
+    pub fn upper_layer(&self) -> Extensions<'a> {
+        let mut extensions = self.extensions();
+        extensions.by_ref().for_each(drop);
+        extensions
     }
 
     /// Never called with more than 24.
@@ -124,50 +142,48 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// What lies between an IPv6 header and the upper layer.
+/// A walk over what lies between an IPv6 header and the upper layer.
 #[derive(Debug, Clone)]
 pub struct Extensions<'a> {
-    /// The headers, in order.
-    pub headers: Vec<Extension>,
-    /// Their length in all.
+    count: usize,
+    /// Length of the headers so far.
     pub bytes: usize,
     /// Which fragment the packet is, if it is one.
     pub fragment: Option<Fragment>,
-    /// The number of the protocol after the last of `headers`.
+    /// The number of the protocol after the last header.
     pub protocol: u8,
-    /// What follows the last of `headers`. In a first fragment, its length is unknown.
+    /// What follows the last header. In a first fragment, its length is unknown.
     pub payload: Span<'a>,
     /// What is wrong with the header that `payload` begins with, where it is one more extension header that cannot be read.
     pub flaw: Option<Flaw>,
 }
 
-impl Extensions<'_> {
-    fn walk(&mut self) {
-        while let Some(extension) = Extension::of(self.protocol).filter(|_| !self.is_later_fragment()) {
-            if let Err(flaw) = self.step(extension) {
-                self.flaw = Some(flaw);
-                return;
-            }
-        }
-    }
+impl Iterator for Extensions<'_> {
+    type Item = Extension;
 
+    fn next(&mut self) -> Option<Extension> {
+        let extension = Extension::of(self.protocol).filter(|_| !self.is_later_fragment() && self.flaw.is_none())?;
+        self.flaw = self.step(extension).err();
+        self.flaw.is_none().then_some(extension)
+    }
+}
+
+impl Extensions<'_> {
     fn step(&mut self, extension: Extension) -> Result<(), Flaw> {
-        if self.headers.len() == MAX_EXTENSIONS {
-            return Err(Flaw::Malformed("more than 8 extension headers"));
+        if self.count == MAX_EXTENSIONS {
+            return Err(Flaw::Malformed(Defect::Extensions));
         }
-        let first: &[u8; 8] = self.payload.first()?;
+        let first: &[u8; FRAGMENT_HEADER_BYTES] = self.payload.first()?;
         let bytes = extension.bytes(first[1]);
         let (_, mut payload) = self.payload.split(bytes)?;
         if extension == Extension::Fragment {
-            let field = be16(first[2], first[3]);
-            let (offset_bytes, more) = (u32::from(field & 0xfff8), field & 1 != 0);
-            let identification = u32::from_be_bytes([first[4], first[5], first[6], first[7]]);
-            self.fragment = Some(Fragment { offset_bytes, more, identification });
-            if offset_bytes == 0 && more {
+            let fragment = FragmentHeader::parse(first).fragment;
+            if fragment.offset_bytes == 0 && fragment.more {
                 payload = payload.open_ended();
             }
+            self.fragment = Some(fragment);
         }
-        self.headers.push(extension);
+        self.count += 1;
         self.bytes += bytes;
         self.protocol = first[0];
         self.payload = payload;
@@ -176,5 +192,82 @@ impl Extensions<'_> {
 
     fn is_later_fragment(&self) -> bool {
         self.fragment.is_some_and(|fragment| fragment.offset_bytes != 0)
+    }
+}
+
+/// An IPv6 header without extensions: what there is to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Repr {
+    /// Who sent it.
+    pub source: Ipv6Addr,
+    /// Where it goes.
+    pub destination: Ipv6Addr,
+    /// DSCP and ECN.
+    pub traffic_class: u8,
+    /// The flow label of RFC 6437, of 20 bits.
+    pub flow_label: u32,
+    /// The hop limit.
+    pub hop_limit: u8,
+    /// The number of the header that follows.
+    pub next_header: u8,
+    /// Length of what follows, extension headers included: up to 65,535. Of more, the length field is 0, as of Linux's BIG TCP.
+    pub payload_bytes: usize,
+}
+
+impl Repr {
+    /// That of a packet, whose extension headers are payload.
+    pub fn parse(packet: &Packet<'_>) -> Self {
+        Self {
+            source: packet.source(),
+            destination: packet.destination(),
+            traffic_class: packet.traffic_class(),
+            flow_label: packet.flow_label(),
+            hop_limit: packet.hop_limit(),
+            next_header: packet.next_header(),
+            payload_bytes: packet.total_bytes - HEADER_BYTES,
+        }
+    }
+
+    /// The header.
+    pub fn emit(&self) -> [u8; HEADER_BYTES] {
+        let mut header = [0; HEADER_BYTES];
+        let first = (6 << 28) | (u32::from(self.traffic_class) << 20) | (self.flow_label & 0x000f_ffff);
+        header[..4].copy_from_slice(&first.to_be_bytes());
+        header[4..6].copy_from_slice(&u16::try_from(self.payload_bytes).unwrap_or(0).to_be_bytes());
+        (header[6], header[7]) = (self.next_header, self.hop_limit);
+        header[8..24].copy_from_slice(&self.source.octets());
+        header[24..].copy_from_slice(&self.destination.octets());
+        header
+    }
+}
+
+/// A Fragment header: section 4.5. One with offset 0 and no more fragments makes an atomic fragment (RFC 6946).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FragmentHeader {
+    /// The number of the header that follows.
+    pub next_header: u8,
+    /// Which part this is: its offset is a multiple of 8 up to 65,528.
+    pub fragment: Fragment,
+}
+
+impl FragmentHeader {
+    /// Reads one.
+    pub fn parse(header: &[u8; FRAGMENT_HEADER_BYTES]) -> Self {
+        let [next_header, _, offset_high, offset_low, a, b, c, d] = *header;
+        let field = be16(offset_high, offset_low);
+        let fragment = Fragment {
+            offset_bytes: u32::from(field & !7),
+            more: field & 1 != 0,
+            identification: u32::from_be_bytes([a, b, c, d]),
+        };
+        Self { next_header, fragment }
+    }
+
+    /// The header.
+    pub fn emit(&self) -> [u8; FRAGMENT_HEADER_BYTES] {
+        let Fragment { offset_bytes, more, identification } = self.fragment;
+        let [offset_high, offset_low] = (offset_bytes as u16 & !7 | u16::from(more)).to_be_bytes();
+        let [a, b, c, d] = identification.to_be_bytes();
+        [self.next_header, 0, offset_high, offset_low, a, b, c, d]
     }
 }

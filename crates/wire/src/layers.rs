@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::ethernet::{self, ethertype};
 use crate::ipv4::{self, Fragment};
 use crate::ipv6::{self, Extension};
-use crate::{Flaw, Span, arp, gre, icmp, protocol, tcp, udp, vxlan};
+use crate::{Defect, Flaw, Span, arp, gre, icmp, protocol, tcp, udp, vxlan};
 
 /// A packet with more layers than this is not read to its end: an Ethernet header, eight IP headers one inside the other, with GRE
 /// between some, and what they carry.
@@ -266,7 +266,8 @@ impl<'a> Layers<'a> {
 
     fn ipv6(&mut self) -> Result<Layer, Flaw> {
         let packet = ipv6::Packet::parse(self.rest)?;
-        let found = packet.extensions();
+        let mut found = packet.extensions();
+        let extensions = found.by_ref().collect();
         self.rest = found.payload;
         self.next = match found.flaw {
             Some(flaw) => Next::Flawed { of: "ipv6-extension", flaw },
@@ -281,7 +282,7 @@ impl<'a> Layers<'a> {
             traffic_class: packet.traffic_class(),
             flow_label: packet.flow_label(),
             protocol: found.protocol,
-            extensions: found.headers,
+            extensions,
             fragment: found.fragment,
         })
     }
@@ -321,14 +322,14 @@ impl<'a> Layers<'a> {
     }
 
     fn vxlan(&mut self) -> Result<Layer, Flaw> {
-        let packet = vxlan::Packet::parse(self.rest).ok_or(Flaw::Malformed("it is no VXLAN header"))?;
+        let packet = vxlan::Packet::parse(self.rest).ok_or(Flaw::Malformed(Defect::Vxlan))?;
         (self.next, self.rest) = (Next::Header(Format::Ethernet), packet.payload());
         Ok(Layer::Vxlan { bytes: vxlan::HEADER_BYTES, vni: packet.vni() })
     }
 
     fn icmp(&mut self, version: icmp::Version) -> Result<IcmpFields, Flaw> {
         let message = icmp::Message::parse(version, self.rest)?;
-        let (identifier, sequence) = message.echo().unzip();
+        let (identifier, sequence) = message.echo().map(|echo| (echo.identifier, echo.sequence)).unzip();
         Ok(IcmpFields {
             bytes: icmp::HEADER_BYTES,
             r#type: message.kind(),
@@ -344,7 +345,7 @@ impl<'a> Layers<'a> {
         let bytes = self.rest.captured().len();
         match flaw {
             Flaw::Truncated => Layer::Truncated { of, bytes },
-            Flaw::Malformed(reason) => Layer::Malformed { of, reason, bytes },
+            Flaw::Malformed(defect) => Layer::Malformed { of, reason: defect.reason(), bytes },
         }
     }
 
@@ -353,7 +354,7 @@ impl<'a> Layers<'a> {
         match self.rest.first() {
             Ok([first]) if first >> 4 == 4 => Next::Header(Format::Ipv4),
             Ok([first]) if first >> 4 == 6 => Next::Header(Format::Ipv6),
-            Ok(_) => Next::Flawed { of: "ip", flaw: Flaw::Malformed("the version is neither 4 nor 6") },
+            Ok(_) => Next::Flawed { of: "ip", flaw: Flaw::Malformed(Defect::NotIp) },
             Err(flaw) => Next::Flawed { of: "ip", flaw },
         }
     }

@@ -1,11 +1,15 @@
 //! Packet formats, checksums and address mappings.
 //!
-//! Takes bytes, gives values: no I/O, no clock, no `unsafe`. Called by `agent` (header captures) and,
-//! later, by the data plane.
+//! Takes bytes, gives values, and bytes of values: no I/O, no clock, no `unsafe`. Called by `agent` (header captures), `plane`, `emulate` and
+//! `traffic`.
 //!
-//! Each format has a module with a view of its bytes (`Header`, `Packet`, ...): its `parse` checks every length once, so that
+//! Each format has a module with a view of its bytes (`Packet`, `Datagram`, ...): its `parse` checks every length once, so that
 //! no accessor panics, whatever the bytes. [`layers`] walks from view to view and gives the values that captures report.
 //! A view reads from a [`Span`]: bytes of which a capture may have kept only the first.
+//!
+//! Formats that are written too have a `Repr`: a plain value, `parse`d from a view, of which `emit` makes the header. What follows a header is no part of it
+//! and is never copied here. So a checksum that covers more than the header is given to `emit`, as an update of the one before
+//! ([`checksum::update_sum`]) or by `emit_summed` from the sums of the parts.
 #![forbid(unsafe_code)]
 
 pub mod arp;
@@ -19,9 +23,10 @@ pub mod layers;
 mod span;
 pub mod tcp;
 pub mod udp;
+pub mod virtio;
 pub mod vxlan;
 
-pub use span::{Flaw, Span};
+pub use span::{Defect, Flaw, Span};
 
 /// Numbers of the registry "Assigned Internet Protocol Numbers" that this crate reads.
 pub mod protocol {
@@ -29,6 +34,8 @@ pub mod protocol {
     pub const HOP_BY_HOP: u8 = 0;
     /// RFC 792.
     pub const ICMP: u8 = 1;
+    /// RFC 3376.
+    pub const IGMP: u8 = 2;
     /// An IPv4 packet inside: RFC 2003 in IPv4, RFC 2473 in IPv6.
     pub const IPV4: u8 = 4;
     /// RFC 9293.

@@ -6,7 +6,59 @@ pub enum Flaw {
     /// The packet may be right, but the capture, or the first fragment, ends before the bytes that are needed.
     Truncated,
     /// The packet contradicts its format.
-    Malformed(&'static str),
+    Malformed(Defect),
+}
+
+/// How a packet contradicts its format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Defect {
+    /// It is shorter than its header.
+    Header,
+    /// A length field says more than there is.
+    Length,
+    /// The version is not 4.
+    NotIpv4,
+    /// The version is not 6.
+    NotIpv6,
+    /// The version is neither.
+    NotIp,
+    /// IPv4's header length is under 20.
+    HeaderLength,
+    /// IPv4's total length is under the header's.
+    TotalLength,
+    /// There are more than [`MAX_EXTENSIONS`](crate::ipv6::MAX_EXTENSIONS).
+    Extensions,
+    /// GRE's version is not 0.
+    GreVersion,
+    /// GRE has the field that RFC 2784 took away.
+    GreRouting,
+    /// TCP's data offset is under 20.
+    DataOffset,
+    /// UDP's length is under 8.
+    UdpLength,
+    /// VXLAN's flag of a valid identifier is missing.
+    Vxlan,
+}
+
+impl Defect {
+    /// In words.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Header => "the packet ends within this header",
+            Self::Length => "its length field says more than the packet has",
+            Self::NotIpv4 => "the version is not 4",
+            Self::NotIpv6 => "the version is not 6",
+            Self::NotIp => "the version is neither 4 nor 6",
+            Self::HeaderLength => "the header length is under 20",
+            Self::TotalLength => "the total length is under the header length",
+            Self::Extensions => "more than 8 extension headers",
+            Self::GreVersion => "the version is not 0",
+            Self::GreRouting => "it has the routing field that RFC 2784 took away",
+            Self::DataOffset => "the data offset is under 20",
+            Self::UdpLength => "the length is under 8",
+            Self::Vxlan => "it is no VXLAN header",
+        }
+    }
 }
 
 /// A stretch of a packet: the part of it that was captured, and how long it is on the wire.
@@ -44,24 +96,24 @@ impl<'a> Span<'a> {
 
     /// The first `N` bytes.
     pub fn first<const N: usize>(&self) -> Result<&'a [u8; N], Flaw> {
-        self.check(N, "the packet ends within this header")?;
+        self.check(N, Defect::Header)?;
         self.captured.first_chunk().ok_or(Flaw::Truncated)
     }
 
     /// The first `count` bytes, and the stretch after them.
     pub fn split(&self, count: usize) -> Result<(&'a [u8], Span<'a>), Flaw> {
-        self.check(count, "the packet ends within this header")?;
+        self.check(count, Defect::Header)?;
         let (head, rest) = self.captured.split_at_checked(count).ok_or(Flaw::Truncated)?;
         Ok((head, Span { captured: rest, length: self.length.map(|length| length - count) }))
     }
 
     /// This stretch without what follows its first `length` bytes: padding, or another packet's.
     pub fn limit(&self, length: usize) -> Result<Span<'a>, Flaw> {
-        self.check(length, "its length field says more than the packet has")?;
+        self.check(length, Defect::Length)?;
         Ok(Span::new(self.captured, length))
     }
 
-    fn check(&self, needed: usize, otherwise: &'static str) -> Result<(), Flaw> {
+    fn check(&self, needed: usize, otherwise: Defect) -> Result<(), Flaw> {
         match self.length {
             Some(length) if length < needed => Err(Flaw::Malformed(otherwise)),
             _ => Ok(()),

@@ -1,7 +1,7 @@
 //! TCP: RFC 9293.
 
 use crate::span::be16;
-use crate::{Flaw, Span};
+use crate::{Defect, Flaw, Span};
 
 /// Length of the header without options.
 pub const HEADER_BYTES: usize = 20;
@@ -20,7 +20,7 @@ impl<'a> Segment<'a> {
         let header: &[u8; HEADER_BYTES] = span.first()?;
         let header_bytes = usize::from(header[12] >> 4) * 4;
         if header_bytes < HEADER_BYTES {
-            return Err(Flaw::Malformed("the data offset is under 20"));
+            return Err(Flaw::Malformed(Defect::DataOffset));
         }
         let (_, payload) = span.split(header_bytes)?;
         Ok(Self { header, header_bytes, payload })
@@ -39,6 +39,11 @@ impl<'a> Segment<'a> {
     /// The receiver's port.
     pub fn destination_port(&self) -> u16 {
         be16(self.header[2], self.header[3])
+    }
+
+    /// Whether the sender says that its congestion window is reduced (CWR): RFC 3168 section 6.1.2.
+    pub fn has_cwr(&self) -> bool {
+        self.header[13] & 0x80 != 0
     }
 
     /// What follows the header.

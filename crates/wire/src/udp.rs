@@ -1,7 +1,7 @@
 //! UDP: RFC 768.
 
 use crate::span::be16;
-use crate::{Flaw, Span};
+use crate::{Defect, Flaw, Span, checksum};
 
 /// Length of the header.
 pub const HEADER_BYTES: usize = 8;
@@ -20,7 +20,7 @@ impl<'a> Datagram<'a> {
         let header: &[u8; HEADER_BYTES] = span.first()?;
         let datagram_bytes = usize::from(be16(header[4], header[5]));
         if datagram_bytes < HEADER_BYTES {
-            return Err(Flaw::Malformed("the length is under 8"));
+            return Err(Flaw::Malformed(Defect::UdpLength));
         }
         let (_, payload) = span.limit(datagram_bytes)?.split(HEADER_BYTES)?;
         Ok(Self { header, datagram_bytes, payload })
@@ -36,6 +36,11 @@ impl<'a> Datagram<'a> {
         be16(self.header[2], self.header[3])
     }
 
+    /// The checksum as it stands there; 0: there is none.
+    pub fn checksum(&self) -> u16 {
+        be16(self.header[6], self.header[7])
+    }
+
     /// What follows the header: in a first fragment a part of it.
     pub fn payload(&self) -> Span<'a> {
         self.payload
@@ -44,5 +49,41 @@ impl<'a> Datagram<'a> {
     /// Length of the whole datagram's payload: also in a first fragment, which has only a part of it.
     pub fn payload_bytes(&self) -> usize {
         self.datagram_bytes - HEADER_BYTES
+    }
+}
+
+/// A UDP header but for its checksum: what there is to write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Repr {
+    /// The sender's port.
+    pub source_port: u16,
+    /// The receiver's port.
+    pub destination_port: u16,
+    /// Length of what follows, in all fragments together: up to 65,527.
+    pub payload_bytes: usize,
+}
+
+impl Repr {
+    /// That of a datagram.
+    pub fn parse(datagram: &Datagram<'_>) -> Self {
+        Self {
+            source_port: datagram.source_port(),
+            destination_port: datagram.destination_port(),
+            payload_bytes: datagram.payload_bytes(),
+        }
+    }
+
+    /// The header with that checksum.
+    pub fn emit(&self, checksum: u16) -> [u8; HEADER_BYTES] {
+        let length = u16::try_from(HEADER_BYTES.saturating_add(self.payload_bytes)).unwrap_or(0);
+        let [[a, b], [c, d], [e, f], [g, h]] =
+            [self.source_port, self.destination_port, length, checksum].map(u16::to_be_bytes);
+        [a, b, c, d, e, f, g, h]
+    }
+
+    /// The header with its checksum, given the sum of the pseudo header and that of the payload.
+    pub fn emit_summed(&self, pseudo_header: u16, payload: u16) -> [u8; HEADER_BYTES] {
+        let rest = checksum::add(pseudo_header, payload);
+        self.emit(checksum::never_zero(checksum::upper_layer(rest, &self.emit(0))))
     }
 }

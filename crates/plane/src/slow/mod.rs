@@ -27,16 +27,15 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::abi::Tunnel;
-use crate::sys::VIRTUAL_HEADER_BYTES;
 use crate::{Error, Result};
 pub use counting::SlowCounts;
 use counting::ThreadCounts;
-use offload::ETHERNET_BYTES;
+use offload::FrameHead;
 use receive::Receiver;
 use send::Sender;
 
 /// The longest packet: 65535 bytes, the virtual header of the packet socket and an Ethernet header.
-const BUFFER_BYTES: usize = 65_535 + VIRTUAL_HEADER_BYTES + ETHERNET_BYTES;
+const BUFFER_BYTES: usize = 65_535 + size_of::<FrameHead>();
 /// How many packets are read by one system call.
 const BATCH: usize = 64;
 

@@ -1,18 +1,20 @@
 //! What arrives for the tunnel: by a raw socket, decapsulated, into the device's far end.
 
 use std::io;
+use std::net::Ipv4Addr;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use sixbench_wire::{Span, ipv4, virtio};
 use socket2::Socket;
 
 use super::counting::{ThreadCounts, lock};
-use super::offload::{ETHERNET_BYTES, FrameHead, virtual_header};
+use super::offload::{FrameHead, virtual_header};
 use super::on_link::OnLink;
 use super::rules::{self, Inner, Reason};
 use super::{BATCH, BUFFER_BYTES, Rivals, carrier, icmp, wait};
 use crate::abi::{self, Address, Tunnel};
-use crate::sys::{self, FarSocket, Message, ReceiveBatch, Received, SendBatch, VIRTUAL_HEADER_BYTES};
+use crate::sys::{self, FarSocket, Message, ReceiveBatch, Received, SendBatch};
 
 /// One direction of a tunnel.
 pub struct Receiver {
@@ -116,14 +118,13 @@ impl Receiver {
         let (source, tos, payload) = match self.tunnel.outer {
             4 => {
                 // The kernel has checked the header, and put the packet together.
-                let header: [u8; 20] = *received.packet.first_chunk().ok_or("outer-truncated")?;
-                if !self.is_for_us(&header) {
+                let packet = ipv4::Packet::parse(Span::whole(received.packet)).map_err(|_| "outer-truncated")?;
+                if !self.is_for_us(packet.destination()) {
                     return Ok(None);
                 }
-                let mut source = Address::default();
-                source.0[..4].copy_from_slice(&header[12..16]);
-                let header_bytes = usize::from(header[0] & 0x0f) * 4;
-                (source, header[1], received.packet.get_mut(header_bytes..).unwrap_or_default())
+                let (source, tos, header_bytes) =
+                    (packet.source().into(), packet.traffic_class(), packet.header_bytes());
+                (source, tos, received.packet.get_mut(header_bytes..).unwrap_or_default())
             }
             _ => (received.source, received.traffic_class, received.packet),
         };
@@ -141,17 +142,16 @@ impl Receiver {
     }
 
     /// The socket of 6over4 has no address.
-    fn is_for_us(&self, header: &[u8; 20]) -> bool {
-        let destination = u32::from_be_bytes([header[16], header[17], header[18], header[19]]);
+    fn is_for_us(&self, destination: Ipv4Addr) -> bool {
         self.tunnel.mapping != abi::mapping::SIX_OVER_FOUR
-            || header[16..20] == self.tunnel.local.0[..4]
-            || rules::is_6over4_group(destination)
+            || Address::from(destination) == self.tunnel.local
+            || rules::is_6over4_group(destination.to_bits())
     }
 
     fn head(&self, packet: &[u8], inner: &Inner, source: &Address) -> FrameHead {
-        let mut head: FrameHead = [0; VIRTUAL_HEADER_BYTES + ETHERNET_BYTES];
-        let (offloads, ethernet) = head.split_at_mut(VIRTUAL_HEADER_BYTES);
-        offloads.copy_from_slice(&virtual_header(packet, inner, self.mtu_bytes));
+        let mut head = [0; size_of::<FrameHead>()];
+        let (offloads, ethernet) = head.split_at_mut(virtio::HEADER_BYTES);
+        offloads.copy_from_slice(&virtual_header(packet, inner, self.mtu_bytes).emit());
         ethernet[..6].copy_from_slice(&self.tunnel.near_mac);
         if self.tunnel.mapping == abi::mapping::SIX_OVER_FOUR {
             if inner.destination.0[0] == 0xff {

@@ -5,8 +5,6 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::set_receive_buffer;
 
-pub use sixbench_packet::VIRTUAL_HEADER_BYTES;
-
 /// A packet socket on the far end of a tunnel's device: what it sends into the far end comes in at the near end. It never blocks.
 #[derive(Debug)]
 pub struct FarSocket(OwnedFd);

@@ -13,7 +13,7 @@ mod far;
 
 pub use batch::{Destination, Message, ReceiveBatch, Received, SendBatch};
 pub use errors::{ErrorOrigin, ReceivedError, receive_error, set_receive_errors};
-pub use far::{FarSocket, VIRTUAL_HEADER_BYTES};
+pub use far::FarSocket;
 
 // SAFETY: plain integers and arrays of them, without padding (asserted by the sizes and offsets in `abi`): every pattern of bits is a value.
 unsafe impl aya::Pod for abi::Tunnel {}

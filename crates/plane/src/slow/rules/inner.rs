@@ -1,16 +1,13 @@
 //! Reading inner packets: `bpf/packet.h`, `bpf/nesting.h`.
 
-use std::net::Ipv4Addr;
+use sixbench_wire::protocol::{GRE, IPV4, IPV6};
+use sixbench_wire::{Defect, Flaw, Span, ipv4, ipv6};
 
 use super::{Reason, addresses};
 use crate::abi::Address;
 
 /// How many encapsulations a packet may have before ours: the default limit of RFC 2473 section 4.1.1.
 const NESTING_LIMIT: u32 = 4;
-
-const IPIP: u8 = 4;
-const IPV6: u8 = 41;
-const GRE: u8 = 47;
 
 /// An inner packet's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,10 +26,10 @@ pub struct Inner {
     pub hop_limit: u8,
     /// Whether it may not be fragmented.
     pub dont_fragment: bool,
-    /// Where in the IPv4 datagram it begins, in units of eight bytes.
-    pub fragment_offset: u16,
-    /// Whether it is an IPv4 fragment but the last one.
-    pub more_fragments: bool,
+    /// Whether it is an IPv4 fragment.
+    pub is_fragment: bool,
+    /// Whether it is one but the first: no header of the upper layer follows.
+    pub is_later_fragment: bool,
     /// Who sent it.
     pub source: Address,
     /// Where it goes.
@@ -42,63 +39,52 @@ pub struct Inner {
 impl Inner {
     /// Reads a header and checks its lengths.
     pub fn read(packet: &[u8]) -> Result<Self, Reason> {
-        Self::read_quoted(packet)?.within(packet)
+        Self::parse(Span::whole(packet)).map_err(reason)
     }
 
     /// Reads the header of a packet of which an ICMP error quotes the beginning.
     pub fn read_quoted(packet: &[u8]) -> Result<Self, Reason> {
-        match packet.first().map(|first| first >> 4) {
-            Some(6) => Self::read_ipv6(packet),
-            Some(4) => Self::read_ipv4(packet),
-            Some(_) => Err("inner-version"),
-            None => Err("inner-truncated"),
+        Self::parse(Span::whole(packet).open_ended()).map_err(reason)
+    }
+
+    fn parse(span: Span<'_>) -> Result<Self, Flaw> {
+        let &[first] = span.first()?;
+        match first >> 4 {
+            4 => {
+                let packet = ipv4::Packet::parse(span)?;
+                let header = ipv4::Repr::parse(&packet);
+                Ok(Self {
+                    version: 4,
+                    bytes: packet.total_bytes(),
+                    header_bytes: packet.header_bytes(),
+                    protocol: header.protocol,
+                    tos: header.traffic_class,
+                    hop_limit: header.hop_limit,
+                    dont_fragment: header.dont_fragment,
+                    is_fragment: header.more_fragments || header.offset_bytes != 0,
+                    is_later_fragment: header.offset_bytes != 0,
+                    source: header.source.into(),
+                    destination: header.destination.into(),
+                })
+            }
+            6 => {
+                let packet = ipv6::Packet::parse(span)?;
+                Ok(Self {
+                    version: 6,
+                    bytes: packet.total_bytes(),
+                    header_bytes: ipv6::HEADER_BYTES,
+                    protocol: packet.next_header(),
+                    tos: packet.traffic_class(),
+                    hop_limit: packet.hop_limit(),
+                    dont_fragment: true,
+                    is_fragment: false,
+                    is_later_fragment: false,
+                    source: packet.source().into(),
+                    destination: packet.destination().into(),
+                })
+            }
+            _ => Err(Flaw::Malformed(Defect::NotIp)),
         }
-    }
-
-    fn read_ipv6(packet: &[u8]) -> Result<Self, Reason> {
-        let header: &[u8; 40] = packet.first_chunk().ok_or("inner-truncated")?;
-        let mut inner = Self {
-            version: 6,
-            bytes: 40 + usize::from(u16::from_be_bytes([header[4], header[5]])),
-            header_bytes: 40,
-            protocol: header[6],
-            tos: (header[0] << 4) | (header[1] >> 4),
-            hop_limit: header[7],
-            dont_fragment: true,
-            fragment_offset: 0,
-            more_fragments: false,
-            source: Address::default(),
-            destination: Address::default(),
-        };
-        inner.source.0.copy_from_slice(&header[8..24]);
-        inner.destination.0.copy_from_slice(&header[24..40]);
-        Ok(inner)
-    }
-
-    fn read_ipv4(packet: &[u8]) -> Result<Self, Reason> {
-        let header: &[u8; 20] = packet.first_chunk().ok_or("inner-truncated")?;
-        let header_bytes = usize::from(header[0] & 0x0f) * 4;
-        if header_bytes < 20 {
-            return Err("inner-version");
-        }
-        let inner = Self {
-            version: 4,
-            bytes: usize::from(u16::from_be_bytes([header[2], header[3]])),
-            header_bytes,
-            protocol: header[9],
-            tos: header[1],
-            hop_limit: header[8],
-            dont_fragment: header[6] & 0x40 != 0,
-            fragment_offset: u16::from_be_bytes([header[6], header[7]]) & 0x1fff,
-            more_fragments: header[6] & 0x20 != 0,
-            source: Ipv4Addr::new(header[12], header[13], header[14], header[15]).into(),
-            destination: Ipv4Addr::new(header[16], header[17], header[18], header[19]).into(),
-        };
-        if inner.bytes < header_bytes { Err("inner-length") } else { Ok(inner) }
-    }
-
-    fn within(self, packet: &[u8]) -> Result<Self, Reason> {
-        if self.bytes > packet.len() { Err("inner-length") } else { Ok(self) }
     }
 
     /// An inner source that no packet may have: RFC 4213 section 3.6.
@@ -119,7 +105,7 @@ impl Inner {
 
     /// Whether `packet`, of which this is the header, is encapsulated as often as a packet may be already.
     pub(super) fn is_nested_too_deep(&self, packet: &[u8]) -> bool {
-        if self.fragment_offset != 0 {
+        if self.is_later_fragment {
             return false;
         }
         let (mut protocol, mut at) = (self.protocol, self.header_bytes);
@@ -136,8 +122,16 @@ impl Inner {
     }
 }
 
+fn reason(flaw: Flaw) -> Reason {
+    match flaw {
+        Flaw::Truncated | Flaw::Malformed(Defect::Header) => "inner-truncated",
+        Flaw::Malformed(Defect::Length | Defect::TotalLength) => "inner-length",
+        Flaw::Malformed(_) => "inner-version",
+    }
+}
+
 fn is_encapsulation(protocol: u8) -> bool {
-    matches!(protocol, IPIP | IPV6 | GRE)
+    matches!(protocol, IPV4 | IPV6 | GRE)
 }
 
 /// The protocol after the encapsulation's header at `at`, and where it begins.
@@ -147,7 +141,7 @@ fn step_inside(packet: &[u8], mut protocol: u8, mut at: usize) -> Option<(u8, us
         at += 4 + if gre[0] & 0x80 != 0 { 4 } else { 0 } + if gre[0] & 0x20 != 0 { 4 } else { 0 };
         protocol = match gre[2..] {
             [0x86, 0xdd] => IPV6,
-            [0x08, 0x00] => IPIP,
+            [0x08, 0x00] => IPV4,
             _ => return None,
         };
     }

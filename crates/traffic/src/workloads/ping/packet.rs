@@ -4,19 +4,15 @@
 
 use std::net::IpAddr;
 
+use sixbench_wire::icmp::{self, Echo, V4Repr, V6Repr, Version};
+use sixbench_wire::{Span, checksum, ipv4, ipv6, protocol};
+
 use crate::error_queue::icmp_error_name;
 
 /// Type, code, checksum, identifier, sequence number.
-pub const ECHO_HEADER_BYTES: usize = 8;
+pub const ECHO_HEADER_BYTES: usize = icmp::HEADER_BYTES;
 /// The start of an echo's payload: token, number of the request, send time on the realtime clock.
 pub const MARK_BYTES: usize = 24;
-
-const IPV6_HEADER_BYTES: usize = 40;
-const FRAGMENT_HEADER_BYTES: usize = 8;
-/// Protocol numbers.
-const ICMP: u8 = 1;
-const FRAGMENT: u8 = 44;
-const ICMPV6: u8 = 58;
 
 /// What a ping's payload says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +23,14 @@ pub struct Mark {
     pub number: u64,
     /// When it was sent.
     pub sent_realtime_ns: u64,
+}
+
+impl Mark {
+    fn parse(payload: &[u8]) -> Option<Self> {
+        let mut words = payload.first_chunk::<MARK_BYTES>()?.chunks_exact(8).filter_map(|word| word.first_chunk());
+        let mut word = || words.next().map(|word| u64::from_be_bytes(*word));
+        Some(Self { token: word()?, number: word()?, sent_realtime_ns: word()? })
+    }
 }
 
 /// A message of interest.
@@ -48,19 +52,18 @@ pub struct Requests {
     packet: Vec<u8>,
     is_ipv4: bool,
     /// The sum of all that does not change.
-    constant_sum: u64,
+    constant_sum: u16,
 }
 
 impl Requests {
     /// Requests to that family with this identifier and payload, which is cut or filled up to the mark's length.
     pub fn new(is_ipv4: bool, identifier: u16, mut payload: Vec<u8>) -> Self {
         payload.resize(payload.len().max(MARK_BYTES), 0);
-        let mut packet = vec![if is_ipv4 { 8 } else { 128 }, 0, 0, 0];
-        packet.extend_from_slice(&identifier.to_be_bytes());
-        packet.extend_from_slice(&[0, 0]);
-        packet.append(&mut payload);
-        packet[ECHO_HEADER_BYTES..ECHO_HEADER_BYTES + MARK_BYTES].fill(0);
-        let constant_sum = sum(&packet);
+        payload[..MARK_BYTES].fill(0);
+        let echo = Echo { is_reply: false, identifier, sequence: 0 };
+        let header = if is_ipv4 { V4Repr::Echo(echo).emit(0) } else { V6Repr::Echo(echo).emit(0) };
+        let packet = [&header[..], &payload].concat();
+        let constant_sum = checksum::sum(&packet);
         Self { packet, is_ipv4, constant_sum }
     }
 
@@ -73,7 +76,7 @@ impl Requests {
         }
         if self.is_ipv4 {
             let changing = &self.packet[6..ECHO_HEADER_BYTES + MARK_BYTES];
-            let checksum = !fold(self.constant_sum + sum(changing));
+            let checksum = checksum::upper_layer(self.constant_sum, changing);
             self.packet[2..4].copy_from_slice(&checksum.to_be_bytes());
         }
         &self.packet
@@ -83,19 +86,23 @@ impl Requests {
 /// Reads what a raw socket of this family received: IPv4 comes with its header, IPv6 without. `peer` is whom the
 /// requests went to, and `payload_bytes` the length of their payload.
 pub fn parse(bytes: &[u8], peer: IpAddr, identifier: u16, payload_bytes: usize) -> Option<Message> {
-    match peer {
+    let received = Span::whole(bytes);
+    let (message, ttl) = match peer {
         IpAddr::V4(_) => {
-            let (icmp, _) = ipv4_payload(bytes)?;
-            match icmp.first()? {
-                0 => reply(icmp, identifier, payload_bytes, bytes.get(8).copied()),
-                kind => error(true, *kind, *icmp.get(1)?).filter(|_| quotes_ipv4(icmp, peer, identifier)),
-            }
+            let packet = ipv4::Packet::parse(received).ok()?;
+            (icmp::Message::parse(Version::V4, packet.payload()).ok()?, Some(packet.hop_limit()))
         }
-        IpAddr::V6(_) => match bytes.first()? {
-            129 => reply(bytes, identifier, payload_bytes, None),
-            kind => error(false, *kind, *bytes.get(1)?).filter(|_| quotes_ipv6(bytes, peer, identifier)),
-        },
+        IpAddr::V6(_) => (icmp::Message::parse(Version::V6, received).ok()?, None),
+    };
+    let payload = message.payload();
+    if let Some(reply) = message.echo().filter(|echo| echo.is_reply) {
+        let mark = Mark::parse(payload.captured()).filter(|_| payload.captured().len() == payload_bytes)?;
+        let is_ours = message.code() == 0 && reply.identifier == identifier && reply.sequence == mark.number as u16;
+        return is_ours.then_some(Message::Reply { mark, ttl });
     }
+    let name = icmp_error_name(peer.is_ipv4(), message.kind(), message.code())?;
+    let request = quoted(peer, payload.open_ended())?.echo()?;
+    (!request.is_reply && request.identifier == identifier).then_some(Message::Error(name))
 }
 
 /// Message types that [`parse`] knows: those to let through the socket's filter.
@@ -103,77 +110,24 @@ pub fn types_of_interest(is_ipv4: bool) -> &'static [u8] {
     if is_ipv4 { &[0, 3, 4, 5, 11, 12] } else { &[1, 2, 3, 4, 129] }
 }
 
-fn reply(icmp: &[u8], identifier: u16, payload_bytes: usize, ttl: Option<u8>) -> Option<Message> {
-    if icmp.len() != ECHO_HEADER_BYTES + payload_bytes || icmp.get(1) != Some(&0) || u16_at(icmp, 4)? != identifier {
-        return None;
-    }
-    let mark = Mark { token: u64_at(icmp, 8)?, number: u64_at(icmp, 16)?, sent_realtime_ns: u64_at(icmp, 24)? };
-    (u16_at(icmp, 6)? == mark.number as u16).then_some(Message::Reply { mark, ttl })
-}
-
-fn error(is_ipv4: bool, kind: u8, code: u8) -> Option<Message> {
-    icmp_error_name(is_ipv4, kind, code).map(Message::Error)
-}
-
-/// Whether an ICMP error quotes an echo request of ours. A later fragment has no ICMP header to tell by.
-fn quotes_ipv4(error: &[u8], peer: IpAddr, identifier: u16) -> bool {
-    let quote = || {
-        let (icmp, header) = ipv4_payload(error.get(ECHO_HEADER_BYTES..)?)?;
-        let is_first = u16_at(header, 6)? & 0x1fff == 0;
-        let to = IpAddr::from(*header.get(16..20)?.first_chunk::<4>()?);
-        Some(is_first && header[9] == ICMP && to == peer && icmp.first()? == &8 && u16_at(icmp, 4)? == identifier)
-    };
-    quote().unwrap_or(false)
-}
-
-fn quotes_ipv6(error: &[u8], peer: IpAddr, identifier: u16) -> bool {
-    let quote = || {
-        let header = error.get(ECHO_HEADER_BYTES..)?;
-        let to = IpAddr::from(*header.get(24..40)?.first_chunk::<16>()?);
-        let mut next = *header.get(6)?;
-        let mut rest = header.get(IPV6_HEADER_BYTES..)?;
-        if next == FRAGMENT {
-            if u16_at(rest, 2)? >> 3 != 0 {
-                return None;
-            }
-            next = *rest.first()?;
-            rest = rest.get(FRAGMENT_HEADER_BYTES..)?;
+/// The message to `peer` that an error quotes. A later fragment has no ICMP header to tell by.
+fn quoted(peer: IpAddr, quote: Span<'_>) -> Option<icmp::Message<'_>> {
+    let (to, upper_layer, is_icmp, version) = match peer {
+        IpAddr::V4(_) => {
+            let packet = ipv4::Packet::parse(quote).ok()?;
+            let is_first = packet.fragment().is_none_or(|fragment| fragment.offset_bytes == 0);
+            let is_icmp = is_first && packet.protocol() == protocol::ICMP;
+            (packet.destination().into(), packet.payload(), is_icmp, Version::V4)
         }
-        Some(next == ICMPV6 && to == peer && rest.first()? == &128 && u16_at(rest, 4)? == identifier)
+        IpAddr::V6(_) => {
+            let packet = ipv6::Packet::parse(quote).ok()?;
+            let upper_layer = packet.upper_layer();
+            let is_first = upper_layer.fragment.is_none_or(|fragment| fragment.offset_bytes == 0);
+            let is_icmp = is_first && upper_layer.protocol == protocol::ICMPV6;
+            (IpAddr::from(packet.destination()), upper_layer.payload, is_icmp, Version::V6)
+        }
     };
-    quote().unwrap_or(false)
-}
-
-/// What follows an IPv4 header, and the header.
-fn ipv4_payload(packet: &[u8]) -> Option<(&[u8], &[u8])> {
-    let first = *packet.first()?;
-    let header_bytes = usize::from(first & 0x0f) * 4;
-    if first >> 4 != 4 || header_bytes < 20 {
-        return None;
-    }
-    packet.split_at_checked(header_bytes).map(|(header, payload)| (payload, header))
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
-}
-
-/// The sum of the Internet checksum (RFC 1071), not folded.
-fn sum(bytes: &[u8]) -> u64 {
-    let mut words = bytes.chunks_exact(2);
-    let sum: u64 = words.by_ref().map(|word| u64::from(u16::from_be_bytes([word[0], word[1]]))).sum();
-    sum + words.remainder().first().map_or(0, |last| u64::from(*last) << 8)
-}
-
-fn fold(mut sum: u64) -> u16 {
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum as u16
+    icmp::Message::parse(version, upper_layer).ok().filter(|_| is_icmp && to == peer)
 }
 
 #[cfg(test)]
@@ -186,20 +140,35 @@ mod tests {
     const V6: IpAddr = IpAddr::V6(std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 9));
     const MARK: Mark = Mark { token: 0x0102_0304_0506_0708, number: 0x1_0002, sent_realtime_ns: 77 };
 
-    fn ipv4(protocol: u8, ttl: u8, fragment: u16, payload: &[u8]) -> Vec<u8> {
-        let mut packet = vec![0x45, 0, 0, 0, 0, 0, 0, 0, ttl, protocol, 0, 0, 192, 0, 2, 1, 192, 0, 2, 9];
-        packet[6..8].copy_from_slice(&fragment.to_be_bytes());
-        packet.extend_from_slice(payload);
-        packet
+    fn ipv4(protocol: u8, ttl: u8, offset_bytes: u16, payload: &[u8]) -> Vec<u8> {
+        let header = ipv4::Repr {
+            source: [192, 0, 2, 1].into(),
+            destination: [192, 0, 2, 9].into(),
+            traffic_class: 0,
+            identification: 0,
+            dont_fragment: false,
+            more_fragments: false,
+            offset_bytes,
+            hop_limit: ttl,
+            protocol,
+            payload_bytes: payload.len(),
+        };
+        [&header.emit(), payload].concat()
     }
 
     fn ipv6(next: u8, payload: &[u8]) -> Vec<u8> {
-        let mut packet = vec![0x60, 0, 0, 0, 0, 0, next, 64];
-        packet.extend_from_slice(&[0; 16]);
-        let IpAddr::V6(to) = V6 else { unreachable!() };
-        packet.extend_from_slice(&to.octets());
-        packet.extend_from_slice(payload);
-        packet
+        let IpAddr::V6(destination) = V6 else { unreachable!() };
+        let (source, payload_bytes) = (std::net::Ipv6Addr::UNSPECIFIED, payload.len());
+        let header = ipv6::Repr {
+            source,
+            destination,
+            traffic_class: 0,
+            flow_label: 0,
+            hop_limit: 64,
+            next_header: next,
+            payload_bytes,
+        };
+        [&header.emit(), payload].concat()
     }
 
     fn echo(is_ipv4: bool, payload_bytes: usize) -> Vec<u8> {
@@ -248,7 +217,7 @@ mod tests {
         }
         let other = [
             ipv4(17, 1, 0, &echo(true, 24)[..8]),
-            ipv4(1, 1, 100, &echo(true, 24)[..8]),
+            ipv4(1, 1, 800, &echo(true, 24)[..8]),
             ipv4(1, 1, 0, &echo(true, 24)[..5]),
             Vec::new(),
         ];
@@ -277,7 +246,8 @@ mod tests {
             let mut requests = Requests::new(true, 77, payload);
             for number in [number, number.wrapping_add(1)] {
                 // RFC 1071: the sum over a packet with its checksum is all ones.
-                prop_assert_eq!(fold(sum(requests.request(Mark { number, ..MARK }))), 0xffff);
+                let request = requests.request(Mark { number, ..MARK });
+                prop_assert!(checksum::is_valid(request));
             }
         }
 
