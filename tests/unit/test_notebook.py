@@ -77,7 +77,9 @@ def test_series_and_packets_of_a_trial(directory: Path, frames: str) -> None:
     assert [*packets["status"]] == ["received", "lost"]
     assert packets["received_realtime_ns"][0] == 9
     assert "received_realtime_ns" in packets.columns
-    with pytest.raises(UsageError, match=r"has no packets.parquet: only trials of udp-stream with `packet-log: true`"):
+    with pytest.raises(
+        UsageError, match=r"has no packets.parquet: only trials of udp-stream and voip with `packet-log: true`"
+    ):
         run.packets(keys[1])
     with pytest.raises(UsageError, match=r"has no trial 'b9'; its keys are like b001-"):
         run.series("b9")

@@ -139,3 +139,21 @@ def test_a_parameter_says_what_would_be_right(kind: str, parameter: str, value: 
     assert found is not None
     with pytest.raises(ValueError, match=re.escape(message)):
         found.parse(value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "params", "gap_ns"),
+    [
+        ("ping", {}, 10**7),
+        ("ping", {"interval_ns": 10**6}, 10**6),
+        ("tcp-crr", {"rate_per_s": 1000}, 10**6),
+        ("tcp-crr", {}, None),
+        ("voip", {}, 20 * 10**6),
+        ("voip", {"codec": "g723.1"}, 30 * 10**6),
+        ("udp-stream", {"datagram_bytes": 125, "rate_bps": 10**6}, 10**6),
+        ("udp-stream", {"datagram_bytes": 125}, None),
+        ("tcp-rr", {}, None),
+    ],
+)
+def test_a_workload_knows_how_far_apart_what_it_counts_is(kind: str, params: Params, gap_ns: float | None) -> None:
+    assert WORKLOADS[kind].gap_ns(params) == gap_ns

@@ -16,6 +16,10 @@ from .reason import Excuse, Reason, ReasonKind
 from .topology import Family
 
 Transport = Literal["tcp", "udp", "icmp"]
+Flow = Literal["stream", "datagrams"]
+"""A flow of which theory knows what the path allows: full TCP segments, or UDP datagrams of the sizes and at the
+distances that `workloads.traffic_models` reads from the parameters."""
+
 SEGMENT_BYTES = 1460
 """The payload of a TCP segment over Ethernet and IPv4 (RFC 6691). What arrives as a stream of bytes counts as so many
 packets."""
@@ -138,6 +142,9 @@ class WorkloadKind:
         placement: where the nodes of its path run, by its parameters, unless the experiment says so.
         families: those that the two hosts need besides the path's own. The agent's workload gets the addresses of all
             of them.
+        flow: what it is to theory and to the counters of fragments; None: nothing that they know.
+        gap_ns: the time from one of the things that `count` counts to the next, where the parameters say it.
+        is_search: whether a trial looks for an answer that a second one would only find again.
         has_series: whether the agent tells what it measured in each interval of the parameter `interval`.
     """
 
@@ -158,6 +165,9 @@ class WorkloadKind:
     agent_name: str | None = None
     agent_params: Callable[[Params], dict[str, Scalar]] = dict
     is_drawn: Callable[[Params], bool] = lambda _: False
+    flow: Flow | None = None
+    gap_ns: Callable[[Params], float | None] = lambda _: None
+    is_search: bool = False
     has_series: bool = True
 
     @property

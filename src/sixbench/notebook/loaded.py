@@ -129,15 +129,17 @@ class LoadedRun:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
+        from ..model.workloads import WORKLOADS
         from ..store.packet_log import PACKETS, REVERSE_PACKETS, SCHEMA
 
         self._check(key)
         name = REVERSE_PACKETS if reverse else PACKETS
         content = self._run.file(key, name)
         if content is None:
+            logged = [kind.name for kind in WORKLOADS.values() if kind.parameter("packet-log")]
             raise UsageError(
-                f"{key} of {self.directory} has no {name}: only trials of udp-stream with `packet-log: true` keep what "
-                "became of each datagram"
+                f"{key} of {self.directory} has no {name}: only trials of {' and '.join(logged)} with "
+                "`packet-log: true` keep what became of each datagram"
             )
         try:
             table = pq.read_table(io.BytesIO(content), columns=SCHEMA.names).cast(SCHEMA)

@@ -18,7 +18,7 @@ from ..model.parameter import Parameter, Scalar
 from ..model.topology import Family
 from ..model.wording import printable
 from ..model.workload import Workload, WorkloadKind
-from ..model.workloads import WORKLOADS
+from ..model.workloads import WORKLOADS, pmtu, tcp_stream, udp_stream
 from .reader import suggest
 from .yaml_source import parse_yaml
 
@@ -107,9 +107,9 @@ def _read(option: str, text: str, convert: Callable[[str], str], parse: Callable
 
 
 def _kind(letters: Letters) -> WorkloadKind:
-    chosen = {"-u": "udp-stream"} if letters.udp else {}
+    chosen = {"-u": udp_stream.KIND.name} if letters.udp else {}
     if letters.pmtu:
-        chosen["--pmtu"] = "pmtu"
+        chosen["--pmtu"] = pmtu.KIND.name
     if letters.workload is not None:
         if letters.workload not in WORKLOADS:
             hint = suggest(letters.workload, WORKLOADS)
@@ -119,7 +119,7 @@ def _kind(letters: Letters) -> WorkloadKind:
         chosen["--workload"] = letters.workload
     if len(set(chosen.values())) > 1:
         raise UsageError(f"{' and '.join(chosen)} ask for different workloads; leave one out")
-    return WORKLOADS[next(iter(chosen.values()), "tcp-stream")]
+    return WORKLOADS[next(iter(chosen.values()), tcp_stream.KIND.name)]
 
 
 def _given(letters: Letters, kind: WorkloadKind) -> list[tuple[str, str, str]]:
@@ -130,7 +130,7 @@ def _given(letters: Letters, kind: WorkloadKind) -> list[tuple[str, str, str]]:
     given = [letter for letter, value in ends.items() if value is not None]
     if len(given) > 1:
         raise UsageError(f"{' and '.join(given)} exclude each other; give one of them")
-    size_of = "datagram" if kind.name == "udp-stream" else "payload" if kind.name == "ping" else "message"
+    size_of = next((one.name for one in kind.parameters if one.identifying and one.kind == "size"), "message")
     said: list[tuple[str, str, str | None, Callable[[str], str]]] = [
         ("-t", "duration", letters.time, _seconds),
         ("-O", "warmup", letters.omit, _seconds),
@@ -162,7 +162,7 @@ def _defaults(kind: WorkloadKind, params: dict[str, Scalar], letters: Letters, *
     params.update(kind.with_lengths(params))
     if kind.parameter("interval") is not None and kind.has_series:
         params.setdefault("interval_ns", DEFAULT_INTERVAL_NS)
-    if kind.name == "udp-stream":
+    if kind is udp_stream.KIND:
         params.setdefault("datagram_bytes", DEFAULT_DATAGRAM_BYTES)
         if letters.bitrate is None and not params.keys() & {"rate_bps", "rate_pps"}:
             params["rate_bps"] = DEFAULT_UDP_RATE_BPS

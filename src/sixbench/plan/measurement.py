@@ -10,6 +10,7 @@ from ..model.experiment import Blocks, Combination, Experiment, Statistics
 from ..model.path import Path
 from ..model.topology import Family
 from ..model.workload import Workload
+from ..model.workloads import WORKLOADS
 from .experiment_file import DEFAULT_SEED
 
 DEFAULT_BLOCKS = 6
@@ -32,7 +33,7 @@ def as_experiment(
         text: the text that takes the place of the experiment's file.
     """
     comparing = len(families) > 1
-    number = blocks or (DEFAULT_BLOCKS if comparing and workload.kind != "pmtu" else 1)
+    number = blocks or (DEFAULT_BLOCKS if comparing and not WORKLOADS[workload.kind].is_search else 1)
     names = [f"IPv{family}" for family in families]
     paths = tuple(Path(name=PATH_NAMES[f], mechanism=f"native{f}", family=f) for f in families)
     return Experiment(

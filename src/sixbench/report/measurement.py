@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from ..model.experiment import Experiment
@@ -10,7 +10,7 @@ from ..model.finding import Analysis
 from ..model.metric import COLUMNS, METRICS
 from ..model.reason import sentences
 from ..model.trial import TrialRecord
-from ..model.workloads import WORKLOADS
+from ..model.workloads import WORKLOADS, pmtu
 from . import words
 from .aligned import aligned
 from .path_mtu_table import path_mtu_table
@@ -19,6 +19,11 @@ Series = Mapping[str, Mapping[str, Sequence[float | None]]]
 """The interval series of a trial: by source, then by quantity; `t_ns` is among them."""
 
 NOT_PROVED = "Not proved: the sockets use this family, but no packets were captured, so their route is not known."
+
+TABLES: Mapping[str, Callable[[Sequence[TrialRecord]], str]] = {pmtu.KIND.name: path_mtu_table}
+"""What stands in place of the metrics of workloads whose results a list of metrics does not tell."""
+
+ONE_WAY = "one_way_delay_p50"
 
 _DIRECTIONS = {"forward": "client to server", "reverse": "server to client"}
 
@@ -61,8 +66,8 @@ def arriving(path: str, direction: str, from_ns: int, to_ns: int, rate_bps: floa
 def summary(record: TrialRecord) -> str:
     """What a trial measured, metric by metric, and what has to be said of it."""
     kind = WORKLOADS[record.workload]
-    if kind.name == "pmtu" and record.status != "failed":
-        text = path_mtu_table([record])
+    if kind.name in TABLES and record.status != "failed":
+        text = TABLES[kind.name]([record])
         record = replace(record, notes=[note for note in record.notes if not note.startswith("verdict: ")])
     else:
         order = [*kind.headline, *(name for name in kind.metrics if name not in kind.headline)]
@@ -77,7 +82,7 @@ def one_line(record: TrialRecord, number: int, total: int) -> str:
     """A trial of several, on one line."""
     if record.status != "ok":
         what = f"{record.status}: {sentences(record.reasons)}"
-    elif record.workload == "pmtu":
+    elif WORKLOADS[record.workload].is_search:
         what = "; ".join(record.notes)
     else:
         metrics = [METRICS[name] for name in WORKLOADS[record.workload].headline]
@@ -102,8 +107,9 @@ def conclusion(
 ) -> str:
     """What stands under the trials: each family's path MTU or estimates, and the comparison."""
     parts = []
-    if experiment.combinations[0].workload.kind == "pmtu" and len(trials) > 1:
-        parts.append(path_mtu_table([trial for trial in trials if trial.block == 1 and trial.status != "failed"]))
+    kind = WORKLOADS[experiment.combinations[0].workload.kind]
+    if kind.name in TABLES and len(trials) > 1:
+        parts.append(TABLES[kind.name]([trial for trial in trials if trial.block == 1 and trial.status != "failed"]))
     elif len(trials) > 1 and len(experiment.paths) == 1:
         parts.append(_estimates(analysis))
     compared = [finding for finding in analysis.findings if finding.n > 1]
@@ -111,9 +117,9 @@ def conclusion(
         from . import terminal
 
         parts.append(terminal.comparison(analysis, experiment.statistics, trials, width=width, colour=colour))
-    elif len(experiment.paths) > 1 and experiment.combinations[0].workload.kind != "pmtu":
+    elif len(experiment.paths) > 1 and not kind.is_search:
         parts.append("Not compared: a comparison needs two blocks in which both families have a valid trial.\n")
-    if any(trial.workload == "udp-stream" and trial.status == "ok" for trial in trials):
+    if ONE_WAY in kind.metrics and any(trial.status == "ok" for trial in trials):
         parts.append("One-way delay is left out, because the two machines have different clocks.\n")
     parts.append(f"{NOT_PROVED}\n")
     return "\n".join(part for part in parts if part)

@@ -80,14 +80,11 @@ def trial_time_ns(experiment: Experiment, combination: Combination, path: str) -
     datagram_bytes = params.get("datagram_bytes")
     if count is None and amount_bytes is not None and datagram_bytes is not None:
         count = int(amount_bytes) / int(datagram_bytes)
-    if count is not None and "rate_pps" in params:
-        return round(float(count) / float(params["rate_pps"]) * SECOND_NS), True
+    gap_ns = kind.gap_ns(params)
+    if count is not None and gap_ns is not None:
+        return round(float(count) * gap_ns), True
     if count is not None and datagram_bytes is not None:
         amount_bytes = float(count) * int(datagram_bytes)
-    if amount_bytes is not None and "rate_bps" in params:
-        return round(float(amount_bytes) * BITS_PER_BYTE / float(params["rate_bps"]) * SECOND_NS), True
-    if kind.name == "ping" and count is not None and "interval_ns" in params:
-        return round(float(count) * int(params["interval_ns"])), True
     route = _route(experiment, experiment.topologies[combination.topology_of(path)])
     if amount_bytes is not None:
         reversed_ = params.get("direction") == "reverse"

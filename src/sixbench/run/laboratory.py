@@ -22,6 +22,7 @@ from ..model.leg import Legs
 from ..model.network import Blueprint, Network
 from ..model.path import Path
 from ..model.placement import Placement
+from ..model.workloads import ping
 from .node_settings import Settings, known_names, merged, read_nodes
 from .processors import Processors
 from .settling import Left
@@ -148,7 +149,7 @@ class Laboratory:
                 result = self.agents[client].call(
                     "run",
                     session="reach",
-                    workload="ping",
+                    workload=ping.KIND.name,
                     address=str(first.source),
                     peer=str(first.destination),
                     port=0,

@@ -17,6 +17,7 @@ from ..model.path import Path
 from ..model.reason import sentences
 from ..model.topology import Topology
 from ..model.workload import Traffic
+from ..model.workloads import ping
 from ..plan.experiment_file import read_topology_only
 from ..plan.yaml_source import parse_yaml
 from .engines import why_not
@@ -168,7 +169,7 @@ def _send_echoes(laboratory: Laboratory, network: Network) -> tuple[Answer, str]
         echoes = client.call(
             "run",
             session="doctor",
-            workload="ping",
+            workload=ping.KIND.name,
             address=str(network.legs[0].source),
             peer=str(network.legs[0].destination),
             port=0,

@@ -10,6 +10,7 @@ from ..model.network import Network
 from ..model.parameter import Params
 from ..model.path import Path
 from ..model.topology import Topology
+from ..model.workloads import WORKLOADS
 from ..model.workloads.traffic_models import has_constant_gaps, mean_gap_ns, one_size
 from .fragmentation import NotPredicted, predict, settle
 from .packets import TCP_TIMESTAMPS_BYTES, tcp_payload_bytes
@@ -21,7 +22,7 @@ from .stacks import Hop
 def expected(kind: str, params: Params, path: Path, topology: Topology, between: tuple[str, str]) -> dict[str, float]:
     """The most that the path allows, by metric column. A metric is absent if theory has no exact value for it.
 
-    Given are `goodput_bps` of `tcp-stream` in one direction, and `goodput_bps` and `packets_rate_pps` of `udp-stream`.
+    Given are `goodput_bps` of TCP streams in one direction, and `goodput_bps` and `packets_rate_pps` of datagrams.
     They hold when all path MTUs are known that can be learned. With direction `both` they are those of the flow from
     the client, as the metrics are. They are upper bounds: windows, buffers, pauses of the application, losses and the
     CPU may keep a trial below them.
@@ -30,7 +31,7 @@ def expected(kind: str, params: Params, path: Path, topology: Topology, between:
     higher one of the two cases.
 
     Not given:
-        - `tcp-stream` with direction `both`: each direction's acknowledgements share the other's wire, and how many
+        - TCP streams with direction `both`: each direction's acknowledgements share the other's wire, and how many
           there are depends on the receiver.
         - round trips, connections and transactions: a token bucket does not delay a packet that comes alone, so the
           least time on a wire (`waiting`) is not a bound for the lab's links.
@@ -50,11 +51,11 @@ def expected(kind: str, params: Params, path: Path, topology: Topology, between:
     if params.get("direction") == "reverse":
         network = network.reversed
     try:
-        match kind:
-            case "tcp-stream":
-                return _tcp_stream(params, network, path.engine)
-            case "udp-stream":
-                return _udp_stream(params, network, path.engine)
+        match WORKLOADS[kind].flow:
+            case "stream":
+                return _stream(params, network, path.engine)
+            case "datagrams":
+                return _datagrams(params, network, path.engine)
     except NotPredicted:
         return {}
     return {}
@@ -69,7 +70,7 @@ def path_mtu(network: Network) -> int:
     )
 
 
-def _tcp_stream(params: Params, network: Network, engine: str | None) -> dict[str, float]:
+def _stream(params: Params, network: Network, engine: str | None) -> dict[str, float]:
     if params.get("direction") == "both":
         return {}
     mss_bytes = params.get("mss_bytes")
@@ -84,7 +85,7 @@ def _tcp_stream(params: Params, network: Network, engine: str | None) -> dict[st
     return {} if limit_bps is None else {"goodput_bps": limit_bps}
 
 
-def _udp_stream(params: Params, network: Network, engine: str | None) -> dict[str, float]:
+def _datagrams(params: Params, network: Network, engine: str | None) -> dict[str, float]:
     datagram_bytes = one_size(params)
     if datagram_bytes is None:
         return {}

@@ -11,6 +11,7 @@ from .common import (
     COUNT,
     DURATION,
     INTERVAL,
+    SECOND_NS,
     SHORT_WARMUP,
     TIMEOUT,
     histogram,
@@ -19,6 +20,14 @@ from .common import (
     rate,
 )
 
+RATE = Parameter(
+    name="rate",
+    column="rate_per_s",
+    kind="count",
+    doc="connections to begin each second, whatever becomes of them (open loop); times count from when each was due",
+    minimum=1,
+    maximum=10**7,
+)
 PARAMETERS = (
     DURATION,
     COUNT,
@@ -33,15 +42,7 @@ PARAMETERS = (
         default=1,
         unless_given="1; with a rate 1024",
     ),
-    Parameter(
-        name="rate",
-        column="rate_per_s",
-        kind="count",
-        doc="connections to begin each second, whatever becomes of them (open loop); times count from when each was "
-        "due",
-        minimum=1,
-        maximum=10**7,
-    ),
+    RATE,
     Parameter(
         name="first-close",
         column="first_close",
@@ -55,6 +56,11 @@ PARAMETERS = (
     CONGESTION,
     INTERVAL,
 )
+
+
+def gap_ns(params: Params) -> float | None:
+    """The time from the beginning of one connection to the next, where there is a rate."""
+    return SECOND_NS / float(params[RATE.column]) if RATE.column in params else None
 
 
 def check(params: Params, families: frozenset[Family]) -> Wrong | None:
@@ -86,7 +92,7 @@ def summarise(params: Params, client: Result, server: Result) -> Measured:
 
 def _schedule(measured: Measured, params: Params, client: Result) -> None:
     """Whether the connections began when they were due."""
-    rate_per_s, attempts = params.get("rate_per_s"), client.get("attempts", 0)
+    rate_per_s, attempts = params.get(RATE.column), client.get("attempts", 0)
     if not isinstance(rate_per_s, int) or not attempts:
         return
     if client.get("lateness", {}).get("count"):

@@ -73,5 +73,6 @@ KIND = WorkloadKind(
     check=_check,
     summarise=_summarise,
     traffic=_traffic,
+    gap_ns=lambda params: float(PROBE_INTERVAL.of(params)),
     has_series=False,
 )

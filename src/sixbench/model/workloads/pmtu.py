@@ -192,4 +192,5 @@ KIND = WorkloadKind(
     check=_check,
     summarise=_summarise,
     traffic=_traffic,
+    is_search=True,
 )

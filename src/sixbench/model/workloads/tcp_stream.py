@@ -202,4 +202,5 @@ KIND = WorkloadKind(
     check=_check,
     summarise=_summarise,
     traffic=_traffic,
+    flow="stream",
 )

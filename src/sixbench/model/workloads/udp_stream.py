@@ -283,5 +283,7 @@ KIND = WorkloadKind(
     check=_check,
     summarise=_summarise,
     traffic=_traffic,
+    flow="datagrams",
+    gap_ns=mean_gap_ns,
     is_drawn=is_drawn,
 )

@@ -195,5 +195,6 @@ KIND = WorkloadKind(
     traffic=udp_stream.KIND.traffic,
     agent_name=udp_stream.KIND.name,
     agent_params=_agent_params,
+    gap_ns=_packetisation_ns,
     is_drawn=_has_vad,
 )

@@ -13,6 +13,7 @@ from matplotlib.lines import Line2D
 
 from ...model.experiment import Combination
 from ...model.trial import TrialRecord
+from ...model.workloads import udp_stream
 from ...store import Run
 from .. import words
 from ..rows import constant
@@ -20,7 +21,7 @@ from . import style
 from .data import AsItem, Context
 from .drawing import Drawing, Picture
 
-WORKLOAD = "udp-stream"
+WORKLOAD = udp_stream.KIND.name
 GROUPS_OF_A_PAGE = 3
 
 _ROW_IN = 1.45

@@ -15,6 +15,7 @@ from matplotlib.patches import Patch, Rectangle
 from ...model.experiment import Combination
 from ...model.parameter import Scalar
 from ...model.trial import TrialRecord
+from ...model.workloads import WORKLOADS, pmtu
 from ...model.workloads.pmtu import VERDICTS, verdict
 from ...store import Run
 from .. import words
@@ -23,8 +24,6 @@ from . import style
 from .data import AsItem, Context
 from .drawing import Drawing, Picture
 
-SEARCH = "pmtu"
-STREAM = "udp-stream"
 POLICY = "df"
 
 _COLOURS = {
@@ -70,25 +69,25 @@ class _Cell:
 
 def drawings(context: Context, run: Run) -> list[Drawing]:
     """One figure if the experiment looks for path MTUs."""
-    searches = _combinations(context, SEARCH)
+    searches = [one for one in context.experiment.combinations if one.workload.kind == pmtu.KIND.name]
     if not searches or len(searches) > _MOST_COLUMNS:
         return []
-    streams = [one for one in _combinations(context, STREAM) if POLICY in one.levels]
+    streams = [one for one in context.experiment.combinations if POLICY in one.levels and _is_of_datagrams(one)]
     return [
         Drawing(
             name="path-mtu-matrix",
             title="Path MTU discovery, path by path",
             caption=_SEARCHED + (_ARRIVED if streams else ""),
             section="workload",
-            workload=SEARCH,
+            workload=pmtu.KIND.name,
             rank=0,
             draw=lambda width_in: _draw(context, run, searches, streams[:_MOST_COLUMNS], width_in),
         )
     ]
 
 
-def _combinations(context: Context, kind: str) -> list[Combination]:
-    return [one for one in context.experiment.combinations if one.workload.kind == kind]
+def _is_of_datagrams(combination: Combination) -> bool:
+    return WORKLOADS[combination.workload.kind].flow == "datagrams"
 
 
 def _draw(

@@ -14,6 +14,7 @@ from matplotlib.lines import Line2D
 
 from ...analysis.clock import clock_of
 from ...model.experiment import Combination
+from ...model.workloads import WORKLOADS
 from ...store import Run
 from .. import rows, words
 from ..link_words import event_words
@@ -32,8 +33,8 @@ MOST_TRIALS = 20
 
 _EVENT: dict[str, Any] = {"linestyle": "dashed", "linewidth": 0.8}
 
-SOURCES = {"tcp-stream": ("forward_receiver", "reverse_receiver")}
-"""Workloads with a series of bytes received, and the names of the series. The first one that a trial has is drawn."""
+SOURCES = ("forward_receiver", "reverse_receiver")
+"""The series of bytes received that streams have. The first one that a trial has is drawn."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +57,7 @@ class _Series:
 def drawings(context: Context, run: Run) -> list[Drawing]:
     """Figures of the workloads that have such series. Only drawing a figure reads which trials have one."""
     found = []
-    for workload in SOURCES:
+    for workload in (kind.name for kind in WORKLOADS.values() if kind.flow == "stream"):
         combinations = [c for c in context.experiment.combinations if c.workload.kind == workload]
         panels = _panels(context, run, combinations)
         if not any(_series(run, key, workload) for panel in panels[:1] for key in panel.keys):
@@ -167,7 +168,7 @@ def _panel(axes: Axes, panel: _Panel, of_panel: Sequence[_Series], divisor: floa
 def _series(run: Run, key: str, workload: str) -> _Series | None:
     """The goodput of a trial over time. None if it has no such series."""
     sources = run.series(key)
-    columns = next((sources[name] for name in SOURCES[workload] if "bytes" in sources.get(name, {})), None)
+    columns = next((sources[name] for name in SOURCES if "bytes" in sources.get(name, {})), None)
     if columns is None:
         return None
     times_s, values_bps, before_ns = [], [], 0.0

@@ -11,6 +11,8 @@ from ...model.parameter import Params
 from ...model.path import Path
 from ...model.topology import Family
 from ...model.workload import Result
+from ...model.workloads import WORKLOADS
+from ...model.workloads.common import DIRECTION
 from ...model.workloads.traffic_models import one_size, sizes_of
 from ...theory import POLICIES, Attempt, NotPredicted, Policy, Prediction, path_mtu, predict
 from .link_counts import bounds, link_counts
@@ -75,7 +77,7 @@ def fragment_evidence(
     before: Counters,
     after: Counters,
 ) -> FragmentEvidence:
-    """Holds the counters of the nodes on the way against theory, for `udp-stream` from client to server; for other
+    """Holds the counters of the nodes on the way against theory, for datagrams from client to server; for other
     traffic it only tells them.
 
     The evidence has `nodes`: by node, then by family (`ipv4`, `ipv6`), what was `cut` into fragments, the fragments
@@ -86,12 +88,12 @@ def fragment_evidence(
     MTU before the trial), `expected` (by node, family and name: least and most), and `agrees`.
 
     Raises:
-        KeyError: a result of `udp-stream` lacks what docs/protocol.md says it has.
+        KeyError: a result of datagrams lacks what docs/protocol.md says it has.
     """
     measured = {node: _counted(before[node], after[node]) for node in after if node in before}
     nodes = {node: families for node, families in ((n, _shown(f)) for n, f in measured.items()) if families}
     evidence: dict[str, Any] = {"nodes": nodes}
-    if kind != "udp-stream" or params.get("direction", "forward") != "forward":
+    if WORKLOADS[kind].flow != "datagrams" or DIRECTION.of(params) != DIRECTION.default:
         return FragmentEvidence(evidence=evidence)
     sent = int(client["sent"]) + int(client.get("warmup_sent", 0))
     arrived = sum(int(server.get(name, 0)) for name in ("received", "warmup_received", "socket_drops"))
