@@ -192,7 +192,7 @@ def working_paths(hub: AgentHub, topology: Topology) -> list[Path]:
                 nodes=mechanism.sample,
                 engine=engine,
             )
-            reason = why_not(probe, install(path, topology, BETWEEN).tunnels[0], engine)
+            reason = why_not(probe, install(path, topology, BETWEEN), engine)
             if reason is None:
                 paths.append(path)
             elif engine != "kernel":
@@ -228,7 +228,7 @@ def installing(hub: AgentHub, topology: Topology, path: Path) -> None:
     """How long the path takes to be made, and the mean run time of its programs over a flood of datagrams."""
     with closing(Processors(hub)) as processors, Up(hub, processors, topology, path) as up:
         show_figures(f"{path.name}, installing, s", [up.lab.install_ns / 1e9], INSTALL_TARGET)
-        agents = [up.lab.agents[node] for node in up.network.encapsulators()]
+        agents = [up.lab.agents[node] for node in up.network.device_nodes]
         for agent in agents:
             agent.call("tunnel-counters", run_time="start")
         up.packets_pps(seconds=0.5)

@@ -9,8 +9,9 @@ from typing import Any
 
 from sixbench.mechanisms.dslite import _B4
 from sixbench.mechanisms.sixover4 import multicast_group
+from sixbench.model.device import Tunnel
 from sixbench.model.leg import Address, Crossing
-from sixbench.model.network import Network, Tunnel
+from sixbench.model.network import Network
 from sixbench.model.routing import routes
 from sixbench.model.topology import DEFAULT_HOP_LIMIT, Family, Link
 
@@ -74,7 +75,7 @@ class Forwarding:
                         self.table[end.node].append(entry)
         for name in self.topology.nodes:
             for family in _FAMILIES:
-                for route in routes(self.topology, name, family):
+                for route in routes(self.topology, name, family, network.devices):
                     anywhere = ip_network("0.0.0.0/0" if family == 4 else "::/0")
                     self.table[name].append((route.prefix or anywhere, route.gateway, route.device))
 

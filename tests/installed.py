@@ -36,7 +36,7 @@ def of(network: Network, node: str) -> dict[str, tuple[str | None, str | None]]:
 def routes_of(network: Network, node: str) -> list[str]:
     """The routes of a node, as ip-route(8) adds them."""
     script = render_path(network, "user")[node]
-    return [line.removeprefix("route add ") for line in (*script.routes, *script.tunnel_routes)]
+    return [line.removeprefix("route add ") for line in (*script.routes, *script.made_routes)]
 
 
 def ends(network: Network) -> tuple[str, str]:

@@ -61,7 +61,7 @@ def trials(hub: AgentHub, text: str, prepare: Prepare = lambda agents: None) -> 
     try:
         for number, planned in enumerate(block_order(experiment, 1)):
             laboratory, network = laboratories.get(experiment.path(planned.path), 0)
-            if number == 0 or network.tunnels:
+            if number == 0 or not network.is_plain:
                 prepare(laboratory.agents)
             combination = experiment.combinations[0]
             outcome = run_trial(experiment, combination, planned, laboratory, network, number, expected_amid_changes)

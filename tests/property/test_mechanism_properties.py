@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from sixbench.lab.render import render_path
 from sixbench.mechanisms import MECHANISMS, MechanismError, install
-from sixbench.model.network import MAX_DEVICE_NAME, Network, passages_of
+from sixbench.model.device import MAX_DEVICE_NAME
+from sixbench.model.network import Network, passages_of
 from sixbench.model.parameter import Scalar
 from sixbench.model.path import Path
 from sixbench.model.topology import Interface, Link, Node, Topology
@@ -186,7 +187,7 @@ def check_addresses(network: Network, mechanism: str) -> None:
 def check_commands(network: Network) -> None:
     """No command would be refused because what it adds is there."""
     for script in render_path(network, "user").values():
-        lines = [*script.devices, *script.routes, *script.tunnel_addresses, *script.tunnel_routes]
+        lines = [*script.devices, *script.routes, *script.made_addresses, *script.made_routes]
         added = [tuple(line.split()[:3]) for line in lines if line.startswith("route add")]
         added += [tuple(line.split()) for line in lines if line.startswith("address add")]
         default = [line for line in lines if line.startswith("route add default")]

@@ -18,11 +18,12 @@ import pytest
 from sixbench.agent.messages import REQUESTS
 from sixbench.lab.engines import ENGINES
 from sixbench.mechanisms import MECHANISMS, install
+from sixbench.model.device import Tunnel
 from sixbench.model.errors import AgentError, CapabilityError
 from sixbench.model.experiment import Experiment
-from sixbench.model.network import Request, Stage, Tunnel
 from sixbench.model.parameter import Scalar
 from sixbench.model.path import Path
+from sixbench.model.stage import Request, Stage
 from sixbench.run.engines import choose_engines
 
 Read = Callable[[str], Experiment]

@@ -9,8 +9,8 @@ import pytest
 from installed import ROW, Installed, check_both_ways, ends, of, routes_of, stacks
 
 from sixbench.mechanisms import MECHANISMS, MechanismError
+from sixbench.model.device import MAX_DEVICE_NAME
 from sixbench.model.experiment import Experiment
-from sixbench.model.network import MAX_DEVICE_NAME
 from sixbench.model.parameter import Scalar
 
 Read = Callable[[str], Experiment]

@@ -61,7 +61,7 @@ def test_isatap_hosts_have_their_address_of_what_the_router_advertises(installed
     [solicit] = solicited["h1"].requests
     assert solicit.op == "router-solicit"
     assert solicited["h1"].ip == ("address add 2001:db8::200:5efe:c612:1/64 dev isatap-1 nodad",)
-    assert not render_path(network, "user")["h1"].tunnel_addresses
+    assert not render_path(network, "user")["h1"].made_addresses
     right = {
         "router": "fe80::200:5efe:c612:102",
         "prefixes": [{"prefix": "2001:db8::/64", "autonomous": True}],
@@ -206,7 +206,7 @@ def test_a_client_asks_a_broker_for_its_tunnel(installed: Installed) -> None:
     # Neither end is made beforehand, nor has it an address before it is there.
     assert all(tunnel.made_by for tunnel in network.tunnels)
     scripts = render_path(network, "ebpf")
-    assert not any(script.tunnels or script.tunnel_addresses for script in scripts.values())
+    assert not any(script.made or script.made_addresses for script in scripts.values())
     check_both_ways(network)
 
 

@@ -283,8 +283,8 @@ def test_a_tunnel_is_made_before_its_addresses_and_these_before_its_routes(read:
     ]
     assert "ip address add 198.18.1.1/24 dev eth1" in lines
     assert not [line for line in lines if line.startswith("ip address add 2001:2:0:1:")]
-    assert not found["h1"].tunnels
-    assert not found["h1"].tunnel_routes
+    assert not found["h1"].made
+    assert not found["h1"].made_routes
 
 
 def test_what_only_the_agent_does_is_a_comment_in_the_script(read: Read) -> None:
@@ -317,9 +317,9 @@ ADVERTISED = {"router": "fe80::200:5efe:c612:102", "prefixes": [{"prefix": "2001
 
 def test_stages_follow_one_another_and_routes_come_last(read: Read) -> None:
     made = four(h1={"router-solicit": ADVERTISED})
-    install_ns, undo = build_path(path_network(read, "{isatap: [h1, r2]}"), "ebpf", made)
-    assert install_ns > 0
-    assert undo == []
+    installed = build_path(path_network(read, "{isatap: [h1, r2]}"), "ebpf", made)
+    assert installed.install_ns > 0
+    assert (installed.undo, installed.programs) == ([], [])
     steps = asked(made["h1"], "tunnel-add", "router-solicit", "isatap-1")
     assert [step.split(":")[0] for step in steps] == ["tunnel-add", "router-solicit", "ip -batch -", "ip -batch -"]
     assert "address add 2001:db8::200:5efe:c612:1/64 dev isatap-1 nodad" in steps[2]
@@ -342,7 +342,7 @@ def test_what_one_node_answered_is_asked_of_the_other_and_undone_in_the_reverse_
         r2={"broker-start": {"port": 4242}},
         h1={"broker-request": {"device": "broker-1", "address": "2001:db8:b00::2/64"}},
     )
-    _, undo = build_path(path_network(read, "{tunnel-broker: [h1, r2]}"), "ebpf", made)
+    undo = build_path(path_network(read, "{tunnel-broker: [h1, r2]}"), "ebpf", made).undo
     [request] = asked(made["h1"], "broker-request")
     assert '"port": 4242' in request
     assert [(one.node, one.op, dict(one.fields)) for one in undo] == [

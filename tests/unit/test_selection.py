@@ -11,7 +11,7 @@ from installed import Installed, ends
 from sixbench.mechanisms import MechanismError, install
 from sixbench.mechanisms.selection import DEFAULT_POLICY, by_preference
 from sixbench.model.experiment import Experiment
-from sixbench.model.network import Address
+from sixbench.model.leg import Address
 from sixbench.model.path import Path
 
 Read = Callable[[str], Experiment]

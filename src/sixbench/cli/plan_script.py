@@ -55,10 +55,11 @@ def path_lines(path: Path, topology: Topology, between: tuple[str, str]) -> list
     Nothing where it does not differ."""
     from ..lab.render import render, render_path, script_text
     from ..mechanisms import engine_of, install
+    from ..model.network import Blueprint
 
     network = install(path, topology, between)
     lines = ["", f"# path {path.name}: {path_words(path)}: {ends_words(network.legs)}"]
-    if not network.tunnels:
+    if network.blueprint == Blueprint(topology=topology):
         return lines
     for crossing in network.crossings:
         headers = " in ".join(reversed(crossing.headers))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
@@ -10,10 +11,10 @@ from itertools import zip_longest
 from typing import Any, Protocol
 
 from ..model.errors import AgentError, LabError
-from ..model.network import Answer, Blueprint, Stage
+from ..model.network import Blueprint
+from ..model.stage import Answer, Program, Stage
 from ..model.topology import Topology
 from ..model.wording import printable
-from .engines import TunnelScript
 from .netem import tc_command
 from .render import NodeScript, fill_pids, render, render_path
 
@@ -38,6 +39,9 @@ class NodeHandle(Protocol):
     def execute(self, argv: list[str], stdin: str = "") -> Future[Completed]:
         """Starts a command in it."""
 
+    def start(self, argv: list[str], stdin: str = "") -> Future[Completed]:
+        """Starts a program in it that runs as long as the node is held."""
+
     def set_sysctl(self, values: Mapping[str, str]) -> Future[Any]:
         """Writes settings in it."""
 
@@ -54,32 +58,62 @@ class Undo:
     fields: Mapping[str, Any]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Running:
+    """A program that a stage started in a node. `completed` is done when it has ended, which it should not."""
+
+    node: str
+    program: Program
+    completed: Future[Completed]
+
+    @property
+    def failure(self) -> str | None:
+        """Why it does not run any more; None if it does."""
+        if not self.completed.done():
+            return None
+        what = f"{shlex.join(self.program.argv)} in {self.node}"
+        error = self.completed.exception()
+        if error is not None:
+            return f"{what}: {error}"
+        done = self.completed.result()
+        return f"{what} ended with {done.exit}: {_words(done)}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Installed:
+    """What installing a path has left.
+
+    Attributes:
+        install_ns: how long it took.
+        undo: the requests to send before the network is taken down.
+        programs: those that run as long as the network is up.
+    """
+
+    install_ns: int
+    undo: list[Undo]
+    programs: list[Running]
+
+
 def build(topology: Topology, nodes: Mapping[str, NodeHandle]) -> None:
     """Makes links, addresses, queues and routes. Raises `LabError` naming node, command and cause."""
     _build_wires(render(topology), nodes)
 
 
-def build_path(network: Blueprint, engine: str, nodes: Mapping[str, NodeHandle]) -> tuple[int, list[Undo]]:
-    """Makes a network with a path installed. Raises `LabError` naming node, command and cause.
-
-    Returns:
-        How long it took to install the path, in ns; and the requests to send before the network is taken down.
-    """
+def build_path(network: Blueprint, engine: str, nodes: Mapping[str, NodeHandle]) -> Installed:
+    """Makes a network with a path installed. Raises `LabError` naming node, command and cause."""
     scripts = render_path(network, engine)
     _build_wires(scripts, nodes)
     started_ns = time.monotonic_ns()
     answers: dict[tuple[str, str], Mapping[str, Any]] = {}
     undo: list[Undo] = []
-    for tunnels in zip_longest(*(script.tunnels for script in scripts.values()), fillvalue=TunnelScript()):
-        stage = {
-            name: Stage(requests=tunnel.requests, ip=tunnel.ip) for name, tunnel in zip(scripts, tunnels, strict=True)
-        }
-        _stage(stage, nodes, answers, undo)
-    _batches(nodes, {name: script.tunnel_addresses for name, script in scripts.items()}, {}, "ip")
+    programs: list[Running] = []
+    for made in zip_longest(*(script.made for script in scripts.values()), fillvalue=Stage()):
+        programs += _stage(dict(zip(scripts, made, strict=True)), nodes, answers, undo)
+    _batches(nodes, {name: script.made_addresses for name, script in scripts.items()}, {}, "ip")
     for stages in zip(*(script.stages for script in scripts.values()), strict=True):
-        _stage(dict(zip(scripts, stages, strict=True)), nodes, answers, undo)
-    _batches(nodes, {name: script.tunnel_routes for name, script in scripts.items()}, {}, "ip")
-    return time.monotonic_ns() - started_ns, undo[::-1]
+        programs += _stage(dict(zip(scripts, stages, strict=True)), nodes, answers, undo)
+    _batches(nodes, {name: script.made_routes for name, script in scripts.items()}, {}, "ip")
+    return Installed(install_ns=time.monotonic_ns() - started_ns, undo=undo[::-1], programs=programs)
 
 
 def _stage(
@@ -87,7 +121,8 @@ def _stage(
     nodes: Mapping[str, NodeHandle],
     answers: dict[tuple[str, str], Mapping[str, Any]],
     undo: list[Undo],
-) -> None:
+) -> list[Running]:
+    """Does what a stage says, and gives the programs that it started."""
     for requests in zip_longest(*(stage.requests for stage in stages.values())):
         asked = [(name, one) for name, one in zip(stages, requests, strict=True) if one is not None]
         futures = [(name, one, nodes[name].request(one.op, _filled(one.fields, answers))) for name, one in asked]
@@ -102,6 +137,11 @@ def _stage(
     _step("setting", [(name, nodes[name].set_sysctl(stage.sysctl)) for name, stage in stages.items() if stage.sysctl])
     _batches(nodes, {name: list(stage.ip) for name, stage in stages.items()}, {}, "ip")
     _rulesets(nodes, {name: stage.nft for name, stage in stages.items()})
+    return [
+        Running(node=name, program=program, completed=nodes[name].start([*program.argv], program.stdin))
+        for name, stage in stages.items()
+        for program in stage.programs
+    ]
 
 
 def _filled(fields: Mapping[str, Any], answers: Mapping[tuple[str, str], Mapping[str, Any]]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from ..model.direction import Direction, Directions
 from ..model.emulation import Chosen, GilbertElliott
 from ..model.headers import ETHERNET
-from ..model.network import Request
+from ..model.stage import Request
 from ..model.topology import Link, Topology
 
 EMULATOR = "(links)"

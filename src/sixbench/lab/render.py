@@ -2,8 +2,8 @@
 nothing.
 
 Order: settings, then links (a veth pair is made with both ends in place), then devices with addresses and routes, then
-queues, then filters; where a path is installed, then its tunnels with their addresses, its stages one after the other,
-and the routes into the tunnels. Within a step the nodes are independent of one another.
+queues, then filters; where a path is installed, then its devices with their addresses, its stages one after the other,
+and the routes into the devices. Within a step the nodes are independent of one another.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from ..model.network import Blueprint, Request, Stage
+from ..model.network import Blueprint
 from ..model.routing import Route, all_routes
+from ..model.stage import Request, Stage
 from ..model.topology import ETHERNET_MIN_MTU_V6, Interface, Link, Node, Topology
 from .emulation import EMULATOR, SYSCTL, device_lines, emulated_links, ends_of, requests
-from .engines import ENGINES, TunnelScript
+from .engines import ENGINES
 from .filters import ruleset
 from .netem import tc_command
 from .queues import queue_lines
@@ -75,8 +76,8 @@ class NodeScript:
         queues: lines for `tc -batch`.
         emulation: the requests that make the links that our emulator carries.
         nft: a ruleset for `nft -f`; empty where the node changes and drops nothing.
-        tunnels: what makes the ends of its tunnels.
-        tunnel_addresses, tunnel_routes: lines for `ip -batch`.
+        made: what makes the devices of the path's mechanism.
+        made_addresses, made_routes: lines for `ip -batch`: their addresses, and the routes into them.
         stages: what the path's mechanism wants done, in order; the same number in every node.
     """
 
@@ -89,10 +90,10 @@ class NodeScript:
     queues: list[str]
     emulation: list[Request] = field(default_factory=list)
     nft: str = ""
-    tunnels: list[TunnelScript] = field(default_factory=list)
-    tunnel_addresses: list[str] = field(default_factory=list)
+    made: list[Stage] = field(default_factory=list)
+    made_addresses: list[str] = field(default_factory=list)
     stages: list[Stage] = field(default_factory=list)
-    tunnel_routes: list[str] = field(default_factory=list)
+    made_routes: list[str] = field(default_factory=list)
 
 
 def render(topology: Topology) -> dict[str, NodeScript]:
@@ -109,7 +110,7 @@ def _render(topology: Topology, routes: Mapping[str, list[Route]]) -> dict[str, 
             sysctl=node_sysctl(node),
             links=links[name],
             devices=_devices(topology, name),
-            routes=_route_lines(routes[name], into_tunnels=False),
+            routes=_route_lines(routes[name], over_wires=True),
             ethtool=[
                 _offload(link, link.end_of(name))
                 for link in _wires_of(topology, name)
@@ -153,17 +154,17 @@ def _link_lines(topology: Topology, emulated: Mapping[int, Link]) -> dict[str, l
 
 
 def render_path(network: Blueprint, engine: str) -> dict[str, NodeScript]:
-    """The script of every node of a network with a path installed. The engine of that name makes its tunnels."""
-    made = [tunnel for tunnel in network.tunnels if tunnel.made_by is None]
-    late = {(tunnel.node, tunnel.device) for tunnel in network.tunnels if tunnel.autoconfigured}
-    routes = all_routes(network.topology)
+    """The script of every node of a network with a path installed. The engine of that name makes its devices."""
+    made = [device for device in network.devices if device.made_by is None]
+    late = {(device.node, device.device) for device in network.devices if device.autoconfigured}
+    routes = all_routes(network.topology, network.devices)
     return {
         name: replace(
             script,
-            tunnels=[ENGINES[engine].make(tunnel) for tunnel in made if tunnel.node == name],
-            tunnel_addresses=_tunnel_addresses(network.topology, name, late),
+            made=[ENGINES[engine].make(device) for device in made if device.node == name],
+            made_addresses=_made_addresses(network.topology, name, late),
             stages=[stage.get(name, Stage()) for stage in network.stages],
-            tunnel_routes=_route_lines(routes[name], into_tunnels=True),
+            made_routes=_route_lines(routes[name], over_wires=False),
         )
         if name in routes
         else replace(script, stages=[Stage() for _ in network.stages])
@@ -186,13 +187,12 @@ def script_text(script: NodeScript, pids: Mapping[str, str] | None = None) -> st
     lines += [f"{shlex.join(tc_command(line))} {line}" for line in script.queues]
     lines += [_request_text(request) for request in script.emulation]
     lines += _nft_lines(script.nft)
-    for tunnel in script.tunnels:
-        lines += [_request_text(request) for request in tunnel.requests]
-        lines += [f"ip {line}" for line in tunnel.ip]
-    lines += [f"ip {line}" for line in script.tunnel_addresses]
+    for stage in script.made:
+        lines += stage_lines(stage)
+    lines += [f"ip {line}" for line in script.made_addresses]
     for stage in script.stages:
         lines += stage_lines(stage)
-    lines += [f"ip {line}" for line in script.tunnel_routes]
+    lines += [f"ip {line}" for line in script.made_routes]
     text = "\n".join(lines)
     return fill_pids(text, pids) if pids is not None else text
 
@@ -202,7 +202,10 @@ def stage_lines(stage: Stage) -> list[str]:
     lines = [f"sysctl -w {name}={shlex.quote(value)}" for name, value in stage.sysctl.items()]
     lines += [_request_text(request) for request in stage.requests]
     lines += [f"ip {line}" for line in stage.ip]
-    return lines + _nft_lines(stage.nft)
+    lines += _nft_lines(stage.nft)
+    for program in stage.programs:
+        lines += [f"{shlex.join(program.argv)} <<'END' &", *program.stdin.splitlines(), "END"]
+    return lines
 
 
 def _nft_lines(ruleset: str) -> list[str]:
@@ -269,7 +272,7 @@ def _wires_of(topology: Topology, node: str) -> list[Link]:
     return [link for link in topology.links_of(node) if not link.is_tunnel]
 
 
-def _tunnel_addresses(topology: Topology, node: str, late: set[tuple[str, str]]) -> list[str]:
+def _made_addresses(topology: Topology, node: str, late: set[tuple[str, str]]) -> list[str]:
     """The lines that give tunnel devices their addresses, each device once: a device may be an end of several links."""
     lines: dict[str, None] = {}
     for link in topology.links_of(node):
@@ -283,10 +286,11 @@ def _tunnel_addresses(topology: Topology, node: str, late: set[tuple[str, str]])
     return list(lines)
 
 
-def _route_lines(routes: Iterable[Route], *, into_tunnels: bool) -> list[str]:
-    return [_route_line(route) for route in routes if route.link.is_tunnel == into_tunnels]
+def _route_lines(routes: Iterable[Route], *, over_wires: bool) -> list[str]:
+    return [_route_line(route) for route in routes if route.is_over_wire == over_wires]
 
 
 def _route_line(route: Route) -> str:
     onlink = " onlink" if route.is_onlink else ""
-    return f"route add {route.prefix or 'default'} via {route.gateway} dev {route.device}{onlink}"
+    via = "" if route.gateway is None else f"via {route.gateway} "
+    return f"route add {route.prefix or 'default'} {via}dev {route.device}{onlink}"

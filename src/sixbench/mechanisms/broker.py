@@ -8,8 +8,9 @@ from hashlib import sha256
 from ipaddress import IPv6Interface, IPv6Network
 from typing import Any
 
-from ..model.network import Answer, Network, Request, Stage
+from ..model.network import Network
 from ..model.path import Path
+from ..model.stage import Answer, Request, Stage
 from ..model.topology import Interface, Topology
 from .common import (
     ECN,
@@ -73,7 +74,7 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
             (server, client, made, "broker-start"),
         )
     ]
-    token = sha256(f"{path.name} {way.local(client)} {way.local(server)}".encode()).hexdigest()[:32]
+    token = sha256(f"{way.local(client)} {way.local(server)}".encode()).hexdigest()[:32]
     common = {"ttl": ends[0].ttl or "inherit", "ecn": ends[0].ecn, "pmtu": ends[0].pmtu}
     if path.engine is not None:
         common["engine"] = path.engine

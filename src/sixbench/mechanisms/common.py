@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv4Network, IPv6Network
 from typing import Any, Literal
 
+from ..model.device import DEFAULT_TTL, Payload, Tunnel
 from ..model.headers import HEADERS
 from ..model.leg import Address, Leg, Legs
-from ..model.network import DEFAULT_TTL, Network, Payload, Stage, Tunnel, passages_of
+from ..model.network import Network, passages_of
 from ..model.parameter import Parameter
 from ..model.path import Path
+from ..model.stage import Stage
 from ..model.topology import ETHERNET_MIN_MTU_V6, MIN_MTU_V4, Family, Interface, Link, Topology
 from ..model.wording import listed, shown
 from .kind import MechanismError, Options
@@ -352,7 +354,7 @@ def finish(
     network = Network(
         topology=topology,
         legs=legs_of(topology, between, family, translating),
-        tunnels=tuple(tunnels),
+        devices=tuple(tunnels),
         stages=tuple(stages),
     )
     if not any(crossing.tunnels for crossing in network.crossings):

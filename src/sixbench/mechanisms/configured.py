@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from ipaddress import IPv4Interface, IPv6Interface
 
-from ..model.network import Network, Payload
+from ..model.device import Payload
+from ..model.network import Network
 from ..model.parameter import Parameter
 from ..model.path import Path
 from ..model.topology import Family, Interface, Topology

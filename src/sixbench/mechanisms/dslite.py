@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Interface, IPv4Network
 
-from ..model.network import Network, Stage
+from ..model.network import Network
 from ..model.path import Path
+from ..model.stage import Stage
 from ..model.topology import Interface, Topology
 from .common import (
     TUNNEL_OPTIONS,
@@ -92,7 +93,9 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
         for node, peer in ((one.node, aftr), (aftr, one.node))
     ]
     whole = with_links(changed, links)
-    translation = Stage(ip=tuple(line for one in subscribers for line in _policy(one)), nft=_ruleset(subscribers))
+    translation = Stage(
+        ip=tuple(line for one in subscribers for line in _policy(one)), nft=_ruleset(subscribers), tracks=frozenset({4})
+    )
     _check_way_out(whole, aftr, between)
     return finish(path, whole, between, tunnels, 4, stages=({aftr: translation},), translating={aftr})
 

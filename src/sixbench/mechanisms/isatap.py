@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from ipaddress import IPv4Address, IPv6Address, IPv6Interface, IPv6Network
 from typing import Any
 
-from ..model.network import Network, Request, Stage
+from ..model.network import Network
 from ..model.path import Path
+from ..model.stage import Request, Stage
 from ..model.topology import Topology
 from .common import (
     TUNNEL_OPTIONS,

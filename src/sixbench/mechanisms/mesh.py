@@ -9,7 +9,7 @@ from ipaddress import IPv4Address, IPv6Address, IPv6Interface
 from itertools import combinations
 from typing import Any
 
-from ..model.network import Tunnel
+from ..model.device import Tunnel
 from ..model.path import Path
 from ..model.topology import Interface, Link, Topology
 from .common import Carrier, carrier, device_mtu, ipv4_of, make_tunnel, tunnel_link

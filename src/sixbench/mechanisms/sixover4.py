@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv6Address, IPv6Interface
 
-from ..model.network import Network, Request, Stage
+from ..model.network import Network
 from ..model.path import Path
+from ..model.stage import Request, Stage
 from ..model.topology import Topology
 from .common import (
     TUNNEL_OPTIONS,

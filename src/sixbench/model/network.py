@@ -2,124 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
 
-from .leg import Address, Crossing, IpHeader, Leg, Legs, Passage, reversed_legs
+from .device import Device, Translator, Tunnel
+from .leg import Crossing, IpHeader, Leg, Legs, Passage, reversed_legs
+from .stage import Stage
 from .topology import Family, Topology
-
-Payload = Literal["ipv6", "ipv4", "gre", "ethernet"]
-PathMtu = Literal["static", "dynamic"]
-
-DEFAULT_TTL = 64
-"""The hop limit of outer packets, unless the experiment says otherwise (RFC 4213 section 3.3, RFC 1700)."""
-
-QUIET_DROPS = frozenset({"no-mapping", "inner-family"})
-"""Reasons of drops that mean nothing: packets that a node itself sends into a tunnel which does not carry them, such as
-multicast listener reports."""
-
-MAX_DEVICE_NAME = 11
-"""The longest name of a tunnel's device: the kernel's 15 bytes, less those that the `ebpf` engine's second device
-adds."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Tunnel:
-    """One end of a tunnel: a device of a node. Engines know how to make it.
-
-    Attributes:
-        mtu_bytes: of the device.
-        outer: family of the outer packets.
-        payload: what they carry.
-        local: their source: an address of the node.
-        underlay: the interfaces where the peers' packets arrive.
-        mapping: how the outer destination follows from the inner packet, as docs/protocol.md has it:
-            `{"kind": "fixed", "remote": "198.18.1.2"}`.
-        ttl: of the outer packets; None: the inner one's.
-        tos: octet of the outer packets; None: the inner one's DSCP.
-        ecn: whether ECN passes through (RFC 6040).
-        pmtu: whether outer packets may be fragmented (`static`) or not (`dynamic`; RFC 4213 section 3.2).
-        key: of GRE; number of the network of VXLAN.
-        made_by: the request that makes it, where no engine does beforehand.
-        autoconfigured: whether its device gets its address in a stage rather than as soon as it exists.
-    """
-
-    node: str
-    device: str
-    mtu_bytes: int
-    outer: Family
-    payload: Payload
-    local: Address
-    underlay: tuple[str, ...]
-    mapping: dict[str, Any]
-    ttl: int | None = DEFAULT_TTL
-    tos: int | None = None
-    ecn: bool = True
-    pmtu: PathMtu = "static"
-    key: int | None = None
-    made_by: str | None = None
-    autoconfigured: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Answer:
-    """A field of a node's answer to a request of an earlier stage."""
-
-    node: str
-    op: str
-    field: str
-
-    def __str__(self) -> str:
-        return f"<{self.field} that {self.node} answered to {self.op}>"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """A request to a node's agent (docs/protocol.md).
-
-    Attributes:
-        fields: of the request; an `Answer` stands for a field of an earlier request's answer.
-        check: what is wrong with the answer, as a sentence; None if nothing.
-        undo: the request for when the network is taken down, made from the answer.
-    """
-
-    op: str
-    fields: dict[str, Any]
-    check: Callable[[Mapping[str, Any]], str | None] = lambda answer: None
-    undo: Request | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stage:
-    """The requests, and then the commands, for one node once the wires and the tunnels' devices exist.
-
-    Attributes:
-        sysctl: settings.
-        ip: lines for `ip -batch`.
-        nft: a ruleset for `nft -f`.
-    """
-
-    requests: tuple[Request, ...] = ()
-    sysctl: dict[str, str] = field(default_factory=dict)
-    ip: tuple[str, ...] = ()
-    nft: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Blueprint:
-    """The description of a network that has to be built.
+    """The description of a network that has to be built. Networks of equal blueprints are the same network.
 
     Attributes:
         topology: wires, and tunnels as links over them.
-        tunnels: the tunnels' ends.
+        devices: those that a mechanism needs, besides the ends of wires.
         stages: what else is done, in order, by node.
     """
 
     topology: Topology
-    tunnels: tuple[Tunnel, ...] = ()
+    devices: tuple[Device, ...] = ()
     stages: tuple[Mapping[str, Stage], ...] = ()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing is made in it besides wires."""
+        return not self.devices and not self.stages
+
+    @property
+    def tunnels(self) -> tuple[Tunnel, ...]:
+        """The devices that are ends of tunnels."""
+        return tuple(device for device in self.devices if isinstance(device, Tunnel))
+
+    @property
+    def device_nodes(self) -> list[str]:
+        """The nodes that have devices, each once."""
+        return list(dict.fromkeys(device.node for device in self.devices))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,6 +51,11 @@ class Network(Blueprint):
     """
 
     legs: Legs
+
+    @property
+    def blueprint(self) -> Blueprint:
+        """What has to be built, whichever hosts use it."""
+        return Blueprint(topology=self.topology, devices=self.devices, stages=self.stages)
 
     @property
     def between(self) -> tuple[str, str]:
@@ -154,23 +79,31 @@ class Network(Blueprint):
         legs = [(leg, passages_of(self.topology, leg.near, leg.far, leg.family)) for leg in self.legs]
         if any(leg.near != leg.far and not passages for leg, passages in legs):
             return ()
-        # Every node between two links forwards, which takes one from the hop limit.
-        last = sum(len(passages) for _, passages in legs) - 1
         client, server = (self._first_hop_limit(leg) for leg in (self.legs[0], self.legs[-1].reversed))
+        taken = self._hops_taken([len(passages) for _, passages in legs])
         found: list[Crossing] = []
-        at = 0
-        for leg, passages in legs:
-            for passage in passages:
-                inner = IpHeader(
-                    family=leg.family,
-                    source=leg.source,
-                    destination=leg.destination,
-                    hop_limit=_less(client, at),
-                    reverse_hop_limit=_less(server, last - at),
-                )
-                found += self._expanded(leg, passage, (f"ipv{leg.family}",), (inner,), (), None)
-                at += 1
+        for at, (leg, passage) in enumerate((leg, passage) for leg, passages in legs for passage in passages):
+            inner = IpHeader(
+                family=leg.family,
+                source=leg.source,
+                destination=leg.destination,
+                hop_limit=_less(client, taken[: at + 1]),
+                reverse_hop_limit=_less(server, taken[at + 1 :]),
+            )
+            found += self._expanded(leg, passage, (f"ipv{leg.family}",), (inner,), (), None)
         return tuple(found)
+
+    def _hops_taken(self, lengths: Sequence[int]) -> list[int | None]:
+        """How much is taken from the hop limit before each link of the legs, and behind the last one. `lengths`: how
+        many links each leg has."""
+        hops = {device.node: device.hops for device in self.devices if isinstance(device, Translator)}
+        taken: list[int | None] = [0]
+        for leg, length in zip(self.legs, lengths, strict=True):
+            if leg is not self.legs[0]:  # a node between two legs forwards, as those between two links do
+                own, before = hops.get(leg.near, 1), taken[-1]
+                taken[-1] = None if own is None or before is None else before + own
+            taken += [1] * (length - 1) + [0] if length else []
+        return taken
 
     @property
     def passed_tunnels(self) -> list[Passage]:
@@ -212,8 +145,8 @@ class Network(Blueprint):
                 family=link.carrier,
                 source=entry.local,
                 destination=leaving.local,
-                hop_limit=_less(entry.ttl or inner.hop_limit, index),
-                reverse_hop_limit=_less(leaving.ttl or inner.reverse_hop_limit, len(below) - 1 - index),
+                hop_limit=_less(entry.ttl or inner.hop_limit, [index]),
+                reverse_hop_limit=_less(leaving.ttl or inner.reverse_hop_limit, [len(below) - 1 - index]),
             )
             found += self._expanded(
                 leg,
@@ -232,10 +165,6 @@ class Network(Blueprint):
     def _tunnels(self) -> dict[tuple[str, str], Tunnel]:
         return {(tunnel.node, tunnel.device): tunnel for tunnel in self.tunnels}
 
-    def encapsulators(self) -> list[str]:
-        """The nodes at which packets enter or leave a tunnel, each once."""
-        return list(dict.fromkeys(tunnel.node for tunnel in self.tunnels))
-
 
 def passages_of(topology: Topology, near: str, far: str, family: Family) -> list[Passage]:
     """The links of the route between two nodes, tunnels among them as they are. Empty where there is no route."""
@@ -248,5 +177,6 @@ def passages_of(topology: Topology, near: str, far: str, family: Family) -> list
     return found
 
 
-def _less(hop_limit: int | None, hops: int) -> int | None:
-    return None if hop_limit is None else hop_limit - hops
+def _less(hop_limit: int | None, taken: Sequence[int | None]) -> int | None:
+    known = [hops for hops in taken if hops is not None]
+    return None if hop_limit is None or len(known) < len(taken) else hop_limit - sum(known)

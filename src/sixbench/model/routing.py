@@ -9,6 +9,7 @@ from ipaddress import IPv4Address, IPv6Address
 from itertools import groupby, pairwise
 
 from .aggregates import Aggregates, Block, Prefix
+from .device import Device
 from .reach import Span, by_bridges
 from .topology import Family, Interface, Link, Topology, Way
 
@@ -24,21 +25,27 @@ class Route:
 
     Attributes:
         prefix: where to; None: everywhere (the default route).
-        link: the link by which packets leave.
+        gateway: the next hop; None: the packets end at the device, which a mechanism has made.
+        link: the link by which packets leave; None: there is none behind that device.
         is_onlink: whether the gateway is not in a prefix of the device.
     """
 
     family: Family
     prefix: Prefix | None
-    gateway: IPv4Address | IPv6Address
+    gateway: IPv4Address | IPv6Address | None
     device: str
-    link: Link
+    link: Link | None
     is_onlink: bool = False
 
+    @property
+    def is_over_wire(self) -> bool:
+        """Whether packets leave by a wire, rather than into a device that a mechanism has made."""
+        return self.link is not None and not self.link.is_tunnel
 
-def all_routes(topology: Topology) -> dict[str, list[Route]]:
+
+def all_routes(topology: Topology, devices: Iterable[Device] = ()) -> dict[str, list[Route]]:
     """The routes of each node: one default route where all packets leave by one link, otherwise a route to every prefix
-    that is not the node's own.
+    that is not the node's own. Prefixes that end at a device are routed to its node, and there into it.
 
     Prefixes that lie side by side and are reached by one link share one route where they make up a prefix: a route
     never covers more than exists. So a node in the middle of a long chain has some ten routes, not one for each link.
@@ -54,13 +61,34 @@ def all_routes(topology: Topology) -> dict[str, list[Route]]:
             elif reached is None or not topology.is_alike:
                 reached = _reached(topology, node, family)
             found[node] += finder.routes(node, reached)
+    for device in devices:
+        for prefix in device.prefixes:
+            for node, route in _routes_to(topology, device, prefix):
+                found[node].append(route)
     return found
 
 
-def routes(topology: Topology, node: str, family: Family) -> list[Route]:
+def routes(topology: Topology, node: str, family: Family, devices: Iterable[Device] = ()) -> list[Route]:
     """The routes of one node by their definition. `all_routes` gives those of all nodes at once, in much less time."""
     reached = _reached(topology, node, family) if _needs_many(topology, node, family) else None
-    return _routes(topology, node, family, _targets(topology, family), reached)
+    own = _routes(topology, node, family, _targets(topology, family), reached)
+    return own + [
+        route
+        for device in devices
+        for prefix in device.prefixes
+        for at, route in _routes_to(topology, device, prefix)
+        if at == node and route.family == family
+    ]
+
+
+def _routes_to(topology: Topology, device: Device, prefix: Prefix) -> Iterator[tuple[str, Route]]:
+    """The routes to a prefix that ends at a device, with the nodes that have them: all that reach it and have no
+    default route, which leads there too."""
+    family: Family = 4 if prefix.version == 4 else 6
+    yield device.node, Route(family=family, prefix=prefix, gateway=None, device=device.device, link=None)
+    for node, way in topology.ways(device.node, family).items():
+        if not _has_default(topology, node, family):
+            yield node, _route(way.last, node, family, prefix)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,6 +196,12 @@ def _needs_many(topology: Topology, node: str, family: Family) -> bool:
     return len(own) > 1 and (topology.nodes[node].kind == "router" or bool(_routers(topology, node, own)))
 
 
+def _has_default(topology: Topology, node: str, family: Family) -> bool:
+    """Whether a default route leads to all that the node reaches."""
+    own = [link for link in topology.links_of(node) if link.carries(family)]
+    return not _needs_many(topology, node, family) and len(own) == 1 and bool(_routers(topology, node, own))
+
+
 def _routers(topology: Topology, node: str, own: list[Link]) -> list[Link]:
     return [link for link in own if topology.nodes[link.other_end(node).node].kind == "router"]
 
@@ -195,8 +229,7 @@ def _routes(
 ) -> list[Route]:
     own = [link for link in topology.links_of(node) if link.carries(family)]
     if reached is None:
-        single = len(own) == 1 and _routers(topology, node, own)
-        return [_route(own[0], node, family, None)] if single else []
+        return [_route(own[0], node, family, None)] if _has_default(topology, node, family) else []
     own_prefixes = {_key(_prefix(link.end_of(node), family)) for link in own}
     domains = {link.ipv4_domain for link in own} if family == 4 else {None}
     domain = next(iter(domains)) if len(domains) == 1 else None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..model.device import QUIET_DROPS
 from ..model.finding import Analysis, Estimate
-from ..model.network import QUIET_DROPS
 from ..model.units import scale
 from . import rows, words
 from .path_facts import PathFacts

@@ -9,11 +9,16 @@ from ..agent import Agent
 from ..lab.engines import ENGINES
 from ..lab.engines.kernel import refusal
 from ..mechanisms import MECHANISMS, install
+from ..model.device import Device, Tunnel
 from ..model.errors import AgentError, CapabilityError
 from ..model.experiment import Experiment
-from ..model.network import Blueprint, Tunnel
+from ..model.network import Blueprint
 from ..model.path import Path
+from ..model.stage import Program
 from .emulation import choose_emulators
+
+PROGRAM_NS = 200_000_000
+"""A program that ends within this time when it is tried is taken for one that does not work here."""
 
 
 def choose_engines(probe: Agent, experiment: Experiment) -> Experiment:
@@ -34,11 +39,9 @@ def choose_engines(probe: Agent, experiment: Experiment) -> Experiment:
 def choose_engine(probe: Agent, path: Path, network: Blueprint, file: str) -> str:
     """The engine of a path. Raises `CapabilityError` where the named one, or every one, does not work here."""
     engines = MECHANISMS[path.mechanism].engines if path.engine is None else (path.engine,)
-    if not network.tunnels:
-        return engines[0]
     reasons: dict[str, str] = {}
     for engine in engines:
-        reason = why_not(probe, network.tunnels[0], engine)
+        reason = why_not(probe, network, engine)
         if reason is None:
             return engine
         reasons[engine] = reason
@@ -51,27 +54,50 @@ def choose_engine(probe: Agent, path: Path, network: Blueprint, file: str) -> st
     )
 
 
-def why_not(probe: Agent, tunnel: Tunnel, engine: str) -> str | None:
-    """Why an engine cannot make such a tunnel, found out by trying it in a throw-away node; None if it can."""
-    unfit = ENGINES[engine].unfit(tunnel)
+def why_not(probe: Agent, network: Blueprint, engine: str) -> str | None:
+    """Why an engine cannot make the devices of a network, found out by trying one of each kind in a throw-away node;
+    None if it can."""
+    unfit = next((reason for device in network.devices if (reason := ENGINES[engine].unfit(device))), None)
     if unfit is not None:
         return unfit
-    trial = replace(tunnel, underlay=("lo",), device="sb-probe")
+    of_kind = {device.kind: device for device in reversed(network.devices)}
+    return next((reason for device in of_kind.values() if (reason := _refusal(probe, device, engine))), None)
+
+
+def _refusal(probe: Agent, device: Device, engine: str) -> str | None:
+    name = "sb-probe"
+    lines = ["link set lo up"]
+    trial = replace(device, device=name)
+    if isinstance(trial, Tunnel):
+        trial = replace(trial, underlay=("lo",))
+        lines.append(f"address replace {trial.local}/{trial.local.max_prefixlen} dev lo")
     try:
-        for line in ("link set lo up", f"address replace {tunnel.local}/{tunnel.local.max_prefixlen} dev lo"):
+        for line in lines:
             probe.call("exec", argv=["ip", *line.split()])
-        script = ENGINES[engine].make(trial)
-        for request in script.requests:
+        made = ENGINES[engine].make(trial)
+        for request in made.requests:
             probe.call(request.op, **request.fields)
-        if script.ip:
-            done = probe.call("exec", argv=["ip", "-batch", "-"], stdin="\n".join(script.ip) + "\n")
+        if made.ip:
+            done = probe.call("exec", argv=["ip", "-batch", "-"], stdin="\n".join(made.ip) + "\n")
             if done["exit"] != 0:
-                return refusal(str(done["stderr"]), script.ip) or f"ip ended with {done['exit']}"
+                return refusal(str(done["stderr"]), made.ip) or f"ip ended with {done['exit']}"
+        return next((why for program in made.programs if (why := _ending(probe, program))), None)
     except AgentError as error:
         return str(error).removeprefix(f"{probe.name}: ")
     finally:
         with contextlib.suppress(AgentError):
-            probe.call("tunnel-remove", device=trial.device)
+            probe.call("tunnel-remove", device=name)
         with contextlib.suppress(AgentError):
-            probe.call("exec", argv=["ip", "link", "delete", trial.device])
-    return None
+            probe.call("exec", argv=["ip", "link", "delete", name])
+
+
+def _ending(probe: Agent, program: Program) -> str | None:
+    """What a program said that ended at once; None if it ran on."""
+    try:
+        done = probe.call("exec", argv=[*program.argv], stdin=program.stdin, timeout_ns=PROGRAM_NS)
+    except AgentError as error:
+        if error.code == "timeout":
+            return None
+        raise
+    said = " ".join(str(done["stderr"] or done["stdout"]).split())
+    return f"{program.argv[0]} ended with {done['exit']}: {said or 'it said nothing'}"

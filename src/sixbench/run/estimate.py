@@ -102,14 +102,14 @@ def bypass_runs_ns(experiment: Experiment) -> int:
 
 
 def building_ns(experiment: Experiment) -> int:
-    """How long building each network once takes, and installing each path with tunnels in it."""
+    """How long building each network once takes, and installing each path that needs more than wires."""
     used = {(path.name, c.topology_of(path.name)) for c in experiment.combinations for path in experiment.paths}
-    tunnelled = sum(
-        bool(install(experiment.path(name), experiment.topologies[index], experiment.between).tunnels)
+    installed = sum(
+        not install(experiment.path(name), experiment.topologies[index], experiment.between).is_plain
         for name, index in used
     )
     plain = len({index for _, index in used})
-    return (plain + tunnelled) * BUILD_NS + tunnelled * INSTALL_NS
+    return (plain + installed) * BUILD_NS + installed * INSTALL_NS
 
 
 def _route(experiment: Experiment, topology: Topology) -> list[tuple[Link, int]]:

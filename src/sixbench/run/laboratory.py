@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any
 
 from ..agent import Agent, AgentHub
-from ..lab.build import Completed, Undo, build_path
+from ..lab.build import Completed, Running, Undo, build_path
 from ..lab.emulation import EMULATOR, emulated_links
 from ..lab.placement import pin, place
 from ..lab.steering import steer
@@ -33,6 +33,9 @@ MAX_NODES_UP = 512
 
 UNDO_TIMEOUT_S = 5.0
 
+FOREVER_NS = 2**62
+"""Some 146 years. A program ends when the agent does."""
+
 ECHO_TIMEOUTS_NS = (500_000_000, 5_000_000_000)
 """How long to wait for answers, at first and at last. On a link that loses packets one answer is enough, and there is
 no need to wait long for the others."""
@@ -53,6 +56,9 @@ class AgentNode:
 
     def execute(self, argv: list[str], stdin: str = "") -> Future[Completed]:
         """Starts a command in the node."""
+        return self._completed(argv, stdin)
+
+    def _completed(self, argv: list[str], stdin: str, **fields: Any) -> Future[Completed]:
         done: Future[Completed] = Future()
 
         def finished(answer: Future[dict[str, Any]]) -> None:
@@ -64,8 +70,12 @@ class AgentNode:
             except KeyError as error:
                 done.set_exception(AgentError("agent-broken", f"{self.agent.name}: exec was answered without {error}"))
 
-        self.agent.submit("exec", argv=argv, stdin=stdin).add_done_callback(finished)
+        self.agent.submit("exec", argv=argv, stdin=stdin, **fields).add_done_callback(finished)
         return done
+
+    def start(self, argv: list[str], stdin: str = "") -> Future[Completed]:
+        """Starts a program that runs as long as the node is held."""
+        return self._completed(argv, stdin, timeout_ns=FOREVER_NS)
 
     def set_sysctl(self, values: Mapping[str, str]) -> Future[Any]:
         """Writes settings in the node."""
@@ -100,6 +110,7 @@ class Laboratory:
         self.hides_timers = False
         """Whether its kernel has refused to tell when its timers run."""
         self._undo: list[Undo] = []
+        self._programs: list[Running] = []
         self.left: Left | None = None
         """What the last traffic left behind; None where there has been none."""
         started_ns = time.monotonic_ns()
@@ -110,7 +121,8 @@ class Laboratory:
         try:
             nodes = {name: AgentNode(agent) for name, agent in self._all_agents().items()}
             self._emulator_on = steer(network.topology, nodes, self.processors.usable)
-            self.install_ns, self._undo = build_path(network, engine, nodes)
+            installed = build_path(network, engine, nodes)
+            self.install_ns, self._undo, self._programs = installed.install_ns, installed.undo, installed.programs
         except BaseException:
             self.close()
             raise
@@ -118,8 +130,13 @@ class Laboratory:
 
     @property
     def alive(self) -> bool:
-        """Whether every node is still held."""
-        return all(agent.alive for agent in self._all_agents().values())
+        """Whether every node is still held, and every program in them runs."""
+        return all(agent.alive for agent in self._all_agents().values()) and not self.failures
+
+    @property
+    def failures(self) -> list[str]:
+        """The programs of the path's mechanism that have ended, in words."""
+        return [failure for running in self._programs if (failure := running.failure) is not None]
 
     def _all_agents(self) -> dict[str, Agent]:
         return self.agents if self.emulator is None else self.agents | {EMULATOR: self.emulator}
@@ -176,19 +193,25 @@ class Laboratory:
             self.processors.close()
 
 
+_Key = tuple[int, str, int]
+"""The form of the network, the engine, and which of the blueprints with these."""
+
+
 class Laboratories:
     """The networks of one experiment. They are built when first needed. Beyond a limit, the least recently used are
     taken down.
 
-    Paths share a network where their networks are the same, as native IPv4 and IPv6 do.
+    Paths share a network where their blueprints are equal, as those of native IPv4 and IPv6 are.
     """
 
     def __init__(self, hub: AgentHub, experiment: Experiment) -> None:
         self._hub = hub
         self._experiment = experiment
         self.processors = Processors(hub)
-        self._up: OrderedDict[tuple[object, ...], Laboratory] = OrderedDict()
-        self._networks: dict[tuple[str, int], Network] = {}
+        self._up: OrderedDict[_Key, Laboratory] = OrderedDict()
+        self._networks: dict[tuple[str, int], tuple[Network, _Key]] = {}
+        self._blueprints: dict[tuple[int, str], list[Blueprint]] = {}
+        """The blueprints that differ, by form of the network and engine."""
         self._reached: set[tuple[int, str]] = set()
         self.build_ns: list[int] = []
         self.install_ns: dict[str, list[int]] = {}
@@ -201,13 +224,11 @@ class Laboratories:
     def get(self, path: Path, index: int) -> tuple[Laboratory, Network]:
         """The network of that index with the path installed, which is built again if one of its agents has died; and
         the description of the path's own network, whose legs may differ where networks are shared."""
-        network = self._networks.get((path.name, index))
-        if network is None:
+        known = self._networks.get((path.name, index))
+        if known is None:
             network = install(path, self._experiment.topologies[index], self._experiment.between)
-            self._networks[path.name, index] = network
-        key: tuple[object, ...] = (index,)
-        if network.tunnels:
-            key = (index, path.mechanism, path.nodes, path.engine, *sorted(path.options.items()))
+            known = self._networks[path.name, index] = network, self._key(path, index, network.blueprint)
+        network, key = known
         laboratory = self._up.pop(key, None)
         if laboratory is not None and not laboratory.alive:
             laboratory.close()
@@ -224,6 +245,14 @@ class Laboratories:
             self._reached.add((laboratory.number, path.name))
         self._note_settings(laboratory)
         return laboratory, network
+
+    def _key(self, path: Path, index: int, blueprint: Blueprint) -> _Key:
+        """What paths of one network have in common."""
+        engine = engine_of(path)
+        alike = self._blueprints.setdefault((index, engine), [])
+        if blueprint not in alike:
+            alike.append(blueprint)
+        return index, engine, alike.index(blueprint)
 
     def _note_settings(self, laboratory: Laboratory) -> None:
         """Reads them back from a network that is new."""
@@ -245,7 +274,7 @@ class Laboratories:
             self._up.popitem(last=False)[1].close()
         laboratory = Laboratory(self._hub, network, engine_of(path), self.processors)
         self.build_ns.append(laboratory.build_ns)
-        if network.tunnels:
+        if not network.is_plain:
             self.install_ns.setdefault(path.name, []).append(laboratory.install_ns)
         return laboratory
 

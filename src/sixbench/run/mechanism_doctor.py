@@ -39,7 +39,7 @@ links: [{endpoints: [h1, r1]}, {endpoints: [r1, r2]}, {endpoints: [r2, h2]}]
 
 _PROGRAMS = (("ip", "iproute2"), ("tc", "iproute2"), ("ethtool", "ethtool"))
 _PROBED = "kernel"
-"""The engine that can carry one mechanism and lack another, so that it is tried on each. The others carry all or
+"""The engine that can make one kind of tunnel and lack another, so that it is tried on each. The others make all or
 none."""
 
 _UNTRIED = frozenset({"agent-died", "agent-silent", "agent-broken"})
@@ -60,7 +60,7 @@ class EngineAnswer:
 
 
 def examine_mechanisms(hub: AgentHub) -> list[EngineAnswer]:
-    """All mechanisms with tunnels, by each of their engines. Leaves nothing behind; raises nothing."""
+    """All mechanisms with devices, by each of their engines. Leaves nothing behind; raises nothing."""
     for program, package in _PROGRAMS:
         if shutil.which(program) is None:
             return unknown_mechanisms(f"the program {program} is missing (Debian package {package})")
@@ -68,7 +68,7 @@ def examine_mechanisms(hub: AgentHub) -> list[EngineAnswer]:
         _build_plain(hub)
         refused = refusals(hub)
     except (AgentError, CapabilityError, LabError) as error:
-        return unknown_mechanisms(f"not even the network without tunnels could be built: {error}")
+        return unknown_mechanisms(f"not even the plain network could be built: {error}")
     found = []
     for (mechanism, engine), reason in refused.items():
         tried: tuple[Answer, str] = ("no", reason) if reason is not None else _carry(hub, mechanism, engine)
@@ -80,31 +80,33 @@ def unknown_mechanisms(reason: str) -> list[EngineAnswer]:
     """The answers where nothing could be tried, with the reason."""
     return [
         EngineAnswer(mechanism=mechanism.name, engine=engine, answer="unknown", reason=reason)
-        for mechanism in _with_tunnels()
+        for mechanism in _with_devices()
         for engine in mechanism.engines
     ]
 
 
 def refusals(hub: AgentHub) -> dict[tuple[str, str], str | None]:
-    """For each mechanism and engine, why this machine cannot make such a tunnel; None where it can, and only carrying
+    """For each mechanism and engine, why this machine cannot make its devices; None where it can, and only carrying
     packets would tell more. Raises `AgentError` or `CapabilityError` where no node can be made to try it in."""
     probe = hub.start(["probe"])["probe"]
     found: dict[tuple[str, str], str | None] = {}
-    of_engine: dict[str, str | None] = {}
+    tried: dict[tuple[object, ...], str | None] = {}
     try:
-        for mechanism in _with_tunnels():
+        for mechanism in _with_devices():
             for engine in mechanism.engines:
-                if engine == _PROBED or engine not in of_engine:
-                    of_engine[engine] = why_not(probe, _sample(mechanism.name, engine).tunnels[0], engine)
+                network = _sample(mechanism.name, engine)
+                what = frozenset(device.kind if engine == _PROBED else type(device) for device in network.devices)
+                if (engine, what) not in tried:
+                    tried[engine, what] = why_not(probe, network, engine)
                     if probe.ended is not None:
                         raise probe.ended
-                found[mechanism.name, engine] = of_engine[engine]
+                found[mechanism.name, engine] = tried[engine, what]
     finally:
         hub.stop([probe])
     return found
 
 
-def _with_tunnels() -> Iterable[Mechanism]:
+def _with_devices() -> Iterable[Mechanism]:
     return (mechanism for mechanism in MECHANISMS.values() if mechanism.sample)
 
 
@@ -120,8 +122,8 @@ def _line() -> Topology:
 
 
 def _build_plain(hub: AgentHub) -> None:
-    """The network that every tunnel needs beneath it. It is tried on its own, so that its lack is not taken for the
-    tunnel's."""
+    """The network that every mechanism needs beneath it. It is tried on its own, so that its lack is not taken for the
+    mechanism's."""
     agents = hub.start(list(_line().nodes))
     try:
         build(_line(), {name: AgentNode(agent) for name, agent in agents.items()})

@@ -150,10 +150,10 @@ class Setting:
 
     @property
     def tunnelling(self) -> dict[str, Agent]:
-        """The nodes whose agents carry tunnels themselves."""
+        """The nodes whose agents may carry devices themselves."""
         if self.laboratory.engine == "kernel":
             return {}
-        return {name: self.laboratory.agents[name] for name in self.network.encapsulators()}
+        return {name: self.laboratory.agents[name] for name in self.network.device_nodes}
 
 
 def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Setting, observed: Observed) -> None:
@@ -176,7 +176,7 @@ def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Se
         observed.tunnels_before = _tunnel_counters(setting)
         watching = [drops.start(), timers.start()]
         capturing = _start_captures(setting, key, int(params.get("warmup_ns", 0)), limit_ns, captured)
-        forget_path_mtu(setting.laboratory, dict.fromkeys([*setting.between, *setting.network.encapsulators()]))
+        forget_path_mtu(setting.laboratory, dict.fromkeys([*setting.between, *setting.network.device_nodes]))
         if setting.is_bpf:
             _tunnel_counters(setting, "start")
         emulation.begin(setting.laboratory, setting.seed, token)

@@ -111,7 +111,7 @@ def run_trial(
         network=network,
         between=experiment.between,
         views=views,
-        is_bpf=path.engine == "ebpf" and bool(network.tunnels),
+        is_bpf=path.engine == "ebpf",
         keeps_packets=keeps_packets,
         seed=f"{experiment.seed}/{planned.block}/{planned.combination}",
         events=combination.events,
@@ -193,10 +193,10 @@ def failed_outcome(
 
 
 def _with_the_dead(error: Exception, laboratory: Laboratory) -> str:
-    """What went wrong. Agents that have died come first: the others only notice that a peer is gone."""
+    """What went wrong. Agents and programs that have died come first: the others only notice that a peer is gone."""
     agents = [*laboratory.agents.values(), *filter(None, [laboratory.emulator])]
     dead = [str(agent.ended) for agent in agents if agent.ended is not None]
-    return "; ".join(dict.fromkeys([*dead, str(error)]))
+    return "; ".join(dict.fromkeys([*dead, *laboratory.failures, str(error)]))
 
 
 def _assess(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from ..model.network import Network
@@ -10,7 +9,6 @@ from ..model.topology import Family, FragmentPolicy
 from .pieces import Piece
 
 _BOTH: frozenset[Family] = frozenset({4, 6})
-_TABLES: tuple[tuple[Family, str], ...] = ((4, r"table (ip|inet) "), (6, r"table (ip6|inet) "))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +50,5 @@ def treatments(network: Network) -> dict[str, Treatment]:
 
 
 def _tracked(network: Network, node: str) -> frozenset[Family]:
-    """The families in which the path's mechanism tracks connections at the node: those of its tables that translate."""
-    text = "".join(stage[node].nft for stage in network.stages if node in stage)
-    if "masquerade" not in text:
-        return frozenset()
-    return frozenset(family for family, table in _TABLES if re.search(table, text))
+    """The families in which the path's mechanism tracks connections at the node."""
+    return frozenset(family for stage in network.stages if node in stage for family in stage[node].tracks)

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...model.network import Request, Tunnel
-from .engine import TunnelScript
+from ...model.device import Device, Tunnel
+from ...model.stage import Request, Stage
 
 
-def ebpf(tunnel: Tunnel) -> TunnelScript:
+def ebpf(device: Device) -> Stage:
     """The requests for a tunnel that eBPF programs in the kernel carry."""
-    return TunnelScript(requests=(Request(op="tunnel-add", fields=_fields(tunnel)),))
+    return Stage(requests=(Request(op="tunnel-add", fields=_fields(device)),))
 
 
-def user(tunnel: Tunnel) -> TunnelScript:
+def user(device: Device) -> Stage:
     """The requests for a tunnel in user space."""
-    return TunnelScript(requests=(Request(op="tunnel-add", fields=_fields(tunnel) | {"engine": "user"}),))
+    return Stage(requests=(Request(op="tunnel-add", fields=_fields(device) | {"engine": "user"}),))
 
 
-def _fields(tunnel: Tunnel) -> dict[str, Any]:
+def unfit(device: Device) -> str | None:
+    """Why the agent cannot make such a device, as a sentence; None if it can."""
+    return None if isinstance(device, Tunnel) else f"the agent makes no {type(device).__name__.lower()}"
+
+
+def _fields(tunnel: Device) -> dict[str, Any]:
+    assert isinstance(tunnel, Tunnel), "other devices are unfit"
     fields: dict[str, Any] = {
         "device": tunnel.device,
         "mtu_bytes": tunnel.mtu_bytes,

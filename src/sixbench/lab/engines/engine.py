@@ -5,15 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ...model.network import Request, Tunnel
-
-
-@dataclass(frozen=True, kw_only=True)
-class TunnelScript:
-    """How one end of a tunnel is made: requests to the node's agent, or lines for `ip -batch`."""
-
-    requests: tuple[Request, ...] = ()
-    ip: tuple[str, ...] = ()
+from ...model.device import Device
+from ...model.stage import Stage
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,11 +14,12 @@ class Engine:
     """Who executes a mechanism.
 
     Attributes:
-        make: what makes a tunnel's end. It is up and has its MTU, and no addresses.
-        unfit: why the engine cannot make such a tunnel, as a sentence; None if it can.
+        make: what makes a device. It is up and has its MTU, and no addresses.
+        unfit: why the engine cannot make such a device, as a sentence; None if it can. Only devices for which there is
+            no reason are made.
     """
 
     name: str
     doc: str
-    make: Callable[[Tunnel], TunnelScript]
-    unfit: Callable[[Tunnel], str | None] = lambda tunnel: None
+    make: Callable[[Device], Stage]
+    unfit: Callable[[Device], str | None] = lambda device: None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import sha256
 
-from ...model.network import DEFAULT_TTL, Tunnel
-from .engine import TunnelScript
+from ...model.device import DEFAULT_TTL, Device, Tunnel
+from ...model.stage import Stage
 
 VXLAN_PORT = 4789
 """RFC 7348 section 5."""
@@ -22,28 +22,31 @@ OPTIONS = {
 """The option of the kernel's configuration that a kind of device needs, built in or as a module."""
 
 
-def make(tunnel: Tunnel) -> TunnelScript:
+def make(device: Device) -> Stage:
     """The lines that make one of the kernel's tunnel devices. ECN always passes through it (RFC 6040). In sit, outer
     packets that may be fragmented have the inner packet's TTL: ip(8) takes no other then."""
-    match tunnel.payload:
+    assert isinstance(device, Tunnel), "other devices are unfit"
+    match device.payload:
         case "ethernet":
-            lines = [_vxlan(tunnel)]
+            lines = [_vxlan(device)]
         case "gre":
-            lines = [_gre(tunnel)]
-        case "ipv4" | "ipv6" if tunnel.outer == 6:
-            lines = [_ip6tnl(tunnel)]
+            lines = [_gre(device)]
+        case "ipv4" | "ipv6" if device.outer == 6:
+            lines = [_ip6tnl(device)]
         case _:
-            lines = _sit(tunnel)
-    return TunnelScript(ip=(*lines, f"link set {tunnel.device} mtu {tunnel.mtu_bytes} up"))
+            lines = _sit(device)
+    return Stage(ip=(*lines, f"link set {device.device} mtu {device.mtu_bytes} up"))
 
 
-def unfit(tunnel: Tunnel) -> str | None:
-    """Why Linux's devices cannot make such a tunnel, as a sentence; None if they can."""
-    if not tunnel.ecn:
+def unfit(device: Device) -> str | None:
+    """Why Linux has no such device, as a sentence; None if it has."""
+    if not isinstance(device, Tunnel):
+        return f"Linux has no {type(device).__name__.lower()}"
+    if not device.ecn:
         return "Linux's tunnels always let ECN through (RFC 6040)"
-    is_sit = tunnel.payload == "ipv6" and tunnel.outer == 4
-    if is_sit and tunnel.pmtu == "static" and tunnel.ttl not in (None, DEFAULT_TTL):
-        return f"sit takes a TTL of its own ({tunnel.ttl}) only with pmtu: dynamic"
+    is_sit = device.payload == "ipv6" and device.outer == 4
+    if is_sit and device.pmtu == "static" and device.ttl not in (None, DEFAULT_TTL):
+        return f"sit takes a TTL of its own ({device.ttl}) only with pmtu: dynamic"
     return None
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...model.network import QUIET_DROPS, Network
+from ...model.device import QUIET_DROPS
+from ...model.network import Network
 from ...model.reason import Reason, ReasonKind
 from ...model.workload import Traffic
 

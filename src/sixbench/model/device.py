@@ -1,0 +1,101 @@
+"""The devices that a mechanism has made in nodes: ends of tunnels, and translators."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network
+from typing import Any, Literal
+
+from .leg import Address
+from .topology import Family
+
+Payload = Literal["ipv6", "ipv4", "gre", "ethernet"]
+PathMtu = Literal["static", "dynamic"]
+
+DEFAULT_TTL = 64
+"""The hop limit of outer packets, unless the experiment says otherwise (RFC 4213 section 3.3, RFC 1700)."""
+
+QUIET_DROPS = frozenset({"no-mapping", "inner-family"})
+"""Reasons of drops that mean nothing: packets that a node itself sends into a tunnel which does not carry them, such as
+multicast listener reports."""
+
+MAX_DEVICE_NAME = 11
+"""The longest name of a device: the kernel's 15 bytes, less those that the `ebpf` engine's second device adds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Device:
+    """A device of a node. Packets are routed into it and come out of it as something else. Engines know how to make it.
+
+    Attributes:
+        device: its name.
+        mtu_bytes: of the device.
+        prefixes: those that end at it. All nodes have routes to them, which lead to its node, and there into it.
+        made_by: the request that makes it, where no engine does beforehand.
+        autoconfigured: whether it gets its address in a stage rather than as soon as it exists.
+    """
+
+    node: str
+    device: str
+    mtu_bytes: int
+    prefixes: tuple[IPv4Network | IPv6Network, ...] = ()
+    made_by: str | None = None
+    autoconfigured: bool = False
+
+    @property
+    def kind(self) -> tuple[str, ...]:
+        """What an engine must be able to do. Of devices of one kind it makes all or none."""
+        return (type(self).__name__,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tunnel(Device):
+    """One end of a tunnel. The prefixes that it leads to are those of its links.
+
+    Attributes:
+        outer: family of the outer packets.
+        payload: what they carry.
+        local: their source: an address of the node.
+        underlay: the interfaces where the peers' packets arrive.
+        mapping: how the outer destination follows from the inner packet, as docs/protocol.md has it:
+            `{"kind": "fixed", "remote": "198.18.1.2"}`.
+        ttl: of the outer packets; None: the inner one's.
+        tos: octet of the outer packets; None: the inner one's DSCP.
+        ecn: whether ECN passes through (RFC 6040).
+        pmtu: whether outer packets may be fragmented (`static`) or not (`dynamic`; RFC 4213 section 3.2).
+        key: of GRE; number of the network of VXLAN.
+    """
+
+    outer: Family
+    payload: Payload
+    local: Address
+    underlay: tuple[str, ...]
+    mapping: dict[str, Any]
+    ttl: int | None = DEFAULT_TTL
+    tos: int | None = None
+    ecn: bool = True
+    pmtu: PathMtu = "static"
+    key: int | None = None
+
+    @property
+    def kind(self) -> tuple[str, ...]:
+        """What an engine must be able to do."""
+        return (*super().kind, self.payload, f"ipv{self.outer}", str(self.mapping["kind"]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Translator(Device):
+    """Takes packets of one family and gives them the headers of the other (RFC 7915).
+
+    Attributes:
+        mapping: how addresses of one family follow from those of the other.
+        hops: how much less the hop limit is behind its node. A node that forwards takes one. None: it is not known.
+    """
+
+    mapping: dict[str, Any]
+    hops: int | None = 1
+
+    @property
+    def kind(self) -> tuple[str, ...]:
+        """What an engine must be able to do."""
+        return (*super().kind, str(self.mapping["kind"]))

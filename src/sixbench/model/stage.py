@@ -1,0 +1,65 @@
+"""What is done in the nodes of a network once its wires exist: requests, commands, programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .topology import Family
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """A field of a node's answer to a request of an earlier stage."""
+
+    node: str
+    op: str
+    field: str
+
+    def __str__(self) -> str:
+        return f"<{self.field} that {self.node} answered to {self.op}>"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A request to a node's agent (docs/protocol.md).
+
+    Attributes:
+        fields: of the request; an `Answer` stands for a field of an earlier request's answer.
+        check: what is wrong with the answer, as a sentence; None if nothing. Requests that ask the same are equal.
+        undo: the request for when the network is taken down, made from the answer.
+    """
+
+    op: str
+    fields: dict[str, Any]
+    check: Callable[[Mapping[str, Any]], str | None] = field(default=lambda answer: None, compare=False)
+    undo: Request | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """A program that runs in a node as long as the network is up. `stdin` is what it reads there."""
+
+    argv: tuple[str, ...]
+    stdin: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """The requests, then the commands, then the programs for one node.
+
+    Attributes:
+        sysctl: settings.
+        ip: lines for `ip -batch`.
+        nft: a ruleset for `nft -f`.
+        tracks: the families in which the node then tracks connections, and puts fragments together before it forwards
+            them.
+    """
+
+    requests: tuple[Request, ...] = ()
+    sysctl: dict[str, str] = field(default_factory=dict)
+    ip: tuple[str, ...] = ()
+    nft: str = ""
+    programs: tuple[Program, ...] = ()
+    tracks: frozenset[Family] = frozenset()
