@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
+from endurance.fuzzing import TARGETS
 
 ROOT = Path(__file__).parents[2]
+RUNS = "there are root, lint, user, long, peers, guest, fuzz and wheels, and two at once as in fuzz+guest"
 
 
 @pytest.mark.parametrize(
     ("runs", "settings", "said"),
     [
-        (["rot"], {}, "rot is not a run; there are root, lint, long, peers, guest, user and wheels"),
+        (["rot"], {}, f"rot is not a run; {RUNS}"),
+        (["root", "fuzz+gast"], {}, f"fuzz+gast is not a run; {RUNS}"),
+        (["root+fuzz"], {}, f"root+fuzz is not a run; {RUNS}"),
+        (["fuzz+peers+guest"], {}, f"fuzz+peers+guest is not a run; {RUNS}"),
         (["root"], {"FRESH_COMMIT": "0123456"}, "FRESH_COMMIT: 0123456 is no commit here"),
     ],
 )
@@ -24,3 +30,11 @@ def test_what_is_not_there_is_refused_by_name(runs: list[str], settings: dict[st
     )
     assert done.returncode == 2
     assert done.stderr == f"test-fresh: {said}\n"
+
+
+def test_ci_fuzzes_for_ten_minutes() -> None:
+    tool = (ROOT / "tools" / "test-fresh").read_text(encoding="utf-8")
+    seconds = re.search(r"^fuzz_seconds=\$\{FRESH_FUZZ_SECONDS:-(\d+)\}$", tool, re.MULTILINE)
+    assert seconds is not None
+    assert int(seconds[1]) * len(TARGETS) >= 600
+    assert "fuzz" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")

@@ -1,0 +1,71 @@
+"""`make fuzz`: which targets there are, and what it says of them."""
+
+from __future__ import annotations
+
+import re
+import threading
+import tomllib
+from pathlib import Path
+
+import pytest
+from endurance import fuzzing
+
+ROOT = Path(__file__).parents[2]
+
+SAID = """\
+INFO: Loaded 1 PC tables (385 PCs): 385 [0x55675f7e15f0,0x55675f7e2e00),
+#36\tINITED cov: 85 ft: 119 corp: 20/1627b exec/s: 0 rss: 27Mb
+#39\tNEW    cov: 87 ft: 121 corp: 22/1867b lim: 202 exec/s: 0 rss: 27Mb
+stat::number_of_executed_units: 2695303
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A target that is made up: it ends as its file `code` says."""
+    monkeypatch.setattr(fuzzing, "FUZZ", tmp_path / "fuzz")
+    (tmp_path / "said").write_text(SAID)
+    file = tmp_path / "layers"
+    file.write_text('#!/bin/sh\ncd "${0%/*}"\necho "$@" > arguments\ncat said >&2\nexit "$(cat code)"\n')
+    file.chmod(0o755)
+    return file
+
+
+def test_every_target_of_the_crate_is_built_and_has_a_corpus() -> None:
+    crate = (ROOT / "crates" / "fuzz" / "src" / "lib.rs").read_text(encoding="utf-8")
+    built = tomllib.loads((ROOT / "fuzz" / "Cargo.toml").read_text(encoding="utf-8"))["bin"]
+    of_libfuzzer = [*fuzzing.OF_ANY_USER, *fuzzing.OF_ROOT]
+    assert re.findall(r'\("(\w+)", ', crate) == [one["name"] for one in built] == of_libfuzzer
+    for target in of_libfuzzer:
+        assert any((ROOT / "fuzz" / "corpus" / target).iterdir())
+
+
+def test_executions_and_edges_are_counted(program: Path) -> None:
+    program.with_name("code").write_text("0")
+    found = fuzzing._libfuzzer(program, 86, 1)
+    assert found == {"executions": 2695303, "coverage": 87, "features": 121, "edges": 385}
+    arguments = program.with_name("arguments").read_text()
+    assert "-max_total_time=86 " in arguments
+    assert "-timeout=60 " in arguments
+
+
+def test_a_crash_is_told_and_is_wrong(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program.with_name("code").write_text("77")
+    found = fuzzing._told("layers", lambda: fuzzing._libfuzzer(program, 86, 1))
+    assert capsys.readouterr().out.startswith(f"layers: 2,695,303 executions, 87 of 385 edges covered\n{SAID[:20]}")
+    [wrong] = fuzzing.wrong({"targets": {"layers": found}})
+    assert wrong.startswith("layers: ")
+
+
+def test_what_was_not_done_is_wrong_where_everything_is_expected(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {"targets": {"bpf_encapsulate": {"not_done": "loading programs needs root"}}}
+    monkeypatch.delenv("SIXBENCH_EXPECT_LAB", raising=False)
+    assert fuzzing.wrong(found) == []
+    monkeypatch.setenv("SIXBENCH_EXPECT_LAB", "1")
+    assert fuzzing.wrong(found) == ["bpf_encapsulate: loading programs needs root"]
+
+
+def test_changed_answers_are_read_or_refused() -> None:
+    found = fuzzing._answers(0.5, 1, threading.Event())
+    assert "crash" not in found
+    assert 0 < found["refused"] <= found["executions"]
