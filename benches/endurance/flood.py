@@ -44,7 +44,8 @@ class Sources:
 
     Attributes:
         network: all of them are of it; the machine's routes send answers back here.
-        count: how many. IPv4 addresses are in as many /24 as the network has; IPv6 addresses are random.
+        count: how many. IPv4 addresses are in as many /24 as the network has; IPv6 addresses are random, and so in as
+            many /64.
     """
 
     network: ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -56,7 +57,7 @@ class Sources:
         if self.network.version == 4:
             size = self.network.num_addresses
             return str(self.network.network_address + (number * 256 + 1 + number * 256 // size) % size)
-        return str(self.network.network_address + random.Random(number).getrandbits(64))
+        return str(self.network.network_address + random.Random(number).getrandbits(128 - self.network.prefixlen))
 
 
 @dataclass(kw_only=True)

@@ -30,9 +30,10 @@ SHARE = 0.99
 """The goal: so many of the good clients start within so long."""
 ONE_WAY_MS = 25
 CLIENT_TIMEOUT_S = 20
-NETWORKS = {4: "10.66.0.0/15", 6: "2001:db8:66:66::/64"}
-"""Where floods come from: 512 networks of /24, and one /64."""
-SILENT_NETWORKS = {4: "10.68.0.0/15", 6: "2001:db8:66:67::/64"}
+NETWORKS = {4: "10.66.0.0/15", 6: "2001:db8:66::/48"}
+"""Where floods come from: 512 networks of /24, and one /48."""
+LINK = "2001:db8:66:66::/64"
+SILENT_NETWORKS = {4: "10.68.0.0/15", 6: "2001:db8:67:67::/64"}
 """Where half-open connections come from: nobody has these addresses, so that nothing there answers with a reset."""
 
 
@@ -43,6 +44,7 @@ class Attack:
     Attributes:
         kind: `silent`, `slow`, `half-open` or `cookies`.
         family: of the addresses it comes from, IPv4 or IPv6.
+        network: which these addresses are of, if not all of `NETWORKS`.
         addresses: how many there are.
         rate: new connections a second.
         held: of `slow`, connections at a time.
@@ -53,6 +55,7 @@ class Attack:
     addresses: int
     rate: int
     held: int = 0
+    network: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,9 +108,10 @@ def floods(*, rate: int, crowd: int) -> dict[str, tuple[int, tuple[Attack, ...]]
     return {
         "no flood": (4, ()),
         "300 addresses, silent": (4, (Attack(kind="silent", family=4, addresses=300, rate=rate),)),
-        "one /64, silent": (6, (Attack(kind="silent", family=6, addresses=1 << 32, rate=rate),)),
+        "one /64, silent": (6, (Attack(kind="silent", family=6, addresses=1 << 32, rate=rate, network=LINK),)),
+        "65536 /64 of one /48, silent": (6, (Attack(kind="silent", family=6, addresses=1 << 32, rate=rate),)),
         "300 addresses, with cookies": (4, (Attack(kind="cookies", family=4, addresses=300, rate=rate),)),
-        "one /64, with cookies": (6, (Attack(kind="cookies", family=6, addresses=1 << 32, rate=rate),)),
+        "one /64, with cookies": (6, (Attack(kind="cookies", family=6, addresses=1 << 32, rate=rate, network=LINK),)),
         f"{crowd} half-open and {crowd} slow": (
             4,
             (
@@ -119,8 +123,8 @@ def floods(*, rate: int, crowd: int) -> dict[str, tuple[int, tuple[Attack, ...]]
             6,
             (
                 Attack(kind="half-open", family=6, addresses=1 << 32, rate=crowd),
-                Attack(kind="slow", family=6, addresses=1 << 32, rate=crowd, held=crowd),
-                Attack(kind="silent", family=6, addresses=1 << 32, rate=rate),
+                Attack(kind="slow", family=6, addresses=1 << 32, rate=crowd, held=crowd, network=LINK),
+                Attack(kind="silent", family=6, addresses=1 << 32, rate=rate, network=LINK),
             ),
         ),
     }
@@ -218,7 +222,7 @@ def _flooding(laboratory: Laboratory, attack: Attack, port: int) -> Iterator[sub
     """An attacker that is at its strength."""
     script = Path(__file__).with_name("flood.py")
     words = _inside(laboratory, "bad", sys.executable, "-I", script, attack.kind)
-    network = (SILENT_NETWORKS if attack.kind == "half-open" else NETWORKS)[attack.family]
+    network = attack.network or (SILENT_NETWORKS if attack.kind == "half-open" else NETWORKS)[attack.family]
     words += [_address(laboratory, "server", attack.family), str(port), "--network", network]
     words += ["--addresses", str(attack.addresses), "--rate", str(attack.rate), "--held", str(attack.held)]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:

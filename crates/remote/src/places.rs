@@ -1,54 +1,62 @@
 //! Who has to give way where places are short: somebody of the network that has most of them.
 //!
-//! A network is one link as a rule: a /64 of IPv6 (RFC 4291, section 2.5.4), and a /24 of IPv4, the longest prefix that is routed between providers.
-//! Pure.
+//! A network is what one customer has as a rule: a /48 of IPv6 (RFC 6177, section 2), and a /24 of IPv4, the longest prefix that is routed between
+//! providers. Within a /48 it is a /64, which is one link (RFC 4291, section 2.5.4): a provider may also give its customers longer prefixes of the
+//! same /48. Pure.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
-use std::hash::Hash;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 /// The order in which places were taken.
 pub type Number = u64;
 
-/// The first bits of an address: 64 of IPv6, 24 of IPv4.
+const ADDRESS_BITS: u32 = 128;
+/// Of all, of networks, of addresses. IPv4 addresses are those of ::ffff:0:0/96.
+const BITS_OF_IPV6: &[u32] = &[0, 48, 64, ADDRESS_BITS];
+const BITS_OF_IPV4: &[u32] = &[0, 96 + 24, ADDRESS_BITS];
+
+/// The first bits of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Prefix([u8; 8]);
+struct Prefix {
+    first: u128,
+    bits: u32,
+}
 
 /// Whose the places are that are taken. Every method takes a time that grows with the logarithm of their number: a flood asks at each connection.
 #[derive(Debug, Default)]
 pub struct Places {
     from: HashMap<Number, IpAddr>,
-    networks: Shares<Prefix>,
-    addresses: HashMap<Prefix, Shares<IpAddr>>,
+    /// Of each prefix, the longer ones in it.
+    within: HashMap<Prefix, Shares>,
 }
 
 /// Places by whose they are, and who has most of them.
-#[derive(Debug)]
-struct Shares<K> {
-    numbers: HashMap<K, BTreeSet<Number>>,
+#[derive(Debug, Default)]
+struct Shares {
+    numbers: HashMap<Prefix, BTreeSet<Number>>,
     /// How many, the oldest, whose: the last one gives way.
-    order: BTreeSet<(usize, Reverse<Number>, K)>,
+    order: BTreeSet<(usize, Reverse<Number>, Prefix)>,
 }
 
 impl Places {
     /// Takes one. Later ones have greater numbers.
     pub fn take(&mut self, number: Number, from: IpAddr) {
-        let prefix = Prefix::of(from);
         self.from.insert(number, from);
-        self.networks.insert(prefix, number);
-        self.addresses.entry(prefix).or_default().insert(from, number);
+        for (outer, inner) in prefixes(from) {
+            self.within.entry(outer).or_default().insert(inner, number);
+        }
     }
 
     /// Gives one back; one that is not taken changes nothing.
     pub fn give_back(&mut self, number: Number) {
         let Some(from) = self.from.remove(&number) else { return };
-        let prefix = Prefix::of(from);
-        self.networks.remove(prefix, number);
-        let Some(addresses) = self.addresses.get_mut(&prefix) else { return };
-        addresses.remove(from, number);
-        if addresses.numbers.is_empty() {
-            self.addresses.remove(&prefix);
+        for (outer, inner) in prefixes(from) {
+            let Some(shares) = self.within.get_mut(&outer) else { continue };
+            shares.remove(inner, number);
+            if shares.numbers.is_empty() {
+                self.within.remove(&outer);
+            }
         }
     }
 
@@ -57,24 +65,30 @@ impl Places {
         self.from.len()
     }
 
-    /// Who gives way for the next: of the network that has most, the address that has most, and its oldest. Of equals it is the one with the oldest.
+    /// Who gives way for the next: of the network that has most, the network within it that has most, of that the address that has most, and its
+    /// oldest. Of equals it is the one with the oldest.
     pub fn dispensable(&self) -> Option<Number> {
-        let (_, _, prefix) = self.networks.order.last()?;
-        let (_, Reverse(oldest), _) = self.addresses.get(prefix)?.order.last()?;
-        Some(*oldest)
+        let mut outer = Prefix::ALL;
+        loop {
+            let (_, Reverse(oldest), inner) = self.within.get(&outer)?.order.last()?;
+            if inner.bits == ADDRESS_BITS {
+                return Some(*oldest);
+            }
+            outer = *inner;
+        }
     }
 }
 
-impl<K: Copy + Ord + Hash> Shares<K> {
-    fn insert(&mut self, whose: K, number: Number) {
+impl Shares {
+    fn insert(&mut self, whose: Prefix, number: Number) {
         self.change(whose, |numbers| numbers.insert(number));
     }
 
-    fn remove(&mut self, whose: K, number: Number) {
+    fn remove(&mut self, whose: Prefix, number: Number) {
         self.change(whose, |numbers| numbers.remove(&number));
     }
 
-    fn change(&mut self, whose: K, change: impl FnOnce(&mut BTreeSet<Number>) -> bool) {
+    fn change(&mut self, whose: Prefix, change: impl FnOnce(&mut BTreeSet<Number>) -> bool) {
         let numbers = self.numbers.entry(whose).or_default();
         if let Some(oldest) = numbers.first() {
             self.order.remove(&(numbers.len(), Reverse(*oldest), whose));
@@ -87,26 +101,22 @@ impl<K: Copy + Ord + Hash> Shares<K> {
     }
 }
 
-impl<K> Default for Shares<K> {
-    fn default() -> Self {
-        Self { numbers: HashMap::new(), order: BTreeSet::new() }
+impl Prefix {
+    const ALL: Self = Self { first: 0, bits: 0 };
+
+    fn of(address: Ipv6Addr, bits: u32) -> Self {
+        let rest = u128::MAX.checked_shr(bits).unwrap_or(0);
+        Self { first: address.to_bits() & !rest, bits }
     }
 }
 
-impl Prefix {
-    fn of(address: IpAddr) -> Self {
-        match address.to_canonical() {
-            // Beside those of IPv6: nobody has addresses in 0:ff:ff00::/40.
-            IpAddr::V4(address) => {
-                let [a, b, c, _] = address.octets();
-                Self([0, 0, 0, 0xff, 0xff, a, b, c])
-            }
-            IpAddr::V6(address) => {
-                let [a, b, c, d, e, f, g, h, ..] = address.octets();
-                Self([a, b, c, d, e, f, g, h])
-            }
-        }
-    }
+/// The prefixes that an address is in, each with the next longer one.
+fn prefixes(address: IpAddr) -> impl Iterator<Item = (Prefix, Prefix)> {
+    let (address, bits) = match address.to_canonical() {
+        IpAddr::V4(address) => (address.to_ipv6_mapped(), BITS_OF_IPV4),
+        IpAddr::V6(address) => (address, BITS_OF_IPV6),
+    };
+    bits.windows(2).map(move |pair| (Prefix::of(address, pair[0]), Prefix::of(address, pair[1])))
 }
 
 #[cfg(test)]
@@ -140,41 +150,73 @@ mod tests {
             places.give_back(expected);
         }
         assert_eq!((places.dispensable(), places.count()), (None, 0));
-        assert!(places.networks.order.is_empty() && places.networks.numbers.is_empty() && places.addresses.is_empty());
+        assert!(places.within.is_empty());
+    }
+
+    /// A customer who has a /48 has 65,536 times a /64.
+    #[test]
+    fn many_networks_of_one_customer_give_way_before_a_single_one_of_another() {
+        let mut places = Places::default();
+        places.take(0, address("2001:db8:1::1"));
+        places.take(1, address("192.0.2.1"));
+        for number in 2..100 {
+            places.take(number, address(&format!("2001:db8:2:{number:x}::1")));
+        }
+        // Somebody who has a /64 of the same /48, and more of it.
+        for number in 100..103 {
+            places.take(number, address(&format!("2001:db8:2::{number}")));
+        }
+        let mut gone = Vec::new();
+        while places.count() > 3 {
+            let number = places.dispensable().unwrap();
+            places.give_back(number);
+            gone.push(number);
+        }
+        assert_eq!(gone[..2], [100, 101]);
+        assert!(!gone.contains(&0) && !gone.contains(&1), "{gone:?}");
     }
 
     #[test]
-    fn networks_are_of_24_and_of_64_bits() {
-        for (one, other, same) in [
-            ("192.0.2.1", "192.0.2.255", true),
-            ("192.0.2.1", "192.0.3.1", false),
-            ("192.0.2.1", "::ffff:192.0.2.9", true),
-            ("2001:db8::1", "2001:db8::ffff:0:0:1", true),
-            ("2001:db8::1", "2001:db8:0:1::1", false),
+    fn networks_are_of_24_and_of_48_and_64_bits() {
+        let shared = |one, other| {
+            prefixes(address(one)).zip(prefixes(address(other))).filter(|(one, other)| one.1 == other.1).count()
+        };
+        for (one, other, expected) in [
+            ("192.0.2.1", "192.0.2.255", 1),
+            ("192.0.2.1", "192.0.3.1", 0),
+            ("192.0.2.1", "::ffff:192.0.2.9", 1),
+            ("2001:db8::1", "2001:db8::1", 3),
+            ("2001:db8::1", "2001:db8::ffff:0:0:1", 2),
+            ("2001:db8::1", "2001:db8:0:1::1", 1),
+            ("2001:db8::1", "2001:db8:1::1", 0),
         ] {
-            assert_eq!(Prefix::of(address(one)) == Prefix::of(address(other)), same, "{one} {other}");
+            assert_eq!(shared(one, other), expected, "{one} {other}");
         }
     }
 
     proptest! {
         #[test]
-        fn who_gives_way_has_a_place_and_nobody_has_more(sources in prop::collection::vec((0..4_u8, 0..6_u8), 1..80)) {
+        fn who_gives_way_has_a_place_and_nobody_has_more(sources in prop::collection::vec((0..3_u16, 0..3_u16, 0..4_u16), 1..80)) {
             let mut places = Places::default();
-            let sources: Vec<IpAddr> = sources.iter().map(|&(network, host)| IpAddr::from([10, 0, network, host])).collect();
+            let sources: Vec<IpAddr> =
+                sources.iter().map(|&(site, link, host)| IpAddr::from([0x2001, 0xdb8, site, link, 0, 0, 0, host])).collect();
             for (number, from) in (0..).zip(&sources) {
                 places.take(number, *from);
             }
             let mut left: Vec<Number> = (0..sources.len() as u64).collect();
             while let Some(number) = places.dispensable() {
-                let of = |number: Number| Prefix::of(sources[number as usize]);
-                let count = |prefix| left.iter().filter(|number| of(**number) == prefix).count();
-                let own = count(of(number));
-                prop_assert!(left.iter().all(|other| count(of(*other)) <= own));
+                let of = |number: Number| prefixes(sources[number as usize]);
+                let count = |prefix| left.iter().filter(|other| of(**other).any(|(_, inner)| inner == prefix)).count();
+                for (outer, own) in of(number) {
+                    let most = left.iter().flat_map(|other| of(*other)).filter(|pair| pair.0 == outer).map(|pair| count(pair.1)).max();
+                    prop_assert_eq!(Some(count(own)), most);
+                }
                 places.give_back(number);
                 left.retain(|other| *other != number);
                 prop_assert_eq!(places.count(), left.len());
             }
             prop_assert!(left.is_empty());
+            prop_assert!(places.within.is_empty());
         }
     }
 }
