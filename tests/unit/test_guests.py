@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 import synthetic
 
-from sixbench.cli.guest_runs import check_clock, chosen_kernels
+from sixbench.cli.guest_runs import check_clock, chosen_kernels, run_in_guests
 from sixbench.guest import GuestCommand, GuestResult, Kernel
-from sixbench.model.errors import CapabilityError, UsageError
+from sixbench.model.errors import CapabilityError, ExperimentError, UsageError
 from sixbench.model.experiment import Experiment
 from sixbench.model.trial import TrialRecord
+from sixbench.plan.setting_problems import problems_of_settings
+from sixbench.plan.yaml_source import parse_yaml
 from sixbench.run import guests
 from sixbench.store import Manifest, RunWriter, create_run, open_run, read_run
 
@@ -187,6 +189,45 @@ def test_a_run_that_is_refused_in_the_guest_says_where_and_why(
     with pytest.raises(CapabilityError, match=r"^on debian-(5\.10|6\.1): no module sit$"):
         guests.run_on_kernels(writer.manifest.experiment, writer, Path("agent"), "virtual", nobody)
     assert read_run(writer.directory).trials == []
+
+
+WITH_SETTINGS = """
+kernels: debian-6.1
+topology:
+  nodes:
+    h1: {kind: host, sysctl: {net.ipv4.nosuch: 1}}
+    h2: {kind: host, sysctl: {net.ipv4.tcp_sack: 0, net.ipv4.tcp_ecn: 77}}
+  links: [{endpoints: [h1, h2]}]
+paths: {ipv4: native4, ipv6: native6}
+workloads: [{tcp-rr: {duration: 1s}}]
+blocks: 2
+"""
+REFUSED = {
+    ("h1", "net.ipv4.nosuch"): "has no setting net.ipv4.nosuch; see: sysctl -a --pattern ^net",
+    ("h2", "net.ipv4.tcp_ecn"): 'refuses "77" for net.ipv4.tcp_ecn: Invalid argument',
+}
+
+
+def test_settings_that_a_guests_kernel_refuses_are_told_at_their_places_and_nothing_is_left(
+    read: Read, boots: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def boot(kernel: Kernel, command: GuestCommand, *others: object) -> GuestResult:
+        text = command.files[guests.FILE].decode()
+        said = str(problems_of_settings(parse_yaml(text, guests.FILE), REFUSED)).splitlines()
+        return GuestResult(exit=2, stdout="", said=["booted", *said], files=dict(command.files))
+
+    monkeypatch.setattr(guests, "boot", boot)
+    experiment = read(WITH_SETTINGS)
+    with pytest.raises(ExperimentError) as caught:
+        run_in_guests(experiment, tmp_path / "run", True, None, False, False, "virtual", json=False, quiet=True)
+    lines = WITH_SETTINGS.splitlines()
+    assert str(caught.value).splitlines() == [
+        f"{experiment.file}:{[setting in line for line in lines].index(True) + 1}: "
+        f"topology.nodes.{node}.sysctl.{setting}: with the kernel debian-6.1: in {node} the kernel {what}"
+        for (node, setting), what in REFUSED.items()
+    ]
+    assert caught.value.exit_code == 2
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_run_that_came_to_nothing_leaves_no_directory(writer: RunWriter) -> None:

@@ -8,6 +8,7 @@ result is a run directory with its trials. The trials of all guests are taken ov
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 import threading
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..guest import JOB, GuestCommand, GuestResult, Kernel, boot, find_kernel, find_qemu
-from ..model.errors import TRACEBACK_FILE, Bug, CapabilityError
+from ..model.errors import TRACEBACK_FILE, Bug, CapabilityError, ExperimentError, Problem
 from ..model.exit_codes import Exit
 from ..model.experiment import Experiment
 from ..model.kernels import COLUMN
@@ -42,6 +43,12 @@ REAL_PER_VIRTUAL = 40
 QUIET_S = 15
 """How often a guest reports its progress on its clock, between two trials."""
 
+FILE = "experiment.yaml"
+"""What a guest calls the experiment's file, whatever it is called here."""
+
+_PROBLEM = re.compile(rf"{re.escape(FILE)}:(?P<line>[0-9]{{1,9}}): (?P<key>topology\S*): (?P<message>.+)")
+"""What the run in the guest says of a setting that its kernel refuses."""
+
 Told = Callable[[str, str], None]
 """A function that gets a kernel, and a line that the run on it printed."""
 
@@ -53,6 +60,7 @@ def run_on_kernels(experiment: Experiment, writer: RunWriter, agent: Path, clock
 
     Raises:
         CapabilityError: a guest cannot be started, or a run in it is refused, for the reason given. Others are stopped.
+        ExperimentError: the guest's kernel refuses a setting of a node, told at its place in the file; likewise.
         KeyboardInterrupt: likewise.
     """
     todo = [name for name in experiment.kernels if name not in writer.manifest.guests]
@@ -145,7 +153,7 @@ def _the_same_everywhere(manifest: Manifest) -> Manifest:
         versions={},
         clock=manifest.environment.clock,
     )
-    experiment = replace(manifest.experiment, file="experiment.yaml")
+    experiment = replace(manifest.experiment, file=FILE)
     return Manifest(
         run="guest",
         experiment=experiment,
@@ -166,6 +174,8 @@ def _take_over(writer: RunWriter, kernel: str, result: GuestResult) -> RunState:
         if result.exit == Exit.BUG:
             told = result.files.get(TRACEBACK_FILE, b"").decode(errors="replace")
             raise Bug(directory=writer.directory, resume=f"sixbench resume {writer.directory}", traceback=told or None)
+        if result.exit == Exit.USAGE and (refused := _refused(kernel, result, writer.manifest.experiment.file)):
+            raise ExperimentError(refused)
         run = read_run(Path(scratch)) if result.files else None
         if run is not None and run.problems:
             raise CapabilityError(f"on {kernel}: {run.problems[0]}")
@@ -174,6 +184,19 @@ def _take_over(writer: RunWriter, kernel: str, result: GuestResult) -> RunState:
         adopt_trials(writer, run, _sequence_before(writer.manifest.experiment, kernel))
         _note(writer, kernel, run)
     return run.manifest.state
+
+
+def _refused(kernel: str, result: GuestResult, file: str) -> list[Problem]:
+    """What the guest said of settings that its kernel refuses; `file` is the experiment's here."""
+    return [
+        Problem(
+            file=file,
+            line=int(one["line"]),
+            key=one["key"],
+            message=f"with the kernel {kernel}: {one['message']}",
+        )
+        for one in filter(None, map(_PROBLEM.fullmatch, result.said))
+    ]
 
 
 def _last_words(result: GuestResult) -> str:
