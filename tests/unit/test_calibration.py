@@ -6,13 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from synthetic import small
 
 from sixbench.calibration.assessment import assess
 from sixbench.calibration.design import FACTOR, PATHS, design, is_calibration
-from sixbench.calibration.metric import CalibratedMetric, Count, Deviation, Level, Limit, Match
+from sixbench.calibration.metric import CalibratedMetric, Count, Deviation, Level, Limit, Match, Trial
 from sixbench.calibration.metrics import METRICS
 from sixbench.calibration.metrics.fragments import fragments_of
-from sixbench.calibration.metrics.lists import COUNT, LATE_BY, LISTS, lists
+from sixbench.calibration.metrics.lists import COUNT, LATE_BY, LISTED, LISTS, lists
 from sixbench.calibration.readings import Readings
 from sixbench.model.calibration import Calibrated, Calibration, FalseAlarms
 from sixbench.model.errors import StoreError
@@ -253,3 +254,13 @@ def test_lists_are_the_same_every_time_and_do_not_meet():
 )
 def test_a_datagram_is_in_so_many_fragments(mtu, family, fragments):
     assert fragments_of(mtu, family) == fragments
+
+
+@pytest.mark.parametrize("ranges", [[[0, 2**64 - 1]], [[5, 3]], [], [[0, 0], [0, 0]]])
+def test_ranges_of_any_size_are_held_against_a_list(ranges: list[list[int]]) -> None:
+    """A calibration that is resumed may have records of anybody's."""
+    told = {"ranges": ranges, "omitted": 0}
+    record = replace(small().trials[0], server={"sequences": dict.fromkeys(("lost", "duplicate", "reordered"), told)})
+    match = LISTED.read(Trial(level=LISTED.levels[0], record=record, reference=None, directory=Path()))
+    assert match is not None
+    assert "not found" in str(match.difference)

@@ -9,8 +9,11 @@ import pytest
 import synthetic
 from synthetic_values import old_evidence
 
+from sixbench.model.evidence import Evidence
+from sixbench.model.form import differences
 from sixbench.model.path import Path as NetworkPath
 from sixbench.model.reason import Reason, ReasonKind
+from sixbench.model.trial import TrialRecord
 from sixbench.report import evidence
 from sixbench.report.path_facts import path_facts
 from sixbench.report.path_tables import paths_table, tunnels_table
@@ -99,20 +102,26 @@ def test_runs_of_earlier_versions_can_be_read() -> None:
     assert found.tunnels == []
 
 
+NOTHING = {"packets": 0, "bytes": 0}
+
+
 @pytest.mark.parametrize(
     "odd",
     [
         {},
-        {"packets": None, "families": [1], "stacks": "many", "link": 3, "max_ip_bytes": "large"},
-        {"packets": ["x", {"layers": 5}, [], [{"no": "kind"}], [{"kind": "novel", "bytes": "many"}]]},
+        {"link": "a", "capture_dropped": None, "max_ip_bytes": None},
         {"something": {"of": "a later version"}},
-        {"segments": "none", "middle": "there", "tunnels": [1]},
-        {"segments": [{"link": "a", "packets": "x", "stacks": 1, "outer": []}, 5, {"link": None}], "middle": 7},
-        {"segments": [{"link": "a", "packets": [{"layers": [{"kind": "novel"}], "wire_bytes": None}, 3]}]},
-        {"tunnels": {"r1": {"d": {"drops": {"x": 1}, "slow": [], "encapsulated": {"packets": "many"}}, "e": 1}}},
+        {"segments": [], "middle": 2**64 - 1},
+        {"segments": [{"link": "a"}], "middle": 7},
+        {"segments": [{"link": "", "packets": [{"wire_bytes": 0, "layers": []}], "stacks": {"ipv6": 0}}]},
+        {"segments": [{"link": "a", "packets": [{"wire_bytes": 0, "layers": [{"kind": "", "bytes": 2**64 - 1}]}]}]},
+        {"segments": [{"link": "a", "packets": [{"wire_bytes": 1, "layers": [{"kind": "novel", "fragment": None}]}]}]},
+        {"tunnels": {"r1": {"d": {"encapsulated": {"packets": -1, "bytes": -1}, "decapsulated": NOTHING}}}},
+        {"losses": {"located": [], "refused": {}, "unlocated": 0, "lost": 0, "not_told": ""}},
     ],
 )
-def test_evidence_of_another_shape_is_no_error(odd: dict[str, Any]) -> None:
+def test_evidence_may_lack_anything_and_say_anything_that_its_form_has(odd: dict[str, Any]) -> None:
+    assert list(differences(Evidence, odd)) == []
     run = synthetic.small(blocks=1).in_memory()
     for trial in run.trials:
         trial.evidence.clear()
@@ -121,7 +130,35 @@ def test_evidence_of_another_shape_is_no_error(odd: dict[str, Any]) -> None:
     assert list(found) == ["ipv4", "ipv4-again", "ipv6"]
     assert not any(item.families for item in found.values())
     assert all(link.max_ip_bytes is None and not link.seen for item in found.values() for link in item.links)
+    assert all(end.carried_packets == 0 for item in found.values() for end in item.tunnels)
     path_facts(run)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"packets": None},
+        {"link": 3},
+        {"stacks": "many"},
+        {"stacks": {"ipv6": -1}},
+        {"captured_packets": True},
+        {"captured_packets": 1.5},
+        {"captured_packets": 2**64},
+        {"segments": [{"link": "a", "packets": [[]]}]},
+        {"segments": [{"link": "a", "packets": [{"layers": [{"kind": "novel"}], "wire_bytes": None}]}]},
+        {"segments": [{"stacks": {}}]},
+        {"middle": -1},
+        {"tunnels": {"r1": {"d": {"encapsulated": {"packets": "many", "bytes": 0}, "decapsulated": NOTHING}}}},
+        {"tunnels": {"r1": {"d": {"decapsulated": NOTHING}}}},
+        {"emulation": {"a": {"emulator": "user", "forward": {"packets": -1}}}},
+        {"losses": {"located": [{"where": "here", "what": "so", "datagrams": "many", "other_packets": 0}]}},
+        {"losses": {"refused": {"ENOBUFS": None}}},
+    ],
+)
+def test_counts_of_another_form_come_into_no_report(odd: dict[str, Any]) -> None:
+    """So that reports need not look again."""
+    with pytest.raises(ValueError, match="evidence"):
+        TrialRecord.from_json(synthetic.small().trials[0].to_json() | {"evidence": odd})
 
 
 # --- tunnels ------------------------------------------------------------------------------------------------------
@@ -138,7 +175,7 @@ def test_ends_of_tunnels_add_up_over_trials() -> None:
             "drops": {reason: {"packets": count, "bytes": 0} for reason, count in drops.items()},
         }
 
-    [end] = tunnel_ends([{"r1": {"t": trial({"ttl": 1}, 5)}}, None, {"r1": {"t": trial({"ttl": 2, "ecn": 9}, 0)}}])
+    [end] = tunnel_ends([{"r1": {"t": trial({"ttl": 1}, 5)}}, {}, {"r1": {"t": trial({"ttl": 2, "ecn": 9}, 0)}}])
     assert (end.node, end.device, end.trials) == ("r1", "t", 2)
     assert end.encapsulated == Count(packets=200, bytes=2000)
     assert end.slow == {"outer-fragment": Count(packets=5, bytes=50)}
@@ -147,7 +184,7 @@ def test_ends_of_tunnels_add_up_over_trials() -> None:
 
 
 def test_an_engine_without_a_slow_path_has_none_rather_than_an_empty_one() -> None:
-    [end] = tunnel_ends([{"r1": {"t": {"encapsulated": {"packets": 1, "bytes": 1}, "drops": {}}}}])
+    [end] = tunnel_ends([{"r1": {"t": {"encapsulated": NOTHING, "decapsulated": NOTHING, "drops": {}}}}])
     assert end.slow_packets is None
     assert TunnelEnd(node="r1", device="t", slow_encapsulated=Count()).slow_packets == 0
 

@@ -29,18 +29,18 @@ def emulation_table(run: Run, *, brief: bool = False) -> Table | None:
     found: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for trial in run.trials:
         evidence = trial.evidence.get("emulation")
-        combination = combinations.get(trial.combination)
-        if not isinstance(evidence, Mapping) or combination is None:
+        if evidence is None:
             continue
+        combination = combinations[trial.combination]
         for link in experiment.topologies[combination.topology_of(trial.path)].links:
             record = evidence.get(link.name)
-            if not isinstance(record, Mapping):
+            if record is None:
                 continue
             for number, (way, end) in enumerate(zip(WAYS, link.ends, strict=True)):
                 configured = _configured(link, number, combination.events)
                 if configured:
-                    place = (link.name, end.node, str(record.get("emulator")), configured)
-                    found.setdefault(place, []).append(_mapping(record.get(way)))
+                    place = (link.name, end.node, record["emulator"], configured)
+                    found.setdefault(place, []).append(record.get(way, {}))
     if not found:
         return None
     columns = [
@@ -69,7 +69,7 @@ def _configured(link: Link, number: int, events: Iterable[LinkChange]) -> str:
 
 
 def _did(records: list[Mapping[str, Any]]) -> list[str]:
-    packets, lost = (sum(_whole(record.get(key)) for record in records) for key in ("packets", "lost"))
+    packets, lost = (sum(record.get(key, 0) for record in records) for key in ("packets", "lost"))
     return [
         str(len(records)),
         words.whole(packets) if packets else "",
@@ -79,14 +79,5 @@ def _did(records: list[Mapping[str, Any]]) -> list[str]:
 
 
 def _median(records: list[Mapping[str, Any]], histogram: str, key: str) -> str:
-    values = [_mapping(record.get(histogram)).get(key) for record in records]
-    known = [value for value in values if isinstance(value, int)]
+    known = [record[histogram][key] for record in records if key in record.get(histogram, {})]
     return words.duration(median(known)) if known else ""
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _whole(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0

@@ -1,12 +1,12 @@
 """What was seen on the wire, path by path and link by link: the proof that trials took the path they claim.
 
-Evidence is what the run layer stored with each trial. Only the keys that are there are used, and none is needed: runs
-of earlier versions have evidence of one link, at the top level.
+Evidence is what the run layer stored with each trial, and of the form of `model.evidence` whoever wrote it. None of its
+keys is needed: runs of earlier versions have evidence of one link, at the top level.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -166,16 +166,16 @@ class _Sum:
         self.trials += 1
         segments = _segments(evidence)
         for segment in segments:
-            self.links.setdefault(str(segment["link"]), _LinkSum(segment)).add(segment)
-        index = _whole(evidence.get("middle"))
+            self.links.setdefault(segment["link"], _LinkSum(segment)).add(segment)
         if self.middle is None and segments:
-            self.middle = str(segments[index if index is not None and index < len(segments) else 0]["link"])
-        _add(self.families, evidence.get("families"))
+            index = evidence.get("middle", 0)
+            self.middle = segments[index if index < len(segments) else 0]["link"]
+        _add(self.families, evidence.get("families", {}))
         packets = _packets(segments)
         if _most_bytes(packets) > _most_bytes(self.packets):
             self.packets = packets
-        self.tunnels.add(evidence.get("tunnels"))
-        self.losses.add(evidence.get("losses"))
+        self.tunnels.add(evidence.get("tunnels", {}))
+        self.losses.add(evidence.get("losses", {}))
 
     def told(self) -> PathEvidence:
         """The summary."""
@@ -197,16 +197,15 @@ class _Sum:
 
 def _segments(evidence: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The links of a trial, each with its name."""
-    given = evidence.get("segments")
-    segments = given if isinstance(given, list) else [evidence]
-    return [one for one in segments if isinstance(one, Mapping) and isinstance(one.get("link"), str)]
+    segments: list[Mapping[str, Any]] = evidence.get("segments", [evidence] if "link" in evidence else [])
+    return segments
 
 
 class _LinkSum:
     """What was seen on a link, added up."""
 
     def __init__(self, first: Mapping[str, Any]) -> None:
-        self.node, self.interface = _text(first.get("node")), _text(first.get("interface"))
+        self.node, self.interface = first.get("node"), first.get("interface")
         self.claimed: dict[str, None] = {}
         self.seen: dict[str, int] = {}
         self.outer: dict[str, int] = {}
@@ -217,16 +216,16 @@ class _LinkSum:
 
     def add(self, segment: Mapping[str, Any]) -> None:
         """Adds what a trial saw."""
-        if isinstance(segment.get("claimed"), str):
+        if "claimed" in segment:
             self.claimed.setdefault(segment["claimed"])
-        _add(self.seen, segment.get("stacks"))
-        _add(self.outer, segment.get("outer"))
-        _add(self.errors, segment.get("errors"))
-        for stack in _stacks(segment.get("packets")):
+        _add(self.seen, segment.get("stacks", {}))
+        _add(self.outer, segment.get("outer", {}))
+        _add(self.errors, segment.get("errors", {}))
+        for stack in _stacks(segment.get("packets", [])):
             self.stacks[stack.text] = self.stacks.get(stack.text, 0) + 1
-        self.captured += _whole(segment.get("captured_packets")) or 0
-        self.not_captured += _whole(segment.get("capture_dropped")) or 0
-        size = _whole(segment.get("max_ip_bytes"))
+        self.captured += segment.get("captured_packets", 0)
+        self.not_captured += segment.get("capture_dropped") or 0
+        size = segment.get("max_ip_bytes")
         if size is not None:
             self.max_ip_bytes = max(size, self.max_ip_bytes or 0)
 
@@ -255,7 +254,7 @@ def _packets(segments: Sequence[Mapping[str, Any]]) -> list[OnLinks]:
         if stack is None:
             continue
         known = found.get(stack.text)
-        links = (*(known.links if known else ()), str(segment["link"]))
+        links = (*(known.links if known else ()), segment["link"])
         larger = known.stack if known and known.stack.total_bytes >= stack.total_bytes else stack
         found[stack.text] = OnLinks(links=links, stack=larger)
     return list(found.values())
@@ -267,56 +266,40 @@ def _most_bytes(packets: Sequence[OnLinks]) -> int:
 
 def _largest(segment: Mapping[str, Any]) -> Stack | None:
     """The largest packet of a link that is what the path claims there; of all its packets where none is."""
-    packets = [packet for packet in segment.get("packets") or [] if isinstance(packet, Mapping)]
-    claimed = [packet for packet in packets if _named(packet.get("layers")) == segment.get("claimed")]
+    packets = segment.get("packets", [])
+    claimed = [packet for packet in packets if _named(packet["layers"]) == segment.get("claimed")]
     return max(_stacks(claimed or packets), key=lambda stack: stack.total_bytes, default=None)
 
 
-def _named(layers: Any) -> str:
-    kinds = [layer.get("kind") for layer in layers if isinstance(layer, Mapping)] if isinstance(layers, list) else []
-    return " in ".join(kind for kind in reversed(kinds) if kind in _TELLING)
+def _named(layers: Sequence[Mapping[str, Any]]) -> str:
+    return " in ".join(layer["kind"] for layer in reversed(layers) if layer["kind"] in _TELLING)
 
 
-def _stacks(packets: Any) -> Iterator[Stack]:
-    for packet in packets if isinstance(packets, list) else []:
-        layers = packet.get("layers") if isinstance(packet, Mapping) else packet
-        known = (
-            [layer for layer in layers if isinstance(layer, Mapping) and layer.get("kind")]
-            if isinstance(layers, list)
-            else []
-        )
+def _stacks(packets: Iterable[Mapping[str, Any]]) -> Iterator[Stack]:
+    for packet in packets:
+        layers = packet["layers"]
         headers = tuple(
             Layer(
-                name=words.protocol(str(layer["kind"])),
-                bytes=_whole(layer.get("bytes")),
+                name=words.protocol(layer["kind"]),
+                bytes=layer.get("bytes"),
                 is_atomic=_is_atomic(layer.get("fragment")),
             )
-            for layer in known
+            for layer in layers
             if layer["kind"] not in _REMAINDERS
         )
         if headers:
-            payload_bytes = _whole(known[-1].get("payload_bytes"))
-            wire_bytes = _whole(packet.get("wire_bytes")) if isinstance(packet, Mapping) else None
-            if wire_bytes is not None and all(header.bytes is not None for header in headers):
+            payload_bytes = layers[-1].get("payload_bytes")
+            if all(header.bytes is not None for header in headers):
                 # What a header says of its payload is of the whole datagram, of which this may be a fragment.
-                payload_bytes = max(0, wire_bytes - sum(header.bytes or 0 for header in headers))
+                payload_bytes = max(0, packet["wire_bytes"] - sum(header.bytes or 0 for header in headers))
             yield Stack(layers=headers, payload_bytes=payload_bytes)
 
 
-def _is_atomic(fragment: Any) -> bool:
-    return isinstance(fragment, Mapping) and fragment.get("offset_bytes") == 0 and fragment.get("more") is False
+def _is_atomic(fragment: Mapping[str, Any] | None) -> bool:
+    return fragment is not None and fragment["offset_bytes"] == 0 and not fragment["more"]
 
 
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _whole(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
-def _add(total: dict[str, int], counts: Any) -> None:
-    """Adds counts of packets, if that is what they are."""
-    for name, packets in counts.items() if isinstance(counts, Mapping) else ():
-        if isinstance(packets, int) and packets > 0:
+def _add(total: dict[str, int], counts: Mapping[str, int]) -> None:
+    for name, packets in counts.items():
+        if packets:
             total[name] = total.get(name, 0) + packets

@@ -41,7 +41,7 @@ class Losses:
     not_told: list[str] = field(default_factory=list)
 
 
-def losses(of_trials: Iterable[Any]) -> Losses:
+def losses(of_trials: Iterable[Mapping[str, Any]]) -> Losses:
     """Adds up. `of_trials`: `losses` of their evidence."""
     found = LossSum()
     for evidence in of_trials:
@@ -56,11 +56,9 @@ class LossSum:
         self._found: dict[tuple[str, str], LostAt] = {}
         self._not_told: dict[str, None] = {}
 
-    def add(self, evidence: Any) -> None:
+    def add(self, evidence: Mapping[str, Any]) -> None:
         """Adds `losses` of a trial's evidence."""
-        if not isinstance(evidence, Mapping):
-            return
-        if isinstance(evidence.get("not_told"), str) and evidence.get("lost"):
+        if "not_told" in evidence and evidence.get("lost"):
             self._not_told.setdefault(evidence["not_told"])
         for where, what, datagrams, others in _places(evidence):
             known = self._found.get((where, what)) or LostAt(where=where, what=what)
@@ -78,17 +76,10 @@ class LossSum:
 
 
 def _places(evidence: Mapping[str, Any]) -> Iterable[tuple[str, str, int, int]]:
-    located = evidence.get("located")
-    for place in located if isinstance(located, list) else []:
-        if isinstance(place, Mapping) and isinstance(place.get("where"), str):
-            counts = _whole(place.get("datagrams")), _whole(place.get("other_packets"))
-            yield place["where"], str(place.get("what")), *counts
-    if _whole(evidence.get("unlocated")):
-        yield UNSEEN, "", _whole(evidence["unlocated"]), 0
-    refused = evidence.get("refused")
-    for error, datagrams in refused.items() if isinstance(refused, Mapping) else ():
-        yield "at the sender's socket, before they were sent", str(error), _whole(datagrams), 0
-
-
-def _whole(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    for place in evidence.get("located", []):
+        # Those that are counted may be fewer than those that are named: the counters were read before.
+        yield place["where"], place["what"], place["datagrams"], max(0, place["other_packets"])
+    if evidence.get("unlocated"):
+        yield UNSEEN, "", evidence["unlocated"], 0
+    for error, datagrams in evidence.get("refused", {}).items():
+        yield "at the sender's socket, before they were sent", error, datagrams, 0

@@ -58,7 +58,7 @@ class TunnelEnd:
         return sum(count.packets for count in self.drops.values())
 
 
-def tunnel_ends(of_trials: Iterable[Any]) -> list[TunnelEnd]:
+def tunnel_ends(of_trials: Iterable[Mapping[str, Any]]) -> list[TunnelEnd]:
     """The ends in the order of the records, each over all trials. `of_trials`: `tunnels` of their evidence."""
     found = TunnelSum()
     for tunnels in of_trials:
@@ -72,13 +72,12 @@ class TunnelSum:
     def __init__(self) -> None:
         self._found: dict[tuple[str, str], TunnelEnd] = {}
 
-    def add(self, tunnels: Any) -> None:
+    def add(self, tunnels: Mapping[str, Any]) -> None:
         """Adds `tunnels` of a trial's evidence."""
-        for node, devices in _items(tunnels):
-            for device, counted in _items(devices):
-                if isinstance(counted, Mapping):
-                    known = self._found.get((node, device)) or TunnelEnd(node=node, device=device)
-                    self._found[node, device] = _with(known, counted)
+        for node, devices in tunnels.items():
+            for device, counted in devices.items():
+                known = self._found.get((node, device)) or TunnelEnd(node=node, device=device)
+                self._found[node, device] = _with(known, counted)
 
     def ends(self) -> list[TunnelEnd]:
         """The ends in the order of the records."""
@@ -89,7 +88,7 @@ def total(counts: Iterable[Mapping[str, Count]]) -> dict[str, Count]:
     """Counts by reason of several ends, the most frequent first."""
     summed: dict[str, Count] = {}
     for by_reason in counts:
-        summed = _by_reason(summed, by_reason)
+        summed = _with_reasons(summed, by_reason)
     return summed
 
 
@@ -97,30 +96,30 @@ def _with(end: TunnelEnd, counted: Mapping[str, Any]) -> TunnelEnd:
     return replace(
         end,
         trials=end.trials + 1,
-        encapsulated=end.encapsulated + _count(counted.get("encapsulated")),
-        decapsulated=end.decapsulated + _count(counted.get("decapsulated")),
+        encapsulated=end.encapsulated + _count(counted["encapsulated"]),
+        decapsulated=end.decapsulated + _count(counted["decapsulated"]),
         slow_encapsulated=_sum(end.slow_encapsulated, counted.get("slow_encapsulated")),
         slow_decapsulated=_sum(end.slow_decapsulated, counted.get("slow_decapsulated")),
-        slow=_by_reason(end.slow, counted.get("slow")),
-        drops=_by_reason(end.drops, counted.get("drops")),
+        slow=_with_reasons(end.slow, _counts(counted.get("slow", {}))),
+        drops=_with_reasons(end.drops, _counts(counted.get("drops", {}))),
     )
 
 
-def _sum(total: Count | None, counted: Any) -> Count | None:
+def _sum(total: Count | None, counted: Mapping[str, int] | None) -> Count | None:
     return total if counted is None else (total or Count()) + _count(counted)
 
 
-def _by_reason(total: dict[str, Count], counted: Any) -> dict[str, Count]:
+def _with_reasons(total: Mapping[str, Count], counts: Mapping[str, Count]) -> dict[str, Count]:
     summed = dict(total)
-    for reason, count in _items(counted):
-        summed[reason] = summed.get(reason, Count()) + (count if isinstance(count, Count) else _count(count))
+    for reason, count in counts.items():
+        summed[reason] = summed.get(reason, Count()) + count
     return dict(sorted(summed.items(), key=lambda item: -item[1].packets))
 
 
-def _count(counted: Any) -> Count:
-    values = {key: value for key, value in _items(counted) if isinstance(value, int) and value > 0}
-    return Count(packets=values.get("packets", 0), bytes=values.get("bytes", 0))
+def _counts(counted: Mapping[str, Mapping[str, int]]) -> dict[str, Count]:
+    return {reason: _count(count) for reason, count in counted.items()}
 
 
-def _items(mapping: Any) -> Iterable[tuple[str, Any]]:
-    return mapping.items() if isinstance(mapping, Mapping) else ()
+def _count(counted: Mapping[str, int]) -> Count:
+    """What rose. A counter that began anew in the midst of a trial is lower than before, and says nothing."""
+    return Count(packets=max(0, counted["packets"]), bytes=max(0, counted["bytes"]))

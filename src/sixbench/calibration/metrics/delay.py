@@ -32,10 +32,10 @@ LIMIT = Limit(absolute=50_000, relative=0.02)
 def emulated(record: TrialRecord, way: str, histogram: str) -> Mapping[str, Any] | None:
     """A histogram from the emulator of the only emulated link, one way. None if it has none."""
     links = record.evidence.get("emulation")
-    if not isinstance(links, Mapping) or len(links) != 1:
+    if links is None or len(links) != 1:
         return None
-    found = next(iter(links.values())).get(way, {}).get(histogram)
-    return found if isinstance(found, Mapping) and found.get("count") else None
+    found: Mapping[str, Any] = next(iter(links.values())).get(way, {}).get(histogram, {})
+    return found if found.get("count") else None
 
 
 def _given_ns(record: TrialRecord, ways: tuple[str, ...]) -> float | None:

@@ -33,7 +33,7 @@ def _read(trial: Trial) -> Match | None:
         return None
     family = 4 if trial.record.path == "ipv4" else 6
     each = fragments_of(int(trial.level.truth), family)
-    collected = evidence["nodes"].get("h2", {}).get(f"ipv{family}", {}).get("collected", 0)
+    collected = evidence.get("nodes", {}).get("h2", {}).get(f"ipv{family}", {}).get("collected", 0)
     exact = collected == (each * delivered if each > 1 else 0)
     words = f"{collected} fragments of {delivered} datagrams, {each} each expected"
     found = max(1.0, collected / delivered)

@@ -124,11 +124,10 @@ def _groups(context: Context, run: Run) -> list[_Group]:
 def _of_links(trial: TrialRecord) -> Mapping[str, Any] | None:
     """The evidence of fragments, if it has both theory and counts. Otherwise None."""
     found = trial.evidence.get("fragments") if trial.status == "ok" and trial.workload == WORKLOAD else None
-    if not isinstance(found, dict) or not found.get("datagrams"):
+    if found is None or not found.get("datagrams"):
         return None
-    links = found.get("links")
-    has_counts = isinstance(links, list) and bool(links) and all("counted_packets" in link for link in links)
-    return found if has_counts else None
+    links = found.get("links", [])
+    return found if links and all("counted_packets" in link for link in links) else None
 
 
 def _signature(trials: Sequence[Mapping[str, Any]]) -> Signature:
