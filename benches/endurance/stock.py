@@ -54,6 +54,17 @@ topology: {chain: 3}
 paths: {both: dual-stack, ipv4: native4}
 workloads: [tcp-connect]
 """
+OPTIONS = """
+experiment: options
+topology: {chain: 4}
+paths:
+  native: native6
+  configured: {6in4: {nodes: [r1, r2], ttl: 63, tos: 4, mtu: 1400, ecn: false, pmtu: dynamic, engine: ebpf}}
+  rapid: {6rd: {nodes: [r1, r2], prefix: "2001:db8::/32", ipv4-mask: 8, engine: user}}
+  automatic: {6to4: {nodes: [r1], relay: r2}}
+  network: {vxlan: {nodes: [r1, r2], key: 7, inner: ipv6, outer: ipv4}}
+workloads: [tcp-connect]
+"""
 EVENTS = """
 experiment: events
 topology:
@@ -250,6 +261,10 @@ def _path_mtu() -> tuple[Synthetic, Files]:
     return replace(run, trials=changed), {}
 
 
+def _options() -> tuple[Synthetic, Files]:
+    return _trials(_read(OPTIONS), 1, {"connect_p50_ns": 1e6}), {}
+
+
 def _eyeballs() -> tuple[Synthetic, Files]:
     run = _trials(_read(EYEBALLS), blocks=2, metrics={"connect_p50_ns": 1e5, "transactions_rate_per_s": 1e3})
     evidence = {"silent": {"ipv4": ["n1-n2"]}, "families": {"ipv4": 3, "ipv6": 64}, "middle": 0, "segments": []}
@@ -284,6 +299,7 @@ RUNS: Mapping[str, Callable[[], tuple[Synthetic, Files]]] = {
     "path-mtu": _path_mtu,
     "eyeballs": _eyeballs,
     "events": _events,
+    "options": _options,
     "measurement": _measurement,
 }
 

@@ -136,6 +136,42 @@ def test_a_forged_manifest_is_refused(directory: Path, change: Change, message: 
     assert str(caught.value).startswith(f"{directory}/manifest.json: damaged manifest: {message}")
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"engine": "x\nlink add evil type veth"}, r'"x\nlink add evil type veth" is not an engine of 6in4'),
+        ({"nodes": []}, "6in4 is installed on 0 nodes"),
+        ({"family": 4}, "6in4 with its options is not of IPv4"),
+        ({"options": {"tos": "x"}}, 'tos: "x" is not a whole number'),
+        ({"options": {"ttl": 256}}, "ttl: 256 is too large: at most 255"),
+        ({"options": {"mtu": 10**15}}, "mtu: 1000000000000000 is too large"),
+        ({"options": {"mtu": True}}, "mtu: true is not a number"),
+        ({"options": {"pmtu": "x\n"}}, r'pmtu: "x\n" is not one of static, dynamic'),
+        ({"options": {"ecn": 1}}, "ecn: 1 is neither true nor false"),
+        ({"mechanism": "6rd", "options": {"prefix": "zz/3"}}, 'prefix: "zz/3" is not an IPv6 prefix'),
+        ({"mechanism": "6rd", "options": {"ipv4-mask": 99}}, "ipv4-mask: 99 is too large"),
+        ({"mechanism": "6rd", "options": {"br": 7}}, "br: 7 is not in the form in which it is kept"),
+    ],
+)
+def test_a_path_that_no_experiment_can_have_is_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    directory = synthetic.transition(blocks=1).write(tmp_path / "run").directory
+
+    def forge_it(data: dict[str, Any]) -> None:
+        next(path for path in data["experiment"]["paths"] if path["mechanism"] == "6in4").update(change)
+
+    change_manifest(directory, forge_it)
+    with pytest.raises(StoreError) as caught:
+        read_run(directory)
+    assert f": damaged manifest: router-to-router: {message}" in str(caught.value)
+
+
+def test_a_mechanism_of_a_later_version_is_left_out_of_reports(tmp_path: Path) -> None:
+    directory = synthetic.transition(blocks=1).write(tmp_path / "run").directory
+    change_manifest(directory, lambda data: data["experiment"]["paths"][-1].update(mechanism="novel", engine="x"))
+    run = read_run(directory)
+    assert len(run.problems) == len([one for one in run.problems if "its mechanism is" in one]) > 0
+
+
 def test_json_is_not_deeper_than_that_of_a_run(directory: Path) -> None:
     path = forge(directory, lambda data: data["client"].update(more=deep(100)))
     assert read_run(directory).problems == (f"{path}: more than 40 levels deep, which nothing of a run is",)

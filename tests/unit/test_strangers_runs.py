@@ -16,14 +16,18 @@ from typing import Any
 import pytest
 import synthetic
 
+import sixbench
+from sixbench.cli.bugs import tell
+from sixbench.guest import image
 from sixbench.lab.build import require_one_command_a_line
 from sixbench.lab.own_program import own_command
 from sixbench.model import path as model_path
-from sixbench.model.errors import LabError, StoreError, WriteError
+from sixbench.model.errors import Bug, LabError, StoreError, WriteError
 from sixbench.model.topology import Interface, Link, Node
 from sixbench.model.workload import Workload
 from sixbench.store import open_run, read_run, verify_run, write_derived
 from sixbench.store.folder import Folder
+from sixbench.store.ledger import Journal
 
 Command = Callable[..., Any]
 
@@ -188,6 +192,87 @@ def test_nothing_is_imported_from_where_the_user_stands(tmp_path: Path) -> None:
     assert done.stdout.startswith("sixbench ")
     assert not ran.exists()
     assert own_command()[0] == sys.executable
+
+
+def strangers_modules(folder: Path) -> Path:
+    """Files that Python would import in place of its own. Returns the file that would be there if one was."""
+    ran = folder / "ran"
+    for name in ("typer", "json", "signal", "compileall", "struct", "yaml", "sixbench"):
+        (folder / f"{name}.py").write_text(f"open({str(ran)!r}, 'w')")
+    return ran
+
+
+def test_the_package_started_as_a_module_imports_nothing_from_where_the_user_stands(tmp_path: Path) -> None:
+    ran = strangers_modules(tmp_path)
+    (tmp_path / "sixbench.py").unlink()  # whom `-m` names is the user's to say
+    command = [sys.executable, "-m", "sixbench", "--version"]
+    path = {"PYTHONPATH": str(Path(sixbench.__file__).parents[1])}
+    done = subprocess.run(command, cwd=tmp_path, env=os.environ | path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not ran.exists()
+
+
+def test_an_image_of_a_guest_is_compiled_by_python_s_own_modules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = strangers_modules(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(image, "make_filesystem", lambda tree, file: (file.parent / "compiled").mkdir())
+    (tmp_path / "made").mkdir()
+    image._make({}, tmp_path / "made")
+    assert (tmp_path / "made" / "compiled").is_dir()
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize("module", ["sixbench.report.figures", "sixbench.calibration.page"])
+def test_figures_have_no_settings_from_where_the_user_stands(tmp_path: Path, module: str) -> None:
+    os.mkfifo(tmp_path / "matplotlibrc")
+    script = (
+        f"import os, sys; here = os.getcwd(); import {module}; print('matplotlib' in sys.modules, os.getcwd() == here)"
+    )
+    path = {"PYTHONPATH": str(Path(sixbench.__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", script],
+        cwd=tmp_path,
+        env=os.environ | path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("True True\n", "")
+
+
+def test_a_command_starts_itself_in_a_directory_that_was_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert own_command("--version")[-1] == "--version"
+
+
+@pytest.mark.parametrize("kind", ["link", "hard link", "FIFO", "directory"])
+def test_nothing_is_added_to_what_is_not_a_file_of_the_directory_alone(
+    directory: Path, tmp_path: Path, kind: str
+) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("")
+    for name in ("traceback.txt", "accepted.jsonl"):
+        place = directory / name
+        place.unlink(missing_ok=True)
+        if kind == "link":
+            place.symlink_to(outside)
+        elif kind == "hard link":
+            os.link(outside, place)
+        else:
+            os.mkfifo(place) if kind == "FIFO" else place.mkdir()
+    assert tell(Bug(directory=directory, traceback="KeyError: 1\n")) == 70
+    journal = Journal(Folder.open(directory))
+    with pytest.raises(WriteError, match=r"writing .*/accepted\.jsonl: "):
+        journal.note("b001-c0001-ipv4", {})
+    assert outside.read_text() == ""
 
 
 def change_a_trial(directory: Path, **changes: Any) -> Path:

@@ -14,7 +14,7 @@ from pathlib import Path
 import typer
 
 from .. import __version__
-from ..model.errors import TRACEBACK_FILE, Bug, SixbenchError
+from ..model.errors import TRACEBACK_FILE, Bug, SixbenchError, WriteError
 from ..model.exit_codes import Exit
 
 
@@ -61,8 +61,11 @@ def _keep(text: str, directory: Path | None) -> Path | None:
     heading = f"sixbench {__version__}, {when}: {' '.join(sys.argv)}\n"
     content = f"{heading}{text}\n".encode(errors="backslashreplace")
     if directory is not None:
-        with contextlib.suppress(OSError), (directory / TRACEBACK_FILE).open("ab") as file:
-            file.write(content)
+        from ..store.folder import Folder
+
+        with contextlib.suppress(OSError, WriteError):
+            with os.fdopen(Folder.open(directory).open_to_append(TRACEBACK_FILE), "ab") as file:
+                file.write(content)
             return directory / TRACEBACK_FILE
     with contextlib.suppress(OSError):
         number, name = tempfile.mkstemp(prefix="sixbench-traceback-", suffix=".txt")

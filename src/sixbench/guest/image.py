@@ -64,7 +64,7 @@ def _make(found: Contents, directory: Path) -> None:
     for name, text in _ETC.items():
         (tree / "etc" / name).write_text(text, encoding="utf-8")
     # Some files are there to be broken; what cannot be compiled here is not imported there.
-    compile_all = [sys.executable, "-m", "compileall", "-q", "-j0", "-s", str(tree), "-p", "/", str(tree)]
+    compile_all = [sys.executable, "-I", "-m", "compileall", "-q", "-j0", "-s", str(tree), "-p", "/", str(tree)]
     subprocess.run(compile_all, capture_output=True, check=False)
     make_filesystem(tree, directory / "root.img")
     shutil.rmtree(tree)

@@ -107,6 +107,7 @@ _EXPECTED = {
     "tuple_": "a list",
     "dict_": "an object",
     "model_": "an object",
+    "dataclass_": "an object",
     "mapping_": "an object",
     "greater_": "a number that a trial can have",
     "less_": "a number that a trial can have",

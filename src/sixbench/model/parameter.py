@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv6Network
+from math import isfinite
 from typing import Literal, NamedTuple
 
 from . import units
@@ -137,12 +138,27 @@ class Parameter:
     def parse(self, value: object) -> Scalar:
         """The value in the column's unit. Raises `ValueError` saying what would be right."""
         parsed = self._parse(value)
-        if isinstance(parsed, (int, float)) and not isinstance(parsed, bool):
-            if self.minimum is not None and parsed < self.minimum:
-                raise ValueError(f"{shown(value)} is too small: at least {self.format(self.minimum)}")
-            if self.maximum is not None and parsed > self.maximum:
-                raise ValueError(f"{shown(value)} is too large: at most {self.format(self.maximum)}")
+        self._require_within(parsed, value)
         return parsed
+
+    def require(self, value: object) -> None:
+        """Raises `ValueError` where a value in the column's unit, which may come from anyone, is not one that this
+        parameter can have."""
+        if self.parser is not None or self.kind not in _QUANTITIES:
+            if self.parse(value) != value:
+                raise ValueError(f"{shown(value)} is not in the form in which it is kept")
+            return
+        if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+            raise ValueError(f"{shown(value)} is not a number")
+        self._require_within(value, value)
+
+    def _require_within(self, parsed: Scalar, written: object) -> None:
+        if isinstance(parsed, bool | str):
+            return
+        if self.minimum is not None and parsed < self.minimum:
+            raise ValueError(f"{shown(written)} is too small: at least {self.format(self.minimum)}")
+        if self.maximum is not None and parsed > self.maximum:
+            raise ValueError(f"{shown(written)} is too large: at most {self.format(self.maximum)}")
 
     def _parse(self, value: object) -> Scalar:
         if self.parser is not None:

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..lab.own_program import own_command
 from ..model.errors import CapabilityError, Interrupted, SixbenchError, UsageError
 from ..model.exit_codes import Exit
 from ..store import holds_run, new_directory
@@ -124,7 +125,7 @@ def _call(arguments: list[str], quiet: bool) -> tuple[int, str]:
 
     Raises `Interrupted` on Ctrl-C, when the command has removed its network and recorded what it had.
     """
-    command = [sys.executable, "-P", "-m", "sixbench", *arguments]
+    command = own_command(*arguments)
     said: list[str] = []
     with subprocess.Popen(
         command,

@@ -117,12 +117,20 @@ class Folder:
             raise WriteError(f"writing {self._shown(name)}: {error.strerror or error}") from error
 
     def open_to_append(self, name: str) -> int:
-        """The descriptor of a file to whose end is written. It is made where there is none. Raises `WriteError`."""
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        """The descriptor of a file to whose end is written. It is made where there is none. Raises `WriteError` where
+        it cannot be written, is no regular file, or has another name as well: what is there would change too."""
+        # Without O_NONBLOCK, opening a FIFO waits for whoever reads from it.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         try:
-            return os.open(_component(name), flags, 0o666, dir_fd=self.descriptor)
+            descriptor = os.open(_component(name), flags, 0o666, dir_fd=self.descriptor)
         except OSError as error:
             raise WriteError(f"writing {self._shown(name)}: {error.strerror or error}") from error
+        found = os.fstat(descriptor)
+        if stat.S_ISREG(found.st_mode) and found.st_nlink <= 1:
+            return descriptor
+        os.close(descriptor)
+        what = "it has another name, too" if stat.S_ISREG(found.st_mode) else "it is not a regular file"
+        raise WriteError(f"writing {self._shown(name)}: {what}; remove it")
 
     def write_folder(self, name: str, files: Mapping[str, bytes], also: Collection[int] = ()) -> None:
         """Makes a directory of these files beside, flushes it, renames it into place. Raises `WriteError`, and then

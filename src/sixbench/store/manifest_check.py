@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from ..mechanisms import MECHANISMS
 from ..model.bypass import Bypass
 from ..model.calibration import Calibration
 from ..model.emulation import Chosen, GilbertElliott, Impairments
@@ -18,6 +19,7 @@ from ..model.form import MOST
 from ..model.identifiers import NAME
 from ..model.kernels import COLUMN
 from ..model.metric import METRICS
+from ..model.path import Path
 from ..model.topology import MAX_MTU, Topology
 from ..model.wording import shown, visible
 from ..model.workloads import WORKLOADS
@@ -88,6 +90,7 @@ def _of_experiment(experiment: Experiment) -> Iterator[str]:
     paths = {path.name for path in experiment.paths}
     asked = [experiment.baseline, *(path.aa_of for path in experiment.paths if path.aa_of is not None)]
     yield from (f"the experiment has no path {shown(name)}" for name in asked if name not in paths)
+    yield from (f"{path.name}: {problem}" for path in experiment.paths for problem in _of_path(path))
     blocks, statistics = experiment.blocks, experiment.statistics
     if not 0 <= blocks.minimum <= blocks.maximum <= MAX_BLOCKS:
         yield f"the experiment has {blocks.minimum} to {blocks.maximum} blocks"
@@ -111,6 +114,27 @@ def _of_experiment(experiment: Experiment) -> Iterator[str]:
         yield from (f"topologies.{index}: {problem}" for problem in _of_topology(topology, experiment.between))
     for combination in experiment.combinations:
         yield from (f"{combination.name}: {problem}" for problem in _of_combination(combination, experiment))
+
+
+def _of_path(path: Path) -> Iterator[str]:
+    mechanism = MECHANISMS.get(path.mechanism)
+    if mechanism is None:
+        return  # a later version's, of which reports leave out what they do not know
+    if path.engine is not None and path.engine not in mechanism.engines:
+        yield f"{shown(path.engine)} is not an engine of {path.mechanism}"
+    least, most = mechanism.node_count
+    if not least <= len(path.nodes) <= most:
+        yield f"{path.mechanism} is installed on {len(path.nodes)} nodes"
+    wrong = False
+    for option in mechanism.options:
+        try:
+            if option.name in path.options:
+                option.require(path.options[option.name])
+        except ValueError as error:
+            wrong = True
+            yield f"{option.name}: {visible(str(error))}"
+    if not wrong and path.family != mechanism.family(path.options):
+        yield f"{path.mechanism} with its options is not of IPv{path.family}"
 
 
 def _of_combination(combination: Combination, experiment: Experiment) -> Iterator[str]:
