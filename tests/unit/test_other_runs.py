@@ -42,8 +42,8 @@ def own_runs() -> list[str]:
     return [other.name for other in running() or () if other.name.startswith(OURS)]
 
 
-def begun_elsewhere() -> subprocess.Popen[str]:
-    """Another process that measures, until its input ends."""
+def begun_elsewhere(*words: str) -> subprocess.Popen[str]:
+    """Another process that measures, until its input ends; `words` begin its command."""
     script = (
         "import sys\n"
         "from sixbench.run.other_runs import measuring\n"
@@ -52,7 +52,7 @@ def begun_elsewhere() -> subprocess.Popen[str]:
         "    sys.stdin.read()\n"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", script],
+        [*words, sys.executable, "-c", script],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -92,6 +92,60 @@ def test_a_run_that_was_killed_does_not_count() -> None:
         process.send_signal(signal.SIGKILL)
         process.communicate()
     assert own_runs() == []
+
+
+IN_NAMESPACE = ("unshare", "--user", "--map-root-user", "--net")
+
+
+@pytest.fixture
+def run_in_another_namespace() -> Iterator[subprocess.Popen[str]]:
+    if subprocess.run([*IN_NAMESPACE, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("this kernel lets this user make no network namespace")
+    # By a shell, because children are agents of this run.
+    process = begun_elsewhere("sh", "-c", '"$@"; true', "sh", *IN_NAMESPACE)
+    yield process
+    process.communicate()
+
+
+def test_a_run_in_another_network_namespace_is_seen(run_in_another_namespace: subprocess.Popen[str]) -> None:
+    elsewhere = f"{NAME}-elsewhere"
+    assert own_runs() == [elsewhere]
+    told: list[str] = []
+    with announced(told=told) as presence:
+        assert elsewhere in told[0]
+        presence.next_trial()
+        run_in_another_namespace.communicate()
+        assert own_runs() == [NAME]
+        assert of_this_test(presence.during_trial()) == [elsewhere]
+        presence.next_trial()
+        assert of_this_test(presence.during_trial()) == []
+
+
+@pytest.mark.parametrize(("their_token", "goes_on"), [("0" * 16, False), ("f" * 16, True)])
+def test_of_two_that_wait_and_begin_at_once_in_two_namespaces_one_goes_on(
+    monkeypatch: pytest.MonkeyPatch, their_token: str, goes_on: bool
+) -> None:
+    own, other = (
+        other_runs.OtherRun(name=name, pid=1, token=token) for name, token in ((FIRST, "7" * 16), (SECOND, their_token))
+    )
+    looks = iter([set(), {own, other}])
+    monkeypatch.setattr(other_runs, "running", lambda: next(looks))
+    here, others = other_runs._announced(own, only_alone=True)
+    assert ((here is not None), others) == ((True, set()) if goes_on else (False, {other}))
+    if here is not None:
+        here.close()
+
+
+def test_namespaces_of_the_agents_of_this_run_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at: list[str] = []
+    monkeypatch.setattr(other_runs, "_of_namespace", lambda process, _: looked_at.append(process) or set())
+    agent = begun_elsewhere()
+    try:
+        running()
+    finally:
+        agent.communicate()
+    assert {"self", str(os.getpid())} <= set(looked_at)
+    assert str(agent.pid) not in looked_at
 
 
 def test_a_trial_knows_of_the_runs_beside_it() -> None:
@@ -152,7 +206,7 @@ def test_what_strangers_call_their_sockets_is_no_run() -> None:
 
 
 def test_a_machine_that_does_not_tell_is_told_as_unknown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(other_runs, "SOCKETS", tmp_path / "none")
+    monkeypatch.setattr(other_runs, "PROC", tmp_path / "none")
     with announced(wait=True) as presence:
         assert presence.others() is None
         assert presence.during_trial() is None

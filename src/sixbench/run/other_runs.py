@@ -2,8 +2,10 @@
 
 A run that measures holds a socket with a name in the abstract namespace of Linux (unix(7)). The name is gone as soon as
 its process is, even after `kill -9`: nothing can be left over, and nobody needs a directory that all users may write
-in. Every user's runs are seen, as far as they share a network namespace. A run that begins tells those that it finds,
-so that each knows also of runs that begin and end during one of its trials.
+in. Each network namespace has names of its own. /proc shows those of every process (proc_pid_net(5)), so every user's
+runs are seen whose processes /proc shows here, in whatever network namespace. Not so from within a container, which has
+a /proc of its own. A run that begins tells those that it finds in its own network namespace, so that each of them knows
+also of runs that begin and end during one of its trials.
 """
 
 from __future__ import annotations
@@ -22,8 +24,11 @@ from pathlib import Path
 from ..model.identifiers import NAME, require
 from ..model.wording import listed
 
-SOCKETS = Path("/proc/net/unix")
-"""All sockets of this network namespace with their names, for everybody to read. `@` stands for the zero byte."""
+PROC = Path("/proc")
+
+_SOCKETS = "net/unix"
+"""All sockets of a process's network namespace with their names, for everybody to read. `@` stands for the zero byte.
+The file's inode is that namespace's own, so it tells the namespaces apart. `ns/net` does not, for other users."""
 
 POLL_S = 0.5
 """How often a run that waits looks whether the others have ended."""
@@ -127,13 +132,40 @@ def measuring(name: str, *, wait: bool, told: Callable[[str], None]) -> Iterator
 
 def running() -> set[OtherRun] | None:
     """The runs that measure on this machine; None where that cannot be known."""
+    looked_at: set[int] = set()
+    found = _of_namespace("self", looked_at)
+    if found is None:
+        return None
+    own_agents = _children()
+    for process in os.listdir(PROC):
+        if process.isdigit() and process not in own_agents:
+            found |= _of_namespace(process, looked_at) or set()
+    return found
+
+
+def _of_namespace(process: str, looked_at: set[int]) -> set[OtherRun] | None:
+    """The runs in the network namespace of a process, unless it is one of those that were looked at. None where that
+    cannot be known: the process has ended, or is hidden."""
+    sockets = f"{PROC}/{process}/{_SOCKETS}"
     try:
-        lines = SOCKETS.read_text(errors="replace").splitlines()
+        namespace = os.stat(sockets).st_ino
+        if namespace in looked_at:
+            return set()
+        with open(sockets, errors="replace") as lines:
+            names = [line.rstrip("\n").split(" ")[-1] for line in lines]
     except OSError:
         return None
-    names = (line.split(" ")[-1] for line in lines)
+    looked_at.add(namespace)
     found = (_parse(name.removeprefix(f"@{_PREFIX}")) for name in names if name.startswith(f"@{_PREFIX}"))
     return {other for other in found if other is not None}
+
+
+def _children() -> set[str]:
+    """The agents of this run, each of which may have a network namespace. Empty where the kernel does not tell."""
+    with contextlib.suppress(OSError):
+        tasks = (PROC / "self" / "task").iterdir()
+        return {child for task in tasks for child in (task / "children").read_text().split()}
+    return set()
 
 
 def _named(others: set[OtherRun]) -> str:
@@ -149,7 +181,17 @@ def _announced(own: OtherRun, *, only_alone: bool) -> tuple[socket.socket | None
     """
     with _turn():
         others = running() or set()
-        return (None if others and only_alone else _announce(own, others)), others
+        if others and only_alone:
+            return None, others
+        here = _announce(own, others)
+        if here is None or not only_alone:
+            return here, others
+        # Runs of other network namespaces have turns of their own. Of two that began at once, one goes on.
+        others = (running() or set()) - {own}
+        if all(own.token < other.token for other in others):
+            return here, set()
+        here.close()
+        return None, others
 
 
 def _announce(own: OtherRun, others: set[OtherRun]) -> socket.socket | None:
