@@ -21,7 +21,7 @@ DATA = DOCS / "reliability.json"
 PAGE = DOCS / "reliability.md"
 BEGIN = "<!-- figures: made by python -m endurance.document -->\n"
 
-_BY_NAME = {"kills": "victims", "signals": "victims", "faults": "faults", "fuzz": "targets"}
+_BY_NAME = {"kills": "victims", "signals": "victims", "faults": "faults", "fuzz": "targets", "flood": "floods"}
 """Where the parts have their results by name."""
 
 _RUN = ("date", "took_s", "commit", "kernel", "machine", "processors", "memory_gib", "python", "seconds")
@@ -47,7 +47,7 @@ def take(data: Results, result: Results) -> None:
             data[part] = {**found, "run": run}
         return
     kept = data.setdefault(part, {})
-    for name, found in result[_BY_NAME[part]].items():
+    for name, found in result.get(_BY_NAME[part], {}).items():
         if "not_done" not in found or name not in kept:
             kept[name] = {**found, "run": run}
 
@@ -60,7 +60,8 @@ def figures(data: Results) -> str:
         *_soak(data.get("soak")),
         *_builds(data.get("builds")),
         *_fuzz(data.get("fuzz", {})),
-        *_programs(data),
+        *_floods(data.get("flood", {})),
+        *_tampered(data.get("tampered")),
     ]
     return "\n".join(["", *parts, ""])
 
@@ -168,27 +169,41 @@ def _fuzz(rows: Results) -> Iterable[str]:
             yield row(name, f"not done: {target['not_done']}", *[""] * 3, measured_at(target))
         else:
             coverage = _number(target["coverage"]) if target.get("coverage") is not None else "not measured"
+            if target.get("edges"):
+                coverage += f" of {_number(target['edges'])}"
             crashes = 1 if target.get("crash") else 0
             seconds = round(target["run"]["seconds"])
             yield row(name, seconds, _number(target["executions"]), coverage, crashes, measured_at(target))
     yield ""
 
 
-def _programs(data: Results) -> Iterable[str]:
-    for part, title in (("flood", "`serve` under floods"), ("tampered", "Tampered run directories")):
-        result = data.get(part)
-        if result is None:
-            continue
-        yield f"### {title}"
-        yield ""
-        if "not_done" in result:
-            yield f"Not done: {result['not_done']}."
-        else:
-            said = json.dumps(result["counted"], indent=1) if "counted" in result else "\n".join(result["said"])
-            yield f"{measured_at(result)}:"
-            yield ""
-            yield f"```\n{said}\n```"
-        yield ""
+def _floods(rows: Results) -> Iterable[str]:
+    if not rows:
+        return
+    yield "### `serve` under floods"
+    yield ""
+    yield head("flood", "good clients", "median", "slowest", "not served", "connections of the flood", "date, commit")
+    for name, found in rows.items():
+        served = f"{found['in_time']} of {found['tried']} within {found['within_s']:g} s"
+        times = [_seconds(found[key]) for key in ("median_s", "slowest_s")]
+        opened = sum(attacker["opened"] for attacker in found["attackers"])
+        yield row(name, served, *times, sum(found["errors"].values()), _number(opened), measured_at(found))
+    yield ""
+
+
+def _seconds(value: float | None) -> str:
+    return "none" if value is None else f"{value:.3f} s"
+
+
+def _tampered(result: Results | None) -> Iterable[str]:
+    if result is None:
+        return
+    yield "### Tampered run directories"
+    yield ""
+    yield head("directories", "executions of readers", "kinds of outcomes", "kinds of failures", "seed", "date, commit")
+    counts = [_number(result[key]) for key in ("cases", "executions", "outcomes")]
+    yield row(*counts, len(result["failures"]), result["seed"], measured_at(result))
+    yield ""
 
 
 def machines(data: Results) -> list[str]:

@@ -1,6 +1,6 @@
 """Parts that are programs of their own: floods against `sixbench serve`, and run directories that were tampered with.
 
-Each ends with 0 where nothing was wrong, and prints what it counted.
+Each ends with 0 where nothing was wrong, and prints what it counted as JSON. Its progress goes to standard error.
 """
 
 from __future__ import annotations
@@ -30,13 +30,7 @@ def wrong(found: dict[str, Any]) -> list[str]:
 
 
 def _run(name: str, *arguments: str) -> dict[str, Any]:
-    program = HERE / name
-    if not program.exists():
-        return {"not_done": f"there is no {name}"}
-    done = subprocess.run([sys.executable, str(program), *arguments], stdout=subprocess.PIPE, text=True, check=False)
-    print(done.stdout, end="", flush=True)
-    try:
-        found = {"counted": json.loads(done.stdout)}
-    except ValueError:
-        found = {"said": done.stdout.strip().splitlines()[-20:]}
+    words = [sys.executable, str(HERE / name), "--json", *arguments]
+    done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False)
+    found = json.loads(done.stdout or "{}")
     return found if done.returncode == 0 else {**found, "failed": f"{name} ended with {done.returncode}"}

@@ -97,6 +97,18 @@ class Served:
             words += f"\n  {self.errors.count(error)} times: {error}"
         return words + f"\n  attackers: {json.dumps(self.attackers)}"
 
+    def to_json(self) -> dict[str, object]:
+        """What of it goes into a file."""
+        return {
+            "tried": self.tried,
+            "in_time": self.in_time,
+            "within_s": WITHIN_S,
+            "median_s": statistics.median(self.times_s) if self.times_s else None,
+            "slowest_s": max(self.times_s, default=None),
+            "errors": {error: self.errors.count(error) for error in sorted(set(self.errors))},
+            "attackers": list(self.attackers),
+        }
+
 
 def floods(*, rate: int, crowd: int) -> dict[str, tuple[int, tuple[Attack, ...]]]:
     """All floods by name: the family of the good client, and the attacks.
@@ -269,13 +281,15 @@ def main() -> int:
     parser.add_argument("--clients", type=int, default=100)
     parser.add_argument("--rate", type=int, default=1300)
     parser.add_argument("--crowd", type=int, default=1000)
+    parser.add_argument("--json", action="store_true", help="the counts as JSON, and these words to standard error")
     given = parser.parse_args()
-    reached = True
+    all_served: dict[str, Served] = {}
     for name, (family, attacks) in floods(rate=given.rate, crowd=given.crowd).items():
-        served = measure(name, family, attacks, clients=given.clients)
-        print(served, flush=True)
-        reached &= served.is_reached
-    return 0 if reached else 1
+        all_served[name] = measure(name, family, attacks, clients=given.clients)
+        print(all_served[name], file=sys.stderr if given.json else sys.stdout, flush=True)
+    if given.json:
+        print(json.dumps({"floods": {name: served.to_json() for name, served in all_served.items()}}))
+    return 0 if all(served.is_reached for served in all_served.values()) else 1
 
 
 if __name__ == "__main__":

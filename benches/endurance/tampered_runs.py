@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import random
 import re
@@ -53,11 +54,13 @@ class Tried:
     """What became of the cases.
 
     Attributes:
+        cases: how many directories were changed and read.
         executions: how many readers ran.
         outcomes: how often each message was given, without what differs between cases; `read` where there was none.
         failures: the first of each kind in words, with what repeats it.
     """
 
+    cases: int = 0
     executions: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
     failures: dict[str, str] = field(default_factory=dict)
@@ -86,10 +89,12 @@ def _try_in(place: Path, numbers: range, seed: int) -> Tried:
     watch = Watch(runs, out)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     signal.signal(signal.SIGALRM, _stop)
-    for number in numbers:
-        _try_one(number, seed, made, out, watch, tried)
-        if len(tried.failures) >= MOST_FAILURES:
-            break
+    with contextlib.suppress(KeyboardInterrupt):  # what was counted until then is told
+        for number in numbers:
+            _try_one(number, seed, made, out, watch, tried)
+            tried.cases += 1
+            if len(tried.failures) >= MOST_FAILURES:
+                break
     if (sorted(os.listdir(outside)), (outside / "secret.json").read_text()) != (
         ["secret.json"],
         f'{{"schema": "{SECRET}"}}',
@@ -185,17 +190,24 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, metavar="NUMBER", help="try this case only")
     parser.add_argument("--outcomes", action="store_true", help="print every kind of message")
+    parser.add_argument("--json", action="store_true", help="the counts as JSON, and these words to standard error")
     chosen = parser.parse_args()
     started_s = time.process_time()
     tried = try_many(chosen.count, chosen.seed, chosen.only)
+    cpu_s = time.process_time() - started_s
+    said = sys.stderr if chosen.json else sys.stdout
     for failure in tried.failures.values():
-        print(failure)
+        print(failure, file=said)
     if chosen.outcomes:
-        print(*kinds_of(tried), sep="\n")
+        print(*kinds_of(tried), sep="\n", file=said)
     print(
-        f"{tried.executions} executions of readers, {len(tried.outcomes)} kinds of outcomes, "
-        f"{len(tried.failures)} kinds of failures, {time.process_time() - started_s:.0f} s of CPU time"
+        f"{tried.cases} directories, {tried.executions} executions of readers, "
+        f"{len(tried.outcomes)} kinds of outcomes, {len(tried.failures)} kinds of failures, {cpu_s:.0f} s of CPU time",
+        file=said,
     )
+    if chosen.json:
+        counts = {"cases": tried.cases, "executions": tried.executions, "outcomes": len(tried.outcomes)}
+        print(json.dumps(counts | {"seed": chosen.seed, "failures": tried.failures, "cpu_s": round(cpu_s)}))
     return 1 if tried.failures else 0
 
 

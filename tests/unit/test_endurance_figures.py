@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from endurance import document
 from endurance.parts import PARTS
+from endurance.serve_flood import Served
 from pages import END
 
 
@@ -63,3 +65,25 @@ def test_what_was_not_done_says_why_and_replaces_nothing() -> None:
     text = document.figures(data)
     assert "| kill -9 of the agent | 5 |" in text
     assert "not done: no kernel" in text
+
+
+RUN = {"date": "2026-11-22", "commit": "abc", "kernel": "6.1", "processors": 2, "memory_gib": 8}
+
+
+def test_floods_and_tampered_directories_have_tables() -> None:
+    times_s = (0.2, 0.3, 1.5)
+    served = Served(flood="one /48", times_s=times_s, errors=("under load",), attackers=({"opened": 1300},))
+    data: dict[str, Any] = {}
+    document.take(data, {"part": "flood", **RUN, "floods": {"one /48": served.to_json()}})
+    counts = {"cases": 1000000, "executions": 1700000, "outcomes": 90, "seed": 1, "failures": {}}
+    document.take(data, {"part": "tampered", **RUN, **counts})
+    text = document.figures(json.loads(json.dumps(data)))
+    assert "| one /48 | 2 of 4 within 1 s | 0.300 s | 1.500 s | 1 | 1 300 | 2026-11-22, abc |" in text
+    assert "| 1 000 000 | 1 700 000 | 90 | 0 | 1 | 2026-11-22, abc |" in text
+
+
+def test_a_flood_that_told_nothing_replaces_nothing() -> None:
+    data: dict[str, Any] = {}
+    document.take(data, {"part": "flood", **RUN, "failed": "serve_flood.py ended with 1"})
+    assert "floods" not in document.figures(data)
+    assert PARTS["flood"].wrong({"failed": "serve_flood.py ended with 1"}) == ["serve_flood.py ended with 1"]
