@@ -11,6 +11,7 @@ import pytest
 from endurance.fuzzing import TARGETS
 
 ROOT = Path(__file__).parents[2]
+RUNS_OF_CI = ("root", "user", "long", "peers", "guest", "fuzz", "lint", "wheels")
 RUNS = "there are root, lint, user, long, peers, guest, fuzz and wheels, and two at once as in fuzz+guest"
 
 
@@ -30,6 +31,18 @@ def test_what_is_not_there_is_refused_by_name(runs: list[str], settings: dict[st
     )
     assert done.returncode == 2
     assert done.stderr == f"test-fresh: {said}\n"
+
+
+def test_the_runs_of_ci_are_runs() -> None:
+    ci = re.search(r"FRESH_RUNS='([^']+)'", (ROOT / ".ci" / "run").read_text(encoding="utf-8"))
+    assert ci is not None
+    runs = ci[1].split()
+    assert {part for run in runs for part in run.split("+")} == set(RUNS_OF_CI)
+    settings = {"FRESH_COMMIT": "0123456"}
+    done = subprocess.run(
+        [ROOT / "tools" / "test-fresh", *runs], env=os.environ | settings, capture_output=True, text=True, check=False
+    )
+    assert done.stderr == "test-fresh: FRESH_COMMIT: 0123456 is no commit here\n"
 
 
 def test_ci_fuzzes_for_ten_minutes() -> None:
