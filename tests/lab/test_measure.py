@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lab.experiments import TESTERS
 
 from sixbench.agent import AgentHub
 from sixbench.model.network import Blueprint
@@ -89,7 +90,7 @@ class Pair:
             (trial["key"], reason)
             for trial in document["trials"]
             for reason in trial["reasons"]
-            if reason["kind"] != "tester-limited"
+            if reason["kind"] not in TESTERS
         ]
         assert wrong == [], done.stderr
         return document

@@ -25,9 +25,9 @@ TOPOLOGY = """
 topology:
   nodes: {h1: host, r1: router, r2: router, h2: host}
   links:
-    - {endpoints: [h1, r1], rate: 100Mbit}
-    - {endpoints: [r1, r2], rate: 100Mbit}
-    - {endpoints: [r2, h2], rate: 100Mbit}
+    - {endpoints: [h1, r1], rate: 100Mbit, burst: 256KiB}
+    - {endpoints: [r1, r2], rate: 100Mbit, burst: 256KiB}
+    - {endpoints: [r2, h2], rate: 100Mbit, burst: 256KiB}
 between: [h1, h2]
 """
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lab.experiments import TESTERS
 from lab.unprivileged import run_as_nobody
 from waiting import wait_for
 
@@ -60,11 +61,11 @@ def test_every_workload_runs_over_both_families_and_is_proved(sixbench: Any, tmp
     assert done.returncode == 0, done.stderr
     trials = records(run)
     assert len(trials) == 32
-    # A sender that a busy machine kept from its rate says so, and is no fault of the bench.
+    # A sender or a link that a busy machine kept from its rate says so, and is no fault of the bench.
     wrong = [
         (record["key"], record["status"], record["reasons"])
         for record in trials
-        if record["status"] != "ok" and not all(reason["kind"] == "tester-limited" for reason in record["reasons"])
+        if record["status"] != "ok" and not all(reason["kind"] in TESTERS for reason in record["reasons"])
     ]
     assert wrong == []
     for record in trials:
@@ -288,7 +289,7 @@ def test_full_queues_are_empty_before_the_next_trial_and_nothing_of_the_last_one
     """The receiver resets its connection while 300 ms of segments wait in the queue. A reset answers each."""
     file, out = tmp_path / "deep.yaml", tmp_path / "run"
     file.write_text(
-        "topology: {chain: 3, rate: 10Mbit, queue: 300ms}\n"
+        "topology: {chain: 3, rate: 10Mbit, burst: 32KiB, queue: 300ms}\n"  # which timers may be 25 ms late for
         "paths: {ipv4: native4, ipv6: native6}\nblocks: 4\n"
         "workloads: [{tcp-stream: {duration: 200ms, warmup: 300ms}}, {udp-rr: {duration: 30ms, warmup: 0s}}]\n"
     )
