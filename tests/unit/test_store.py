@@ -148,6 +148,31 @@ def test_an_interrupted_run_is_opened_without_what_was_half_written(tmp_path: Pa
     assert len(read_run(tmp_path / "run").trials) == 2
 
 
+@pytest.mark.parametrize("where", ["renamed", "flushed"])
+def test_an_interrupt_when_a_trial_is_in_its_place_does_not_disown_it(
+    tmp_path: Path, manifest: Manifest, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    rename = os.rename
+
+    def interrupted(*arguments: Any, **descriptors: int) -> None:
+        if where == "renamed":
+            rename(*arguments, **descriptors)
+        raise KeyboardInterrupt
+
+    writer = create_run(tmp_path / "run", manifest)
+    writer.add_trial(record("b001-c0002-ipv4", combination="c0002", sequence=2), {})
+    with monkeypatch.context() as patch:
+        patch.setattr(*((os, "rename") if where == "renamed" else (RunWriter, "_note")), interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            writer.add_trial(record(), {})
+    writer.set_state("interrupted", 1)
+    writer.close()
+    run = read_run(tmp_path / "run")
+    assert run.problems == ()
+    assert sorted(trial.key for trial in run.trials) == ["b001-c0001-ipv4", "b001-c0002-ipv4"]
+    assert sorted(run.manifest.accepted) == ["b001-c0001-ipv4", "b001-c0002-ipv4"]
+
+
 def test_a_trial_is_written_once(tmp_path: Path, manifest: Manifest) -> None:
     writer = create_run(tmp_path / "run", manifest)
     writer.add_trial(record(), {})

@@ -94,6 +94,8 @@ class RunWriter:
         self._trials = folder.folder(TRIALS) if folder.has(TRIALS) else _make_trials(folder)
         self._accepted = dict(manifest.accepted)
         self._journal = Journal(folder)
+        self._writing: str | None = None
+        """The trial that is being written, or whose writing was interrupted."""
         self.manifest = manifest
 
     @property
@@ -110,6 +112,9 @@ class RunWriter:
 
     def save_manifest(self, **changes: Any) -> None:
         """Writes the manifest with some fields changed."""
+        # An interrupt may come when a trial is in its place and not yet noted.
+        if self._writing is not None and self._writing not in self._accepted and self._trials.has(self._writing):
+            self._note_what_is_there(self._writing)
         self.manifest = replace(self.manifest, accepted=dict(self._accepted), **changes)
         text = json.dumps(manifest_to_json(self.manifest), indent=1, allow_nan=False, ensure_ascii=False)
         self._folder.write(MANIFEST, text)
@@ -153,8 +158,10 @@ class RunWriter:
 
     def add_files(self, key: str, contents: Mapping[str, bytes]) -> None:
         """Makes the files of a trial durable. Raises `WriteError`, and then none of them is there."""
+        self._writing = key
         self._trials.write_folder(key, contents, also=self._journal.unflushed())
         self._note(key, contents)
+        self._writing = None
 
     def tidy(self, run: Run) -> None:
         """Removes what an interruption left half-written, and notes the trials that a crash left unnoted or an earlier
@@ -164,8 +171,11 @@ class RunWriter:
                 self._trials.remove(name)
         for trial in run.trials:
             if trial.key not in self._accepted:
-                inside = self._trials.folder(trial.key)
-                self._note(trial.key, {name: inside.read(name) for name in inside.names()})
+                self._note_what_is_there(trial.key)
+
+    def _note_what_is_there(self, key: str) -> None:
+        inside = self._trials.folder(key)
+        self._note(key, {name: inside.read(name) for name in inside.names()})
 
     def _note(self, key: str, contents: Mapping[str, bytes]) -> None:
         hashes = hashes_of(contents)
