@@ -119,8 +119,9 @@ def measuring(name: str, *, wait: bool, told: Callable[[str], None]) -> Iterator
         time.sleep(POLL_S)
         here, others = _announced(own, only_alone=wait)
     if others:
+        measure = "measures" if len(others) == 1 else "measure"
         told(
-            f"{_named(others)} measures on this machine, too; both runs disturb each other, and each trial says so. "
+            f"{_named(others)} {measure} on this machine, too; the runs disturb each other, and each trial says so. "
             "Let a run wait for others with --wait"
         )
     try:
