@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..agent import Agent
+from ..model.errors import AgentError
 from .session import ANSWER_TIMEOUT_S
 
 
@@ -22,6 +23,17 @@ class Asked:
     def answer(self) -> dict[str, Any]:
         """Waits for the answer. Raises `AgentError`."""
         return self.agent.wait(self.future, self.op, ANSWER_TIMEOUT_S)
+
+    def refusal(self) -> str | None:
+        """Waits for an answer that holds nothing: why the kernel refused, in words; None where it did not. Raises
+        `AgentError` for any other failure."""
+        try:
+            self.answer()
+        except AgentError as error:
+            if error.code != "system":
+                raise
+            return str(error)
+        return None
 
 
 def ask(agent: Agent, op: str, **fields: Any) -> Asked:

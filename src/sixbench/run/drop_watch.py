@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ..agent import Agent
-from ..model.errors import AgentError
 from ..model.topology import Topology
 from .asking import Asked, answers, ask, ask_all
 from .laboratory import Laboratory
@@ -42,14 +41,13 @@ class DropWatch:
 
         def started() -> None:
             self._found.rules_before = _read_rules(rules)
-            try:
-                if asked is not None:
-                    asked.answer()
-            except AgentError as error:
-                self._is_watching = False
-                if error.code != "system":
-                    raise
-                self._laboratory.unwatchable = self._found.not_told = str(error)
+            if asked is None:
+                return
+            self._is_watching = False
+            refusal = asked.refusal()
+            self._is_watching = refusal is None
+            if refusal is not None:
+                self._laboratory.unwatchable = self._found.not_told = refusal
 
         return started
 

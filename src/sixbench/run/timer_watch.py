@@ -1,6 +1,6 @@
 """Watching how late the timers of links' rates are during a trial, by the kernel's own account.
 
-It comes from a program on a tracepoint (docs/protocol.md, `timers-start`).
+It comes from programs on tracepoints (docs/protocol.md, `timers-start`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..agent import Agent
-from ..model.errors import AgentError
 from .asking import ask
 from .laboratory import Laboratory
 from .proof.timers import Bucket
@@ -58,13 +57,9 @@ class TimerWatch:
         self._is_watching = True
 
         def started() -> None:
-            try:
-                asked.answer()
-            except AgentError as error:
-                self._is_watching = False
-                if error.code != "system":
-                    raise
-                self._laboratory.hides_timers = True
+            self._is_watching = False
+            self._laboratory.hides_timers = asked.refusal() is not None
+            self._is_watching = not self._laboratory.hides_timers
 
         return started
 

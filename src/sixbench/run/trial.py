@@ -252,10 +252,11 @@ def _assess(
         {node: kept["interfaces"] for node, kept in judgement.evidence["counters"].items()},
     )
     judgement.evidence["tunnels"] = tunnels
+    nodes = {agent.hello["netns_inode"]: name for name, agent in setting.laboratory.agents.items()}
     losses = loss_evidence(
         {WORKLOADS[part.workload].transport for part in parts_of(kind, params)},
         setting.network.topology,
-        {agent.hello["netns_inode"]: name for name, agent in setting.laboratory.agents.items()},
+        nodes,
         observed.client,
         observed.server,
         observed.drops,
@@ -265,7 +266,6 @@ def _assess(
     )
     watched = observed.timers
     if watched.seen is not None:
-        nodes = {agent.hello["netns_inode"]: name for name, agent in setting.laboratory.agents.items()}
         timers = timer_evidence(watched.watched, watched.seen, nodes)
         judgement.evidence["timers"] = {
             link: {node: one.model_dump() for node, one in ends.items()} for link, ends in timers.items()
