@@ -8,11 +8,8 @@ From Python, such as in a notebook::
     run = sixbench.run("quickstart", quick=True)            # or one that is made now
     run.trials, run.findings, run.estimates                 # pandas or polars DataFrames
 
-`docs/notebooks.md` tells more. Everything else in this package is internal.
-
-Layers, imports go down only (held by `make lint`)::
-
-    cli | notebook -> run | report -> analysis -> lab | agent | plan | store | stats | theory -> model
+`docs/notebooks.md` tells more. Everything else in this package is internal: a folder is a layer, and
+`docs/design.md` has the map of them.
 """
 
 from __future__ import annotations

@@ -126,16 +126,6 @@ def test_the_way_in_leads_to_every_page() -> None:
     assert sorted(map(str, pages - reached)) == []
 
 
-def test_contributing_names_the_layers_that_exist() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
-    (contract,) = [contract for contract in project["contracts"] if contract["id"] == "layers"]
-    present = [
-        " | ".join(layer for layer in line.split(" | ") if not layer.startswith("(")) for line in contract["layers"]
-    ]
-    text = (ROOT / "CONTRIBUTING.md").read_text()
-    assert "```\n" + "\n".join(present) + "\n```" in text
-
-
 def test_contributing_names_targets_that_exist() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     named_targets = set(re.findall(r"\bmake ([a-z-]+)", "\n".join(map(Path.read_text, DOCUMENTS))))

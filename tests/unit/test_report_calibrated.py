@@ -8,7 +8,7 @@ import synthetic
 from sixbench.analysis import analyse
 from sixbench.model.calibration import Calibrated, Calibration, FalseAlarms
 from sixbench.report import calibrated, json, terminal
-from sixbench.store.manifest import manifest_from_json, manifest_to_json
+from sixbench.store.manifest_json import manifest_from_json, manifest_to_json
 
 GOODPUT = Calibrated(
     metric="tcp-goodput",

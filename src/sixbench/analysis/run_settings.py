@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..model.errors import UsageError
 from ..model.run_comparison import Setting
-from ..store.manifest import manifest_to_json
+from ..store.manifest_json import manifest_to_json
 from .clock import clock_of
 
 if TYPE_CHECKING:

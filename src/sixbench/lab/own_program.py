@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parent.parent
-_START = _PACKAGE / "cli" / "isolated.py"
+_START = _PACKAGE / "isolated.py"
 
 
 def own_command(*arguments: str) -> list[str]:

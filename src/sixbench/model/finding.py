@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Literal
 
 from .parameter import Scalar
@@ -114,6 +114,10 @@ class Finding:
         if self.ci_low is None or self.ci_high is None:
             return False
         return is_too_variable(self.ci_low, self.ci_high, self.ratio, (self.estimate, self.baseline_estimate))
+
+
+FINDING_KEYS = (*(one.name for one in fields(Finding)), "mark")
+"""What is told of a finding, as JSON and as CSV."""
 
 
 def is_too_variable(low: float, high: float, ratio: float | None, values: Iterable[float | None]) -> bool:

@@ -11,10 +11,9 @@ import csv
 import io
 from typing import Any
 
-from ..model.finding import Analysis
+from ..model.finding import FINDING_KEYS, Analysis
 from ..store import Run
 from . import words
-from .json import FINDING_KEYS
 
 
 def render(run: Run, analysis: Analysis) -> str:

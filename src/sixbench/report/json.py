@@ -6,7 +6,7 @@
     experiment      its name
     run             name of the run
     title, state, paper, quick, baseline, confidence, margin, seed, started_realtime_ns
-    findings        one object a comparison; see `FINDING_KEYS`
+    findings        one object a comparison; see `model.finding.FINDING_KEYS`
     estimates       one object a path's own value: workload, metric, unit, levels, combination, path, n, value, ci_low,
                     ci_high, theory
     claims          claim, text, source, verdict, reason, evidence
@@ -38,18 +38,15 @@ column, with the unit in its name.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any
 
 from ..analysis.clock import clock_of
-from ..model.finding import FINDINGS_SCHEMA, Analysis, Finding
+from ..model.finding import FINDINGS_SCHEMA, Analysis
 from ..store import Run
 from . import calibrated, validity, words
 from .evidence import PathEvidence
 from .path_facts import PathFacts, path_facts
-
-FINDING_KEYS = (*(field.name for field in fields(Finding)), "mark")
-"""Those of `model.finding.Finding`, which tells what they mean."""
 
 
 def render(run: Run, analysis: Analysis) -> str:

@@ -14,7 +14,7 @@
       trials.parquet           derived: one row a trial, for pandas and DuckDB
       findings.json, report.html, figures/     derived
 
-It may import `model` only. No other layer knows the names of files.
+It may import `model` and `mechanisms` only. No other layer knows the names of files.
 """
 
 from .adoption import adopt_trials

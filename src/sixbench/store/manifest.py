@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any, Literal
-
-from pydantic import TypeAdapter, ValidationError
+from typing import Literal
 
 from ..model.bypass import Bypass
 from ..model.calibration import Calibration
-from ..model.errors import StoreError
 from ..model.experiment import Experiment
-from ..model.form import words_of
-from ..model.wording import shown, visible
-from .manifest_check import number_problem, problems_of
-
-RUN_SCHEMA = "sixbench.run/2"
 
 RunState = Literal["running", "complete", "interrupted", "partial"]
 """`partial`: the run ended by itself, and trials failed or could not be run."""
@@ -137,29 +128,3 @@ class Manifest:
     calibration: Calibration | None = None
     guests: dict[str, Environment] = field(default_factory=dict)
     accepted: dict[str, dict[str, str]] = field(default_factory=dict)
-
-
-@cache
-def _adapter() -> TypeAdapter[Manifest]:
-    return TypeAdapter(Manifest)
-
-
-def manifest_to_json(manifest: Manifest) -> dict[str, Any]:
-    """The content of `manifest.json`."""
-    data: dict[str, Any] = _adapter().dump_python(manifest, mode="json", exclude_none=True)
-    return {"schema": RUN_SCHEMA} | data
-
-
-def manifest_from_json(data: dict[str, Any], where: str) -> Manifest:
-    """Reads it back. Raises `StoreError`."""
-    if data.get("schema") != RUN_SCHEMA:
-        schema = visible(shown(data.get("schema")))
-        raise StoreError(f"{where}: schema {schema} is not {RUN_SCHEMA}: written by another version of sixbench?")
-    try:
-        manifest = _adapter().validate_python({name: value for name, value in data.items() if name != "schema"})
-    except ValidationError as error:
-        raise StoreError(f"{where}: damaged manifest: {next(words_of(error))}") from error
-    wrong = number_problem(data) or next(problems_of(manifest), None)
-    if wrong is not None:
-        raise StoreError(f"{where}: damaged manifest: {wrong}")
-    return manifest

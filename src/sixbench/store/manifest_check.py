@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..mechanisms import MECHANISMS
 from ..model.bypass import Bypass
@@ -23,9 +23,7 @@ from ..model.path import Path
 from ..model.topology import MAX_MTU, Topology
 from ..model.wording import shown, visible
 from ..model.workloads import WORKLOADS
-
-if TYPE_CHECKING:
-    from .manifest import Manifest
+from .manifest import Manifest
 
 MAX_BLOCKS = 10**6
 MAX_TEXT = 2**24

@@ -21,7 +21,8 @@ from .atomic import dumps
 from .details import Details
 from .folder import PARTIAL_SUFFIX, Folder, folders_in
 from .ledger import Journal, hashes_of, read_journal
-from .manifest import Manifest, RunState, manifest_from_json, manifest_to_json
+from .manifest import Manifest, RunState
+from .manifest_json import manifest_from_json, manifest_to_json
 from .record_check import Planned, problems_of
 
 MANIFEST = "manifest.json"
