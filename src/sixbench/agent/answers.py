@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, ValidationError
 
 from ..model.errors import AgentError
 from ..model.evidence import Layer
 from ..model.form import ABSENT, Form, Natural, Ranges
+from ..model.result_form import Histogram
 
 SHOWN_PROBLEMS = 3
 SHOWN_CHARACTERS = 60
@@ -131,34 +132,6 @@ class ForgottenAnswer(Form):
     """The number of exceptions to IPv6 routes that were forgotten."""
 
     ipv6: Natural
-
-
-class Core(Form):
-    """A core's time by kind, in ticks."""
-
-    model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, Natural]
-
-    user: Natural
-    nice: Natural
-    system: Natural
-    idle: Natural
-    iowait: Natural
-    irq: Natural
-    softirq: Natural
-    steal: Natural
-
-
-class CpuSample(Form):
-    """What the machine and the agent had spent until a moment."""
-
-    clock_ns: Natural
-    realtime_ns: Natural
-    tick_ns: Natural
-    cores: list[Core]
-    agent_user_ns: Natural
-    agent_system_ns: Natural
-    idle_ns: Natural = ABSENT
 
 
 class Packet(Form):
@@ -299,27 +272,6 @@ class LeaseAnswer(Form):
 
     device: str
     address: str
-
-
-class Histogram(Form):
-    """Values by bucket, and what follows from them; with no values there is nothing but the count."""
-
-    count: Natural
-    buckets: list[Annotated[list[Natural], Field(min_length=2, max_length=2)]]
-    min: Natural = ABSENT
-    max: Natural = ABSENT
-    mean: float = ABSENT
-    stdev: float = ABSENT
-    p50: Natural = ABSENT
-    p90: Natural = ABSENT
-    p99: Natural = ABSENT
-    p999: Natural = ABSENT
-
-    @model_validator(mode="after")
-    def _is_whole(self) -> Histogram:
-        if self.count and None in (self.min, self.max, self.mean, self.stdev, self.p50, self.p90, self.p99, self.p999):
-            raise ValueError("a histogram of values lacks what follows from them")
-        return self
 
 
 class EmulatorRecord(Form):

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 from ..model.form import Form
+from ..model.result_form import CpuSample
 from .answers import (
     AwakeAnswer,
     BrokerAnswer,
     CaptureAnswer,
     CountersAnswer,
-    CpuSample,
     DropsAnswer,
     EmulateAnswer,
     ExecAnswer,

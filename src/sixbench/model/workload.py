@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from .identifiers import NAME, require
 from .parameter import Parameter, Params, Scalar, Wrong
 from .placement import Placement
 from .reason import Excuse, Reason, ReasonKind
 from .topology import Family
+
+if TYPE_CHECKING:
+    from .form import Form
 
 Transport = Literal["tcp", "udp", "icmp"]
 Flow = Literal["stream", "datagrams"]
@@ -30,6 +33,7 @@ MAX_INTERVALS = 200_000
 """How many intervals of a series fit into one line of the protocol of the agent."""
 Result = Mapping[str, Any]
 """An agent's result, as docs/protocol.md describes it."""
+Side = Literal["client", "server"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +93,28 @@ class Traffic:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Expected:
+    """An object in a side's result.
+
+    Attributes:
+        form: what it is held against when it arrives.
+        place: the key that leads to it; None: it is the result itself.
+        keys: those that it must have besides, for what the parameters asked for.
+    """
+
+    form: type[Form]
+    place: str | None = None
+    keys: tuple[str, ...] = ()
+
+
+def nothing_of_its_own(side: Side, params: Params) -> tuple[Expected, ...]:
+    """What is expected of a side that tells no more than any."""
+    from .result_form import SideResult
+
+    return (Expected(form=SideResult),)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Part:
     """One of several flows of a trial, which is one of the agent's workloads.
 
@@ -135,7 +161,9 @@ class WorkloadKind:
             will use them.
         summarise: the agents' results to metrics.
         traffic: the agents' results to what must have crossed the wire.
-        agent_name: the agent's workload that does it; its own name unless given.
+        results: the objects that a side's result has, by the parameters that the agent was given. The forms are made
+            when they are first asked for: they need pydantic, and most commands do not.
+        agent_name: the agent's workload that does it, which is another one of these; its own name unless given.
         agent_params: the parameters that the agent is given, of the experiment's.
         is_drawn: whether any of the traffic is random, so that it has a seed.
         parts: the flows that a trial consists of, where it is not one of the agent's workloads; None: it is.
@@ -162,6 +190,7 @@ class WorkloadKind:
     parts: Callable[[Params], tuple[Part, ...]] | None = None
     placement: Callable[[Params], Placement] = default_placement
     families: frozenset[Family] = frozenset()
+    results: Callable[[Side, Params], tuple[Expected, ...]] = nothing_of_its_own
     agent_name: str | None = None
     agent_params: Callable[[Params], dict[str, Scalar]] = dict
     is_drawn: Callable[[Params], bool] = lambda _: False

@@ -202,6 +202,11 @@ def refusals(measured: Measured, params: Params, client: Result, what: str) -> b
     return True
 
 
+def refusal_keys(params: Params) -> tuple[str, ...]:
+    """The keys of what `refusals` reads, which the results of a sender with a DF policy must have."""
+    return () if DF.of(params) == DF.default else ("refused", "errors")
+
+
 MAX_BEHIND = 0.01
 
 

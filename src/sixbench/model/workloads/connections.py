@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import TYPE_CHECKING
+
 from ..parameter import Parameter, Params, Wrong
 from ..reason import ReasonKind
 from ..topology import Family
-from ..workload import CONNECTION_PACKETS, Measured, Result, Traffic
+from ..workload import CONNECTION_PACKETS, Expected, Measured, Result, Side, Traffic, nothing_of_its_own
 from .common import (
     CONGESTION,
     COUNT,
@@ -19,6 +22,9 @@ from .common import (
     one_length,
     rate,
 )
+
+if TYPE_CHECKING:
+    from ..form import Form
 
 RATE = Parameter(
     name="rate",
@@ -114,3 +120,33 @@ def traffic(payload_bytes: int, client: Result) -> Traffic:
     connections = int(client["transactions"]) + int(client.get("warmup_transactions", 0))
     messages = CONNECTION_PACKETS * connections
     return Traffic(forward_payload_bytes=carried, reverse_payload_bytes=carried, messages=messages)
+
+
+def results(side: Side, params: Params) -> tuple[Expected, ...]:
+    """What is expected of either side's result."""
+    if side == "server":
+        return nothing_of_its_own(side, params)
+    return (Expected(form=_client(), keys=("attempts", "offered_ns") if RATE.column in params else ()),)
+
+
+@cache
+def _client() -> type[Form]:
+    from ..form import ABSENT, Counts, Natural
+    from ..result_form import Histogram, SideResult
+
+    class Connections(SideResult):
+        """The client that opens connections."""
+
+        transactions: Natural
+        warmup_transactions: Natural = ABSENT
+        measured_ns: Natural
+        connect: Histogram
+        transaction: Histogram = ABSENT
+        failed: Counts = ABSENT
+        attempts: Natural = ABSENT
+        lateness: Histogram = ABSENT
+        offered_ns: Natural = ABSENT
+        held_back: Natural = ABSENT
+        unstarted: Natural = ABSENT
+
+    return Connections

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from ..parameter import Parameter, Params, Scalar, Wrong
 from ..reason import ReasonKind
 from ..topology import Family
-from ..workload import CONNECTION_PACKETS, Measured, Result, Traffic, WorkloadKind
+from ..workload import CONNECTION_PACKETS, Expected, Measured, Result, Side, Traffic, WorkloadKind
 from .common import CONGESTION, COUNT, SECOND_NS, TIMEOUT, histogram
 
 MS = 10**6
@@ -91,6 +92,56 @@ def _traffic(params: Params, client: Result, server: Result) -> Traffic:
     return Traffic(silent=silent, messages=messages)
 
 
+@cache
+def _expected() -> dict[Side, Expected]:
+    from pydantic import model_validator
+
+    from ..form import Counts, Form, Natural
+    from ..result_form import Histogram, SideResult
+
+    class AloneOverFamily(Form):
+        """Connections over one family alone."""
+
+        connect: Histogram
+        failed: Counts
+
+    class OverFamily(Form):
+        """The results of one family in the races."""
+
+        wins: Natural
+        begun: Natural
+        failed: Counts
+        alone: AloneOverFamily
+
+    class Races(SideResult):
+        """The client that lets the families race."""
+
+        races: Natural
+        connect: Histogram
+        failed: Counts
+        ipv4: OverFamily
+        ipv6: OverFamily
+
+        @model_validator(mode="after")
+        def _adds_up(self) -> Races:
+            if self.races < self.connect.count:
+                raise ValueError("more races were won than there were")
+            return self
+
+    class AcceptedByFamily(Form):
+        """Connections that a server accepted."""
+
+        ipv4: Natural
+        ipv6: Natural
+
+    class RacesServer(SideResult):
+        """The server of both families."""
+
+        accepted_by_family: AcceptedByFamily
+
+    return {"client": Expected(form=Races), "server": Expected(form=RacesServer)}
+
+
 KIND = WorkloadKind(
     name="happy-eyeballs",
     title="Happy Eyeballs",
@@ -133,6 +184,7 @@ KIND = WorkloadKind(
     check=_check,
     summarise=_summarise,
     traffic=_traffic,
+    results=lambda side, params: (_expected()[side],),
     families=frozenset(FAMILIES),
     agent_params=_agent_params,
 )

@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING
 
 from ..parameter import Parameter, Params, Wrong
 from ..reason import Excuse, ReasonKind
 from ..topology import Family
-from ..workload import Measured, Result, Traffic, WorkloadKind
-from .common import COUNT, DF, DURATION, INTERVAL, SECOND_NS, SHORT_WARMUP, TIMEOUT, histogram, one_length, refusals
+from ..workload import Expected, Measured, Result, Side, Traffic, WorkloadKind, nothing_of_its_own
+from .common import (
+    COUNT,
+    DF,
+    DURATION,
+    INTERVAL,
+    SECOND_NS,
+    SHORT_WARMUP,
+    TIMEOUT,
+    histogram,
+    one_length,
+    refusal_keys,
+    refusals,
+)
 from .request_response import STATISTICS
+
+if TYPE_CHECKING:
+    from ..form import Form
 
 PAYLOAD = Parameter(
     name="payload",
@@ -53,6 +70,32 @@ def _traffic(params: Params, client: Result, server: Result) -> Traffic:
     return Traffic(forward_payload_bytes=payload, reverse_payload_bytes=payload, messages=messages)
 
 
+@cache
+def _client() -> type[Form]:
+    from ..form import ABSENT, Counts, Natural
+    from ..result_form import Histogram, SideResult
+
+    class PingClient(SideResult):
+        """The sender of echo requests."""
+
+        sent: Natural
+        received: Natural
+        lost: Natural
+        rtt: Histogram
+        rtt_jitter: Histogram
+        refused: Natural = ABSENT
+        errors: Counts = ABSENT
+        send_errors: Counts = ABSENT
+
+    return PingClient
+
+
+def _results(side: Side, params: Params) -> tuple[Expected, ...]:
+    if side == "server":
+        return nothing_of_its_own(side, params)
+    return (Expected(form=_client(), keys=refusal_keys(params)),)
+
+
 KIND = WorkloadKind(
     name="ping",
     title="ICMP echo",
@@ -73,6 +116,7 @@ KIND = WorkloadKind(
     check=_check,
     summarise=_summarise,
     traffic=_traffic,
+    results=_results,
     gap_ns=lambda params: float(PROBE_INTERVAL.of(params)),
     has_series=False,
 )

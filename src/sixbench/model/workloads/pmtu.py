@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Literal
 
 from ..parameter import Parameter, Params, Wrong
 from ..reason import ReasonKind
 from ..topology import Family
-from ..workload import Measured, Result, Traffic, WorkloadKind
+from ..workload import Expected, Measured, Result, Side, Traffic, WorkloadKind
 from .common import CONGESTION, SECOND_NS
 
 VerdictName = Literal["fine", "discovered-by-icmp", "asymmetric", "inconsistent", "discovered-by-probing", "black-hole"]
@@ -137,6 +138,27 @@ def _traffic(params: Params, client: Result, server: Result) -> Traffic:
     )
 
 
+@cache
+def _expected() -> dict[Side, Expected]:
+    from ..form import Natural
+    from ..result_form import SideResult
+    from ..results import PathMtu
+
+    class PathMtuClient(SideResult):
+        """The client's direction."""
+
+        forward: PathMtu
+        received_bytes: Natural
+
+    class PathMtuServer(SideResult):
+        """The server's direction."""
+
+        reverse: PathMtu
+        received_bytes: Natural
+
+    return {"client": Expected(form=PathMtuClient), "server": Expected(form=PathMtuServer)}
+
+
 KIND = WorkloadKind(
     name="pmtu",
     title="Path MTU",
@@ -192,5 +214,6 @@ KIND = WorkloadKind(
     check=_check,
     summarise=_summarise,
     traffic=_traffic,
+    results=lambda side, params: (_expected()[side],),
     is_search=True,
 )

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING
 
 from ..parameter import Params
 from ..reason import ReasonKind
-from ..workload import Measured, Result, Traffic
+from ..workload import Expected, Measured, Result, Side, Traffic, nothing_of_its_own
 from .common import MESSAGE, histogram, rate
+
+if TYPE_CHECKING:
+    from ..form import Form
 
 RESPONSE = replace(
     MESSAGE,
@@ -51,3 +56,28 @@ def traffic(params: Params, client: Result, server: Result) -> Traffic:
         reverse_payload_bytes=transactions * int(params.get(RESPONSE.column, request)),
         messages=2 * (transactions + int(client.get("warmup_transactions", 0))),
     )
+
+
+def results(side: Side, params: Params) -> tuple[Expected, ...]:
+    """What is expected of either side's result."""
+    return (Expected(form=_client()),) if side == "client" else nothing_of_its_own(side, params)
+
+
+@cache
+def _client() -> type[Form]:
+    from ..form import ABSENT, Counts, Natural
+    from ..result_form import Histogram, SideResult
+
+    class RoundTrips(SideResult):
+        """The client of requests and responses."""
+
+        transactions: Natural
+        warmup_transactions: Natural = ABSENT
+        measured_ns: Natural
+        rtt: Histogram
+        rtt_jitter: Histogram
+        lost: Natural = ABSENT
+        refused: Natural = ABSENT
+        errors: Counts = ABSENT
+
+    return RoundTrips

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..parameter import Params
 from ..workload import Result, Traffic, WorkloadKind
-from .connections import PARAMETERS, check, gap_ns, summarise, traffic
+from .connections import PARAMETERS, check, gap_ns, results, summarise, traffic
 
 
 def _traffic(params: Params, client: Result, server: Result) -> Traffic:
@@ -23,5 +23,6 @@ KIND = WorkloadKind(
     check=check,
     summarise=summarise,
     traffic=_traffic,
+    results=results,
     gap_ns=gap_ns,
 )

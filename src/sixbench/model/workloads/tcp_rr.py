@@ -21,7 +21,7 @@ from .common import (
     TIMEOUT,
     one_length,
 )
-from .request_response import HEADLINE, METRICS, RESPONSE, summarise, traffic
+from .request_response import HEADLINE, METRICS, RESPONSE, results, summarise, traffic
 
 
 def _check(params: Params, families: frozenset[Family]) -> Wrong | None:
@@ -61,4 +61,5 @@ KIND = WorkloadKind(
     check=_check,
     summarise=summarise,
     traffic=traffic,
+    results=results,
 )

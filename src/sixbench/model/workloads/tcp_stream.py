@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..parameter import Parameter, Params, Wrong
 from ..reason import ReasonKind
 from ..topology import Family
-from ..workload import Measured, Result, Traffic, WorkloadKind
+from ..workload import Expected, Measured, Result, Side, Traffic, WorkloadKind, nothing_of_its_own
 from .common import (
     BYTES,
     CONGESTION,
@@ -24,6 +25,9 @@ from .common import (
     WARMUP,
     one_length,
 )
+
+if TYPE_CHECKING:
+    from ..form import Form
 
 MAX_STREAMS = 1024
 MAX_THREADS = 64
@@ -135,6 +139,68 @@ def _traffic(params: Params, client: Result, server: Result) -> Traffic:
     )
 
 
+def _results(side: Side, params: Params) -> tuple[Expected, ...]:
+    ends = ("forward_sender", "reverse_receiver") if side == "client" else ("forward_receiver", "reverse_sender")
+    sender, receiver = _ends()
+    return nothing_of_its_own(side, params) + tuple(
+        Expected(form=sender if end.endswith("sender") else receiver, place=end)
+        for end in ends
+        if DIRECTION.of(params) in (end.partition("_")[0], "both")
+    )
+
+
+@cache
+def _ends() -> tuple[type[Form], type[Form]]:
+    """The forms of the end that sends and of the one that receives."""
+    from typing import Annotated
+
+    from pydantic import Field, model_validator
+
+    from ..form import ABSENT, Form, Natural
+    from ..result_form import SideResult
+
+    class Zerocopy(Form):
+        """The outcome of sends without a copy."""
+
+        sends: Natural
+        completed: Natural
+        copied: Natural
+
+    class StreamSender(SideResult):
+        """The sending end of TCP streams."""
+
+        sent_bytes: Natural
+        transfer_ns: Natural = ABSENT
+        zerocopy: Zerocopy = ABSENT
+        tcp_info: dict[str, Annotated[float, Field(ge=0)]] = ABSENT
+
+    class MeasuredStream(Form):
+        """The bytes of a stream in the window; absent where there were too few reads."""
+
+        measured_bytes: Natural = ABSENT
+        measured_ns: Natural = ABSENT
+
+    class StreamReceiver(SideResult):
+        """The receiving end of TCP streams."""
+
+        received_bytes: Natural
+        reads: Natural
+        streams: list[MeasuredStream]
+        measured_bytes: Natural = ABSENT
+        measured_ns: Natural = ABSENT
+        started_ns: Natural = ABSENT
+        ended_ns: Natural = ABSENT
+
+        @model_validator(mode="after")
+        def _has_a_window(self) -> StreamReceiver:
+            told = [self.measured_ns, self.measured_bytes, self.started_ns, self.ended_ns]
+            if told[:2] != [ABSENT, ABSENT] and ABSENT in told:
+                raise ValueError("what was measured lacks its bytes or the edges of its window")
+            return self
+
+    return StreamSender, StreamReceiver
+
+
 KIND = WorkloadKind(
     name="tcp-stream",
     title="TCP bulk transfer",
@@ -202,5 +268,6 @@ KIND = WorkloadKind(
     check=_check,
     summarise=_summarise,
     traffic=_traffic,
+    results=_results,
     flow="stream",
 )

@@ -8,7 +8,7 @@ from ..parameter import Parameter, Params, Wrong
 from ..topology import Family
 from ..workload import Measured, Result, WorkloadKind
 from .common import COUNT, DF, DURATION, INTERVAL, MESSAGE, RCVBUF, SHORT_WARMUP, SNDBUF, TIMEOUT, one_length, udp_size
-from .request_response import HEADLINE, METRICS, RESPONSE, summarise, traffic
+from .request_response import HEADLINE, METRICS, RESPONSE, results, summarise, traffic
 
 REQUEST = replace(
     MESSAGE, doc="UDP payload of the request, from 32B to 65507B over IPv4 and 65527B over IPv6", maximum=2**20
@@ -55,4 +55,5 @@ KIND = WorkloadKind(
     check=_check,
     summarise=_summarise,
     traffic=traffic,
+    results=results,
 )

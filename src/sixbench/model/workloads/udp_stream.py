@@ -7,7 +7,7 @@ from dataclasses import replace
 from ..parameter import Parameter, Params, Wrong
 from ..reason import Excuse, ReasonKind
 from ..topology import Family
-from ..workload import Measured, Result, Traffic, WorkloadKind, apart
+from ..workload import Expected, Measured, Result, Side, Traffic, WorkloadKind, apart, nothing_of_its_own
 from .common import (
     BYTES,
     COUNT,
@@ -23,6 +23,7 @@ from .common import (
     is_behind,
     one_length,
     rate,
+    refusal_keys,
     refusals,
     udp_size,
 )
@@ -213,6 +214,23 @@ def _traffic(params: Params, client: Result, server: Result) -> Traffic:
     )
 
 
+def _results(side: Side, params: Params) -> tuple[Expected, ...]:
+    """Of a flow in one direction, forward, the result itself is that of its end."""
+    from .udp_results import UdpReceiver, UdpSender, UnevenSender
+
+    sender = UdpSender if has_constant_gaps(params) else UnevenSender
+    log = ("packet_log",) if PACKET_LOG.of(params) else ()
+    sent = Expected(form=sender, keys=(*refusal_keys(params), *log))
+    received = Expected(form=UdpReceiver, keys=log)
+    forward, reverse = (sent, received) if side == "client" else (received, sent)
+    direction = DIRECTION.of(params)
+    if direction == "forward":
+        return (forward,)
+    places = ("forward_sender", "reverse_receiver") if side == "client" else ("forward_receiver", "reverse_sender")
+    ends = (replace(forward, place=places[0]), replace(reverse, place=places[1]))
+    return nothing_of_its_own(side, params) + (ends if direction == "both" else ends[1:])
+
+
 KIND = WorkloadKind(
     name="udp-stream",
     title="UDP stream",
@@ -283,6 +301,7 @@ KIND = WorkloadKind(
     check=_check,
     summarise=_summarise,
     traffic=_traffic,
+    results=_results,
     flow="datagrams",
     gap_ns=mean_gap_ns,
     is_drawn=is_drawn,
