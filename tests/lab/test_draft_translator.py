@@ -1,5 +1,5 @@
 """A translator that only this file has: IPv6 at the client, IPv4 at the server, by a program in user space. Of the
-product, only the registries of mechanisms and engines get a line."""
+product, only the registry of mechanisms gets a line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from lab.experiments import run, wrong
 
 from sixbench.agent import AgentHub
-from sixbench.lab.engines import ENGINES, Engine
+from sixbench.engines import Engine
 from sixbench.mechanisms import MECHANISMS, Mechanism, legs_of
 from sixbench.mechanisms.common import without_family
 from sixbench.model.device import Device, Translator
@@ -95,7 +95,7 @@ DRAFT = Mechanism(
     install=install_draft,
     carriers=frozenset({4, 6}),
     node_count=(1, 1),
-    engines=("draft",),
+    executed_by=(Engine(name="draft", doc="A program of a test.", make=make_draft),),
 )
 
 EXPERIMENT = """
@@ -109,11 +109,10 @@ blocks: 1
 """
 
 
-def test_a_translator_is_one_file_and_its_lines_in_the_registries(
+def test_a_translator_is_one_file_and_its_line_in_the_registry(
     hub: AgentHub, tmp_path: File, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(MECHANISMS, "draft", DRAFT)
-    monkeypatch.setitem(ENGINES, "draft", Engine(name="draft", doc="A program of a test.", make=make_draft))
     finished = run(hub, EXPERIMENT, tmp_path / "run")
     assert wrong(finished.trials) == []
     assert {trial.workload for trial in finished.trials} == {"ping", "udp-rr"}

@@ -8,7 +8,7 @@ from ipaddress import IPv4Network, IPv6Address, IPv6Network
 
 import pytest
 
-from sixbench.lab.engines import ENGINES
+from sixbench.engines import ENGINES
 from sixbench.lab.render import render_path, script_text
 from sixbench.mechanisms import install, legs_of
 from sixbench.mechanisms.common import without_family

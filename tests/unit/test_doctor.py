@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sixbench.cli.doctor_command import matrix, reasons
+from sixbench.engines.kernel import refusal
 from sixbench.lab.doctor import Answer, examine
-from sixbench.lab.engines.kernel import refusal
 from sixbench.mechanisms import MECHANISMS
 from sixbench.run.mechanism_doctor import EngineAnswer, unknown_mechanisms
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from sixbench.agent.messages import REQUESTS
-from sixbench.lab.engines import ENGINES
+from sixbench.engines import ENGINES
 from sixbench.mechanisms import MECHANISMS, install
 from sixbench.model.device import Tunnel
 from sixbench.model.errors import AgentError, CapabilityError

@@ -13,7 +13,7 @@ import yaml
 from json_schema import complaints
 from synthetic import rate_of
 
-from sixbench.lab.engines import ENGINES
+from sixbench.engines import ENGINES
 from sixbench.mechanisms import MECHANISMS, install
 from sixbench.mechanisms.common import TUNNEL_OPTIONS
 from sixbench.model.experiment import Experiment

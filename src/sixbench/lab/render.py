@@ -14,12 +14,12 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from ..mechanisms import find_engine
 from ..model.network import Blueprint
 from ..model.routing import Route, all_routes
 from ..model.stage import Request, Stage
 from ..model.topology import ETHERNET_MIN_MTU_V6, Interface, Link, Node, Topology
 from .emulation import EMULATOR, SYSCTL, device_lines, emulated_links, ends_of, requests
-from .engines import ENGINES
 from .filters import ruleset
 from .netem import tc_command
 from .queues import queue_lines
@@ -155,13 +155,14 @@ def _link_lines(topology: Topology, emulated: Mapping[int, Link]) -> dict[str, l
 
 def render_path(network: Blueprint, engine: str) -> dict[str, NodeScript]:
     """The script of every node of a network with a path installed. The engine of that name makes its devices."""
+    make = find_engine(engine).make
     made = [device for device in network.devices if device.made_by is None]
     late = {(device.node, device.device) for device in network.devices if device.autoconfigured}
     routes = all_routes(network.topology, network.devices)
     return {
         name: replace(
             script,
-            made=[ENGINES[engine].make(device) for device in made if device.node == name],
+            made=[make(device) for device in made if device.node == name],
             made_addresses=_made_addresses(network.topology, name, late),
             stages=[stage.get(name, Stage()) for stage in network.stages],
             made_routes=_route_lines(routes[name], over_wires=False),

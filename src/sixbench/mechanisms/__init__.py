@@ -1,13 +1,14 @@
 """The transition mechanisms: what each is, which options an experiment may give it, and the network with it installed.
 Pure.
 
-One module a family of mechanisms, and this list. Engines (`lab.engines`) carry them out.
+One module a family of mechanisms, and this list. Engines (`sixbench.engines`) carry them out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ..engines import ENGINES, Engine
 from ..model.network import Network
 from ..model.path import Path
 from ..model.topology import Topology
@@ -23,7 +24,16 @@ from .sixover4 import SIX_OVER_FOUR
 from .sixrd import SIX_RD
 from .sixtofour import SIX_TO_FOUR
 
-__all__ = ["MECHANISMS", "Mechanism", "MechanismError", "by_preference", "engine_of", "install", "legs_of"]
+__all__ = [
+    "MECHANISMS",
+    "Mechanism",
+    "MechanismError",
+    "by_preference",
+    "engine_of",
+    "find_engine",
+    "install",
+    "legs_of",
+]
 
 MECHANISMS: Mapping[str, Mechanism] = {
     mechanism.name: mechanism
@@ -39,6 +49,12 @@ MECHANISMS: Mapping[str, Mechanism] = {
 def engine_of(path: Path) -> str:
     """Who executes it: the engine that was chosen, or the first that is tried."""
     return path.engine or MECHANISMS[path.mechanism].engines[0]
+
+
+def find_engine(name: str) -> Engine:
+    """The engine of that name, which several mechanisms share or one has for itself. Raises `KeyError`."""
+    own = (engine for mechanism in MECHANISMS.values() for engine in mechanism.executed_by)
+    return {engine.name: engine for engine in (*own, *ENGINES.values())}[name]
 
 
 def install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:

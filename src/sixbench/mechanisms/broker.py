@@ -8,6 +8,7 @@ from hashlib import sha256
 from ipaddress import IPv6Interface, IPv6Network
 from typing import Any
 
+from ..engines import EBPF, USER
 from ..model.network import Network
 from ..model.path import Path
 from ..model.stage import Answer, Request, Stage
@@ -130,7 +131,7 @@ TUNNEL_BROKER = Mechanism(
     carriers=frozenset({4, 6}),
     node_count=(2, 2),
     node_order="the client, then the broker",
-    engines=("ebpf", "user"),
+    executed_by=(EBPF, USER),
     options=(MTU, TTL, TOS, ECN, PMTU),
     sample=("r1", "r2"),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from ipaddress import IPv4Interface, IPv6Interface
 
+from ..engines import EBPF, KERNEL, USER
 from ..model.device import Payload
 from ..model.network import Network
 from ..model.parameter import Parameter
@@ -121,7 +122,7 @@ SIX_IN_FOUR = Mechanism(
     carriers=frozenset({4, 6}),
     node_count=(2, 2),
     node_order=_ENDS,
-    engines=("kernel", "ebpf", "user"),
+    executed_by=(KERNEL, EBPF, USER),
     options=TUNNEL_OPTIONS,
     sample=("r1", "r2"),
 )
@@ -134,7 +135,7 @@ FOUR_IN_SIX = Mechanism(
     carriers=frozenset({4, 6}),
     node_count=(2, 2),
     node_order=_ENDS,
-    engines=("kernel", "ebpf", "user"),
+    executed_by=(KERNEL, EBPF, USER),
     options=TUNNEL_OPTIONS,
     sample=("r1", "r2"),
 )
@@ -147,7 +148,7 @@ GRE = Mechanism(
     carriers=frozenset({4, 6}),
     node_count=(2, 2),
     node_order=_ENDS,
-    engines=("kernel", "ebpf", "user"),
+    executed_by=(KERNEL, EBPF, USER),
     options=(*TUNNEL_OPTIONS, *_FAMILIES, _key("32 bits; other keys are dropped (RFC 2890)", 2**32 - 1)),
     sample=("r1", "r2"),
 )
@@ -160,7 +161,7 @@ VXLAN = Mechanism(
     carriers=frozenset({4, 6}),
     node_count=(2, 2),
     node_order=_ENDS,
-    engines=("kernel",),
+    executed_by=(KERNEL,),
     options=(*TUNNEL_OPTIONS, *_FAMILIES, _key("the network's identifier (VNI)", 2**24 - 1)),
     sample=("r1", "r2"),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Interface, IPv4Network
 
+from ..engines import EBPF, KERNEL, USER
 from ..model.network import Network
 from ..model.path import Path
 from ..model.stage import Stage
@@ -185,7 +186,7 @@ DS_LITE = Mechanism(
     carriers=frozenset({4, 6}),
     node_count=(2, 33),
     node_order="the B4s, then the AFTR",
-    engines=("kernel", "ebpf", "user"),
+    executed_by=(KERNEL, EBPF, USER),
     options=TUNNEL_OPTIONS,
     sample=("r1", "r2"),
 )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from ipaddress import IPv4Address, IPv6Address, IPv6Interface, IPv6Network
 from typing import Any
 
+from ..engines import EBPF, KERNEL, USER
 from ..model.network import Network
 from ..model.path import Path
 from ..model.stage import Request, Stage
@@ -116,7 +117,7 @@ ISATAP = Mechanism(
     carriers=frozenset({4, 6}),
     node_count=(2, 8),
     node_order="the hosts, then the router",
-    engines=("kernel", "ebpf", "user"),
+    executed_by=(KERNEL, EBPF, USER),
     options=TUNNEL_OPTIONS,
     sample=("h1", "r2"),
 )

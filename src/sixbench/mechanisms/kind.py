@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from ..engines import ENGINES, KERNEL, Engine
 from ..model.network import Network
 from ..model.parameter import Parameter, Scalar
 from ..model.path import Path
@@ -44,7 +45,8 @@ class Mechanism:
         carriers: the families that the links of its carrier must have.
         node_count: how many nodes it is installed on, least and most; (0, 0) for native paths.
         node_order: what the nodes are, in order, such as "the B4s, then the AFTR".
-        engines: the engines that can execute it, in the order in which they are tried where the experiment names none.
+        executed_by: the engines that can execute it, in the order in which they are tried where the experiment names
+            none. One that nothing else uses is in the mechanism's own file.
         options: what an experiment may set.
         sample: nodes and options to try it with, between h1 and h2 in a row h1, r1, r2, h2.
     """
@@ -57,10 +59,16 @@ class Mechanism:
     carriers: frozenset[Family]
     node_count: tuple[int, int] = (0, 0)
     node_order: str = ""
-    engines: tuple[str, ...] = ("kernel",)
+    executed_by: tuple[Engine, ...] = (KERNEL,)
     options: tuple[Parameter, ...] = ()
     sample: tuple[str, ...] = ()
     server_family: Callable[[Options], Family] | None = None
+
+    @property
+    def engines(self) -> tuple[str, ...]:
+        """The names of the engines that can execute it, in the order in which they are tried."""
+        others = (engine for engine in ENGINES.values() if self.name in engine.executes)
+        return tuple(engine.name for engine in (*self.executed_by, *others))
 
     def option(self, name: str) -> Parameter | None:
         """The option of that name."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv6Address, IPv6Interface
 
+from ..engines import EBPF, USER
 from ..model.network import Network
 from ..model.path import Path
 from ..model.stage import Request, Stage
@@ -89,7 +90,7 @@ SIX_OVER_FOUR = Mechanism(
     carriers=frozenset({4, 6}),
     node_count=(2, 8),
     node_order="the nodes that are on its virtual Ethernet",
-    engines=("ebpf", "user"),
+    executed_by=(EBPF, USER),
     options=TUNNEL_OPTIONS,
     sample=("h1", "h2"),
 )

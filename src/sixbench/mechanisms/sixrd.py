@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv6Interface, IPv6Network
 
+from ..engines import EBPF, KERNEL, USER
 from ..model.network import Network
 from ..model.parameter import Parameter
 from ..model.path import Path
@@ -115,7 +116,7 @@ SIX_RD = Mechanism(
     carriers=frozenset({4, 6}),
     node_count=(1, 8),
     node_order="the CEs, then the border relay",
-    engines=("kernel", "ebpf", "user"),
+    executed_by=(KERNEL, EBPF, USER),
     options=(
         *TUNNEL_OPTIONS,
         Parameter(

@@ -6,9 +6,9 @@ import contextlib
 from dataclasses import replace
 
 from ..agent import Agent
-from ..lab.engines import ENGINES
-from ..lab.engines.kernel import refusal
-from ..mechanisms import MECHANISMS, install
+from ..engines import Engine
+from ..engines.kernel import refusal
+from ..mechanisms import MECHANISMS, find_engine, install
 from ..model.device import Device, Tunnel
 from ..model.errors import AgentError, CapabilityError
 from ..model.experiment import Experiment
@@ -57,14 +57,15 @@ def choose_engine(probe: Agent, path: Path, network: Blueprint, file: str) -> st
 def why_not(probe: Agent, network: Blueprint, engine: str) -> str | None:
     """Why an engine cannot make the devices of a network, found out by trying one of each kind in a throw-away node;
     None if it can."""
-    unfit = next((reason for device in network.devices if (reason := ENGINES[engine].unfit(device))), None)
+    can = find_engine(engine)
+    unfit = next((reason for device in network.devices if (reason := can.unfit(device))), None)
     if unfit is not None:
         return unfit
     of_kind = {device.kind: device for device in reversed(network.devices)}
-    return next((reason for device in of_kind.values() if (reason := _refusal(probe, device, engine))), None)
+    return next((reason for device in of_kind.values() if (reason := _refusal(probe, device, can))), None)
 
 
-def _refusal(probe: Agent, device: Device, engine: str) -> str | None:
+def _refusal(probe: Agent, device: Device, engine: Engine) -> str | None:
     name = "sb-probe"
     lines = ["link set lo up"]
     trial = replace(device, device=name)
@@ -74,7 +75,7 @@ def _refusal(probe: Agent, device: Device, engine: str) -> str | None:
     try:
         for line in lines:
             probe.call("exec", argv=["ip", *line.split()])
-        made = ENGINES[engine].make(trial)
+        made = engine.make(trial)
         for request in made.requests:
             probe.call(request.op, **request.fields)
         if made.ip:

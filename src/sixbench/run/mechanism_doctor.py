@@ -10,7 +10,7 @@ from functools import cache
 from ..agent import AgentHub
 from ..lab.build import build
 from ..lab.doctor import Answer
-from ..mechanisms import MECHANISMS, Mechanism, install
+from ..mechanisms import MECHANISMS, Mechanism, find_engine, install
 from ..model.errors import AgentError, CapabilityError, LabError
 from ..model.network import Network
 from ..model.path import Path
@@ -38,10 +38,6 @@ links: [{endpoints: [h1, r1]}, {endpoints: [r1, r2]}, {endpoints: [r2, h2]}]
 """The network whose nodes `Mechanism.sample` names."""
 
 _PROGRAMS = (("ip", "iproute2"), ("tc", "iproute2"), ("ethtool", "ethtool"))
-_PROBED = "kernel"
-"""The engine that can make one kind of tunnel and lack another, so that it is tried on each. The others make all or
-none."""
-
 _UNTRIED = frozenset({"agent-died", "agent-silent", "agent-broken"})
 
 
@@ -95,7 +91,8 @@ def refusals(hub: AgentHub) -> dict[tuple[str, str], str | None]:
         for mechanism in _with_devices():
             for engine in mechanism.engines:
                 network = _sample(mechanism.name, engine)
-                what = frozenset(device.kind if engine == _PROBED else type(device) for device in network.devices)
+                on_each = find_engine(engine).is_tried_on_each
+                what = frozenset(device.kind if on_each else type(device) for device in network.devices)
                 if (engine, what) not in tried:
                     tried[engine, what] = why_not(probe, network, engine)
                     if probe.ended is not None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from sixbench.lab.engines import ENGINES
+from sixbench.engines import ENGINES
 
 from .ours import OurEnd
 from .process import Result

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sixbench.agent import AgentHub, find_agent
-from sixbench.lab.engines import ENGINES
+from sixbench.engines import ENGINES
 
 from .process import Result, execute
 from .tunnels import CARRIER, DEVICE, Side, Tunnel, router_address

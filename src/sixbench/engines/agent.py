@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...model.device import Device, Tunnel
-from ...model.stage import Request, Stage
+from ..model.device import Device, Tunnel
+from ..model.stage import Request, Stage
+from .engine import Engine
 
 
 def ebpf(device: Device) -> Stage:
@@ -39,3 +40,19 @@ def _fields(tunnel: Device) -> dict[str, Any]:
         "pmtu": tunnel.pmtu,
     }
     return fields if tunnel.key is None else fields | {"gre_key": tunnel.key}
+
+
+EBPF = Engine(
+    name="ebpf",
+    doc="Programs of ours in the kernel, with a slow path beside them.",
+    make=ebpf,
+    unfit=unfit,
+    is_tried_on_each=False,
+)
+USER = Engine(
+    name="user",
+    doc="The slow path alone: every packet through user space.",
+    make=user,
+    unfit=unfit,
+    is_tried_on_each=False,
+)

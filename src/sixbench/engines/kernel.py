@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import sha256
 
-from ...model.device import DEFAULT_TTL, Device, Tunnel
-from ...model.stage import Stage
+from ..model.device import DEFAULT_TTL, Device, Tunnel
+from ..model.stage import Stage
+from .engine import Engine
 
 VXLAN_PORT = 4789
 """RFC 7348 section 5."""
@@ -134,3 +135,6 @@ def _hop_limit(tunnel: Tunnel) -> str:
 
 def _pmtu(tunnel: Tunnel) -> str:
     return "pmtudisc" if tunnel.pmtu == "dynamic" else "nopmtudisc"
+
+
+KERNEL = Engine(name="kernel", doc="Linux's own devices: sit, ip6tnl, gre, vxlan.", make=make, unfit=unfit)

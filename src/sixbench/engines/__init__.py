@@ -1,0 +1,17 @@
+"""Who executes a mechanism: how each engine makes a device. Pure.
+
+One module an engine, and this list. A mechanism may bring an engine of its own, which is not in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .agent import EBPF, USER
+from .engine import Engine
+from .kernel import KERNEL
+
+__all__ = ["EBPF", "ENGINES", "KERNEL", "USER", "Engine"]
+
+ENGINES: Mapping[str, Engine] = {engine.name: engine for engine in (KERNEL, EBPF, USER)}
+"""The engines that several mechanisms share, by name."""
