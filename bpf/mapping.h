@@ -13,7 +13,7 @@
 static __always_inline int outer_destination(struct __sk_buff *skb, const struct inner *inner,
 					     struct address *destination)
 {
-	switch (TUNNEL.mapping) {
+	switch ((enum mapping)TUNNEL.mapping) {
 	case MAPPING_FIXED:
 		copy_address(destination, &TUNNEL.remote);
 		return 0;
@@ -43,7 +43,9 @@ static __always_inline int check_addresses(struct __sk_buff *skb, const struct i
 		return OUTCOME_INNER_SOURCE_BOGUS;
 	if (is_bogus_destination(inner))
 		return OUTCOME_INNER_DESTINATION_BOGUS;
-	switch (TUNNEL.mapping) {
+	switch ((enum mapping)TUNNEL.mapping) {
+	case MAPPING_FIXED:
+		return 0;
 	case MAPPING_6TO4:
 		return check_6to4(inner, outer_source->word[0]);
 	case MAPPING_6RD:

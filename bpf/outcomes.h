@@ -8,6 +8,8 @@
  *   DONE  carried by the fast path
  *   SLOW  for the slow path: to the kernel's own reassembly, or out of the device's far end
  *   DROP  dropped
+ *
+ * Only the slow path has CARRIER_UNREACHABLE: an ICMP error, which came back, says that the carrier lost the packet.
  */
 #ifndef SIXBENCH_OUTCOMES_H
 #define SIXBENCH_OUTCOMES_H
@@ -43,6 +45,7 @@
 	OUTCOME(NO_MAPPING, "no-mapping", DROP)                                                                        \
 	OUTCOME(DESTINATION_MARTIAN, "destination-martian", DROP)                                                      \
 	OUTCOME(NESTED_TOO_DEEP, "nested-too-deep", DROP)                                                              \
+	OUTCOME(CARRIER_UNREACHABLE, "carrier-unreachable", DROP)                                                      \
 	OUTCOME(ROUTING_LOOP, "routing-loop", DROP)                                                                    \
 	OUTCOME(NO_ROUTE, "no-route", DROP)                                                                            \
 	OUTCOME(NO_ROOM, "no-room", DROP)

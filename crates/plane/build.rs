@@ -51,24 +51,45 @@ fn compile(source: &Path, object: &Path, definitions: &[&str]) -> Result<(), Str
     Err(format!("{clang} cannot compile {}{remedy}: {}", source.display(), words.replace('\n', " | ")))
 }
 
-/// The lines `OUTCOME(name, "reason", verdict)` become `pub const OUTCOMES: [Outcome; n]`.
+/// The lines `OUTCOME(NAME, "reason", VERDICT)` become `pub enum Outcome`.
 fn write_outcomes(header: &Path, output: &Path) -> Result<(), String> {
     let text = fs::read_to_string(header).map_err(|error| format!("reading {}: {error}", header.display()))?;
-    let mut entries = String::new();
+    let (mut names, mut reasons, mut verdicts) = (String::new(), String::new(), String::new());
     let mut count = 0;
     for line in text.lines().filter_map(|line| line.trim().strip_prefix("OUTCOME(")) {
         let fields: Vec<&str> = line.split(')').next().unwrap_or_default().split(',').map(str::trim).collect();
         let [name, reason, verdict] = fields[..] else {
             return Err(format!("{}: not an outcome: {line}", header.display()));
         };
-        let mut verdict = verdict.to_ascii_lowercase();
-        verdict[..1].make_ascii_uppercase();
-        let _ = writeln!(entries, "    Outcome {{ reason: {reason}, verdict: Verdict::{verdict} }}, // {name}");
+        let (name, verdict) = (camel_case(name), camel_case(verdict));
+        let _ = writeln!(names, "{name},");
+        let _ = writeln!(reasons, "Self::{name} => {reason},");
+        let _ = writeln!(verdicts, "Self::{name} => Verdict::{verdict},");
         count += 1;
     }
-    let code =
-        format!("/// In the order of `bpf/outcomes.h`.\npub const OUTCOMES: [Outcome; {count}] = [\n{entries}];\n");
+    let all = names.replace('\n', "\nSelf::");
+    let all = all.trim_end_matches("Self::");
+    let code = format!(
+        "/// What can become of a packet, in the order of `bpf/outcomes.h`, whose names these are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub enum Outcome {{\n{names}}}
+impl Outcome {{
+/// Each of them.
+pub const ALL: [Self; {count}] = [Self::{all}];
+/// Its name in counters.
+pub fn reason(self) -> &'static str {{ match self {{\n{reasons}}} }}
+/// What a program does then.
+pub fn verdict(self) -> Verdict {{ match self {{\n{verdicts}}} }}
+}}\n"
+    );
     fs::write(output, code).map_err(|error| format!("writing {}: {error}", output.display()))
+}
+
+/// `NO_ROUTE` as `NoRoute`.
+fn camel_case(name: &str) -> String {
+    let word = |word: &str| word[..1].to_owned() + &word[1..].to_ascii_lowercase();
+    name.split('_').map(word).collect()
 }
 
 fn variable(name: &str) -> String {

@@ -22,6 +22,6 @@ pub fn layers(data: &[u8]) {
 pub fn slow_path(data: &[u8]) {
     let Some((&[tunnel, seed], packet)) = data.split_first_chunk() else { return };
     let tunnels = tunnels();
-    held::check(&tunnels[usize::from(tunnel) % tunnels.len()].1, packet, seed.into());
+    held::check(&tunnels[usize::from(tunnel) % tunnels.len()], packet, seed.into());
     let _ = offload::complete(&mut packet.to_vec()).map(|frame| frame.packet.len());
 }

@@ -58,6 +58,6 @@ fn run(program: &str, data: &[u8]) {
         let Loader { bench, loaded } = loader.as_mut().expect("it was made");
         let tunnels = tunnels();
         let index = usize::from(tunnel) % tunnels.len();
-        loaded.entry(index).or_insert_with(|| bench.load(&tunnels[index].0)).run(program, packet, 1);
+        loaded.entry(index).or_insert_with(|| bench.load(&tunnels[index])).run(program, packet, 1);
     });
 }

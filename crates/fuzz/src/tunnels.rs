@@ -7,11 +7,10 @@ use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 use sixbench_plane::Spec;
-use sixbench_plane::abi::Tunnel;
 
-/// Every tunnel that a vector has: its description, and what it is compiled to.
-pub fn tunnels() -> &'static [(Spec, Tunnel)] {
-    static TUNNELS: OnceLock<Vec<(Spec, Tunnel)>> = OnceLock::new();
+/// Every tunnel that a vector has.
+pub fn tunnels() -> &'static [Spec] {
+    static TUNNELS: OnceLock<Vec<Spec>> = OnceLock::new();
     TUNNELS.get_or_init(|| {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/tunnel");
         let mut found = BTreeMap::new();
@@ -22,8 +21,8 @@ pub fn tunnels() -> &'static [(Spec, Tunnel)] {
             spec["device"] = json!("sb0");
             spec["underlay"] = json!(["c0"]);
             let spec: Spec = serde_json::from_value(spec).expect("a tunnel");
-            let tunnel = spec.compile().expect("a tunnel");
-            found.insert(vector["tunnel"].to_string(), (spec, tunnel));
+            spec.compile().expect("a tunnel");
+            found.insert(vector["tunnel"].to_string(), spec);
         }
         found.into_values().collect()
     })

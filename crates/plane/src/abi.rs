@@ -142,18 +142,4 @@ pub enum Verdict {
     Drop,
 }
 
-/// What can become of a packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Outcome {
-    /// Its name in counters.
-    pub reason: &'static str,
-    /// What the program does then.
-    pub verdict: Verdict,
-}
-
 include!(concat!(env!("OUT_DIR"), "/outcomes.rs"));
-
-/// The index of the outcome of that name.
-pub fn outcome(reason: &str) -> Option<u32> {
-    OUTCOMES.iter().position(|outcome| outcome.reason == reason).and_then(|index| u32::try_from(index).ok())
-}

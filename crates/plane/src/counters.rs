@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::abi::{Count, OUTCOMES, Verdict};
+use crate::abi::{Count, Outcome, Verdict};
 use crate::slow::SlowCounts;
 
 /// A tunnel's counters, by name.
@@ -39,28 +39,28 @@ impl From<Count> for Traffic {
 }
 
 impl Counters {
-    /// Names counts that are in the order of [`OUTCOMES`]. Reasons that never occurred are absent.
+    /// Names counts that are in the order of [`Outcome::ALL`]. Reasons that never occurred are absent.
     pub fn name(counts: &[Count], slow: &SlowCounts) -> Self {
         let mut counters = Self {
             slow_encapsulated: slow.encapsulated.into(),
             slow_decapsulated: slow.decapsulated.into(),
             ..Self::default()
         };
-        for (outcome, &count) in OUTCOMES.iter().zip(counts) {
-            match outcome.verdict {
-                Verdict::Done if outcome.reason == "encapsulated" => counters.encapsulated = count.into(),
+        for (outcome, &count) in Outcome::ALL.into_iter().zip(counts) {
+            match outcome.verdict() {
+                Verdict::Done if outcome == Outcome::Encapsulated => counters.encapsulated = count.into(),
                 Verdict::Done => counters.decapsulated = count.into(),
                 Verdict::Slow if count.packets > 0 => {
-                    counters.slow.insert(outcome.reason, count.into());
+                    counters.slow.insert(outcome.reason(), count.into());
                 }
                 Verdict::Drop if count.packets > 0 => {
-                    counters.drops.insert(outcome.reason, count.into());
+                    counters.drops.insert(outcome.reason(), count.into());
                 }
-                _ => {}
+                Verdict::Pass | Verdict::Slow | Verdict::Drop => {}
             }
         }
-        for (reason, &count) in &slow.drops {
-            let drops = counters.drops.entry(reason).or_default();
+        for (outcome, &count) in &slow.drops {
+            let drops = counters.drops.entry(outcome.reason()).or_default();
             drops.packets += count.packets;
             drops.bytes += count.bytes;
         }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use nix::net::if_::if_nametoindex;
 use sixbench_netlink::{Client, RouteKind};
 
-use crate::spec::{MIN_IPV6_MTU_BYTES, Mapping, Spec};
+use crate::spec::{MIN_IPV6_MTU_BYTES, Spec};
 use crate::{Error, Result};
 
 /// For what the kernel does at once, but not before it answers.
@@ -36,7 +36,7 @@ pub fn far_name(near: &str) -> String {
 pub fn commands(spec: &Spec) -> String {
     let (near, far, mtu_bytes) = (&spec.device, far_name(&spec.device), spec.mtu_bytes);
     let mac = spec.near_mac().map(|octet| format!("{octet:02x}")).join(":");
-    let has_neighbours = matches!(spec.mapping, Mapping::SixOverFour { .. });
+    let has_neighbours = spec.mapping.uses_groups();
     // Below IPv6's least MTU a device has no IPv6, and refuses settings of it: RFC 8200 section 5.
     let no_addresses = if mtu_bytes < MIN_IPV6_MTU_BYTES { "" } else { " addrgenmode none" };
     // But outer IPv6 packets are routed from the far end.

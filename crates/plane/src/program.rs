@@ -10,7 +10,7 @@ use aya::util::KernelVersion;
 use aya::{Ebpf, EbpfLoader, include_bytes_aligned};
 use nix::sys::resource::{RLIM_INFINITY, Resource, setrlimit};
 
-use crate::abi::{self, Count, OUTCOMES, State};
+use crate::abi::{self, Count, Outcome, State};
 use crate::refusal::Refusal;
 use crate::{Error, Result};
 
@@ -140,7 +140,7 @@ impl Programs {
             .map_err(|refusal| Error::Programs { doing, refusal })
     }
 
-    /// What became of packets so far, in the order of [`OUTCOMES`].
+    /// What became of packets so far, in the order of [`Outcome::ALL`].
     pub fn counts(&self) -> Result<Vec<Count>> {
         let failed =
             |refusal| Error::Programs { doing: format!("reading the counters of tunnel {}", self.device), refusal };
@@ -153,7 +153,7 @@ impl Programs {
                 bytes: sum.bytes + count.bytes,
             }))
         };
-        (0..OUTCOMES.len() as u32).map(sum).collect()
+        (0..Outcome::ALL.len() as u32).map(sum).collect()
     }
 
     /// Says whether other tunnels of the node have the same local address and payload.

@@ -71,6 +71,16 @@ pub enum Family {
     Ipv6,
 }
 
+impl Family {
+    /// The first four bits of its packets.
+    pub fn version(self) -> u8 {
+        match self {
+            Self::Ipv4 => 4,
+            Self::Ipv6 => 6,
+        }
+    }
+}
+
 /// What the outer header carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -234,7 +244,7 @@ impl Spec {
             has_gre_key: self.gre_key.is_some().into(),
             local: self.local.into(),
             near_mac: self.near_mac(),
-            outer: if self.outer == Family::Ipv4 { 4 } else { 6 },
+            outer: self.outer.version(),
             payload: match self.payload {
                 Payload::Ipv6 => abi::payload::IPV6,
                 Payload::Ipv4 => abi::payload::IPV4,
@@ -245,10 +255,10 @@ impl Spec {
                 Ttl::Fixed(ttl) => ttl,
             },
             copies_ecn: self.ecn.into(),
-            dont_fragment: match (self.df, self.pmtu) {
-                (Some(DontFragment::Clear), _) | (None, PathMtu::Static) => abi::dont_fragment::CLEAR,
-                (Some(DontFragment::Set), _) | (None, PathMtu::Dynamic) => abi::dont_fragment::SET,
-                (Some(DontFragment::Inherit), _) => abi::dont_fragment::INHERIT,
+            dont_fragment: match self.dont_fragment() {
+                DontFragment::Clear => abi::dont_fragment::CLEAR,
+                DontFragment::Set => abi::dont_fragment::SET,
+                DontFragment::Inherit => abi::dont_fragment::INHERIT,
             },
             ..abi::Tunnel::default()
         };
@@ -263,12 +273,24 @@ impl Spec {
     /// What the outer headers take from the MTU of the devices below.
     pub fn overhead_bytes(&self) -> u32 {
         let ip = if self.outer == Family::Ipv4 { ipv4::HEADER_BYTES } else { ipv6::HEADER_BYTES };
-        let gre = match (self.payload, self.gre_key) {
+        (ip + self.gre_bytes()) as u32
+    }
+
+    /// What the GRE header takes, where the tunnel has one.
+    pub fn gre_bytes(&self) -> usize {
+        match (self.payload, self.gre_key) {
             (Payload::Gre, None) => gre::HEADER_BYTES,
             (Payload::Gre, Some(_)) => gre::HEADER_BYTES + 4,
-            _ => 0,
-        };
-        (ip + gre) as u32
+            (Payload::Ipv6 | Payload::Ipv4, _) => 0,
+        }
+    }
+
+    /// The outer DF bit, as asked for or as the handling of the path's MTU has it.
+    pub fn dont_fragment(&self) -> DontFragment {
+        self.df.unwrap_or(match self.pmtu {
+            PathMtu::Static => DontFragment::Clear,
+            PathMtu::Dynamic => DontFragment::Set,
+        })
     }
 
     /// The tunnel device's address: locally administered, and the same every time.
@@ -277,8 +299,7 @@ impl Spec {
             IpAddr::V4(local) => {
                 let [a, b, c, d] = local.octets();
                 // Of 6over4 it is the link-layer address option's content: RFC 2529 section 5.
-                let [high, low] =
-                    if matches!(self.mapping, Mapping::SixOverFour { .. }) { [0, 0] } else { [0x02, 0x04] };
+                let [high, low] = if self.mapping.uses_groups() { [0, 0] } else { [0x02, 0x04] };
                 [high, low, a, b, c, d]
             }
             IpAddr::V6(local) => {
@@ -330,8 +351,7 @@ impl Spec {
         if self.local.is_unspecified() || self.local.is_multicast() {
             return Err(format!("local {} cannot be the address of a node", self.local));
         }
-        if !matches!(self.mapping, Mapping::Fixed { .. }) && (self.outer, self.payload) != (Family::Ipv4, Payload::Ipv6)
-        {
+        if self.mapping.peer().is_none() && (self.outer, self.payload) != (Family::Ipv4, Payload::Ipv6) {
             return Err("this mapping is for payload ipv6 in outer ipv4".to_owned());
         }
         self.mapping.check(self.local, is_outer)
@@ -339,6 +359,22 @@ impl Spec {
 }
 
 impl Mapping {
+    /// The one node at the tunnel's other end, where there is one.
+    pub fn peer(&self) -> Option<IpAddr> {
+        match self {
+            Self::Fixed { remote } => Some(*remote),
+            Self::SixToFour { .. } | Self::SixRd { .. } | Self::Isatap { .. } | Self::SixOverFour { .. } => None,
+        }
+    }
+
+    /// Whether IPv4 multicast carries the tunnel's multicast, by which neighbours are found.
+    pub fn uses_groups(&self) -> bool {
+        match self {
+            Self::SixOverFour { .. } => true,
+            Self::Fixed { .. } | Self::SixToFour { .. } | Self::SixRd { .. } | Self::Isatap { .. } => false,
+        }
+    }
+
     fn check(&self, local: IpAddr, is_outer: impl Fn(IpAddr) -> bool) -> std::result::Result<(), String> {
         match self {
             Self::Fixed { remote } if !is_outer(*remote) => Err(format!("remote {remote} is not of the outer family")),

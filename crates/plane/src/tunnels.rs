@@ -7,7 +7,6 @@ use std::os::fd::OwnedFd;
 use aya::sys::{Stats, enable_stats};
 use serde::{Deserialize, Serialize};
 
-use crate::abi;
 use crate::counters::Counters;
 use crate::device::Device;
 use crate::groups::Groups;
@@ -37,7 +36,7 @@ struct Tunnel {
     _device: Device,
     endpoint: Endpoint,
     place: Place,
-    compiled: abi::Tunnel,
+    spec: Spec,
     /// Of the programs, when they were last asked to be measured from now on.
     measured_from: BTreeMap<&'static str, RunTime>,
 }
@@ -111,7 +110,7 @@ impl Tunnels {
             Engine::User => None,
         };
         let groups = Groups::join(spec)?;
-        let slow_path = SlowPath::start(&compiled, spec.mtu_bytes)?;
+        let slow_path = SlowPath::start(spec, &device)?;
         if let Some(programs) = &mut programs {
             programs.attach_egress()?;
             for interface in &spec.underlay {
@@ -126,8 +125,8 @@ impl Tunnels {
             _groups: groups,
             _device: device,
             endpoint: Endpoint { local: spec.local, payload: spec.payload },
-            place: (compiled.mapping != abi::mapping::FIXED, self.made),
-            compiled,
+            place: (spec.mapping.peer().is_none(), self.made),
+            spec: spec.clone(),
             measured_from: BTreeMap::new(),
         };
         self.made += 1;
@@ -188,14 +187,16 @@ impl Tunnels {
 
     /// Tells every tunnel which others a packet that it gets may be for.
     fn share(&mut self) -> Result<()> {
-        let all: Vec<(Endpoint, Place, abi::Tunnel)> =
-            self.tunnels.values().map(|tunnel| (tunnel.endpoint, tunnel.place, tunnel.compiled)).collect();
+        let all: Vec<(Endpoint, Place, Spec)> =
+            self.tunnels.values().map(|tunnel| (tunnel.endpoint, tunnel.place, tunnel.spec.clone())).collect();
         for tunnel in self.tunnels.values_mut() {
             let others = || all.iter().filter(|other| other.0 == tunnel.endpoint && other.1 != tunnel.place);
             let are_there = others().next().is_some();
             let mut first: Vec<_> = others().filter(|other| other.1 < tunnel.place).collect();
             first.sort_by_key(|other| other.1);
-            tunnel.slow_path.set_rivals(Rivals { are_there, first: first.iter().map(|other| other.2).collect() });
+            tunnel
+                .slow_path
+                .set_rivals(Rivals { are_there, first: first.iter().map(|other| other.2.clone()).collect() });
             if let Some(programs) = &mut tunnel.programs {
                 programs.set_shared(are_there)?;
             }

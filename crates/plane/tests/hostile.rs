@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 use sixbench_plane::Spec;
-use sixbench_plane::abi::{self, Tunnel};
+use sixbench_plane::abi::Address;
 use sixbench_plane::slow::{offload, rules};
 use sixbench_wire::checksum;
 
@@ -46,7 +46,7 @@ impl Random {
 }
 
 /// Tunnels of every mapping, payload and family.
-fn tunnels() -> Vec<Tunnel> {
+fn tunnels() -> Vec<Spec> {
     let mut specs: Vec<Value> = Vec::new();
     for mapping in [
         json!({"kind": "6to4"}),
@@ -72,13 +72,14 @@ fn tunnels() -> Vec<Tunnel> {
         let ttl = json!("inherit");
         specs.push(json!({"outer": outer, "payload": payload, "local": local, "mapping": mapping, "gre_key": key, "ttl": ttl, "df": "inherit"}));
     }
-    let compile = |mut spec: Value| {
+    let tunnel = |mut spec: Value| {
         spec["device"] = json!("sb0");
         spec["underlay"] = json!(["c0"]);
         spec["mtu_bytes"] = json!(1400);
-        serde_json::from_value::<Spec>(spec).expect("a tunnel").compile().expect("a tunnel")
+        let spec: Spec = serde_json::from_value(spec).expect("a tunnel");
+        spec.compile().map(|_| spec).expect("a tunnel")
     };
-    specs.into_iter().map(compile).collect()
+    specs.into_iter().map(tunnel).collect()
 }
 
 /// What the mappings go by, and what they must not take.
@@ -233,8 +234,7 @@ fn many_hostile_packets_get_far() {
     for seed in 0..50_000 {
         let packet = hostile(seed);
         for (index, tunnel) in tunnels.iter().enumerate() {
-            let source =
-                if tunnel.mapping == abi::mapping::FIXED { tunnel.remote } else { Ipv4Addr::new(192, 0, 2, 2).into() };
+            let source = Address::from(tunnel.mapping.peer().unwrap_or(Ipv4Addr::new(192, 0, 2, 2).into()));
             taken[index] += u32::from(rules::inspect(tunnel, &source, 0, &packet, &mut |_| true).is_ok());
             let outer = rules::Inner::read(&packet)
                 .and_then(|inner| rules::encapsulate(tunnel, &inner, &packet, [0, 0, 192, 0, 2, 9]));

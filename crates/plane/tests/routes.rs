@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use common::{Bench, Ran};
 use serde_json::json;
 use sixbench_plane::Spec;
+use sixbench_plane::abi::Outcome;
 
 /// Far more than a tick. A packet takes some microseconds.
 const PACKETS: usize = 200;
@@ -38,10 +39,10 @@ fn ip(arguments: &str) {
 }
 
 /// Until a packet has that outcome: the tick is over in which the route was looked up.
-fn until(outcome: &str, mut run: impl FnMut() -> Ran) {
+fn until(outcome: Outcome, mut run: impl FnMut() -> Ran) {
     let end = Instant::now() + PATIENCE;
     while run().outcome != outcome {
-        assert!(Instant::now() < end, "no packet was {outcome} within {PATIENCE:?}");
+        assert!(Instant::now() < end, "no packet was {outcome:?} within {PATIENCE:?}");
     }
 }
 
@@ -60,7 +61,7 @@ fn packets_of_a_tick_are_alike_and_go_to_the_same_neighbour() {
             packet
         };
         for ran in &sent {
-            assert_eq!(ran.outcome, "encapsulated");
+            assert_eq!(ran.outcome, Outcome::Encapsulated);
             assert_eq!(without_identification(ran), without_identification(&sent[0]));
         }
         let ethertype = if outer == "ipv4" { [0x08, 0x00] } else { [0x86, 0xdd] };
@@ -76,11 +77,11 @@ fn a_route_that_goes_is_noticed_and_so_is_one_that_comes() {
     let Some(bench) = Bench::build() else { return };
     let loaded = bench.load(&tunnel("ipv4", "ipv6"));
     let packet = ipv6_packet(64);
-    assert_eq!(loaded.encapsulate(&packet).outcome, "encapsulated");
+    assert_eq!(loaded.encapsulate(&packet).outcome, Outcome::Encapsulated);
     ip("route del default");
-    until("no-route", || loaded.encapsulate(&packet));
+    until(Outcome::NoRoute, || loaded.encapsulate(&packet));
     ip("route add default via 192.0.2.200");
-    until("encapsulated", || loaded.encapsulate(&packet));
+    until(Outcome::Encapsulated, || loaded.encapsulate(&packet));
 }
 
 #[test]
@@ -90,7 +91,7 @@ fn a_longer_packet_is_looked_up_by_its_own_length() {
     let loaded = bench.load(&tunnel("ipv4", "ipv6"));
     ip("link set c0 mtu 1300");
     for _ in 0..PACKETS {
-        assert_eq!(loaded.encapsulate(&ipv6_packet(64)).outcome, "encapsulated");
-        assert_eq!(loaded.encapsulate(&ipv6_packet(1300)).outcome, "outer-too-big");
+        assert_eq!(loaded.encapsulate(&ipv6_packet(64)).outcome, Outcome::Encapsulated);
+        assert_eq!(loaded.encapsulate(&ipv6_packet(1300)).outcome, Outcome::OuterTooBig);
     }
 }

@@ -8,9 +8,11 @@ use std::path::Path;
 use common::Bench;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use sixbench_plane::Spec;
+use sixbench_plane::abi::{Address, Outcome};
 use sixbench_plane::program::Features;
 use sixbench_plane::slow::rules;
-use sixbench_plane::{Spec, abi};
+use sixbench_plane::spec::{Family, Payload};
 use sixbench_wire::checksum;
 
 #[derive(Deserialize)]
@@ -77,8 +79,8 @@ fn check(bench: &Bench, vector: &Vector, features: Features) -> Result<(), Strin
         &bytes(&vector.packet),
         1,
     );
-    if ran.outcome != vector.outcome {
-        return Err(format!("{} instead of {}", ran.outcome, vector.outcome));
+    if ran.outcome.reason() != vector.outcome {
+        return Err(format!("{} instead of {}", ran.outcome.reason(), vector.outcome));
     }
     match ran.packet.map(|packet| hex(&packet)) {
         out if out == vector.packet_out => Ok(()),
@@ -123,7 +125,7 @@ fn the_slow_path_agrees() {
         if not_for_it.contains(&vector.outcome.as_str()) {
             continue;
         }
-        let tunnel = specification(&vector).compile().expect("a tunnel");
+        let tunnel = specification(&vector);
         let packet = bytes(&vector.packet);
         let outcome = match vector.program.as_str() {
             "encapsulate" => slowly_encapsulated(&tunnel, &packet, ethernet_destination(&vector)),
@@ -133,9 +135,9 @@ fn the_slow_path_agrees() {
             "encapsulated" => Ok(bytes(&vector.packet_out.expect("a packet"))),
             // Padding is gone already.
             "decapsulated" => Ok(without_padding(bytes(&vector.packet_out.expect("a packet")))),
-            reason => Err(reason.to_owned()),
+            reason => Err(reason),
         };
-        assert_eq!(outcome.map_err(str::to_owned), expected, "{}", path.display());
+        assert_eq!(outcome.map_err(Outcome::reason), expected, "{}", path.display());
         count += 1;
     }
     assert!(count > 90, "{count} vectors");
@@ -147,31 +149,31 @@ fn without_padding(mut packet: Vec<u8>) -> Vec<u8> {
 }
 
 /// With the outer header that the kernel would write.
-fn slowly_encapsulated(
-    tunnel: &abi::Tunnel,
-    packet: &[u8],
-    ethernet_destination: [u8; 6],
-) -> Result<Vec<u8>, rules::Reason> {
+fn slowly_encapsulated(tunnel: &Spec, packet: &[u8], ethernet_destination: [u8; 6]) -> Result<Vec<u8>, Outcome> {
     let inner = rules::Inner::read(packet)?;
     let outer = rules::encapsulate(tunnel, &inner, packet, ethernet_destination)?;
     let gre = outer.gre.as_bytes();
-    let protocol = [41, 4, 47][usize::from(tunnel.payload)];
+    let protocol = match tunnel.payload {
+        Payload::Ipv6 => 41,
+        Payload::Ipv4 => 4,
+        Payload::Gre => 47,
+    };
     let bytes = gre.len() + packet.len();
     let mut out = Vec::new();
-    if tunnel.outer == 4 {
+    if tunnel.outer == Family::Ipv4 {
         out.extend([0x45, outer.tos]);
         out.extend((20 + bytes as u16).to_be_bytes());
         out.extend([0, 0, if outer.dont_fragment { 0x40 } else { 0 }, 0, outer.ttl, protocol, 0, 0]);
-        out.extend(&tunnel.local.0[..4]);
-        out.extend(&outer.destination.0[..4]);
+        out.extend(&Address::from(tunnel.local).0[..4]);
+        out.extend(&Address::from(outer.destination).0[..4]);
         let sum = checksum::checksum(&out);
         out[10..12].copy_from_slice(&sum.to_be_bytes());
     } else {
         out.extend([0x60 | (outer.tos >> 4), outer.tos << 4, 0, 0]);
         out.extend((bytes as u16).to_be_bytes());
         out.extend([protocol, outer.ttl]);
-        out.extend(tunnel.local.0);
-        out.extend(outer.destination.0);
+        out.extend(Address::from(tunnel.local).0);
+        out.extend(Address::from(outer.destination).0);
     }
     out.extend(gre);
     out.extend(packet);
@@ -179,18 +181,18 @@ fn slowly_encapsulated(
 }
 
 /// With the outer header that the kernel would take off.
-fn slowly_decapsulated(tunnel: &abi::Tunnel, packet: &[u8]) -> Result<Vec<u8>, rules::Reason> {
-    let (source, tos, header, bytes) = if tunnel.outer == 4 {
-        let mut source = abi::Address::default();
+fn slowly_decapsulated(tunnel: &Spec, packet: &[u8]) -> Result<Vec<u8>, Outcome> {
+    let (source, tos, header, bytes) = if tunnel.outer == Family::Ipv4 {
+        let mut source = Address::default();
         source.0[..4].copy_from_slice(&packet[12..16]);
         (source, packet[1], 20, usize::from(u16::from_be_bytes([packet[2], packet[3]])))
     } else {
-        let mut source = abi::Address::default();
+        let mut source = Address::default();
         source.0.copy_from_slice(&packet[8..24]);
         (source, (packet[0] << 4) | (packet[1] >> 4), if packet[6] == 60 { 48 } else { 40 }, packet.len())
     };
     let mut payload = packet[header..bytes].to_vec();
-    let mut is_on_link = |address: &abi::Address| address.0.starts_with(&[0x20, 0x01, 0x0d, 0xb8, 0, 5, 0, 0]);
+    let mut is_on_link = |address: &Address| address.0.starts_with(&[0x20, 0x01, 0x0d, 0xb8, 0, 5, 0, 0]);
     let range = rules::decapsulate(tunnel, &source, tos, &mut payload, &mut is_on_link)?;
     Ok(payload[range].to_vec())
 }

@@ -1,11 +1,11 @@
 //! The sockets of outer packets.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::abi::{self, Address, Tunnel};
+use crate::spec::{Family, Payload, Spec};
 use crate::sys;
 
 /// What a socket may hold before its packets are read: some thousand of them.
@@ -14,64 +14,58 @@ pub const RECEIVE_BUFFER_BYTES: usize = 8 << 20;
 const SEND_BUFFER_BYTES: usize = 64 << 20;
 
 /// The socket that outer packets, and errors about them, are received from.
-pub fn receiver(tunnel: &Tunnel) -> io::Result<Socket> {
-    let socket = raw(tunnel)?;
+pub fn receiver(spec: &Spec) -> io::Result<Socket> {
+    let (socket, is_ipv6) = (raw(spec)?, spec.outer == Family::Ipv6);
     // IPv6's is told beside the packet, IPv4's stands in it.
-    if tunnel.outer == 6 {
+    if is_ipv6 {
         socket.set_recv_tclass_v6(true)?;
     }
-    sys::set_receive_errors(&socket, tunnel.outer == 6)?;
+    sys::set_receive_errors(&socket, is_ipv6)?;
     sys::set_receive_buffer(&socket, RECEIVE_BUFFER_BYTES)?;
-    if tunnel.mapping == abi::mapping::SIX_OVER_FOUR {
+    if spec.mapping.uses_groups() {
         // A socket with an address hears no groups. The address has to be the node's all the same.
-        raw(tunnel)?.bind(&local(tunnel))?;
+        raw(spec)?.bind(&local(spec))?;
         return Ok(socket);
     }
-    socket.bind(&local(tunnel))?;
-    if tunnel.mapping == abi::mapping::FIXED {
+    socket.bind(&local(spec))?;
+    if let Some(peer) = spec.mapping.peer() {
         // Then other tunnels' packets do not come here. Without a route there yet, they do, and are dropped by their source.
-        let _ = socket.connect(&SocketAddr::new(ip(tunnel, &tunnel.remote), 0).into());
+        let _ = socket.connect(&SocketAddr::new(peer, 0).into());
     }
     Ok(socket)
 }
 
 /// A socket that outer packets are sent by, with DF or without.
-pub fn sender(tunnel: &Tunnel, dont_fragment: bool) -> io::Result<Socket> {
-    let socket = raw(tunnel)?;
-    sys::set_dont_fragment(&socket, tunnel.outer == 6, dont_fragment)?;
+pub fn sender(spec: &Spec, dont_fragment: bool) -> io::Result<Socket> {
+    let (socket, is_ipv6) = (raw(spec)?, spec.outer == Family::Ipv6);
+    sys::set_dont_fragment(&socket, is_ipv6, dont_fragment)?;
     sys::set_send_buffer(&socket, SEND_BUFFER_BYTES)?;
-    if tunnel.outer == 6 {
+    if is_ipv6 {
         sys::clear_flow_label(&socket)?;
     } else {
         socket.set_multicast_loop_v4(false)?;
     }
-    socket.bind(&local(tunnel))?;
+    socket.bind(&local(spec))?;
     // Raw sockets get a copy of whatever arrives. This one, of what the node sends to itself: next to nothing.
-    let _ = socket.connect(&local(tunnel));
+    let _ = socket.connect(&local(spec));
     Ok(socket)
 }
 
-fn raw(tunnel: &Tunnel) -> io::Result<Socket> {
-    let protocol = match tunnel.payload {
-        abi::payload::IPV6 => libc::IPPROTO_IPV6,
-        abi::payload::IPV4 => libc::IPPROTO_IPIP,
-        _ => libc::IPPROTO_GRE,
+fn raw(spec: &Spec) -> io::Result<Socket> {
+    let protocol = match spec.payload {
+        Payload::Ipv6 => libc::IPPROTO_IPV6,
+        Payload::Ipv4 => libc::IPPROTO_IPIP,
+        Payload::Gre => libc::IPPROTO_GRE,
     };
-    let domain = if tunnel.outer == 4 { Domain::IPV4 } else { Domain::IPV6 };
+    let domain = match spec.outer {
+        Family::Ipv4 => Domain::IPV4,
+        Family::Ipv6 => Domain::IPV6,
+    };
     let socket = Socket::new(domain, Type::RAW, Some(Protocol::from(protocol)))?;
     socket.set_nonblocking(true)?;
     Ok(socket)
 }
 
-fn local(tunnel: &Tunnel) -> socket2::SockAddr {
-    SocketAddr::new(ip(tunnel, &tunnel.local), 0).into()
-}
-
-/// An outer address.
-pub fn ip(tunnel: &Tunnel, address: &Address) -> IpAddr {
-    let octets = address.0;
-    match tunnel.outer {
-        4 => Ipv4Addr::new(octets[0], octets[1], octets[2], octets[3]).into(),
-        _ => Ipv6Addr::from(octets).into(),
-    }
+fn local(spec: &Spec) -> socket2::SockAddr {
+    SocketAddr::new(spec.local, 0).into()
 }

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::rules::Reason;
-use crate::abi::Count;
+use crate::abi::{Count, Outcome};
 
 /// Packets and bytes of inner packets.
 #[derive(Debug, Clone, Default)]
@@ -14,7 +13,7 @@ pub struct SlowCounts {
     /// Received.
     pub decapsulated: Count,
     /// Neither, by reason.
-    pub drops: BTreeMap<Reason, Count>,
+    pub drops: BTreeMap<Outcome, Count>,
 }
 
 impl SlowCounts {
@@ -33,7 +32,7 @@ impl SlowCounts {
 #[derive(Debug, Clone, Default)]
 pub struct ThreadCounts {
     carried: Count,
-    drops: BTreeMap<Reason, Count>,
+    drops: BTreeMap<Outcome, Count>,
 }
 
 impl ThreadCounts {
@@ -41,7 +40,7 @@ impl ThreadCounts {
         add(&mut self.carried, Count { packets: 1, bytes: bytes as u64 });
     }
 
-    pub fn lose(&mut self, reason: Reason, bytes: usize) {
+    pub fn lose(&mut self, reason: Outcome, bytes: usize) {
         add(self.drops.entry(reason).or_default(), Count { packets: 1, bytes: bytes as u64 });
     }
 }

@@ -26,7 +26,8 @@ use std::thread::{self, JoinHandle};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use crate::abi::Tunnel;
+use crate::device::Device;
+use crate::spec::Spec;
 use crate::{Error, Result};
 pub use counting::SlowCounts;
 use counting::ThreadCounts;
@@ -45,7 +46,7 @@ pub struct Rivals {
     /// Whether there are any.
     pub are_there: bool,
     /// Those that a packet is offered to before this tunnel.
-    pub first: Arc<[Tunnel]>,
+    pub first: Arc<[Spec]>,
 }
 
 /// A tunnel's slow path. With this value it ends.
@@ -59,16 +60,15 @@ pub struct SlowPath {
 }
 
 impl SlowPath {
-    /// Starts it, in the namespace of this thread, for a tunnel of that MTU.
-    pub fn start(tunnel: &Tunnel, mtu_bytes: u32) -> Result<Self> {
-        let local = carrier::ip(tunnel, &tunnel.local);
-        let failed = |(call, error)| start_error(local, call, error);
+    /// Starts it, in the namespace of this thread, for a tunnel that compiles and has that device.
+    pub fn start(spec: &Spec, device: &Device) -> Result<Self> {
+        let failed = |(call, error)| start_error(spec.local, call, error);
         let (sent, received) = (Arc::default(), Arc::default());
         let rivals = Arc::default();
         let mut path = Self { sent, received, rivals, stop: Vec::new(), threads: Vec::new() };
-        let sender = Sender::open(tunnel, Arc::clone(&path.sent)).map_err(failed)?;
-        let receiver =
-            Receiver::open(tunnel, mtu_bytes, Arc::clone(&path.rivals), Arc::clone(&path.received)).map_err(failed)?;
+        let sender = Sender::open(spec, device, Arc::clone(&path.sent)).map_err(failed)?;
+        let receiver = Receiver::open(spec, device, Arc::clone(&path.rivals), Arc::clone(&path.received));
+        let receiver = receiver.map_err(failed)?;
         path.spawn("slow-send", move |stopped| sender.work(stopped)).map_err(failed)?;
         path.spawn("slow-receive", move |stopped| receiver.work(stopped)).map_err(failed)?;
         Ok(path)

@@ -11,15 +11,17 @@ use socket2::Socket;
 use super::counting::{ThreadCounts, lock};
 use super::offload::{FrameHead, virtual_header};
 use super::on_link::OnLink;
-use super::rules::{self, Inner, Reason};
+use super::rules::{self, Inner};
 use super::{BATCH, BUFFER_BYTES, Rivals, carrier, icmp, wait};
-use crate::abi::{self, Address, Tunnel};
+use crate::abi::{Address, Outcome};
+use crate::device::Device;
+use crate::spec::{Family, Spec};
 use crate::sys::{self, FarSocket, Message, ReceiveBatch, Received, SendBatch};
 
 /// One direction of a tunnel.
 pub struct Receiver {
-    tunnel: Tunnel,
-    mtu_bytes: usize,
+    spec: Spec,
+    near_ifindex: u32,
     carrier: Socket,
     far: FarSocket,
     rivals: Arc<Mutex<Rivals>>,
@@ -34,16 +36,16 @@ struct Incoming<'a> {
 
 impl Receiver {
     pub fn open(
-        tunnel: &Tunnel,
-        mtu_bytes: u32,
+        spec: &Spec,
+        device: &Device,
         rivals: Arc<Mutex<Rivals>>,
         counts: Arc<Mutex<ThreadCounts>>,
     ) -> Result<Self, (&'static str, io::Error)> {
         Ok(Self {
-            tunnel: *tunnel,
-            mtu_bytes: mtu_bytes as usize,
-            carrier: carrier::receiver(tunnel).map_err(|error| ("socket(SOCK_RAW)", error))?,
-            far: FarSocket::open_to_send(tunnel.far_ifindex).map_err(|error| ("socket(AF_PACKET)", error))?,
+            spec: spec.clone(),
+            near_ifindex: device.near_ifindex,
+            carrier: carrier::receiver(spec).map_err(|error| ("socket(SOCK_RAW)", error))?,
+            far: FarSocket::open_to_send(device.far_ifindex).map_err(|error| ("socket(AF_PACKET)", error))?,
             rivals,
             counts,
         })
@@ -73,7 +75,7 @@ impl Receiver {
         counts: &mut ThreadCounts,
     ) {
         let rivals = self.rivals.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let near_ifindex = self.tunnel.near_ifindex;
+        let near_ifindex = self.near_ifindex;
         // It is opened by the first ISATAP packet that needs it.
         let mut is_on_link = |address: &Address| {
             if on_link.is_none() {
@@ -100,7 +102,7 @@ impl Receiver {
                 }
                 // The device is down, or its MTU is less than this.
                 Err(_) => {
-                    counts.lose("no-room", first.packet.len());
+                    counts.lose(Outcome::NoRoom, first.packet.len());
                     1
                 }
             };
@@ -114,11 +116,11 @@ impl Receiver {
         received: Received<'a>,
         rivals: &Rivals,
         is_on_link: &mut dyn FnMut(&Address) -> bool,
-    ) -> Result<Option<Incoming<'a>>, Reason> {
-        let (source, tos, payload) = match self.tunnel.outer {
-            4 => {
+    ) -> Result<Option<Incoming<'a>>, Outcome> {
+        let (source, tos, payload) = match self.spec.outer {
+            Family::Ipv4 => {
                 // The kernel has checked the header, and put the packet together.
-                let packet = ipv4::Packet::parse(Span::whole(received.packet)).map_err(|_| "outer-truncated")?;
+                let packet = ipv4::Packet::parse(Span::whole(received.packet)).map_err(|_| Outcome::OuterTruncated)?;
                 if !self.is_for_us(packet.destination()) {
                     return Ok(None);
                 }
@@ -126,34 +128,34 @@ impl Receiver {
                     (packet.source().into(), packet.traffic_class(), packet.header_bytes());
                 (source, tos, received.packet.get_mut(header_bytes..).unwrap_or_default())
             }
-            _ => (received.source, received.traffic_class, received.packet),
+            Family::Ipv6 => (received.source, received.traffic_class, received.packet),
         };
         if rivals.first.iter().any(|rival| rules::inspect(rival, &source, tos, payload, is_on_link).is_ok()) {
             return Ok(None);
         }
-        let range = match rules::decapsulate(&self.tunnel, &source, tos, payload, is_on_link) {
+        let range = match rules::decapsulate(&self.spec, &source, tos, payload, is_on_link) {
             Ok(range) => range,
             Err(reason) if rivals.are_there && rules::may_be_anothers(reason) => return Ok(None),
             Err(reason) => return Err(reason),
         };
-        let packet: &[u8] = payload.get(range).ok_or("inner-length")?;
+        let packet: &[u8] = payload.get(range).ok_or(Outcome::InnerLength)?;
         let inner = Inner::read(packet)?;
         Ok(Some(Incoming { head: self.head(packet, &inner, &source), packet }))
     }
 
     /// The socket of 6over4 has no address.
     fn is_for_us(&self, destination: Ipv4Addr) -> bool {
-        self.tunnel.mapping != abi::mapping::SIX_OVER_FOUR
-            || Address::from(destination) == self.tunnel.local
+        !self.spec.mapping.uses_groups()
+            || self.spec.local == destination
             || rules::is_6over4_group(destination.to_bits())
     }
 
     fn head(&self, packet: &[u8], inner: &Inner, source: &Address) -> FrameHead {
         let mut head = [0; size_of::<FrameHead>()];
         let (offloads, ethernet) = head.split_at_mut(virtio::HEADER_BYTES);
-        offloads.copy_from_slice(&virtual_header(packet, inner, self.mtu_bytes).emit());
-        ethernet[..6].copy_from_slice(&self.tunnel.near_mac);
-        if self.tunnel.mapping == abi::mapping::SIX_OVER_FOUR {
+        offloads.copy_from_slice(&virtual_header(packet, inner, self.spec.mtu_bytes as usize).emit());
+        ethernet[..6].copy_from_slice(&self.spec.near_mac());
+        if self.spec.mapping.uses_groups() {
             if inner.destination.0[0] == 0xff {
                 ethernet[..2].copy_from_slice(&[0x33, 0x33]);
                 ethernet[2..6].copy_from_slice(&inner.destination.0[12..]);
@@ -172,10 +174,10 @@ impl Receiver {
             sys::ErrorOrigin::Icmpv6 => matches!(error.kind, 1 | 3),
             sys::ErrorOrigin::Other => false,
         };
-        if let Some((packet, inner)) = rules::quoted(&self.tunnel, &buffer[..error.length]).filter(|_| is_unreachable) {
+        if let Some((packet, inner)) = rules::quoted(&self.spec, &buffer[..error.length]).filter(|_| is_unreachable) {
             let mut counts = lock(&self.counts);
             let _ = icmp::send(&icmp::unreachable(packet, &inner), &inner); // The packet is lost, whoever hears of it.
-            counts.lose("carrier-unreachable", packet.len());
+            counts.lose(Outcome::CarrierUnreachable, packet.len());
         }
         true
     }

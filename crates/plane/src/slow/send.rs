@@ -8,9 +8,11 @@ use socket2::Socket;
 
 use super::counting::{ThreadCounts, lock};
 use super::offload::{Frame, complete};
-use super::rules::{self, Inner, Outer, Reason};
+use super::rules::{self, Inner, Outer};
 use super::{BATCH, BUFFER_BYTES, carrier, icmp, wait};
-use crate::abi::Tunnel;
+use crate::abi::Outcome;
+use crate::device::Device;
+use crate::spec::Spec;
 use crate::sys::{self, Destination, FarSocket, Message, ReceiveBatch, SendBatch};
 
 const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
@@ -18,7 +20,7 @@ const ETHERTYPE_IPV6: [u8; 2] = [0x86, 0xdd];
 
 /// One direction of a tunnel.
 pub struct Sender {
-    tunnel: Tunnel,
+    spec: Spec,
     far: FarSocket,
     /// By whether the kernel may fragment.
     fragmenting: Socket,
@@ -35,13 +37,17 @@ struct Outgoing<'a> {
 }
 
 impl Sender {
-    pub fn open(tunnel: &Tunnel, counts: Arc<Mutex<ThreadCounts>>) -> Result<Self, (&'static str, io::Error)> {
+    pub fn open(
+        spec: &Spec,
+        device: &Device,
+        counts: Arc<Mutex<ThreadCounts>>,
+    ) -> Result<Self, (&'static str, io::Error)> {
         Ok(Self {
-            tunnel: *tunnel,
-            far: FarSocket::open(tunnel.far_ifindex, carrier::RECEIVE_BUFFER_BYTES)
+            spec: spec.clone(),
+            far: FarSocket::open(device.far_ifindex, carrier::RECEIVE_BUFFER_BYTES)
                 .map_err(|error| ("socket(AF_PACKET)", error))?,
-            fragmenting: carrier::sender(tunnel, false).map_err(|error| ("socket(SOCK_RAW)", error))?,
-            whole: carrier::sender(tunnel, true).map_err(|error| ("socket(SOCK_RAW)", error))?,
+            fragmenting: carrier::sender(spec, false).map_err(|error| ("socket(SOCK_RAW)", error))?,
+            whole: carrier::sender(spec, true).map_err(|error| ("socket(SOCK_RAW)", error))?,
             counts,
         })
     }
@@ -86,16 +92,15 @@ impl Sender {
         }
     }
 
-    fn prepare<'a>(&self, frame: &Frame<'a>) -> Result<Outgoing<'a>, Reason> {
+    fn prepare<'a>(&self, frame: &Frame<'a>) -> Result<Outgoing<'a>, Outcome> {
         if ![ETHERTYPE_IPV4, ETHERTYPE_IPV6].contains(&frame.ethertype) {
-            return Err("inner-family");
+            return Err(Outcome::InnerFamily);
         }
         let inner = Inner::read(frame.packet)?;
         let packet = &frame.packet[..inner.bytes];
-        let outer = rules::encapsulate(&self.tunnel, &inner, packet, frame.ethernet_destination)?;
-        let address = carrier::ip(&self.tunnel, &outer.destination);
+        let outer = rules::encapsulate(&self.spec, &inner, packet, frame.ethernet_destination)?;
         // The kernel takes none of 0; a packet with it does not get far in either case.
-        let destination = Destination { address, ttl: outer.ttl.max(1), tos: outer.tos };
+        let destination = Destination { address: outer.destination, ttl: outer.ttl.max(1), tos: outer.tos };
         Ok(Outgoing { packet, inner, outer, destination })
     }
 
@@ -107,26 +112,26 @@ impl Sender {
     }
 
     /// What becomes of a packet that was not sent.
-    fn resolve(&self, packet: &Outgoing<'_>, error: &io::Error, outbox: &mut SendBatch) -> Result<(), Reason> {
+    fn resolve(&self, packet: &Outgoing<'_>, error: &io::Error, outbox: &mut SendBatch) -> Result<(), Outcome> {
         match error.raw_os_error() {
             Some(libc::EMSGSIZE) if packet.outer.dont_fragment => self.send_too_big(packet, outbox),
-            Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM) => Err("no-room"),
-            _ => Err("no-route"),
+            Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM) => Err(Outcome::NoRoom),
+            _ => Err(Outcome::NoRoute),
         }
     }
 
     /// RFC 4213 section 3.2.2, RFC 2473 sections 7.1 and 7.2: what IPv6 guarantees, and what may be fragmented, is fragmented; of others the source is
     /// told.
-    fn send_too_big(&self, packet: &Outgoing<'_>, outbox: &mut SendBatch) -> Result<(), Reason> {
+    fn send_too_big(&self, packet: &Outgoing<'_>, outbox: &mut SendBatch) -> Result<(), Outcome> {
         let inner = &packet.inner;
         if !inner.dont_fragment || (inner.version == 6 && packet.packet.len() <= 1280) {
             let sent = outbox.send(&self.fragmenting, std::iter::once(message(packet)));
-            return sent.map(|_| ()).map_err(|_| "no-route");
+            return sent.map(|_| ()).map_err(|_| Outcome::NoRoute);
         }
-        let path_bytes = sys::path_mtu_bytes(packet.destination.address).map_err(|_| "no-route")?;
-        let tunnel_bytes = path_bytes.saturating_sub(self.tunnel.overhead_bytes);
-        icmp::send(&icmp::too_big(packet.packet, inner, tunnel_bytes), inner).map_err(|_| "no-route")?;
-        Err("outer-too-big")
+        let path_bytes = sys::path_mtu_bytes(packet.destination.address).map_err(|_| Outcome::NoRoute)?;
+        let tunnel_bytes = path_bytes.saturating_sub(self.spec.overhead_bytes());
+        icmp::send(&icmp::too_big(packet.packet, inner, tunnel_bytes), inner).map_err(|_| Outcome::NoRoute)?;
+        Err(Outcome::OuterTooBig)
     }
 }
 

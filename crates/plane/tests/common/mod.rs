@@ -6,7 +6,7 @@ use std::process::Command;
 
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
-use sixbench_plane::abi::{OUTCOMES, Verdict};
+use sixbench_plane::abi::{Outcome, Verdict};
 use sixbench_plane::device::Device;
 use sixbench_plane::program::{DECAPSULATE, ENCAPSULATE, Features, Programs};
 use sixbench_plane::{Spec, sys};
@@ -33,7 +33,7 @@ pub struct Loaded {
 /// What a program did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ran {
-    pub outcome: &'static str,
+    pub outcome: Outcome,
     /// From the IP header on; `None` where the packet was dropped.
     pub packet: Option<Vec<u8>>,
     /// The Ethernet header as the program left it.
@@ -109,17 +109,17 @@ impl Loaded {
         let descriptor = self.programs.descriptor(program).expect("a descriptor");
         let run = sys::test_run(descriptor.as_fd(), &frame, ifindex, repeat).expect("a test run");
         let after = self.programs.counts().expect("counters");
-        let changed: Vec<usize> = (0..OUTCOMES.len()).filter(|&index| before[index] != after[index]).collect();
+        let changed: Vec<usize> = (0..Outcome::ALL.len()).filter(|&index| before[index] != after[index]).collect();
         assert!(changed.len() <= 1, "one outcome a packet: {changed:?}");
-        let outcome = OUTCOMES[changed.first().copied().unwrap_or(1)];
-        let expected_action = match outcome.verdict {
+        let outcome = changed.first().map_or(Outcome::NotOurs, |&index| Outcome::ALL[index]);
+        let expected_action = match outcome.verdict() {
             Verdict::Done => 7,
             Verdict::Pass | Verdict::Slow => -1,
             Verdict::Drop => 2,
         };
-        assert_eq!(run.action, expected_action, "{}", outcome.reason);
-        let packet = (outcome.verdict != Verdict::Drop).then(|| run.packet[ETHERNET_BYTES..].to_vec());
+        assert_eq!(run.action, expected_action, "{outcome:?}");
+        let packet = (outcome.verdict() != Verdict::Drop).then(|| run.packet[ETHERNET_BYTES..].to_vec());
         let ethernet = run.packet[..ETHERNET_BYTES].to_vec();
-        Ran { outcome: outcome.reason, packet, ethernet, duration_ns: run.duration_ns }
+        Ran { outcome, packet, ethernet, duration_ns: run.duration_ns }
     }
 }

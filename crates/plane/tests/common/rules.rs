@@ -2,20 +2,21 @@
 
 use std::net::Ipv4Addr;
 
-use sixbench_plane::abi::{self, Address, Tunnel};
+use sixbench_plane::Spec;
+use sixbench_plane::abi::Address;
 use sixbench_plane::slow::{icmp, offload, rules};
 
 /// What must hold of any packet, in one tunnel.
-pub fn check(tunnel: &Tunnel, packet: &[u8], seed: u64) {
-    let source = match seed % 4 {
-        0 => Ipv4Addr::from_bits(seed as u32).into(),
-        _ if tunnel.mapping == abi::mapping::FIXED => tunnel.remote,
-        _ => Address::from(Ipv4Addr::new(192, 0, 2, 2)),
+pub fn check(spec: &Spec, packet: &[u8], seed: u64) {
+    let source = match (seed % 4, spec.mapping.peer()) {
+        (0, _) => Ipv4Addr::from_bits(seed as u32).into(),
+        (_, Some(peer)) => peer.into(),
+        (_, None) => Address::from(Ipv4Addr::new(192, 0, 2, 2)),
     };
     let mut payload = packet.to_vec();
     let is_on_link = |_: &Address| seed & 8 == 0;
-    let seen = rules::inspect(tunnel, &source, seed as u8, packet, &mut { is_on_link });
-    let taken = rules::decapsulate(tunnel, &source, seed as u8, &mut payload, &mut { is_on_link });
+    let seen = rules::inspect(spec, &source, seed as u8, packet, &mut { is_on_link });
+    let taken = rules::decapsulate(spec, &source, seed as u8, &mut payload, &mut { is_on_link });
     assert_eq!(seen.as_ref().err(), taken.as_ref().err());
     if let (Ok((at, before)), Ok(range)) = (seen, taken) {
         let after = rules::Inner::read(&payload[range.clone()]);
@@ -25,12 +26,12 @@ pub fn check(tunnel: &Tunnel, packet: &[u8], seed: u64) {
         assert_eq!(&payload[at + before.header_bytes..], &packet[at + before.header_bytes..]);
         let _ = offload::virtual_header(&payload[range], &before, 1400);
     }
-    let quoted = rules::quoted(tunnel, packet);
+    let quoted = rules::quoted(spec, packet);
     if let Ok(inner) = rules::Inner::read(packet) {
         let link_layer = [0, 0, 192, 0, 2, seed as u8];
-        if let Ok(outer) = rules::encapsulate(tunnel, &inner, &packet[..inner.bytes], link_layer) {
-            assert!(outer.destination != tunnel.local || tunnel.mapping == abi::mapping::SIX_OVER_FOUR);
-            assert!(outer.gre.as_bytes().len() as u32 <= tunnel.overhead_bytes);
+        if let Ok(outer) = rules::encapsulate(spec, &inner, &packet[..inner.bytes], link_layer) {
+            assert!(outer.destination != spec.local || spec.mapping.uses_groups());
+            assert!(outer.gre.as_bytes().len() as u32 <= spec.overhead_bytes());
         }
     }
     for (quote, inner) in quoted.into_iter().chain(rules::Inner::read_quoted(packet).ok().map(|inner| (packet, inner)))

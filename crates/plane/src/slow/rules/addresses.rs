@@ -2,7 +2,8 @@
 
 use std::net::Ipv4Addr;
 
-use crate::abi::{Address, Tunnel};
+use crate::abi::Address;
+use crate::spec::Prefix;
 
 /// Never called with more than 3.
 pub fn word(address: &Address, index: usize) -> u32 {
@@ -34,9 +35,9 @@ pub fn is_bogus_ipv4(address: u32) -> bool {
 }
 
 /// Addresses that 6to4 must not have to do with: RFC 3056 section 9, RFC 3964 section 4.1.
-pub fn is_martian_for_6to4(tunnel: &Tunnel, address: u32) -> bool {
+pub fn is_martian_for_6to4(address: u32, allow_private: bool) -> bool {
     let ip = Ipv4Addr::from_bits(address);
-    is_bogus_ipv4(address) || ip.is_link_local() || (tunnel.allows_private == 0 && ip.is_private())
+    is_bogus_ipv4(address) || ip.is_link_local() || (!allow_private && ip.is_private())
 }
 
 pub fn is_6to4(address: &Address) -> bool {
@@ -47,15 +48,24 @@ pub fn embedded_6to4(address: &Address) -> u32 {
     (upper_half(address) >> 16) as u32
 }
 
-pub fn is_in_6rd_domain(tunnel: &Tunnel, address: &Address) -> bool {
-    (upper_half(address) ^ upper_half(&tunnel.prefix)) >> (64 - tunnel.prefix_bits) == 0
+/// A 6rd domain, as a node with that IPv4 address is in it: RFC 5969 section 4.
+pub struct SixRdDomain {
+    pub prefix: Prefix,
+    pub ipv4_mask_bits: u8,
+    pub local: u32,
 }
 
-pub fn embedded_6rd(tunnel: &Tunnel, address: &Address) -> u32 {
-    let embedded_bits = 32 - tunnel.ipv4_mask_bits;
-    let embedded = (upper_half(address) << tunnel.prefix_bits >> (64 - embedded_bits)) as u32;
-    let common = u64::from(word(&tunnel.local, 0)) >> embedded_bits << embedded_bits;
-    common as u32 | embedded
+impl SixRdDomain {
+    pub fn has(&self, address: &Address) -> bool {
+        (upper_half(address) ^ upper_half(&self.prefix.address.into())) >> (64 - self.prefix.bits) == 0
+    }
+
+    pub fn embedded(&self, address: &Address) -> u32 {
+        let embedded_bits = 32 - self.ipv4_mask_bits;
+        let embedded = (upper_half(address) << self.prefix.bits >> (64 - embedded_bits)) as u32;
+        let common = u64::from(self.local) >> embedded_bits << embedded_bits;
+        common as u32 | embedded
+    }
 }
 
 pub fn is_isatap(address: &Address) -> bool {

@@ -3,8 +3,8 @@
 use sixbench_wire::protocol::{GRE, IPV4, IPV6};
 use sixbench_wire::{Defect, Flaw, Span, ipv4, ipv6};
 
-use super::{Reason, addresses};
-use crate::abi::Address;
+use super::addresses;
+use crate::abi::{Address, Outcome};
 
 /// How many encapsulations a packet may have before ours: the default limit of RFC 2473 section 4.1.1.
 const NESTING_LIMIT: u32 = 4;
@@ -38,12 +38,12 @@ pub struct Inner {
 
 impl Inner {
     /// Reads a header and checks its lengths.
-    pub fn read(packet: &[u8]) -> Result<Self, Reason> {
+    pub fn read(packet: &[u8]) -> Result<Self, Outcome> {
         Self::parse(Span::whole(packet)).map_err(reason)
     }
 
     /// Reads the header of a packet of which an ICMP error quotes the beginning.
-    pub fn read_quoted(packet: &[u8]) -> Result<Self, Reason> {
+    pub fn read_quoted(packet: &[u8]) -> Result<Self, Outcome> {
         Self::parse(Span::whole(packet).open_ended()).map_err(reason)
     }
 
@@ -122,11 +122,11 @@ impl Inner {
     }
 }
 
-fn reason(flaw: Flaw) -> Reason {
+fn reason(flaw: Flaw) -> Outcome {
     match flaw {
-        Flaw::Truncated | Flaw::Malformed(Defect::Header) => "inner-truncated",
-        Flaw::Malformed(Defect::Length | Defect::TotalLength) => "inner-length",
-        Flaw::Malformed(_) => "inner-version",
+        Flaw::Truncated | Flaw::Malformed(Defect::Header) => Outcome::InnerTruncated,
+        Flaw::Malformed(Defect::Length | Defect::TotalLength) => Outcome::InnerLength,
+        Flaw::Malformed(_) => Outcome::InnerVersion,
     }
 }
 

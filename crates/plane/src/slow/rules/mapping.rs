@@ -1,165 +1,185 @@
 //! From inner to outer addresses, and back: `bpf/mapping*.h`.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
+use super::Inner;
 use super::addresses::{
-    embedded_6rd, embedded_6to4, is_6to4, is_bogus_ipv4, is_in_6rd_domain, is_isatap, is_link_local,
-    is_martian_for_6to4, is_multicast, word,
+    SixRdDomain, embedded_6to4, is_6to4, is_bogus_ipv4, is_isatap, is_link_local, is_martian_for_6to4, is_multicast,
+    word,
 };
-use super::{Inner, Reason};
-use crate::abi::{self, Address, MAX_ROUTERS, Tunnel};
+use crate::abi::{Address, Outcome};
+use crate::spec::{Mapping, Spec};
 
 /// ff02::2.
 const ALL_ROUTERS: [u8; 16] = [0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2];
 
 /// Where a packet is to be sent that leaves the device for that link-layer address.
-pub fn destination(tunnel: &Tunnel, inner: &Inner, link_layer: [u8; 6]) -> Result<Address, Reason> {
-    let found = match tunnel.mapping {
-        abi::mapping::FIXED => return Ok(tunnel.remote),
-        abi::mapping::SIX_TO_FOUR => destination_6to4(tunnel, inner)?,
-        abi::mapping::SIX_RD => destination_6rd(tunnel, inner)?,
-        abi::mapping::ISATAP => destination_isatap(tunnel, inner)?,
-        abi::mapping::SIX_OVER_FOUR => return destination_6over4(link_layer),
-        _ => return Err("no-mapping"),
-    };
-    let Some(found) = found else {
-        return if tunnel.remote == Address::default() { Err("no-mapping") } else { Ok(tunnel.remote) };
-    };
-    let is_martian = match tunnel.mapping {
-        abi::mapping::SIX_TO_FOUR => is_martian_for_6to4(tunnel, found),
-        _ => is_bogus_ipv4(found),
+pub fn destination(spec: &Spec, inner: &Inner, link_layer: [u8; 6]) -> Result<IpAddr, Outcome> {
+    let local = local_ipv4(spec);
+    let (found, is_martian) = match spec.mapping {
+        Mapping::Fixed { remote } => return Ok(remote),
+        Mapping::SixOverFour { .. } => return destination_6over4(link_layer),
+        Mapping::SixToFour { relay, allow_private } => match destination_6to4(local, inner)? {
+            Some(found) => (found, is_martian_for_6to4(found, allow_private)),
+            None => return relayed(relay),
+        },
+        Mapping::SixRd { prefix, ipv4_mask_bits, border_relay, is_border_relay } => {
+            let domain = SixRdDomain { prefix, ipv4_mask_bits, local };
+            match destination_6rd(&domain, inner, is_border_relay)? {
+                Some(found) => (found, is_bogus_ipv4(found)),
+                None => return relayed(border_relay),
+            }
+        }
+        Mapping::Isatap { ref routers } => {
+            let found = destination_isatap(inner, routers)?;
+            (found, is_bogus_ipv4(found))
+        }
     };
     match found {
-        found if found == word(&tunnel.local, 0) => Err("routing-loop"),
-        _ if is_martian => Err("destination-martian"),
+        found if found == local => Err(Outcome::RoutingLoop),
+        _ if is_martian => Err(Outcome::DestinationMartian),
         found => Ok(Ipv4Addr::from_bits(found).into()),
     }
 }
 
+fn relayed(relay: Option<Ipv4Addr>) -> Result<IpAddr, Outcome> {
+    relay.filter(|relay| !relay.is_unspecified()).map(IpAddr::from).ok_or(Outcome::NoMapping)
+}
+
+/// Of mappings to IPv4 addresses.
+fn local_ipv4(spec: &Spec) -> u32 {
+    word(&spec.local.into(), 0)
+}
+
 /// `None` is the relay.
-fn destination_6to4(tunnel: &Tunnel, inner: &Inner) -> Result<Option<u32>, Reason> {
+fn destination_6to4(local: u32, inner: &Inner) -> Result<Option<u32>, Outcome> {
     let (to, from) = (&inner.destination, &inner.source);
     if is_6to4(from) {
-        if embedded_6to4(from) != word(&tunnel.local, 0) {
-            return Err("inner-source-mismatch");
+        if embedded_6to4(from) != local {
+            return Err(Outcome::InnerSourceMismatch);
         }
     } else if !is_6to4(to) {
-        return Err("no-mapping");
+        return Err(Outcome::NoMapping);
     }
     if is_multicast(to) || inner.has_bogus_source() {
-        return Err("no-mapping");
+        return Err(Outcome::NoMapping);
     }
     Ok(is_6to4(to).then(|| embedded_6to4(to)))
 }
 
 /// `None` is the border relay.
-fn destination_6rd(tunnel: &Tunnel, inner: &Inner) -> Result<Option<u32>, Reason> {
+fn destination_6rd(domain: &SixRdDomain, inner: &Inner, is_border_relay: bool) -> Result<Option<u32>, Outcome> {
     let to = &inner.destination;
-    let is_inside = is_in_6rd_domain(tunnel, to);
-    if is_multicast(to) || (!is_inside && tunnel.is_border_relay != 0) {
-        return Err("no-mapping");
+    let is_inside = domain.has(to);
+    if is_multicast(to) || (!is_inside && is_border_relay) {
+        return Err(Outcome::NoMapping);
     }
-    Ok(is_inside.then(|| embedded_6rd(tunnel, to)))
+    Ok(is_inside.then(|| domain.embedded(to)))
 }
 
-fn destination_isatap(tunnel: &Tunnel, inner: &Inner) -> Result<Option<u32>, Reason> {
+fn destination_isatap(inner: &Inner, routers: &[Ipv4Addr]) -> Result<u32, Outcome> {
     let to = &inner.destination;
     let is_solicitation = to.0 == ALL_ROUTERS;
     if is_multicast(to) && !is_solicitation {
-        return Err("no-mapping");
+        return Err(Outcome::NoMapping);
     }
     let is_embedded = is_isatap(to) && !is_solicitation;
-    match if is_embedded { word(to, 3) } else { u32::from_be_bytes(tunnel.routers[0].0) } {
-        0 => Err("no-mapping"),
-        found => Ok(Some(found)),
-    }
+    let found = if is_embedded { word(to, 3) } else { routers.first().map_or(0, |router| router.to_bits()) };
+    if found == 0 { Err(Outcome::NoMapping) } else { Ok(found) }
 }
 
-fn destination_6over4(link_layer: [u8; 6]) -> Result<Address, Reason> {
+fn destination_6over4(link_layer: [u8; 6]) -> Result<IpAddr, Outcome> {
     match link_layer {
         [0x33, 0x33, _, _, y, z] => Ok(Ipv4Addr::new(239, 192, y, z).into()),
         [0, 0, a, b, c, d] => {
             let found = Ipv4Addr::new(a, b, c, d);
-            if is_bogus_ipv4(found.to_bits()) { Err("destination-martian") } else { Ok(found.into()) }
+            if is_bogus_ipv4(found.to_bits()) { Err(Outcome::DestinationMartian) } else { Ok(found.into()) }
         }
-        _ => Err("no-mapping"),
+        _ => Err(Outcome::NoMapping),
     }
 }
 
 /// Whether the inner packet may come from that outer source. `is_on_link` says of an IPv6 address whether the node routes it to the device without a
 /// gateway.
 pub fn check_addresses(
-    tunnel: &Tunnel,
+    spec: &Spec,
     inner: &Inner,
     outer_source: &Address,
     is_on_link: &mut dyn FnMut(&Address) -> bool,
-) -> Result<(), Reason> {
-    let source = word(outer_source, 0);
-    match tunnel.mapping {
-        abi::mapping::SIX_TO_FOUR => check_6to4(tunnel, inner, source),
-        abi::mapping::SIX_RD => check_6rd(tunnel, inner, source),
-        abi::mapping::ISATAP => check_isatap(tunnel, inner, source, is_on_link),
-        // What this node sent to a group may come back to it.
-        abi::mapping::SIX_OVER_FOUR if is_bogus_ipv4(source) || source == word(&tunnel.local, 0) => {
-            Err("outer-source-martian")
+) -> Result<(), Outcome> {
+    let (local, source) = (local_ipv4(spec), word(outer_source, 0));
+    match spec.mapping {
+        Mapping::Fixed { .. } => Ok(()),
+        Mapping::SixToFour { allow_private, .. } => check_6to4(local, inner, source, allow_private),
+        Mapping::SixRd { prefix, ipv4_mask_bits, border_relay, is_border_relay } => {
+            let domain = SixRdDomain { prefix, ipv4_mask_bits, local };
+            check_6rd(&domain, inner, source, border_relay, is_border_relay)
         }
-        _ => Ok(()),
+        Mapping::Isatap { ref routers } => check_isatap(inner, source, routers, is_on_link),
+        // What this node sent to a group may come back to it.
+        Mapping::SixOverFour { .. } if is_bogus_ipv4(source) || source == local => Err(Outcome::OuterSourceMartian),
+        Mapping::SixOverFour { .. } => Ok(()),
     }
 }
 
 /// RFC 3964 section 5.1.
-fn check_6to4(tunnel: &Tunnel, inner: &Inner, source: u32) -> Result<(), Reason> {
-    if is_martian_for_6to4(tunnel, source) {
-        return Err("outer-source-martian");
+fn check_6to4(local: u32, inner: &Inner, source: u32, allow_private: bool) -> Result<(), Outcome> {
+    if is_martian_for_6to4(source, allow_private) {
+        return Err(Outcome::OuterSourceMartian);
     }
     if is_6to4(&inner.source) && embedded_6to4(&inner.source) != source {
-        return Err("inner-source-mismatch");
+        return Err(Outcome::InnerSourceMismatch);
     }
     match (is_6to4(&inner.destination), is_6to4(&inner.source)) {
-        (true, _) if embedded_6to4(&inner.destination) != word(&tunnel.local, 0) => Err("inner-destination-mismatch"),
-        (false, false) => Err("inner-source-mismatch"),
+        (true, _) if embedded_6to4(&inner.destination) != local => Err(Outcome::InnerDestinationMismatch),
+        (false, false) => Err(Outcome::InnerSourceMismatch),
         _ => Ok(()),
     }
 }
 
 /// RFC 5969 section 12.
-fn check_6rd(tunnel: &Tunnel, inner: &Inner, source: u32) -> Result<(), Reason> {
-    let (is_relay, relay) = (tunnel.is_border_relay != 0, word(&tunnel.remote, 0));
+fn check_6rd(
+    domain: &SixRdDomain,
+    inner: &Inner,
+    source: u32,
+    border_relay: Option<Ipv4Addr>,
+    is_relay: bool,
+) -> Result<(), Outcome> {
+    let is_from_relay = border_relay.is_some_and(|relay| relay.to_bits() == source);
     if is_bogus_ipv4(source) {
-        return Err("outer-source-martian");
+        return Err(Outcome::OuterSourceMartian);
     }
-    if is_in_6rd_domain(tunnel, &inner.source) {
-        if embedded_6rd(tunnel, &inner.source) != source && (is_relay || source != relay) {
-            return Err("inner-source-mismatch");
+    if domain.has(&inner.source) {
+        if domain.embedded(&inner.source) != source && (is_relay || !is_from_relay) {
+            return Err(Outcome::InnerSourceMismatch);
         }
     } else if is_relay {
-        return Err("inner-source-mismatch");
-    } else if source != relay {
-        return Err("source-not-peer");
+        return Err(Outcome::InnerSourceMismatch);
+    } else if !is_from_relay {
+        return Err(Outcome::SourceNotPeer);
     }
     let to = &inner.destination;
-    let is_mine = is_in_6rd_domain(tunnel, to) && embedded_6rd(tunnel, to) == word(&tunnel.local, 0);
-    if is_relay || is_mine { Ok(()) } else { Err("inner-destination-mismatch") }
+    let is_mine = domain.has(to) && domain.embedded(to) == domain.local;
+    if is_relay || is_mine { Ok(()) } else { Err(Outcome::InnerDestinationMismatch) }
 }
 
 /// RFC 5214 section 7.3.
 fn check_isatap(
-    tunnel: &Tunnel,
     inner: &Inner,
     source: u32,
+    routers: &[Ipv4Addr],
     is_on_link: &mut dyn FnMut(&Address) -> bool,
-) -> Result<(), Reason> {
-    let routers = &tunnel.routers[..usize::from(tunnel.router_count).min(MAX_ROUTERS)];
+) -> Result<(), Outcome> {
     if is_bogus_ipv4(source) {
-        return Err("outer-source-martian");
+        return Err(Outcome::OuterSourceMartian);
     }
-    if routers.iter().any(|router| u32::from_be_bytes(router.0) == source) {
+    if routers.iter().any(|router| router.to_bits() == source) {
         return Ok(());
     }
     match is_isatap(&inner.source) {
-        false => Err("source-not-peer"),
-        true if word(&inner.source, 3) != source => Err("inner-source-mismatch"),
+        false => Err(Outcome::SourceNotPeer),
+        true if word(&inner.source, 3) != source => Err(Outcome::InnerSourceMismatch),
         true if is_link_local(&inner.source) || is_on_link(&inner.source) => Ok(()),
-        true => Err("inner-source-off-link"),
+        true => Err(Outcome::InnerSourceOffLink),
     }
 }

@@ -6,22 +6,21 @@ mod gre;
 mod inner;
 mod mapping;
 
+use std::net::IpAddr;
 use std::ops::Range;
 
 use sixbench_wire::checksum;
 
-use crate::abi::{self, Address, Tunnel};
+use crate::abi::{Address, Outcome};
+use crate::spec::{DontFragment, Payload, Spec, Tos, Ttl};
 pub use addresses::is_6over4_group;
 pub use inner::Inner;
-
-/// Why a packet is dropped: a reason of `bpf/outcomes.h`.
-pub type Reason = &'static str;
 
 /// What the outer headers are to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct Outer {
-    pub destination: Address,
+    pub destination: IpAddr,
     pub ttl: u8,
     pub tos: u8,
     pub dont_fragment: bool,
@@ -29,33 +28,40 @@ pub struct Outer {
 }
 
 /// The outer headers of `packet`, whose header is `inner`, and which leaves the device for that link-layer address.
-pub fn encapsulate(tunnel: &Tunnel, inner: &Inner, packet: &[u8], link_layer: [u8; 6]) -> Result<Outer, Reason> {
-    let is_carried = match tunnel.payload {
-        abi::payload::IPV6 => inner.version == 6,
-        abi::payload::IPV4 => inner.version == 4,
-        _ => true,
+pub fn encapsulate(spec: &Spec, inner: &Inner, packet: &[u8], link_layer: [u8; 6]) -> Result<Outer, Outcome> {
+    let is_carried = match spec.payload {
+        Payload::Ipv6 => inner.version == 6,
+        Payload::Ipv4 => inner.version == 4,
+        Payload::Gre => true,
     };
     if !is_carried {
-        return Err("inner-family");
+        return Err(Outcome::InnerFamily);
     }
-    let dscp = if tunnel.inherits_tos != 0 { inner.tos } else { tunnel.tos } & !3;
+    let tos = match spec.tos {
+        Tos::Inherit => inner.tos,
+        Tos::Fixed(tos) => tos,
+    };
     let outer = Outer {
-        destination: mapping::destination(tunnel, inner, link_layer)?,
-        ttl: if tunnel.ttl == 0 { inner.hop_limit } else { tunnel.ttl },
-        tos: dscp | if tunnel.copies_ecn != 0 { inner.tos & 3 } else { 0 },
-        dont_fragment: match tunnel.dont_fragment {
-            abi::dont_fragment::CLEAR => false,
-            abi::dont_fragment::SET => true,
-            _ => inner.dont_fragment,
+        destination: mapping::destination(spec, inner, link_layer)?,
+        ttl: match spec.ttl {
+            Ttl::Inherit => inner.hop_limit,
+            Ttl::Fixed(ttl) => ttl,
         },
-        gre: gre::Header::new(tunnel, inner.version),
+        tos: tos & !3 | if spec.ecn { inner.tos & 3 } else { 0 },
+        dont_fragment: match spec.dont_fragment() {
+            DontFragment::Clear => false,
+            DontFragment::Set => true,
+            DontFragment::Inherit => inner.dont_fragment,
+        },
+        gre: gre::Header::new(spec, inner.version),
     };
     if inner.is_nested_too_deep(packet) {
-        return Err("nested-too-deep");
+        return Err(Outcome::NestedTooDeep);
     }
     // Routed into the tunnel that it came out of.
-    if inner.version == tunnel.outer && inner.source == tunnel.local && inner.destination == outer.destination {
-        return Err("routing-loop");
+    let addresses = (inner.source, inner.destination);
+    if inner.version == spec.outer.version() && addresses == (spec.local.into(), outer.destination.into()) {
+        return Err(Outcome::RoutingLoop);
     }
     Ok(outer)
 }
@@ -63,15 +69,15 @@ pub fn encapsulate(tunnel: &Tunnel, inner: &Inner, packet: &[u8], link_layer: [u
 /// Where in `payload` (what follows the outer IP header of a packet that arrived whole from `source`) the inner packet is; its ECN field is
 /// written. `is_on_link` says of an IPv6 address whether the node routes it to the tunnel's device without a gateway.
 pub fn decapsulate(
-    tunnel: &Tunnel,
+    spec: &Spec,
     source: &Address,
     tos: u8,
     payload: &mut [u8],
     is_on_link: &mut dyn FnMut(&Address) -> bool,
-) -> Result<Range<usize>, Reason> {
-    let (at, inner) = inspect(tunnel, source, tos, payload, is_on_link)?;
+) -> Result<Range<usize>, Outcome> {
+    let (at, inner) = inspect(spec, source, tos, payload, is_on_link)?;
     let range = at..at + inner.bytes;
-    if let Some(ecn) = decapsulated_ecn(inner.tos, tos).filter(|_| tunnel.copies_ecn != 0) {
+    if let Some(ecn) = decapsulated_ecn(inner.tos, tos).filter(|_| spec.ecn) {
         write_ecn(&mut payload[range.clone()], &inner, ecn);
     }
     Ok(range)
@@ -79,58 +85,81 @@ pub fn decapsulate(
 
 /// Where in `payload` the inner packet begins, and its header: [`decapsulate`] without writing.
 pub fn inspect(
-    tunnel: &Tunnel,
+    spec: &Spec,
     source: &Address,
     tos: u8,
     payload: &[u8],
     is_on_link: &mut dyn FnMut(&Address) -> bool,
-) -> Result<(usize, Inner), Reason> {
-    if tunnel.mapping == abi::mapping::FIXED && *source != tunnel.remote {
-        return Err("source-not-peer");
+) -> Result<(usize, Inner), Outcome> {
+    if spec.mapping.peer().is_some_and(|peer| *source != peer.into()) {
+        return Err(Outcome::SourceNotPeer);
     }
-    let (at, version) = match tunnel.payload {
-        abi::payload::GRE => gre::strip(tunnel, payload)?,
-        abi::payload::IPV6 => (0, 6),
-        _ => (0, 4),
+    let (at, version) = match spec.payload {
+        Payload::Gre => gre::strip(spec.gre_key, payload)?,
+        Payload::Ipv6 => (0, 6),
+        Payload::Ipv4 => (0, 4),
     };
     let packet = &payload[at..];
     if packet.first().is_some_and(|first| first >> 4 != version) {
-        return Err("inner-version");
+        return Err(Outcome::InnerVersion);
     }
     let inner = Inner::read(packet)?;
     if inner.has_bogus_source() {
-        return Err("inner-source-bogus");
+        return Err(Outcome::InnerSourceBogus);
     }
     if inner.has_bogus_destination() {
-        return Err("inner-destination-bogus");
+        return Err(Outcome::InnerDestinationBogus);
     }
-    mapping::check_addresses(tunnel, &inner, source, is_on_link)?;
-    if tunnel.copies_ecn != 0 && decapsulated_ecn(inner.tos, tos).is_none() {
-        return Err("ecn-invalid");
+    mapping::check_addresses(spec, &inner, source, is_on_link)?;
+    if spec.ecn && decapsulated_ecn(inner.tos, tos).is_none() {
+        return Err(Outcome::EcnInvalid);
     }
     Ok((at, inner))
 }
 
-/// Whether a packet that was refused for this reason may be another tunnel's of the same local address and payload.
-pub fn may_be_anothers(reason: Reason) -> bool {
-    matches!(
-        reason,
-        "source-not-peer"
-            | "gre-key"
-            | "inner-source-mismatch"
-            | "inner-source-off-link"
-            | "inner-destination-mismatch"
-    )
+/// Whether a packet that was dropped so may be another tunnel's of the same local address and payload.
+pub fn may_be_anothers(outcome: Outcome) -> bool {
+    match outcome {
+        Outcome::SourceNotPeer
+        | Outcome::GreKeyMismatch
+        | Outcome::InnerSourceMismatch
+        | Outcome::InnerSourceOffLink
+        | Outcome::InnerDestinationMismatch => true,
+        Outcome::Undecided
+        | Outcome::NotOurs
+        | Outcome::Encapsulated
+        | Outcome::Decapsulated
+        | Outcome::OuterFragment
+        | Outcome::OuterOptions
+        | Outcome::GreChecksumPresent
+        | Outcome::OuterTooBig
+        | Outcome::NeighbourUnresolved
+        | Outcome::KernelRefused
+        | Outcome::OuterTruncated
+        | Outcome::OuterChecksum
+        | Outcome::OuterSourceMartian
+        | Outcome::GreFlags
+        | Outcome::GreProtocol
+        | Outcome::InnerTruncated
+        | Outcome::InnerVersion
+        | Outcome::InnerLength
+        | Outcome::InnerSourceBogus
+        | Outcome::InnerDestinationBogus
+        | Outcome::InnerFamily
+        | Outcome::EcnInvalid
+        | Outcome::NoMapping
+        | Outcome::DestinationMartian
+        | Outcome::NestedTooDeep
+        | Outcome::RoutingLoop
+        | Outcome::NoRoute
+        | Outcome::NoRoom
+        | Outcome::CarrierUnreachable => false,
+    }
 }
 
 /// The inner packet in what an ICMP error quotes of an outer packet's payload.
-pub fn quoted<'a>(tunnel: &Tunnel, payload: &'a [u8]) -> Option<(&'a [u8], Inner)> {
-    let gre_bytes = match (tunnel.payload, tunnel.has_gre_key) {
-        (abi::payload::GRE, 0) => 4,
-        (abi::payload::GRE, _) => 8,
-        _ => 0,
-    };
-    let packet = payload.get(gre_bytes..)?;
+pub fn quoted<'a>(spec: &Spec, payload: &'a [u8]) -> Option<(&'a [u8], Inner)> {
+    let packet = payload.get(spec.gre_bytes()..)?;
     Inner::read_quoted(packet).ok().map(|inner| (packet, inner))
 }
 
