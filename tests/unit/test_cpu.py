@@ -8,6 +8,7 @@ import pytest
 
 from sixbench.run.cpu import (
     ORCHESTRATOR,
+    THROTTLED,
     agent_cores,
     busy_ns,
     clock_step_ns,
@@ -16,6 +17,7 @@ from sixbench.run.cpu import (
     machine_cores,
     orchestrator_ns,
     spun_ns,
+    throttled,
 )
 from sixbench.run.trial import machine_changes
 
@@ -42,8 +44,10 @@ SPAN = {
 
 
 def test_time_is_told_in_cores() -> None:
-    assert machine_cores(SPAN) == pytest.approx({"busy": 1.55, "user": 1.15, "system": 0.2, "softirq": 0.1})
-    assert busy_ns(SPAN) == 1_550_000_000
+    assert machine_cores(SPAN) == pytest.approx(
+        {"busy": 1.45, "user": 1.15, "system": 0.2, "softirq": 0.1, "steal": 0.1}
+    )
+    assert busy_ns(SPAN) == 1_450_000_000
     assert agent_cores(SPAN) == pytest.approx(0.3)
 
 
@@ -60,8 +64,13 @@ def test_what_running_a_trial_takes_is_known_where_it_is_told() -> None:
     assert orchestrator_ns(SPAN) == 0
 
 
+def test_what_heat_slowed_down_is_known_where_the_kernel_counts_it() -> None:
+    assert throttled({"from": SPAN["from"] | {THROTTLED: 5}, "to": SPAN["to"] | {THROTTLED: 12}}) == 7
+    assert throttled(SPAN) == 0
+
+
 def test_how_busy_each_core_was() -> None:
-    assert core_shares(SPAN) == pytest.approx([0.55, 1.0])
+    assert core_shares(SPAN) == pytest.approx([0.5, 1.0])  # of 90 ms: the hypervisor took 10
 
 
 def test_what_cannot_be_known_is_absent() -> None:
@@ -124,5 +133,7 @@ def test_what_a_sender_spun_is_no_cost() -> None:
     assert spun_ns({"reverse_sender": client, "strays": {}}) == 100_000_000
     elapsed_ns = SPAN["to"]["clock_ns"] - SPAN["from"]["clock_ns"]
     spun = int(0.2 * elapsed_ns)
-    assert machine_cores(SPAN, spun) == pytest.approx({"busy": 1.35, "user": 0.95, "system": 0.2, "softirq": 0.1})
+    assert machine_cores(SPAN, spun) == pytest.approx(
+        {"busy": 1.25, "user": 0.95, "system": 0.2, "softirq": 0.1, "steal": 0.1}
+    )
     assert agent_cores(SPAN, spun) == pytest.approx(0.1)

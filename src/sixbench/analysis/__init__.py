@@ -43,7 +43,14 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
     from .clock import beside_paper, clock_of, shown_estimates, shown_findings
     from .estimates import estimates
     from .findings import findings
-    from .noise import load_remarks, neighbour_remarks, noise_remarks, outlying_remarks, tester_remarks
+    from .noise import (
+        load_remarks,
+        neighbour_remarks,
+        noise_remarks,
+        outlying_remarks,
+        steal_remarks,
+        tester_remarks,
+    )
 
     clock = clock_of(run)
     measured = estimates(run)
@@ -51,6 +58,7 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
     remarks = [
         *neighbour_remarks(run.trials),
         *load_remarks(run.trials),
+        *steal_remarks(run.trials),
         *tester_remarks(run.trials),
         *noise_remarks(found, run.manifest.experiment),
         *outlying_remarks(found),

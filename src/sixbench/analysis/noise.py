@@ -98,6 +98,26 @@ def load_remarks(trials: Sequence[TrialRecord]) -> list[str]:
     ]
 
 
+MUCH_STEAL_CORES = 0.02
+"""A hypervisor that takes more than this in the mean of the trials makes intervals wide: a remark says so. One trial
+says little, as the kernel tells what was taken in ticks of 10 ms."""
+
+_STEAL = "cpu_steal_cores"
+
+
+def steal_remarks(trials: Sequence[TrialRecord]) -> list[str]:
+    """A sentence on the CPU time that the hypervisor took during trials; empty if it was little."""
+    told = [trial.metrics[_STEAL] for trial in trials if trial.status == "ok" and _STEAL in trial.metrics]
+    mean_cores = sum(told) / len(told) if told else 0.0
+    if mean_cores <= MUCH_STEAL_CORES:
+        return []
+    return [
+        f"This machine is virtual, and its host took {mean_cores:.2f} cores away from it in the mean of {len(told)} "
+        f"trials (at most {max(told):.1f}). CPU times hold some of that, and intervals are wide for that reason. "
+        "Repeat the run when the host has less to do."
+    ]
+
+
 def neighbour_remarks(trials: Sequence[TrialRecord]) -> list[str]:
     """A sentence on other runs of sixbench that measured on the machine during trials; empty if there were none."""
     beside = [trial for trial in trials if trial.other_runs]

@@ -418,6 +418,14 @@ _ALL = [
         reference="getrusage(2)",
     ),
     Metric(
+        name="cpu_steal",
+        suffix="cores",
+        unit="cores",
+        better="lower",
+        label="CPU time that the hypervisor took",
+        reference="/proc/stat (steal)",
+    ),
+    Metric(
         name="cpu_other",
         suffix="cores",
         unit="cores",
@@ -496,6 +504,7 @@ CPU_METRICS = (
     "cpu_softirq",
     "cpu_client",
     "cpu_server",
+    "cpu_steal",
     "cpu_other",
     "cpu_per_byte",
     "cpu_per_packet",

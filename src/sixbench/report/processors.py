@@ -32,6 +32,8 @@ def _use_words(use: ProcessorUse) -> str:
         words_of.append("they might sleep")
     if use.latency_ns is not None:
         words_of.append(f"/dev/cpu_dma_latency was {use.latency_ns / 1000:g} \N{MICRO SIGN}s")
+    if use.governors:
+        words_of.append(f"their frequency was governed by {words.listing(use.governors)}")
     return "; ".join(words_of)
 
 

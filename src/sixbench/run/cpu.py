@@ -14,7 +14,11 @@ ORCHESTRATOR = "orchestrator_ns"
 WATCHED = "watched"
 """In a sample: how long each processor was busy, where a thread keeps it awake (`awake` of docs/protocol.md)."""
 
-_BUSY = ("user", "nice", "system", "irq", "softirq", "steal")
+THROTTLED = "throttled"
+"""In a sample: how often the processors were slowed down for heat so far, where the kernel counts it."""
+
+_BUSY = ("user", "nice", "system", "irq", "softirq")
+_KINDS = (*_BUSY, "steal")
 
 
 def find_span(result: Mapping[str, Any]) -> Span | None:
@@ -39,7 +43,7 @@ def spun_ns(result: Mapping[str, Any], *, with_warmup: bool = False) -> int:
 
 def machine_cores(span: Span, spun_ns: int = 0, *, are_kept_awake: bool = False) -> dict[str, float]:
     """Cores' worth of time that the whole machine spent, by kind: `busy`, `user`, `system`, `softirq`; without what was
-    spun. Empty where it cannot be known.
+    spun. `steal` is what the hypervisor took, which nobody here spent. Empty where it cannot be known.
 
     Args:
         are_kept_awake: whether threads of the idle class spin on the processors. The kernel counts their time as niced,
@@ -49,22 +53,24 @@ def machine_cores(span: Span, spun_ns: int = 0, *, are_kept_awake: bool = False)
     if not ticks or elapsed_ns <= 0:
         return {}
     tick_ns = span["from"]["tick_ns"]
-    total = {kind: sum(core[kind] for core in ticks) * tick_ns / elapsed_ns for kind in _BUSY}
+    total = {kind: sum(core[kind] for core in ticks) * tick_ns / elapsed_ns for kind in _KINDS}
     if are_kept_awake:
         total["nice"] = 0.0
     spun = spun_ns / elapsed_ns
     exact_ns = _exactly_busy_ns(span)
-    busy = sum(total.values()) if exact_ns is None else exact_ns / elapsed_ns
+    busy = sum(total[kind] for kind in _BUSY) if exact_ns is None else exact_ns / elapsed_ns
     return {
         "busy": max(0.0, busy - spun),
         "user": max(0.0, total["user"] + total["nice"] - spun),
         "system": total["system"],
         "softirq": total["softirq"] + total["irq"],
+        "steal": total["steal"],
     }
 
 
 def core_shares(span: Span, *, are_kept_awake: bool = False) -> list[float]:
-    """How busy each core was, from 0 to 1; without niced time where threads of the idle class spin on them."""
+    """How busy each core was in the time that the hypervisor left it, from 0 to 1; without niced time where threads of
+    the idle class spin on them."""
     ticks, _ = _ticks(span)
     shares = []
     for core in ticks:
@@ -105,6 +111,12 @@ def clock_step_ns(span: Span) -> int:
 def processors(span: Span) -> tuple[int, int]:
     """How many processors the machine had at the start and at the end; 0 where that is not known."""
     return len(span["from"].get("cores") or []), len(span["to"].get("cores") or [])
+
+
+def throttled(span: Span) -> int:
+    """How often processors were slowed down for heat between the two samples; 0 also where the kernel does not count
+    it."""
+    return int(span["to"].get(THROTTLED, 0)) - int(span["from"].get(THROTTLED, 0))
 
 
 def orchestrator_ns(span: Span) -> int:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..agent import Agent, AgentHub
+from ..lab.heat import governors, throttle_count
 from ..lab.placement import pin
 from ..lab.steering import usable_processors
 from ..model.errors import AgentError, CapabilityError
@@ -79,7 +80,12 @@ class Processors:
             kept_awake=self._awake,
             not_kept_awake=self._refused,
             latency_ns=0 if self._latency is not None else None,
+            governors=governors(self.usable),
         )
+
+    def throttle_count(self) -> int | None:
+        """How often they were slowed down for heat so far; None where the kernel does not count it."""
+        return throttle_count(self.usable)
 
     def sample(self) -> dict[str, Any] | None:
         """How long each was busy so far, to the microsecond; None where no thread watches it.

@@ -25,7 +25,7 @@ from ..model.trace import Trace
 from ..model.workload import Part, WorkloadKind
 from . import emulation
 from .asking import Asked, answers, ask, ask_all
-from .cpu import ORCHESTRATOR, WATCHED
+from .cpu import ORCHESTRATOR, THROTTLED, WATCHED
 from .drop_watch import DropWatch
 from .events import Events, forget_path_mtu
 from .hardware_counters import Counted, HardwareCounters
@@ -323,8 +323,10 @@ def _look(setting: Setting) -> dict[str, Any]:
 def _cpu(setting: Setting) -> dict[str, Any]:
     """A sample of the whole machine, and the CPU time that this process itself has spent until then."""
     sample = setting.hosts.client.call("cpu", timeout_s=ANSWER_TIMEOUT_S)
-    watched = setting.laboratory.processors.sample()
-    return sample | {ORCHESTRATOR: time.process_time_ns()} | ({} if watched is None else {WATCHED: watched})
+    processors = setting.laboratory.processors
+    told = {WATCHED: processors.sample(), THROTTLED: processors.throttle_count()}
+    known = {key: value for key, value in told.items() if value is not None}
+    return sample | {ORCHESTRATOR: time.process_time_ns()} | known
 
 
 def _all_addresses(setting: Setting) -> list[str]:

@@ -32,6 +32,7 @@ from .cpu import (
     orchestrator_ns,
     processors,
     spun_ns,
+    throttled,
     watched_ns,
 )
 from .hardware_counters import SPUN, hardware_metrics, hardware_notes
@@ -340,6 +341,10 @@ def _add_cpu(measured: Measured, view: Viewpoint, observed: Observed) -> None:
     if not (observed.cpu_before and observed.cpu_after and observed.before and observed.after):
         return
     span = {"from": observed.cpu_before, "to": observed.cpu_after}
+    if throttled(span):
+        measured.notes.append(
+            "processors were slowed down for heat during the trial: its times are those of a slower machine"
+        )
     spent_ns = _spent_ns(span, observed)
     packets, carried_bytes = link_traffic(view, observed.before, observed.after) or (0, 0)
     _add_hardware(measured, packets, observed)

@@ -45,12 +45,14 @@ class ProcessorUse:
         kept_awake: those on which a thread of the idle class spun, so that they did not sleep.
         not_kept_awake: why there was no such thread, where there should have been.
         latency_ns: how long processors might take to wake, by `/dev/cpu_dma_latency`. None: that was not set.
+        governors: those of their frequency, where the machine shows any.
     """
 
     usable: tuple[int, ...] = ()
     kept_awake: tuple[int, ...] = ()
     not_kept_awake: str | None = None
     latency_ns: int | None = None
+    governors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

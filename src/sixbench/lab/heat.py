@@ -1,0 +1,33 @@
+"""What slows processors down: heat, and the governor of their frequency
+(Documentation/ABI/testing/sysfs-devices-system-cpu of Linux)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+SYSFS = Path("/sys/devices/system/cpu")
+
+_COUNTS = ("core_throttle_count", "package_throttle_count")
+
+
+def throttle_count(processors: Iterable[int], sysfs: Path = SYSFS) -> int | None:
+    """How often these processors, or the packages that they are in, were slowed down for heat since the machine
+    started. A package counts once for each of its processors. None where the kernel does not count it."""
+    texts = [_read(sysfs / f"cpu{one}" / "thermal_throttle" / name) for one in processors for name in _COUNTS]
+    counts = [int(text) for text in texts if text is not None and text.isdecimal()]
+    return sum(counts) if counts else None
+
+
+def governors(processors: Iterable[int], sysfs: Path = SYSFS) -> tuple[str, ...]:
+    """The governors of these processors' frequency, each once, such as `("performance",)`. Empty where there are
+    none, as on most virtual machines."""
+    found = {_read(sysfs / f"cpu{one}" / "cpufreq" / "scaling_governor") for one in processors}
+    return tuple(sorted(one for one in found if one is not None))
+
+
+def _read(file: Path) -> str | None:
+    try:
+        return file.read_text(encoding="ascii", errors="replace").strip()
+    except OSError:  # a processor that is offline, or a machine without it
+        return None

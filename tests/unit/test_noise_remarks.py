@@ -1,0 +1,34 @@
+"""What is said of the machine's noise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import synthetic
+
+from sixbench.analysis.noise import load_remarks, steal_remarks
+from sixbench.model.trial import TrialRecord
+
+
+def trials(*stolen_cores: float, column: str = "cpu_steal_cores") -> list[TrialRecord]:
+    one = next(trial for trial in synthetic.small().trials if trial.status == "ok")
+    return [replace(one, metrics={column: cores}) for cores in stolen_cores]
+
+
+def test_a_hypervisor_that_took_much_is_told() -> None:
+    [sentence] = steal_remarks([*trials(0.0, 0.4), *trials(1.0, column="cpu_busy_cores")])
+    assert "took 0.20 cores away from it in the mean of 2 trials (at most 0.4)" in sentence
+
+
+def test_one_tick_in_many_short_trials_is_no_remark() -> None:
+    assert steal_remarks(trials(0.1, *[0.0] * 9)) == []
+    assert steal_remarks([]) == []
+
+
+def test_trials_that_do_not_count_say_nothing() -> None:
+    assert steal_remarks([replace(one, status="failed") for one in trials(1.0)]) == []
+
+
+def test_other_programs_are_told() -> None:
+    [sentence] = load_remarks(trials(0.1, 1.3, column="cpu_other_cores"))
+    assert "during 1 of 2 trials (at most 1.3)" in sentence
