@@ -10,12 +10,24 @@ def main() -> int:
     """Runs the command line. Returns the exit code, one of `model.exit_codes`."""
     import signal
 
-    # Until the commands are imported, Ctrl-C ends the process without a traceback.
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    # Until the commands are imported, an interrupt ends the process at once, because nothing is made yet. When the
+    # command has ended, its exit code stands.
+    unhandled = (signal.SIG_DFL, signal.default_int_handler)
+    ours = [one for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) in unhandled]
+    for number in ours:
+        signal.signal(number, _leave)
     from .cli import main as command_line
 
-    return command_line()
+    try:
+        return command_line()
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_IGN)
+
+
+def _leave(number: int, frame: object) -> None:
+    os.write(2, b"sixbench: interrupted\n")
+    os._exit(130)
 
 
 if __name__ == "__main__":

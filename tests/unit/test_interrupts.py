@@ -51,6 +51,27 @@ def test_an_interrupt_elsewhere_is_at_once() -> None:
         signal.raise_signal(signal.SIGINT)
 
 
+class InterruptedInTheEnd:
+    """Python drops what `__del__` raises."""
+
+    def __del__(self) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_an_interrupt_that_python_drops_comes_once_more(capsys: pytest.CaptureFixture[str]) -> None:
+    hook = sys.unraisablehook
+
+    @between_imports()
+    def work() -> None:
+        InterruptedInTheEnd()
+        signal.pause()
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert "Traceback" not in capsys.readouterr().err
+    assert sys.unraisablehook is hook
+
+
 def test_who_ignores_interrupts_goes_on_ignoring_them() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with between_imports():
@@ -74,6 +95,23 @@ def test_a_command_that_is_interrupted_while_it_imports_ends_with_130(tmp_path: 
     )
     assert done.returncode == 130
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_command_is_interrupted_before_its_modules_are_there(tmp_path: Path, name: str) -> None:
+    (tmp_path / "typer.py").write_text(f"import os, signal; os.kill(os.getpid(), signal.{name}); signal.pause()")
+    program = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from sixbench.__main__ import main; sys.exit(main())"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (130, "sixbench: interrupted\n")
+
+
+def test_an_interrupt_does_not_change_how_a_command_has_ended() -> None:
+    program = (
+        "import os, signal, sys; from sixbench.__main__ import main; sys.argv[1:] = ['--version']; code = main();"
+        "os.kill(os.getpid(), signal.SIGINT); os.kill(os.getpid(), signal.SIGTERM); sys.exit(code)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_run_leaves_sighup_ignored_as_nohup_makes_it() -> None:

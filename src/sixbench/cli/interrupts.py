@@ -1,12 +1,14 @@
 """Ctrl-C, SIGTERM and SIGHUP at any moment: they end a command with 130, and never in the midst of an import.
 
 A library whose import is broken off leaves errors of its own (pyarrow: a traceback from C++). So an interrupt that
-comes while a module is being imported waits until the module is there.
+comes while a module is being imported waits until the module is there. So does one that comes where Python has to drop
+exceptions (`__del__`, some calls out of C and Rust): it comes once more.
 """
 
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,13 +29,22 @@ def between_imports() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.getsignal(number) for number in SIGNALS}
+    before, hook = {number: signal.getsignal(number) for number in SIGNALS}, sys.unraisablehook
+
+    def dropped(what: sys.UnraisableHookArgs) -> None:
+        if issubclass(what.exc_type, KeyboardInterrupt):
+            _later()
+        else:
+            hook(what)
+
     ours = [number for number, handler in before.items() if handler not in (signal.SIG_IGN, None)]
     for number in ours:
         signal.signal(number, _interrupt)
+    sys.unraisablehook = dropped
     try:
         yield
     finally:
+        sys.unraisablehook = hook
         signal.setitimer(signal.ITIMER_REAL, 0)
         for number in ours:
             signal.signal(number, before[number])
@@ -42,6 +53,10 @@ def between_imports() -> Iterator[None]:
 def _interrupt(number: int, frame: FrameType | None) -> None:
     if not _is_importing(frame):
         raise KeyboardInterrupt
+    _later()
+
+
+def _later() -> None:
     signal.signal(signal.SIGALRM, _interrupt)
     signal.setitimer(signal.ITIMER_REAL, RETRY_S)
 
