@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sixbench.mechanisms import install
+from sixbench.model.evidence import Evidence, evidence_from_json
 from sixbench.model.experiment import Combination
-from sixbench.model.headers import HEADERS
+from sixbench.model.headers import HEADERS, stack_name
 from sixbench.model.network import Network
 from sixbench.model.path import Path as NetworkPath
 from sixbench.model.topology import Family, Link, Topology
@@ -123,7 +124,7 @@ def _receiver(goodput_bps: float, noise: Noise) -> dict[str, list[float]]:
     }
 
 
-def evidence(path: NetworkPath, topology: Topology, between: tuple[str, str]) -> dict[str, Any]:
+def evidence(path: NetworkPath, topology: Topology, between: tuple[str, str]) -> Evidence:
     """What the run layer keeps of the packets on every link of the way, and of what the ends of tunnels counted."""
     network = install(path, topology, between)
     crossed = network.crossings
@@ -140,7 +141,7 @@ def evidence(path: NetworkPath, topology: Topology, between: tuple[str, str]) ->
         key=lambda index: abs(index - (len(segments) - 1) / 2),
     )
     inner = f"ipv{path.family}"
-    return {
+    kept = {
         "segments": segments,
         "middle": middle,
         "families": {kind: 64 if kind == inner else 0 for kind in ("ipv4", "ipv6")},
@@ -148,13 +149,14 @@ def evidence(path: NetworkPath, topology: Topology, between: tuple[str, str]) ->
         "counters": {segments[middle]["node"]: {"snmp": {"Ip": {"ForwDatagrams": 41_000}}}},
         "tunnels": _tunnels(network, path.engine or "kernel"),
     }
+    return evidence_from_json(kept)
 
 
-def old_evidence(path: NetworkPath, link_used: Link) -> dict[str, Any]:
+def old_evidence(path: NetworkPath, link_used: Link) -> Evidence:
     """The same as version 0.1 kept it: of one link only, of native paths."""
     one = _segment(link_used, "r1", "r2", (f"ipv{path.family}",), 1500)
     kept = {key: value for key, value in one.items() if key not in ("outer", "errors")}
-    return kept | {"families": one["stacks"], "counters": {"r1": {"Ip.ForwDatagrams": 41_000}}}
+    return evidence_from_json(kept | {"families": one["stacks"], "counters": {"r1": {"Ip.ForwDatagrams": 41_000}}})
 
 
 def _segment(link: Link, near: str, far: str, headers: tuple[str, ...], inner_bytes: int) -> dict[str, Any]:
@@ -166,7 +168,7 @@ def _segment(link: Link, near: str, far: str, headers: tuple[str, ...], inner_by
     layers[-1]["payload_bytes"] = payload_bytes
     family: Family = 4 if headers[0] == "ipv4" else 6
     ends = [str(link.end_of(node).address(family)).partition("/")[0] for node in (near, far)]
-    claimed = " in ".join(name for name in reversed(headers) if name in ("ipv4", "ipv6", "gre", "vxlan"))
+    claimed = stack_name(headers)
     return {
         "link": link.name,
         "node": far,

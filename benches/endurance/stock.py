@@ -16,6 +16,7 @@ from sixbench.analysis import analyse
 from sixbench.mechanisms import MECHANISMS
 from sixbench.model.bypass import Bypass
 from sixbench.model.calibration import Calibrated, Calibration, FalseAlarms
+from sixbench.model.evidence import Evidence, evidence_from_json
 from sixbench.model.experiment import Experiment, PlannedTrial
 from sixbench.model.reason import Reason, ReasonKind
 from sixbench.model.trial import TrialRecord
@@ -182,7 +183,7 @@ def _old() -> tuple[Synthetic, Files]:
     return replace(run, trials=trials), {}
 
 
-def _first_evidence(path: Any, topology: Any) -> dict[str, Any]:
+def _first_evidence(path: Any, topology: Any) -> Evidence:
     from synthetic_values import old_evidence
 
     return old_evidence(path, topology.links[1])
@@ -210,7 +211,7 @@ def _emulated() -> tuple[Synthetic, Files]:
     changed = [
         replace(
             trial,
-            evidence={"emulation": emulation, "losses": losses, "filters": {"r1": {"icmp": 3}}},
+            evidence=evidence_from_json({"emulation": emulation, "losses": losses, "filters": {"r1": {"icmp": 3}}}),
             histograms={"one_way_delay": histogram},
             client=sockets | {"sent": 100},
             server=sockets | {"unique": 98, "sequences": dict.fromkeys(("lost", "duplicate", "reordered"), ranges)},
@@ -248,7 +249,8 @@ def _fragmented() -> tuple[Synthetic, Files]:
     node = {"ipv4": {"cut": 10, "created": 20, "forwarded": 10}}
     fragments = {"nodes": {"n1": node}, "datagrams": 10, "delivered": 10, "known": False, "lost_first": 0}
     fragments |= {"links": links, "expected": {"n1": {"ipv4": {"cut": [10, 10]}}}, "agrees": False}
-    return replace(run, trials=[replace(one, evidence={"fragments": fragments}) for one in run.trials]), {}
+    evidence = evidence_from_json({"fragments": fragments})
+    return replace(run, trials=[replace(one, evidence=evidence) for one in run.trials]), {}
 
 
 def _path_mtu() -> tuple[Synthetic, Files]:
@@ -268,7 +270,8 @@ def _options() -> tuple[Synthetic, Files]:
 def _eyeballs() -> tuple[Synthetic, Files]:
     run = _trials(_read(EYEBALLS), blocks=2, metrics={"connect_p50_ns": 1e5, "transactions_rate_per_s": 1e3})
     evidence = {"silent": {"ipv4": ["n1-n2"]}, "families": {"ipv4": 3, "ipv6": 64}, "middle": 0, "segments": []}
-    return replace(run, trials=[replace(one, evidence=evidence) for one in run.trials]), {}
+    kept = evidence_from_json(evidence)
+    return replace(run, trials=[replace(one, evidence=kept) for one in run.trials]), {}
 
 
 def _events() -> tuple[Synthetic, Files]:
@@ -276,14 +279,14 @@ def _events() -> tuple[Synthetic, Files]:
     event = {"link": "core", "forward": {"rate_bps": 5000000}, "due_ns": 2 * 10**9, "done_ns": 2 * 10**9 + 5}
     times = [float(500_000_000 * index) for index in range(1, 7)]
     series = {"forward_receiver": {"t_ns": times, "bytes": [5e5] * 6}}
-    trials = [replace(one, evidence={"events": [event]}) for one in run.trials]
+    trials = [replace(one, evidence=evidence_from_json({"events": [event]})) for one in run.trials]
     return replace(run, trials=trials, series={one.key: series for one in trials}), {}
 
 
 def _measurement() -> tuple[Synthetic, Files]:
     run = _short()
     chosen = replace(run.manifest.experiment, topologies=())
-    proof = {"proved": False, "client": "192.0.2.1", "server": "192.0.2.2"}
+    proof = Evidence(proved=False, client="192.0.2.1", server="192.0.2.2")
     trials = [replace(trial, evidence=proof, histograms={}) for trial in run.trials]
     return replace(synthetic.replace_run(run, experiment=chosen), trials=trials), {}
 

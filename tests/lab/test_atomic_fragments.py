@@ -185,18 +185,18 @@ def test_an_experiment_tells_what_they_meet_and_theory_agrees(hub: AgentHub, tmp
     assert len(trials) == 8
     for trial in trials:
         is_atomic, is_dropped = trial.levels["df"] == "atomic", trial.levels["drop"] == "fragments"
-        fragments, first = trial.evidence["fragments"], trial.evidence["segments"][0]
-        assert fragments["agrees"], trial.notes
-        assert first["atomic_fragments"] == (sum(first["stacks"].values()) if is_atomic else 0)
+        fragments, first = trial.evidence.fragments, trial.evidence.segments[0]
+        assert fragments.agrees, trial.notes
+        assert first.atomic_fragments == (sum(first.stacks.values()) if is_atomic else 0)
         inner_bytes = 1000 + 8 + (8 if is_atomic else 0) + 40
         middle_bytes = inner_bytes + (20 if trial.path == "tunnel" else 0)
-        behind = [[], []] if is_atomic and is_dropped else [[middle_bytes], [inner_bytes]]
-        assert [link["sizes_bytes"] for link in fragments["links"]] == [[inner_bytes], *behind]
+        behind = [(), ()] if is_atomic and is_dropped else [(middle_bytes,), (inner_bytes,)]
+        assert [link.sizes_bytes for link in fragments.links] == [(inner_bytes,), *behind]
         if is_atomic and is_dropped:
-            [lost] = trial.evidence["losses"]["located"]
-            assert (lost["node"], lost["what"], lost["datagrams"]) == ("r1", "a filter", 100)
+            [lost] = trial.evidence.losses.located
+            assert (lost.node, lost.what, lost.datagrams) == ("r1", "a filter", 100)
             continue
-        counted = fragments["nodes"].get("h2", {}).get("ipv6", {})
+        counted = fragments.nodes.get("h2", {}).get("ipv6", {})
         assert counted == ({"collected": 100, "reassembled": 100} if is_atomic else {})
 
 

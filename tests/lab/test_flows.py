@@ -41,10 +41,10 @@ def test_flows_of_both_families_share_a_link_and_each_is_proved(hub: AgentHub, t
     found = trials(hub, tmp_path / "run", paths=paths, baseline="both", workload=workload)
     assert wrong(found) == []
     for trial in found:
-        core = next(one for one in trial.evidence["segments"] if one["link"] == "core")
+        core = next(one for one in trial.evidence.segments if one.link == "core")
         tunnelled = "ipv6 in ipv4" if trial.path == "tunnel" else "ipv6"
-        assert {"ipv4", tunnelled} == set(core["stacks"])
-        assert core["claimed"] == f"{tunnelled} and ipv4"
+        assert {"ipv4", tunnelled} == set(core.stacks)
+        assert core.claimed == f"{tunnelled} and ipv4"
         if trial.status == "ok":
             metrics = trial.metrics
             both = metrics["goodput_ipv4_bps"] + metrics["goodput_ipv6_bps"]

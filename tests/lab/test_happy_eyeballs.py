@@ -41,7 +41,7 @@ def test_a_family_that_is_slower_by_more_than_the_attempt_delay_loses(hub: Agent
     assert found.metrics["connect_ipv6_mean_ns"] >= 599 * MS
     lost_ns = found.metrics["connect_mean_ns"] - found.metrics["connect_ipv4_mean_ns"]
     assert found.metrics["time_lost_ns"] == pytest.approx(lost_ns)
-    seen = {one["link"]: set(one["stacks"]) for one in found.evidence["segments"]}
+    seen = {one.link: set(one.stacks) for one in found.evidence.segments}
     assert seen == {"access": {"ipv4", "ipv6"}, "four": {"ipv4"}, "six": {"ipv6"}, "exit": {"ipv4", "ipv6"}}
     accepted = found.server["accepted_by_family"]
     assert accepted["ipv4"] >= 6
@@ -75,7 +75,7 @@ def test_a_black_hole_costs_the_attempt_delay_and_the_trial_is_as_it_should_be(h
     assert (found.metrics["ipv6_wins_ratio"], found.metrics["attempts_per_connection"]) == (0, 2)
     assert "connect_ipv6_mean_ns" not in found.metrics
     assert found.metrics["time_lost_ns"] >= 99 * MS
-    assert found.evidence["silent"] == {"ipv6": ["access"]}
+    assert found.evidence.silent == {"ipv6": ("access",)}
     assert "no connection over IPv6: its packets were seen on access" in found.notes
     assert "over IPv6 alone, connections failed: 3 timeout" in found.notes
 
@@ -95,10 +95,7 @@ blocks: 1
 """
     found = run(hub, text, tmp_path / "run").trials
     assert wrong(found) == []
-    core = {
-        one.path: next(set(link["stacks"]) for link in one.evidence["segments"] if link["link"] == "core")
-        for one in found
-    }
+    core = {one.path: next(set(link.stacks) for link in one.evidence.segments if link.link == "core") for one in found}
     assert core == {
         "both": {"ipv4", "ipv6"},
         "6in4": {"ipv4", "ipv6 in ipv4"},

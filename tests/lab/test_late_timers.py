@@ -28,10 +28,10 @@ def trials(directory: Path, burst: str = "", margin: str = "1%") -> list[TrialRe
 
 def test_the_timers_of_the_link_that_is_the_limit_are_seen(tmp_path: Path) -> None:
     for trial in trials(tmp_path):
-        timers = trial.evidence["timers"]["r1-h2"]["r1"]
+        timers = trial.evidence.timers["r1-h2"]["r1"]
         # A packet of 1538 bytes on the wire each 123 us, for 500 ms: most of them waited for a timer.
-        assert timers["expired"] > 1000
-        assert timers["worst_ns"] > 0
+        assert timers.expired > 1000
+        assert timers.worst_ns > 0
 
 
 def test_a_bucket_without_room_loses_what_its_timer_is_late_for(tmp_path: Path) -> None:
@@ -39,11 +39,11 @@ def test_a_bucket_without_room_loses_what_its_timer_is_late_for(tmp_path: Path) 
     # window is only a part of what was watched.
     missing, lost = 0.0, 0.0
     for trial in trials(tmp_path, burst=", burst: 1538B", margin="0.01%"):
-        timers = trial.evidence["timers"]["r1-h2"]["r1"]
-        assert timers["slack_ns"] == 24 * 80
-        assert timers["late"] > 0.1 * timers["expired"]
+        timers = trial.evidence.timers["r1-h2"]["r1"]
+        assert timers.slack_ns == 24 * 80
+        assert timers.late > 0.1 * timers.expired
         assert trial.status == "invalid"
         assert "late-timers" in [reason.kind for reason in trial.reasons]
         missing += 1 - trial.metrics["goodput_bps"] / trial.theory["goodput_bps"]
-        lost += timers["lost_ns"] / 500e6
+        lost += timers.lost_ns / 500e6
     assert 0.1 * lost < missing < lost + 0.02

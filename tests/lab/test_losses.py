@@ -95,13 +95,13 @@ def test_a_hundred_datagrams_that_a_link_drops_are_named_and_located_there(
     chosen = hundred()
     assert len(chosen) == DROPPED
     for trial in trials(hub, EXPERIMENT.format(**EXACT), dropping(chosen, node, device, hook)):
-        losses = trial.evidence["losses"]
+        losses = trial.evidence.losses
         assert numbers(trial.server["sequences"]["lost"]["ranges"]) == chosen, trial.path
-        assert losses["lost"] == DROPPED
-        [place] = [one for one in losses["located"] if one["datagrams"]]
-        assert (place["node"], place["link"], place["side"]) == (node, link, side)
-        assert numbers(place["sequences"]) == chosen
-        assert (losses["unlocated"], losses["unlocated_sequences"]) == (0, [])
+        assert losses.lost == DROPPED
+        [place] = [one for one in losses.located if one.datagrams]
+        assert (place.node, place.link, place.side) == (node, link, side)
+        assert numbers(place.sequences) == chosen
+        assert (losses.unlocated, losses.unlocated_sequences) == (0, ())
         way = "coming from" if side == "ingress" else "going to"
         assert f"100 datagrams were lost by {node}, {way} {link}: a filter" in trial.notes
 
@@ -118,32 +118,32 @@ def test_what_is_lost_in_a_tunnel_is_named_by_the_datagrams_in_it(hub: AgentHub)
         assert agents["r2"].call("exec", argv=["nft", "-f", "-"], stdin=ruleset)["exit"] == 0
 
     [trial] = trials(hub, text, prepare)
-    [place] = [one for one in trial.evidence["losses"]["located"] if one["datagrams"]]
-    assert (place["node"], place["link"], numbers(place["sequences"])) == ("r2", "core", [5, 77, 1999])
-    assert trial.evidence["losses"]["unlocated"] == 0
+    [place] = [one for one in trial.evidence.losses.located if one.datagrams]
+    assert (place.node, place.link, numbers(place.sequences)) == ("r2", "core", [5, 77, 1999])
+    assert trial.evidence.losses.unlocated == 0
 
 
 def test_a_queue_that_overflows_is_named_and_its_own_counter_says_the_same(hub: AgentHub) -> None:
     workload = "{datagram: 1000B, rate: 8Mbit, count: 400}"
     text = EXPERIMENT.format(**NATIVE, core="rate: 2Mbit, queue: 10KiB", workload=workload)
     for trial in trials(hub, text):
-        losses = trial.evidence["losses"]
-        [place] = [one for one in losses["located"] if one["datagrams"]]
-        assert losses["lost"] == place["datagrams"] > 50
-        assert (place["node"], place["link"], place["side"]) == ("r1", "core", "egress")
-        assert place["what"] == "the queue was full"
-        assert numbers(place["sequences"]) == numbers(trial.server["sequences"]["lost"]["ranges"])
-        [counted] = [one for one in losses["counters"] if " tbf " in one["counter"]]
-        assert (counted["node"], counted["packets"]) == ("r1", losses["lost"])
+        losses = trial.evidence.losses
+        [place] = [one for one in losses.located if one.datagrams]
+        assert losses.lost == place.datagrams > 50
+        assert (place.node, place.link, place.side) == ("r1", "core", "egress")
+        assert place.what == "the queue was full"
+        assert numbers(place.sequences) == numbers(trial.server["sequences"]["lost"]["ranges"])
+        [counted] = [one for one in losses.counters if " tbf " in one.counter]
+        assert (counted.node, counted.packets) == ("r1", losses.lost)
 
 
 def test_a_receiver_that_has_no_room_is_named(hub: AgentHub) -> None:
     workload = "{datagram: 1400B, count: 20000, rcvbuf: 4KiB}"
     for trial in trials(hub, EXPERIMENT.format(**NATIVE, core="mtu: 1500", workload=workload)):
-        losses = trial.evidence["losses"]
-        at_sockets = [one for one in losses["located"] if one["side"] == "socket" and one["datagrams"]]
-        dropped = sum(one["datagrams"] for one in at_sockets)
-        assert {one["node"] for one in at_sockets} <= {"h2"}
-        assert losses["unlocated"] == 0
-        counted = [one["packets"] for one in losses["counters"] if one["counter"].endswith("RcvbufErrors")]
+        losses = trial.evidence.losses
+        at_sockets = [one for one in losses.located if one.side == "socket" and one.datagrams]
+        dropped = sum(one.datagrams for one in at_sockets)
+        assert {one.node for one in at_sockets} <= {"h2"}
+        assert losses.unlocated == 0
+        counted = [one.packets for one in losses.counters if one.counter.endswith("RcvbufErrors")]
         assert sum(counted) == dropped

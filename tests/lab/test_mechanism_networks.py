@@ -196,7 +196,7 @@ def test_6to4_by_a_relay_from_private_addresses_with_the_smallest_mtu(
     sources = {packet.sources[1] for packet in inside}
     assert {source for source in sources if source.startswith("2002:a00:1:")}
     assert {source for source in sources if source.startswith("2001:2:")}, "behind the relay is native IPv6"
-    assert max(trial.evidence["segments"][1]["max_ip_bytes"] for trial in trials) == 1300
+    assert max(trial.evidence.segments[1].max_ip_bytes for trial in trials) == 1300
 
 
 def test_6rd_customers_reach_one_another_without_the_border_relay(hub: AgentHub, tmp_path: Path) -> None:
@@ -217,8 +217,8 @@ paths: {p: {6rd: [c1, c2, br]}}
     prefixes = {":".join(packet.sources[1].split(":")[:4]) for packet in inside}
     assert prefixes == {"2001:db8:c612:101", "2001:db8:c612:202"}
     for trial in trials:
-        [relay] = trial.evidence["tunnels"]["br"].values()
-        assert relay["encapsulated"]["packets"] == relay["decapsulated"]["packets"] == 0
+        [relay] = trial.evidence.tunnels["br"].values()
+        assert relay.encapsulated.packets == relay.decapsulated.packets == 0
 
 
 # --- ISATAP and 6over4 ---------------------------------------------------------------------------------------------
@@ -316,18 +316,18 @@ def test_a_static_tunnel_over_a_narrower_carrier_is_fragmented_outside_and_still
     text += f"paths: {{p: {{6in4: {{nodes: [r1, r2], mtu: 1480B, engine: {engine}}}}}}}"
     trials, packets = run_and_decode(hub, text, tmp_path)
     [streamed] = [trial for trial in trials if trial.workload == "tcp-stream"]
-    [near] = streamed.evidence["tunnels"]["r1"].values()
-    [far] = streamed.evidence["tunnels"]["r2"].values()
+    [near] = streamed.evidence.tunnels["r1"].values()
+    [far] = streamed.evidence.tunnels["r2"].values()
     if engine == "ebpf":
-        assert far["slow"]["outer-fragment"]["packets"] > 100, "x fragments what comes from r1"
-        assert far["slow"]["outer-too-big"]["packets"] > 50, "r2 fragments what it sends itself"
-        assert "outer-too-big" not in near["slow"]
-    assert far["slow_decapsulated"]["packets"] > 50
-    assert not far["drops"].keys() & {"outer-too-big"}
+        assert far.slow["outer-fragment"].packets > 100, "x fragments what comes from r1"
+        assert far.slow["outer-too-big"].packets > 50, "r2 fragments what it sends itself"
+        assert "outer-too-big" not in near.slow
+    assert far.slow_decapsulated.packets > 50
+    assert not far.drops.keys() & {"outer-too-big"}
     first, later = "fragment of ipv6 in ipv4", "ipv6 in ipv4"
-    [narrow] = [segment for segment in streamed.evidence["segments"] if segment["link"] == "x-r2"]
-    assert narrow["stacks"].keys() == {first, later}
-    assert narrow["max_ip_bytes"] <= 1400
+    [narrow] = [segment for segment in streamed.evidence.segments if segment.link == "x-r2"]
+    assert narrow.stacks.keys() == {first, later}
+    assert narrow.max_ip_bytes <= 1400
     on_narrow = [packet for packet in packets if packet.file.stem == "x-r2" and packet.more_fragments]
     assert {packet.sources[0] for packet in on_narrow} == {"198.18.1.1", "198.18.2.2"}
 

@@ -156,12 +156,15 @@ def check_counters(trial: TrialRecord, finished: Finished, packets: list[Packet]
     file = finished.captures(trial)[claim.links[-1]]
     here = [packet for packet in packets if packet.file == file and packet.stack == (*claim.outer, claim.inner)]
     sent = Counter(packet.sources[0] for packet in here if not packet.destinations[0].startswith(GROUPS))
-    assert trial.evidence["tunnels"].keys() == claim.ends.keys()
-    for node, devices in trial.evidence["tunnels"].items():
+    assert trial.evidence.tunnels.keys() == claim.ends.keys()
+    for node, devices in trial.evidence.tunnels.items():
         [counted] = devices.values()
         own = sent[claim.ends[node]]
-        for way, seen in (("encapsulated", own), ("decapsulated", sent.total() - own)):
-            fast, slow = (counted.get(name, {}).get("packets", 0) for name in (way, f"slow_{way}"))
+        for way, seen, *counts in (
+            ("encapsulated", own, counted.encapsulated, counted.slow_encapsulated),
+            ("decapsulated", sent.total() - own, counted.decapsulated, counted.slow_decapsulated),
+        ):
+            fast, slow = (0 if count is None else count.packets for count in counts)
             assert seen <= fast + slow, (trial.key, node, way)
             if whole:  # else a packet seen may be a segment that is counted as what it will be cut into
                 assert fast + slow <= seen + BACKGROUND, (trial.key, node, way)

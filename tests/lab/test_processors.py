@@ -50,7 +50,7 @@ def test_nodes_are_where_the_evidence_says(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(trial, "perform", watched)
     directory = run(tmp_path)
     [record] = read_run(directory).trials
-    processors = {node: set(own) for node, own in record.evidence["processors"].items()}
+    processors = {node: set(own) for node, own in record.evidence.processors.items()}
     assert processors.keys() == {"h1", "r1", "h2"}
     assert len({frozenset(own) for own in processors.values()}) == 1
     for node, own in processors.items():
@@ -82,7 +82,7 @@ def test_processors_may_sleep(tmp_path: Path) -> None:
 
 def test_the_scheduler_decides_where_it_is_asked_to(tmp_path: Path) -> None:
     [record] = read_run(run(tmp_path, "placement: free")).trials
-    assert record.evidence["processors"] == dict.fromkeys(["h1", "r1", "h2"], PROCESSORS)
+    assert record.evidence.processors == dict.fromkeys(["h1", "r1", "h2"], tuple(PROCESSORS))
 
 
 def test_a_run_outlives_the_agent_that_keeps_processors_awake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

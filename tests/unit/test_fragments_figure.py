@@ -9,6 +9,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from synthetic import standard
 
+from sixbench.model.evidence import evidence_from_json
 from sixbench.model.experiment import Experiment
 from sixbench.model.trial import TrialRecord
 from sixbench.report.figures import fragments, save, style
@@ -54,7 +55,7 @@ def trial(combination: str, path: str, links: list[dict[str, Any]]) -> TrialReco
         status="ok",
         started_realtime_ns=0,
         elapsed_ns=1,
-        evidence={"fragments": {"datagrams": 10, "links": links}},
+        evidence=evidence_from_json({"fragments": {"datagrams": 10, "links": links}}),
     )
 
 

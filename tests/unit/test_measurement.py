@@ -17,6 +17,7 @@ from reasons import kinds, of_agents, texts
 from sixbench.agent import AgentHub
 from sixbench.analysis import analyse
 from sixbench.model.errors import CapabilityError, SixbenchError, UsageError
+from sixbench.model.evidence import Evidence
 from sixbench.model.experiment import Experiment
 from sixbench.model.reason import ReasonKind
 from sixbench.model.trial import TrialRecord
@@ -229,7 +230,7 @@ def record(path: str, block: int, goodput_bps: float | None, **changes: Any) -> 
         "started_realtime_ns": 0,
         "elapsed_ns": 1,
         "metrics": {} if goodput_bps is None else {"goodput_bps": goodput_bps},
-        "evidence": {"proved": False},
+        "evidence": Evidence(proved=False),
     }
     return TrialRecord(**(values | changes))
 

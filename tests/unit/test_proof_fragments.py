@@ -6,6 +6,7 @@ from typing import Any
 
 from fragments_lab import Profile
 
+from sixbench.model.evidence import FragmentLink, Fragments
 from sixbench.model.path import Path
 from sixbench.run.proof.fragments import FragmentEvidence, fragment_evidence
 
@@ -50,19 +51,19 @@ def test_counters_that_agree() -> None:
     }
     found = judged(NARROW, after, sent=10, received=10)
     assert found.notes == []
-    assert found.evidence["agrees"] is True
-    assert found.evidence["nodes"] == {
+    assert found.fragments.agrees is True
+    assert found.fragments.nodes == {
         "r1": {"ipv4": {"cut": 10, "created": 20}},
         "h2": {"ipv4": {"collected": 20, "reassembled": 10}},
     }
-    assert found.evidence["links"][1] == {
-        "link": "r1-r2",
-        "packets": 2,
-        "sizes_bytes": [1300, 218],
-        "wire_bytes": 1338 + 256,
-        "expected_packets": [20, 20],
-        "expected_bytes": [10 * (1300 + 218 + 2 * 14)] * 2,
-    }
+    assert found.fragments.links[1] == FragmentLink(
+        link="r1-r2",
+        packets=2,
+        sizes_bytes=(1300, 218),
+        wire_bytes=1338 + 256,
+        expected_packets=(20, 20),
+        expected_bytes=(10 * (1300 + 218 + 2 * 14),) * 2,
+    )
 
 
 def test_a_source_that_already_knew_the_path_mtu_is_recognised() -> None:
@@ -71,7 +72,7 @@ def test_a_source_that_already_knew_the_path_mtu_is_recognised() -> None:
         "h2": counters(ReasmReqds=20, ReasmOKs=10),
     }
     found = judged(NARROW, after, sent=10, received=10)
-    assert (found.notes, found.evidence["known"]) == ([], True)
+    assert (found.notes, found.fragments.known) == ([], True)
 
 
 def test_another_node_that_cuts_is_remarked_upon() -> None:
@@ -81,7 +82,7 @@ def test_another_node_that_cuts_is_remarked_upon() -> None:
         "h2": counters(ReasmReqds=20, ReasmOKs=10),
     }
     found = judged(NARROW, after, sent=10, received=10)
-    assert found.evidence["agrees"] is False
+    assert found.fragments.agrees is False
     assert found.notes == [
         "r2 counted 3 FragOKs of IPv4, where theory says 0",
         "r2 counted 6 FragCreates of IPv4, where theory says 0",
@@ -96,7 +97,7 @@ def test_what_path_mtu_discovery_costs_is_no_difference() -> None:
     }
     found = judged(NARROW_6, after, sent=10, received=9)
     assert found.notes == []
-    assert (found.evidence["known"], found.evidence["lost_first"]) == (False, 1)
+    assert (found.fragments.known, found.fragments.lost_first) == (False, 1)
 
 
 def test_fragments_that_a_queue_dropped_are_no_difference() -> None:
@@ -109,20 +110,20 @@ def test_fragments_that_a_queue_dropped_are_no_difference() -> None:
 
 def test_other_workloads_tell_their_counters_and_nothing_more() -> None:
     found = judged(NARROW, {"r1": counters(FragFails=1)}, sent=0, received=0, kind="ping")
-    assert found.evidence == {"nodes": {"r1": {"ipv4": {"too_long": 1}}}}
+    assert found.fragments == Fragments(nodes={"r1": {"ipv4": {"too_long": 1}}})
 
 
 def test_datagrams_of_several_sizes_are_foretold_where_each_is_one_packet_everywhere() -> None:
     varied = {"datagram_bytes": 0, "sizes": "uniform", "sizes_min_bytes": 64, "sizes_max_bytes": 1200}
     found = judged(NARROW, {}, sent=10, received=10, **varied)
-    assert (found.notes, found.evidence["agrees"], found.evidence["links"]) == ([], True, [])
+    assert (found.notes, found.fragments.agrees, found.fragments.links) == ([], True, ())
     cut = judged(NARROW, {"r1": counters(FragOKs=1, FragCreates=2)}, sent=10, received=10, **varied)
     assert "r1 counted 1 FragOKs of IPv4, where theory says 0" in cut.notes
     wider = judged(NARROW, {}, sent=10, received=10, **varied | {"sizes_max_bytes": 1400})
-    assert (wider.notes, "agrees" in wider.evidence) == ([], False)
-    assert "several sizes" in wider.evidence["not_predicted"]
+    assert (wider.notes, wider.fragments.agrees) == ([], None)
+    assert "several sizes" in wider.fragments.not_predicted
     traced = judged(NARROW, {}, sent=10, received=10, trace="a.pcap")
-    assert traced.evidence["not_predicted"] == "the datagrams have the sizes of a trace"
+    assert traced.fragments.not_predicted == "the datagrams have the sizes of a trace"
 
 
 def test_links_that_nothing_can_reach_are_told() -> None:
@@ -147,19 +148,19 @@ def crossing(profile: Profile, sent: int, received: int, packets: int, octets: i
 def test_packets_and_bytes_on_a_link_that_agree() -> None:
     # Two of them are ARP.
     found = crossing(NARROW, 10, 10, packets=22, octets=15_460 + 2 * 42)
-    assert (found.notes, found.evidence["agrees"]) == ([], True)
-    link = found.evidence["links"][1]
-    assert (link["counted_packets"], link["counted_bytes"], link["agrees"]) == (22, 15_544, True)
-    assert "agrees" not in found.evidence["links"][0]
+    assert (found.notes, found.fragments.agrees) == ([], True)
+    link = found.fragments.links[1]
+    assert (link.counted_packets, link.counted_bytes, link.agrees) == (22, 15_544, True)
+    assert found.fragments.links[0].agrees is None
 
 
 def test_another_number_of_packets_on_a_link_is_remarked_upon() -> None:
     found = crossing(NARROW, 10, 10, packets=40, octets=15_460)
-    assert found.evidence["agrees"] is False
+    assert found.fragments.agrees is False
     assert found.notes == ["40 packets of 15460 bytes crossed r1-r2, where theory says 20 of 15460 bytes"]
-    assert not crossing(NARROW, 10, 10, packets=19, octets=15_460).evidence["agrees"]
+    assert not crossing(NARROW, 10, 10, packets=19, octets=15_460).fragments.agrees
 
 
 def test_where_all_are_lost_by_theory_it_also_says_where() -> None:
     found = judged(NARROW, {"r1": counters(FragFails=10)}, sent=10, received=0, df="probe")
-    assert [link["expected_packets"] for link in found.evidence["links"]] == [[10, 10], [0, 0], [0, 0]]
+    assert [link.expected_packets for link in found.fragments.links] == [(10, 10), (0, 0), (0, 0)]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sixbench.model.evidence import Losses, LostPlace
 from sixbench.model.topology import Topology
 from sixbench.plan.experiment_file import read_topology_only
 from sixbench.plan.yaml_source import parse_yaml
@@ -58,10 +60,10 @@ def test_every_lost_datagram_is_at_its_place() -> None:
             | {"sequences": [[95, 99]]},
         ]
     )
-    at_link, at_socket = evidence.evidence["located"]
-    assert (at_link["where"], at_link["link"], at_link["what"]) == ("by r1, coming from access", "access", "a filter")
-    assert (at_socket["where"], at_socket["sequences"]) == ("at a socket of h2", [(95, 99)])
-    assert (evidence.evidence["lost"], evidence.evidence["unlocated"]) == (10, 0)
+    at_link, at_socket = evidence.losses.located or ()
+    assert (at_link.where, at_link.link, at_link.what) == ("by r1, coming from access", "access", "a filter")
+    assert (at_socket.where, at_socket.sequences) == ("at a socket of h2", ((95, 99),))
+    assert (evidence.losses.lost, evidence.losses.unlocated) == (10, 0)
     assert evidence.notes == [
         "5 datagrams were lost by r1, coming from access: a filter",
         "5 datagrams were lost at a socket of h2: the socket's receive buffer was full",
@@ -70,25 +72,25 @@ def test_every_lost_datagram_is_at_its_place() -> None:
 
 def test_what_nobody_saw_is_said_with_its_numbers() -> None:
     evidence = found([report(packets=2, measured=2, sequences=[[4, 5]])])
-    assert evidence.evidence["unlocated"] == 8
-    assert evidence.evidence["unlocated_sequences"] == [(3, 3), (6, 7), (95, 99)]
+    assert evidence.losses.unlocated == 8
+    assert evidence.losses.unlocated_sequences == ((3, 3), (6, 7), (95, 99))
     assert evidence.notes[-1] == "8 of 10 lost datagrams were lost at an unknown place"
 
 
 def test_a_copy_of_what_arrived_is_no_loss() -> None:
     evidence = found([report(packets=100, measured=100, sequences=[[0, 99]])])
-    [place] = evidence.evidence["located"]
-    assert (place["datagrams"], place["sequences"]) == (10, [(3, 7), (95, 99)])
+    [place] = evidence.losses.located or ()
+    assert (place.datagrams, place.sequences) == (10, ((3, 7), (95, 99)))
     everything_came = {"unique": 100, "sequences": {"lost": {"ranges": [], "omitted": 0}}}
-    assert found([report(packets=9, measured=9, sequences=[[0, 8]])], everything_came).evidence["located"] == []
+    assert found([report(packets=9, measured=9, sequences=[[0, 8]])], everything_came).losses.located == ()
 
 
 def test_datagrams_without_room_for_their_numbers_are_counted_all_the_same() -> None:
     server = {"unique": 90, "sequences": {"lost": {"ranges": [[3, 7]], "omitted": 5}}}
     evidence = found([report(packets=9, measured=9, sequences=[[3, 7]], untold=4)], server)
-    assert evidence.evidence["located"][0]["datagrams"] == 9
-    assert evidence.evidence["unlocated"] == 1
-    assert "unlocated_sequences" not in evidence.evidence
+    assert [place.datagrams for place in evidence.losses.located or ()] == [9]
+    assert evidence.losses.unlocated == 1
+    assert evidence.losses.unlocated_sequences is None
 
 
 def test_packets_that_cannot_be_named_are_kept_apart() -> None:
@@ -98,30 +100,28 @@ def test_packets_that_cannot_be_named_are_kept_apart() -> None:
         report(packets=4, protocol=17, reason="NOT_SPECIFIED"),
         report(netns_inode=9, packets=5, measured=5, sequences=[[3, 7]]),
     ]
-    [place] = found(reports).evidence["located"]
-    assert (place["other_packets"], place["datagrams"]) == (3, 0)
+    [place] = found(reports).losses.located or ()
+    assert (place.other_packets, place.datagrams) == (3, 0)
 
 
 def test_a_kernel_that_does_not_tell_is_quoted() -> None:
     evidence = found(None, not_told="no CAP_BPF")
-    assert evidence.evidence["not_told"] == "no CAP_BPF"
-    assert evidence.evidence["lost"] == 10
-    assert not {"located", "unlocated"} & evidence.evidence.keys()
+    assert evidence.losses.not_told == "no CAP_BPF"
+    assert evidence.losses.lost == 10
+    assert (evidence.losses.located, evidence.losses.unlocated) == (None, None)
     assert evidence.notes == []
 
 
 def test_what_the_senders_socket_refused_was_never_sent() -> None:
     client = {"sent": 100, "send_errors": {"EAGAIN": 3, "EPERM": 0}, "refused": 2}
-    assert found([], client=client).evidence["refused"] == {"EAGAIN": 3, "EMSGSIZE": 2}
+    assert found([], client=client).losses.refused == {"EAGAIN": 3, "EMSGSIZE": 2}
 
 
 def test_a_workload_without_a_ledger_has_no_number_of_lost() -> None:
     evidence = loss_evidence({"tcp"}, topology(), NETNS, {}, {}, Drops(reports=[report(packets=7, protocol=6)]), {}, {})
-    assert evidence.evidence == {
-        "located": [evidence.evidence["located"][0]],
-        "counters": [],
-    }
-    assert evidence.evidence["located"][0]["other_packets"] == 7
+    [place] = evidence.losses.located or ()
+    assert evidence.losses == Losses(located=(place,), counters=())
+    assert place.other_packets == 7
 
 
 def test_drop_counters_of_every_kind_that_rose_are_named() -> None:
@@ -140,8 +140,8 @@ def test_drop_counters_of_every_kind_that_rose_are_named() -> None:
         rules_before={"r1": {"fragments": 1}},
         rules_after={"r1": {"fragments": 7, "too-big": 0, "masqueraded": 1}},
     )
-    evidence = loss_evidence({"udp"}, topology(), NETNS, {}, {}, drops, {"r1": early}, {"r1": late}).evidence
-    assert {one["counter"]: one["packets"] for one in evidence["counters"]} == {
+    found = loss_evidence({"udp"}, topology(), NETNS, {}, {}, drops, {"r1": early}, {"r1": late}).losses
+    assert {one.counter: one.packets for one in found.counters or ()} == {
         "eth0 rx_dropped": 3,
         "eth1 tbf 1: dropped": 5,
         "Udp6 RcvbufErrors": 2,
@@ -175,15 +175,15 @@ def test_ranges_are_sets(all_numbers: set[int], taken: set[int]) -> None:
 
 
 def test_a_report_adds_up_the_trials_of_a_path() -> None:
-    place = {"where": "by r1, going to exit", "what": "the queue was full", "datagrams": 5, "other_packets": 0}
+    place = LostPlace(where="by r1, going to exit", what="the queue was full", datagrams=5, other_packets=0)
     told = losses(
         [
-            {"located": [place], "unlocated": 2, "refused": {"EAGAIN": 1}},
-            {"located": [place], "unlocated": 0},
-            {"lost": 4, "not_told": "no CAP_BPF"},
-            {"lost": 0, "not_told": "not asked"},
-            {},
-            {"located": [place | {"datagrams": 0, "other_packets": -3}]},
+            Losses(located=(place,), unlocated=2, refused={"EAGAIN": 1}),
+            Losses(located=(place,), unlocated=0),
+            Losses(lost=4, not_told="no CAP_BPF"),
+            Losses(lost=0, not_told="not asked"),
+            Losses(),
+            Losses(located=(replace(place, datagrams=0, other_packets=-3),)),
         ]
     )
     assert told.places[0] == LostAt(where="by r1, going to exit", what="the queue was full", datagrams=10, trials=3)

@@ -146,15 +146,15 @@ def tunnelled(read: Read) -> Viewpoint:
 def test_a_trial_that_took_its_path(view: Viewpoint) -> None:
     found = judged(view, [packet("ipv4", "tcp"), packet("ipv4", "tcp", wire_bytes=1514)])
     assert found.invalid == []
-    [segment] = found.evidence["segments"]
-    assert (segment["link"], segment["node"], segment["claimed"]) == ("l1", view.end.node, "ipv4")
-    assert segment["stacks"] == {"ipv4": 2}
-    assert segment["outer"] == {"198.18.1.1 > 198.18.1.2": 2}
-    assert (segment["captured_packets"], segment["capture_dropped"], segment["max_ip_bytes"]) == (2, 0, 1500)
-    assert segment["packets"][0]["wire_bytes"] == 1514
-    assert found.evidence["families"] == {"ipv4": 2, "ipv6": 0}
-    assert found.evidence["payload_bytes"] == {"forward": 1000, "reverse": 500}
-    assert found.evidence["counters"][view.end.node]["interfaces"] == {
+    [segment] = found.evidence.segments
+    assert (segment.link, segment.node, segment.claimed) == ("l1", view.end.node, "ipv4")
+    assert segment.stacks == {"ipv4": 2}
+    assert segment.outer == {"198.18.1.1 > 198.18.1.2": 2}
+    assert (segment.captured_packets, segment.capture_dropped, segment.max_ip_bytes) == (2, 0, 1500)
+    assert segment.packets[0].wire_bytes == 1514
+    assert found.evidence.families == {"ipv4": 2, "ipv6": 0}
+    assert found.evidence.payload_bytes == {"forward": 1000, "reverse": 500}
+    assert found.evidence.counters[view.end.node].interfaces == {
         view.end.name: {"rx_packets": 100, "tx_packets": 100, "rx_bytes": 10_000, "tx_bytes": 10_000}
     }
 
@@ -193,8 +193,8 @@ def test_every_link_is_judged_by_its_own_claim(read: Read) -> None:
     captures = [{"packets": [one], "dropped": 0} for one in (plain, inside, plain)]
     right = judge(views, captures, before, after, TRAFFIC)
     assert right.invalid == []
-    assert [segment["claimed"] for segment in right.evidence["segments"]] == ["ipv6", "ipv6 in ipv4", "ipv6"]
-    assert (right.evidence["middle"], right.evidence["families"]) == (1, {"ipv4": 0, "ipv6": 1})
+    assert [segment.claimed for segment in right.evidence.segments] == ["ipv6", "ipv6 in ipv4", "ipv6"]
+    assert (right.evidence.middle, right.evidence.families) == (1, {"ipv4": 0, "ipv6": 1})
     captures[0] = {"packets": [inside], "dropped": 0}
     assert texts(judge(views, captures, before, after, TRAFFIC).invalid) == [
         "1 of 1 packets seen on l0 at r1 were ipv6 in ipv4, where the path claims ipv6"
@@ -204,10 +204,10 @@ def test_every_link_is_judged_by_its_own_claim(read: Read) -> None:
 def test_a_tunnel_shows_what_it_carries(tunnelled: Viewpoint) -> None:
     found = judged(tunnelled, [packet("ipv4", "ipv6", "udp")])
     assert found.invalid == []
-    [segment] = found.evidence["segments"]
-    assert segment["stacks"] == {"ipv6 in ipv4": 1}
-    assert segment["outer"] == {"198.18.1.1 > 198.18.1.2": 1}
-    assert found.evidence["families"] == {"ipv4": 0, "ipv6": 1}
+    [segment] = found.evidence.segments
+    assert segment.stacks == {"ipv6 in ipv4": 1}
+    assert segment.outer == {"198.18.1.1 > 198.18.1.2": 1}
+    assert found.evidence.families == {"ipv4": 0, "ipv6": 1}
 
 
 @pytest.mark.parametrize(
@@ -221,8 +221,8 @@ def test_a_tunnel_shows_what_it_carries(tunnelled: Viewpoint) -> None:
 )
 def test_atomic_fragments_are_counted(tunnelled: Viewpoint, fragment: dict[str, int | bool] | None, count: int) -> None:
     found = judged(tunnelled, [packet("ipv4", "ipv6", "udp"), packet("ipv4", "ipv6", fragment=fragment)])
-    assert found.evidence["segments"][0]["atomic_fragments"] == count
-    assert found.evidence["segments"][0]["stacks"] == {"ipv6 in ipv4": 2}
+    assert found.evidence.segments[0].atomic_fragments == count
+    assert found.evidence.segments[0].stacks == {"ipv6 in ipv4": 2}
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_a_later_fragment_of_an_outer_packet_hides_what_is_inside(
     found = judged(tunnelled, [packet("ipv4", "ipv6", "udp"), packet(*layers)])
     assert (found.invalid == []) is (others is not None)
     if others is not None:
-        assert found.evidence["segments"][0]["stacks"] == {"ipv6 in ipv4": 2 - len(others)} | others
+        assert found.evidence.segments[0].stacks == {"ipv6 in ipv4": 2 - len(others)} | others
 
 
 @pytest.mark.parametrize(
@@ -262,8 +262,8 @@ def test_the_carrier_may_answer_with_errors_and_nothing_else(
         ]
     else:
         assert found.invalid == []
-        assert found.evidence["segments"][0]["errors"] == {error: 1}
-        assert found.evidence["segments"][0]["stacks"] == {"ipv6 in ipv4": 1}
+        assert found.evidence.segments[0].errors == {error: 1}
+        assert found.evidence.segments[0].stacks == {"ipv6 in ipv4": 1}
 
 
 @pytest.mark.parametrize("count", [8, 9])
@@ -272,9 +272,9 @@ def test_a_few_last_segments_of_an_earlier_trial_say_nothing_of_the_path(view: V
     late = packet("ipv6", "tcp", payload_bytes=0)
     found = judged(view, [packet("ipv4", "tcp", payload_bytes=9), *[late] * count])
     assert (found.invalid == []) is (count <= 8)
-    [segment] = found.evidence["segments"]
-    assert segment["leftovers"] == ({"ipv6": 8} if count == 8 else {})
-    assert segment["stacks"] == ({"ipv4": 1} if count == 8 else {"ipv4": 1, "ipv6": 9})
+    [segment] = found.evidence.segments
+    assert segment.leftovers == ({"ipv6": 8} if count == 8 else {})
+    assert segment.stacks == ({"ipv4": 1} if count == 8 else {"ipv4": 1, "ipv6": 9})
 
 
 def test_one_segment_with_data_over_the_wrong_family_is_too_many(view: Viewpoint) -> None:
@@ -289,14 +289,14 @@ def test_discovery_on_the_link_says_nothing_of_the_path(view: Viewpoint, type_: 
     """The kernel probes the neighbours of an IPv6 trial seconds later, in the midst of an IPv4 trial."""
     found = judged(view, [packet("ipv4", "tcp"), packet("ipv6", "icmpv6", type=type_)])
     assert found.invalid == []
-    assert found.evidence["segments"][0]["stacks"] == {"ipv4": 1}
+    assert found.evidence.segments[0].stacks == {"ipv4": 1}
 
 
 def test_discovery_in_a_tunnel_says_nothing_of_the_path(tunnelled: Viewpoint) -> None:
     """The kernel solicits routers on a tunnel's device as on any."""
     found = judged(tunnelled, [packet("ipv4", "ipv6", "udp"), packet("ipv4", "gre", "ipv6", "icmpv6", type=133)])
     assert found.invalid == []
-    assert found.evidence["segments"][0]["stacks"] == {"ipv6 in ipv4": 1}
+    assert found.evidence.segments[0].stacks == {"ipv6 in ipv4": 1}
 
 
 def test_igmp_says_nothing_of_the_path(tunnelled: Viewpoint) -> None:
@@ -305,7 +305,7 @@ def test_igmp_says_nothing_of_the_path(tunnelled: Viewpoint) -> None:
     joined["layers"][1]["protocol"] = 2
     found = judged(tunnelled, [packet("ipv4", "ipv6", "udp"), joined])
     assert found.invalid == []
-    assert found.evidence["segments"][0]["stacks"] == {"ipv6 in ipv4": 1}
+    assert found.evidence.segments[0].stacks == {"ipv6 in ipv4": 1}
 
 
 def test_an_echo_over_the_wrong_family_is_no_discovery(view: Viewpoint) -> None:
@@ -316,7 +316,7 @@ def test_an_echo_over_the_wrong_family_is_no_discovery(view: Viewpoint) -> None:
 def test_no_packet_is_no_evidence(view: Viewpoint, packets: list[Packet]) -> None:
     found = judged(view, packets)
     assert texts(found.invalid) == [f"no packet of the trial was seen on l1 at {view.end.node}"]
-    assert found.evidence["segments"][0]["max_ip_bytes"] is None
+    assert found.evidence.segments[0].max_ip_bytes is None
 
 
 def test_a_capture_without_packets_is_no_evidence(view: Viewpoint) -> None:
@@ -401,10 +401,10 @@ def test_packets_of_a_family_that_nothing_answered_need_not_have_come_far(
     }
     judgement = judge(views, captures, dict.fromkeys(nodes, empty), dict.fromkeys(nodes, empty), Traffic(silent=silent))
     assert {words.split(" on ")[1].split(" at ")[0] for words in texts(judgement.invalid)} == set(missing)
-    expected = {"ipv6": ["near"]} if silent else {}
-    assert judgement.evidence["silent"] == expected
+    expected = {"ipv6": ("near",)} if silent else {}
+    assert judgement.evidence.silent == expected
     notes = ["no connection over IPv6: its packets were seen on near"] if silent else []
-    assert silent_notes(judgement.evidence) == notes
+    assert silent_notes(judgement.evidence.silent or {}) == notes
 
 
 @pytest.mark.parametrize("ip", [0, 5000])
@@ -447,7 +447,7 @@ def test_the_end_of_an_earlier_trials_connection_says_nothing_of_the_path(
     late = packet("ipv6", "tcp", payload_bytes=payload_bytes)
     found = judged(view, [packet("ipv4", "tcp"), *[late] * count])
     assert (found.invalid == []) is is_right
-    [segment] = found.evidence["segments"]
-    assert (segment["stacks"], segment["leftovers"]) == (
+    [segment] = found.evidence.segments
+    assert (segment.stacks, segment.leftovers) == (
         ({"ipv4": 1}, {"ipv6": count}) if is_right else ({"ipv4": 1, "ipv6": count}, {})
     )

@@ -9,6 +9,7 @@ import pytest
 from reasons import texts
 
 from sixbench.mechanisms import MECHANISMS, install
+from sixbench.model.evidence import Count, TunnelCounters, evidence_from_json
 from sixbench.model.experiment import Experiment
 from sixbench.model.network import Network
 from sixbench.model.path import Path
@@ -70,14 +71,14 @@ def test_only_what_changed_in_the_trial_counts(tunnel: Tunnel) -> None:
     }
     found = tunnel_evidence(tunnel(), early, late, {})
     assert found == {
-        "r1": {"6in4-1": counters(100, 50, 2, 1, drops={"ecn-invalid": count(3, 300)})},
-        "r2": {"6in4-1": counters(50, 100, slow={"outer-options": count(7, 7000)})},
+        "r1": {"6in4-1": end(100, 50, 2, 1, drops={"ecn-invalid": count(3, 300)})},
+        "r2": {"6in4-1": end(50, 100, slow={"outer-options": count(7, 7000)})},
     }
 
 
 def test_a_tunnel_that_was_not_asked_before_counts_from_its_start(tunnel: Tunnel) -> None:
     late = {"r1": {"6in4-1": counters(3, 4)}}
-    assert tunnel_evidence(tunnel(), {}, late, {}) == {"r1": {"6in4-1": counters(3, 4)}}
+    assert tunnel_evidence(tunnel(), {}, late, {}) == {"r1": {"6in4-1": end(3, 4)}}
 
 
 def test_tunnels_of_the_kernel_are_interfaces(tunnel: Tunnel) -> None:
@@ -87,18 +88,24 @@ def test_tunnels_of_the_kernel_are_interfaces(tunnel: Tunnel) -> None:
     }
     assert tunnel_evidence(tunnel(), {}, {}, interfaces) == {
         "r1": {
-            "6in4-1": {
-                "encapsulated": count(9, 900),
-                "decapsulated": count(8, 800),
-                "drops": {"tx_errors": count(2)},
-            }
+            "6in4-1": TunnelCounters(
+                encapsulated=Count(packets=9, bytes=900),
+                decapsulated=Count(packets=8, bytes=800),
+                drops={"tx_errors": Count(packets=2, bytes=0)},
+            )
         }
     }
 
 
-def evidence(out: int, into: int) -> dict[str, dict[str, Any]]:
+def end(out: int, into: int, slow_out: int = 0, slow_in: int = 0, **reasons: dict[str, Any]) -> TunnelCounters:
+    """What an end did that had counted nothing before."""
+    data = {"tunnels": {"r1": {"t": counters(out, into, slow_out, slow_in, **reasons)}}}
+    return (evidence_from_json(data).tunnels or {})["r1"]["t"]
+
+
+def evidence(out: int, into: int) -> dict[str, dict[str, TunnelCounters]]:
     """Of both ends of a tunnel that carried that much, from r1 to r2 and back."""
-    return {"r1": {"6in4-1": counters(out, into)}, "r2": {"6in4-1": counters(into, out)}}
+    return {"r1": {"6in4-1": end(out, into)}, "r2": {"6in4-1": end(into, out)}}
 
 
 TRAFFIC = Traffic(forward_payload_bytes=10_000, reverse_payload_bytes=2_000)
@@ -110,8 +117,8 @@ def test_ends_that_carried_what_arrived(tunnel: Tunnel) -> None:
 
 def test_the_slow_path_carries_too(tunnel: Tunnel) -> None:
     by_hand = evidence(0, 0)
-    by_hand["r1"]["6in4-1"] = counters(4, 1, 6, 1)
-    by_hand["r2"]["6in4-1"] = counters(0, 0, 2, 10)
+    by_hand["r1"]["6in4-1"] = end(4, 1, 6, 1)
+    by_hand["r2"]["6in4-1"] = end(0, 0, 2, 10)
     assert texts(check_tunnels(tunnel(), by_hand, TRAFFIC)) == []
 
 
@@ -165,7 +172,7 @@ def test_only_tunnels_on_the_way_are_held_to_it(read: Read) -> None:
     """
     experiment = read(text)
     network = install(experiment.paths[0], experiment.topologies[0], BETWEEN)
-    carried = {"r1": {"ds-lite-1": counters(10, 2)}, "r9": {"ds-lite-1": counters(2, 10)}}
+    carried = {"r1": {"ds-lite-1": end(10, 2)}, "r9": {"ds-lite-1": end(2, 10)}}
     assert texts(check_tunnels(network, carried, TRAFFIC)) == []
 
 
@@ -178,7 +185,7 @@ def test_a_path_without_tunnels_has_nothing_to_check(read: Read) -> None:
 
 def test_drops_are_told_with_their_reason() -> None:
     drops = {"inner-source-bogus": count(3), "no-mapping": count(9), "inner-family": count(1)}
-    assert drop_notes({"r1": {"6to4-1": counters(1, 1, drops=drops)}, "r2": {"6to4-1": counters(1, 1)}}) == [
+    assert drop_notes({"r1": {"6to4-1": end(1, 1, drops=drops)}, "r2": {"6to4-1": end(1, 1)}}) == [
         "6to4-1 of r1 dropped 3 packets: inner-source-bogus"
     ]
     assert drop_notes({}) == []

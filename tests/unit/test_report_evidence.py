@@ -9,15 +9,14 @@ import pytest
 import synthetic
 from synthetic_values import old_evidence
 
-from sixbench.model.evidence import Evidence
-from sixbench.model.form import differences
+from sixbench.model.evidence import Count, Evidence, KeptPacket, Layer, TunnelCounters, evidence_from_json
 from sixbench.model.path import Path as NetworkPath
 from sixbench.model.reason import Reason, ReasonKind
 from sixbench.model.trial import TrialRecord
 from sixbench.report import evidence
 from sixbench.report.path_facts import path_facts
 from sixbench.report.path_tables import paths_table, tunnels_table
-from sixbench.report.tunnel_counts import Count, TunnelEnd, tunnel_ends
+from sixbench.report.tunnel_counts import TunnelEnd, tunnel_ends
 from sixbench.report.validity import trials as count_trials
 from sixbench.report.ways import way_of
 from sixbench.store import Run
@@ -25,6 +24,12 @@ from sixbench.store import Run
 
 def found_in(run: Run) -> dict[str, evidence.PathEvidence]:
     return {item.path: item for item in evidence.by_path(run)}
+
+
+def of_all_trials(data: dict[str, Any]) -> Run:
+    """A run each of whose trials has this evidence, as records have it."""
+    run = synthetic.small(blocks=1).in_memory()
+    return replace(run, trials=[replace(trial, evidence=evidence_from_json(data)) for trial in run.trials])
 
 
 def test_evidence_adds_up_over_trials_link_by_link() -> None:
@@ -54,39 +59,39 @@ def test_packets_are_shown_once_for_links_on_which_they_are_alike() -> None:
 
 def test_a_larger_packet_that_the_path_does_not_claim_is_not_its_packet() -> None:
     run = synthetic.transition(blocks=1).in_memory()
-    for trial in run.trials:
-        stray = {"wire_bytes": 9000, "layers": [{"kind": "ethernet", "bytes": 14}, {"kind": "ipv4", "bytes": 20}]}
-        trial.evidence["segments"][1]["packets"].insert(0, stray)
+    layers = (Layer(kind="ethernet", bytes=14), Layer(kind="ipv4", bytes=20))
+    stray = KeptPacket(wire_bytes=9000, layers=layers)
+
+    def with_stray(kept: Evidence) -> Evidence:
+        first, middle, *rest = kept.segments or ()
+        return replace(kept, segments=(first, replace(middle, packets=(stray, *middle.packets)), *rest))
+
+    run = replace(run, trials=[replace(trial, evidence=with_stray(trial.evidence)) for trial in run.trials])
     packets = found_in(run)["router-to-router"].packets
     assert [one.stack.total_bytes for one in packets] == [1494, 1514]
 
 
 def test_payload_of_a_fragment_is_what_is_in_it() -> None:
-    run = synthetic.small(blocks=1).in_memory()
     layers = [
         {"kind": "ethernet", "bytes": 14},
         {"kind": "ipv4", "bytes": 20},
         {"kind": "udp", "bytes": 8, "payload_bytes": 4000},
     ]
     later = [{"kind": "ethernet", "bytes": 14}, {"kind": "ipv4", "bytes": 20}, {"kind": "fragment-data", "bytes": 158}]
-    for trial in run.trials:
-        trial.evidence["segments"] = [
-            {"link": "h1-r1", "claimed": "ipv4", "packets": [{"wire_bytes": 1514, "layers": layers}]},
-            {"link": "r1-r2", "claimed": "ipv4", "packets": [{"wire_bytes": 1510, "layers": later}]},
-        ]
-    first, rest = found_in(run)["ipv4"].packets
+    segments = [
+        {"link": "h1-r1", "claimed": "ipv4", "packets": [{"wire_bytes": 1514, "layers": layers}]},
+        {"link": "r1-r2", "claimed": "ipv4", "packets": [{"wire_bytes": 1510, "layers": later}]},
+    ]
+    first, rest = found_in(of_all_trials({"segments": segments}))["ipv4"].packets
     assert (first.stack.text, first.stack.payload_bytes) == ("Ethernet / IPv4 / UDP", 1472)
     assert (rest.stack.text, rest.stack.payload_bytes) == ("Ethernet / IPv4", 1476)
 
 
 def test_an_atomic_fragment_is_called_so() -> None:
-    run = synthetic.small(blocks=1)
     fragment = {"offset_bytes": 0, "more": False, "identification": 7}
     layers = [{"kind": "ipv6", "bytes": 48, "fragment": fragment}, {"kind": "udp", "bytes": 8, "fragment": None}]
-    for trial in run.trials:
-        trial.evidence["segments"] = [
-            {"link": "h1-r1", "claimed": "ipv6", "packets": [{"wire_bytes": 100, "layers": layers}]}
-        ]
+    packet = {"wire_bytes": 100, "layers": layers}
+    run = of_all_trials({"segments": [{"link": "h1-r1", "claimed": "ipv6", "packets": [packet]}]})
     assert found_in(run)["ipv6"].packets[0].stack.text == "IPv6 (atomic fragment) / UDP"
 
 
@@ -121,11 +126,7 @@ NOTHING = {"packets": 0, "bytes": 0}
     ],
 )
 def test_evidence_may_lack_anything_and_say_anything_that_its_form_has(odd: dict[str, Any]) -> None:
-    assert list(differences(Evidence, odd)) == []
-    run = synthetic.small(blocks=1).in_memory()
-    for trial in run.trials:
-        trial.evidence.clear()
-        trial.evidence.update(odd)
+    run = of_all_trials(odd)
     found = found_in(run)
     assert list(found) == ["ipv4", "ipv4-again", "ipv6"]
     assert not any(item.families for item in found.values())
@@ -137,13 +138,13 @@ def test_evidence_may_lack_anything_and_say_anything_that_its_form_has(odd: dict
 @pytest.mark.parametrize(
     "odd",
     [
-        {"packets": None},
+        {"link": "a", "packets": None},
         {"link": 3},
-        {"stacks": "many"},
-        {"stacks": {"ipv6": -1}},
-        {"captured_packets": True},
-        {"captured_packets": 1.5},
-        {"captured_packets": 2**64},
+        {"link": "a", "stacks": "many"},
+        {"link": "a", "stacks": {"ipv6": -1}},
+        {"link": "a", "captured_packets": True},
+        {"link": "a", "captured_packets": 1.5},
+        {"link": "a", "captured_packets": 2**64},
         {"segments": [{"link": "a", "packets": [[]]}]},
         {"segments": [{"link": "a", "packets": [{"layers": [{"kind": "novel"}], "wire_bytes": None}]}]},
         {"segments": [{"stacks": {}}]},
@@ -175,7 +176,8 @@ def test_ends_of_tunnels_add_up_over_trials() -> None:
             "drops": {reason: {"packets": count, "bytes": 0} for reason, count in drops.items()},
         }
 
-    [end] = tunnel_ends([{"r1": {"t": trial({"ttl": 1}, 5)}}, {}, {"r1": {"t": trial({"ttl": 2, "ecn": 9}, 0)}}])
+    told = [{"r1": {"t": trial({"ttl": 1}, 5)}}, {}, {"r1": {"t": trial({"ttl": 2, "ecn": 9}, 0)}}]
+    [end] = tunnel_ends(evidence_from_json({"tunnels": one}).tunnels or {} for one in told)
     assert (end.node, end.device, end.trials) == ("r1", "t", 2)
     assert end.encapsulated == Count(packets=200, bytes=2000)
     assert end.slow == {"outer-fragment": Count(packets=5, bytes=50)}
@@ -184,9 +186,10 @@ def test_ends_of_tunnels_add_up_over_trials() -> None:
 
 
 def test_an_engine_without_a_slow_path_has_none_rather_than_an_empty_one() -> None:
-    [end] = tunnel_ends([{"r1": {"t": {"encapsulated": NOTHING, "decapsulated": NOTHING, "drops": {}}}}])
+    nothing = Count(packets=0, bytes=0)
+    [end] = tunnel_ends([{"r1": {"t": TunnelCounters(encapsulated=nothing, decapsulated=nothing)}}])
     assert end.slow_packets is None
-    assert TunnelEnd(node="r1", device="t", slow_encapsulated=Count()).slow_packets == 0
+    assert TunnelEnd(node="r1", device="t", slow_encapsulated=nothing).slow_packets == 0
 
 
 def test_a_user_sees_whether_the_slow_path_carried_anything_and_why_packets_were_dropped() -> None:

@@ -75,5 +75,5 @@ def test_what_the_report_says_of_fragments_losses_and_a_tunnel() -> None:
 def test_what_a_record_says_of_an_event() -> None:
     [trial] = read_run(EVENTS).trials
     assert (trial.status, trial.reasons) == ("ok", [])
-    [event] = trial.evidence["events"]
-    assert (event["link"], event["mtu_bytes"], event["due_ns"]) == ("four", 1400, 50_000_000)
+    [event] = trial.evidence.events or ()
+    assert (event.link, event.mtu_bytes, event.due_ns) == ("four", 1400, 50_000_000)

@@ -16,6 +16,7 @@ import synthetic
 from reasons import kinds, of_agents, texts
 
 from sixbench.model.errors import StoreError, UsageError, WriteError
+from sixbench.model.evidence import Evidence, Segment
 from sixbench.model.experiment import Experiment
 from sixbench.model.reason import Reason, ReasonKind
 from sixbench.model.trial import TrialRecord
@@ -69,7 +70,7 @@ def record(key: str = "b001-c0001-ipv4", **changes: Any) -> TrialRecord:
         elapsed_ns=10**18 + 1,
         metrics={"rtt_p50_ns": 0.1 + 0.2},
         histograms={"rtt": {"buckets": [[1, 2]], "unit": "ns"}},
-        evidence={"max_ip_bytes": None},
+        evidence=Evidence(segments=(Segment(link="h1-h2"),)),
     )
     return replace(base, **changes)
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, ValidationError
 
 from ..model.errors import AgentError
-from ..model.evidence import Layer
+from ..model.evidence import AnyLayer
 from ..model.form import ABSENT, Form, Natural, Ranges
 from ..model.result_form import Histogram
 
@@ -139,7 +139,7 @@ class Packet(Form):
 
     wire_bytes: Annotated[int, Field(ge=0, lt=2**32)]
     data: Annotated[str, Field(pattern=r"^([0-9a-fA-F]{2})*$")]
-    layers: list[Layer]
+    layers: list[AnyLayer]
     realtime_ns: Natural | None = None
     outgoing: bool = ABSENT
 

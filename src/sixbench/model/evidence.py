@@ -1,167 +1,394 @@
-"""What proves that a trial took its path: the evidence that a record keeps, and the form of each of its parts."""
+"""What proves that a trial took its path: the evidence that a record keeps.
+
+`run.proof` builds it, records keep it as JSON, and reports read it. A part that is None was not looked at, or the trial
+has none of it. The JSON lacks what is None. Keys of later versions are ignored.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, TypeAdapter, ValidationError
 
-from .form import ABSENT, MAX_ITEMS, Bounds, Counts, Form, Name, Natural, Number, Ranges, Text, Whole
+from .form import MAX_ITEMS, Counts, Flag, Name, Natural, Number, Text, Whole, words_of
+from .headers import IP_HEADERS
 
 Changes = dict[Name, Whole]
-"""By how much counters rose."""
+"""By how much counters rose, by name."""
+
+Bounds = tuple[Whole, Whole]
+"""The least and the most that something can be."""
+
+Range = tuple[Natural, Natural]
+"""Sequence numbers, both ends included."""
 
 
-class Fragment(Form):
+class _Kept:
+    """The base of what evidence keeps. JSON has lists and objects where these types have tuples and dataclasses. So it
+    is numbers and truth values alone that are not converted."""
+
+    __slots__ = ()
+    __pydantic_config__ = ConfigDict(extra="ignore", allow_inf_nan=False)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fragment(_Kept):
     """The place of a fragment in its packet."""
 
     offset_bytes: Natural
-    more: bool
+    more: Flag
+    identification: Natural | None = None
+
+    @property
+    def is_atomic(self) -> bool:
+        """Whether it is the whole packet, which has a Fragment header all the same (RFC 6946)."""
+        return self.offset_bytes == 0 and not self.more
 
 
-class Layer(Form):
-    """A header of a captured packet."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Layer(_Kept):
+    """A header of a captured packet, or the rest that was not decoded. The kinds of which records keep more have a
+    class of their own. docs/protocol.md says what each kind has.
+
+    Attributes:
+        bytes: the length of the header, or of the rest.
+    """
 
     kind: Name
-    bytes: Natural = ABSENT
-    source: Name = ABSENT
-    destination: Name = ABSENT
-    total_bytes: Natural = ABSENT
-    payload_bytes: Natural = ABSENT
-    protocol: Natural = ABSENT
-    type: Natural = ABSENT
-    code: Natural = ABSENT
+    bytes: Natural | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IpHeader(Layer):
+    """`ipv4` and `ipv6`.
+
+    Attributes:
+        hop_limit: also the TTL of IPv4.
+        protocol: the number of what follows, behind extension headers.
+    """
+
+    source: Name | None = None
+    destination: Name | None = None
+    total_bytes: Natural | None = None
+    hop_limit: Natural | None = None
+    traffic_class: Natural | None = None
+    flow_label: Natural | None = None
+    protocol: Natural | None = None
+    dont_fragment: Flag | None = None
+    extensions: Annotated[tuple[Name, ...], Field(max_length=100)] | None = None
     fragment: Fragment | None = None
 
 
-class KeptPacket(Form):
-    """A captured packet by its headers."""
-
-    wire_bytes: Natural
-    layers: Annotated[list[Layer], Field(max_length=100)]
-
-
-class Link(Form):
-    """What was seen on one link. Counts are of packets.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TransportHeader(Layer):
+    """`tcp` and `udp`.
 
     Attributes:
+        payload_bytes: of the whole datagram or segment, of which the packet may be a fragment.
+    """
+
+    source_port: Natural | None = None
+    destination_port: Natural | None = None
+    payload_bytes: Natural | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IcmpHeader(Layer):
+    """`icmp` and `icmpv6`.
+
+    Attributes:
+        payload_bytes: as of `TransportHeader`.
+        identifier, sequence: of echoes.
+        mtu_bytes: of Packet Too Big and Fragmentation Needed.
+    """
+
+    type: Natural | None = None
+    code: Natural | None = None
+    payload_bytes: Natural | None = None
+    identifier: Natural | None = None
+    sequence: Natural | None = None
+    mtu_bytes: Natural | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OtherLayer(Layer):
+    """All other kinds that have more than a length.
+
+    Attributes:
+        protocol_type, key: of `gre`.
+        vni: of `vxlan`.
+        vlan_id, priority: of `vlan`.
+        operation, sender, target: of `arp`.
+        after, number: what an `unknown` layer came after, and its EtherType or protocol.
+        of, reason: of what was `truncated` or `malformed`.
+    """
+
+    protocol_type: Natural | None = None
+    key: Natural | None = None
+    vni: Natural | None = None
+    vlan_id: Natural | None = None
+    priority: Natural | None = None
+    operation: Natural | None = None
+    sender: Name | None = None
+    target: Name | None = None
+    after: Name | None = None
+    number: Natural | None = None
+    of: Name | None = None
+    reason: Name | None = None
+
+
+_LAYERS: Mapping[str, type[Layer]] = {
+    **dict.fromkeys(IP_HEADERS, IpHeader),
+    **dict.fromkeys(("tcp", "udp"), TransportHeader),
+    **dict.fromkeys(("icmp", "icmpv6"), IcmpHeader),
+    **dict.fromkeys(("gre", "vxlan", "vlan", "arp", "unknown", "truncated", "malformed"), OtherLayer),
+}
+"""The classes of layers by kind. All other kinds have none of their own."""
+
+
+def _layer_class(layer: Any) -> str:
+    kind = layer.get("kind") if isinstance(layer, dict) else getattr(layer, "kind", None)
+    return (_LAYERS.get(kind, Layer) if isinstance(kind, str) else Layer).__name__
+
+
+AnyLayer = Annotated[
+    Annotated[Layer, Tag("Layer")]
+    | Annotated[IpHeader, Tag("IpHeader")]
+    | Annotated[TransportHeader, Tag("TransportHeader")]
+    | Annotated[IcmpHeader, Tag("IcmpHeader")]
+    | Annotated[OtherLayer, Tag("OtherLayer")],
+    Discriminator(_layer_class),
+]
+"""A layer of the class that its kind has."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KeptPacket(_Kept):
+    """A captured packet by its headers, outermost first."""
+
+    wire_bytes: Natural
+    layers: Annotated[tuple[AnyLayer, ...], Field(max_length=100)]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Segment(_Kept):
+    """What was seen on a link of the way. Counts are of packets.
+
+    Attributes:
+        node, interface: where it was looked at.
         claimed: the headers that the path claims there.
-        stacks: by their headers; `leftovers` are those of earlier trials.
-        outer: by their outermost addresses.
+        stacks: by their headers (`model.headers.stack_name`).
+        outer: by their outermost addresses, such as `198.18.1.1 > 198.18.1.2`.
         errors: of ICMP outside the tunnel, by type and code.
+        leftovers: those of earlier trials, by their headers.
+        atomic_fragments: those that have a Fragment header and are whole.
+        captured_packets, capture_dropped: those that the capture took, and that it had no room for.
+        max_ip_bytes: the length of the largest.
         packets: the largest ones.
     """
 
-    node: Name = ABSENT
-    interface: Name = ABSENT
-    claimed: Name = ABSENT
-    stacks: Counts = ABSENT
-    outer: Counts = ABSENT
-    errors: Counts = ABSENT
-    leftovers: Counts = ABSENT
-    atomic_fragments: Natural = ABSENT
-    captured_packets: Natural = ABSENT
+    link: Name
+    node: Name | None = None
+    interface: Name | None = None
+    claimed: Name | None = None
+    stacks: Counts = field(default_factory=dict)
+    outer: Counts = field(default_factory=dict)
+    errors: Counts = field(default_factory=dict)
+    leftovers: Counts = field(default_factory=dict)
+    atomic_fragments: Natural | None = None
+    captured_packets: Natural | None = None
     capture_dropped: Natural | None = None
     max_ip_bytes: Natural | None = None
-    packets: Annotated[list[KeptPacket], Field(max_length=1000)] = ABSENT
+    packets: Annotated[tuple[KeptPacket, ...], Field(max_length=1000)] = ()
 
 
-class Segment(Link):
-    """What was seen on a link of the way."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NodeCounters(_Kept):
+    """By how much the counters of a node rose, without those that did not change.
+
+    Attributes:
+        interfaces: by interface.
+        snmp: by group, named as in `/proc/net/snmp`.
+    """
+
+    interfaces: dict[Name, Changes] = field(default_factory=dict)
+    snmp: dict[Name, Changes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FragmentLink(_Kept):
+    """What theory expects on a link of datagrams that may be fragmented, and what crossed it.
+
+    Attributes:
+        packets, sizes_bytes, wire_bytes: what one datagram is there once all path MTUs are known.
+        expected_packets, expected_bytes: the least and the most that all datagrams are, bytes with Ethernet headers.
+        counted_packets, counted_bytes: what crossed it. None: its counters are not known.
+        agrees: whether that is what theory expects. Packets that keep a link going may be there besides, and what was
+            lost may have been lost before it.
+    """
 
     link: Name
-
-
-class FragmentLink(Form):
-    """What theory expects on a link of datagrams that are fragmented, and what crossed it."""
-
-    link: Name
-    sizes_bytes: Annotated[list[Natural], Field(max_length=MAX_ITEMS)]
+    sizes_bytes: Annotated[tuple[Natural, ...], Field(max_length=MAX_ITEMS)]
     expected_packets: Bounds
     expected_bytes: Bounds
-    packets: Natural = ABSENT
-    wire_bytes: Natural = ABSENT
-    counted_packets: Whole = ABSENT
-    counted_bytes: Whole = ABSENT
-    agrees: bool = ABSENT
+    packets: Natural | None = None
+    wire_bytes: Natural | None = None
+    counted_packets: Whole | None = None
+    counted_bytes: Whole | None = None
+    agrees: Flag | None = None
 
-    @model_validator(mode="after")
-    def _is_whole(self) -> FragmentLink:
+    def __post_init__(self) -> None:
         counted = (self.counted_packets, self.counted_bytes, self.agrees)
-        if ABSENT in counted and counted != (ABSENT, ABSENT, ABSENT):
+        if None in counted and counted != (None, None, None):
             raise ValueError("what crossed the link lacks its packets, its bytes, or whether they agree")
-        return self
 
 
-class Fragments(Form):
-    """The fragments that nodes counted, and what theory says of them (`run.proof.fragments`)."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fragments(_Kept):
+    """The fragments that nodes counted, and what theory says of them (`run.proof.fragments`).
 
-    nodes: dict[Name, dict[Name, Changes]] = ABSENT
-    datagrams: Natural = ABSENT
-    delivered: Natural = ABSENT
-    not_predicted: Text = ABSENT
-    known: bool = ABSENT
-    lost_first: Natural = ABSENT
-    links: list[FragmentLink] = ABSENT
-    expected: dict[Name, dict[Name, dict[Name, Bounds]]] = ABSENT
-    agrees: bool = ABSENT
+    Attributes:
+        nodes: by node, then by family (`ipv4`, `ipv6`): what was `cut` into fragments, the fragments `created`, what
+            was `too_long` to pass on, the fragments `collected`, the packets `reassembled` of them, what `failed` to
+            be, all packets `forwarded`, and the errors about packets that are too big, `errors_sent` and
+            `errors_received`. What is zero is left out.
+        datagrams, delivered: those that were sent, and that arrived.
+        not_predicted: why theory says nothing.
+        known: whether the client had learned the path MTU before the trial.
+        lost_first: the datagrams that theory expects to be lost while path MTUs are being learned.
+        expected: the least and the most that theory expects, by node, family and name as in `nodes`.
+        agrees: whether nodes and links counted what theory expects.
+    """
 
-
-class Summary(Form):
-    """A histogram without its buckets."""
-
-    count: Natural = ABSENT
-    mean: Number = ABSENT
-    p50: Natural = ABSENT
-    p99: Natural = ABSENT
-
-
-class EmulatedWay(Form):
-    """What an emulator of ours did in one direction of a link."""
-
-    packets: Natural = ABSENT
-    lost: Natural = ABSENT
-    delay: Summary = ABSENT
-    lateness: Summary = ABSENT
+    nodes: dict[Name, dict[Name, Changes]] | None = None
+    datagrams: Natural | None = None
+    delivered: Natural | None = None
+    not_predicted: Text | None = None
+    known: Flag | None = None
+    lost_first: Natural | None = None
+    links: tuple[FragmentLink, ...] | None = None
+    expected: dict[Name, dict[Name, dict[Name, Bounds]]] | None = None
+    agrees: Flag | None = None
 
 
-class EmulatedLink(Form):
-    """A link with a known truth: who emulated it, and what he did where he is ours."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Summary(_Kept):
+    """A histogram without its buckets. One of no values has the count alone.
+
+    Attributes:
+        unit: that of all values, such as `ns`.
+    """
+
+    count: Natural | None = None
+    unit: Name | None = None
+    min: Natural | None = None
+    max: Natural | None = None
+    mean: Number | None = None
+    stdev: Number | None = None
+    p50: Natural | None = None
+    p90: Natural | None = None
+    p99: Natural | None = None
+    p999: Natural | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EmulatedWay(_Kept):
+    """What an emulator of ours did in one direction of a link. docs/protocol.md says what it counts. The histograms are
+    of nanoseconds."""
+
+    packets: Natural | None = None
+    control_packets: Natural | None = None
+    lost: Natural | None = None
+    duplicated: Natural | None = None
+    corrupted: Natural | None = None
+    overtaking: Natural | None = None
+    late: Natural | None = None
+    late_given_up: Natural | None = None
+    no_room: Natural | None = None
+    send_errors: Natural | None = None
+    socket_drops: Natural | None = None
+    user_timestamps: Natural | None = None
+    delay: Summary | None = None
+    lateness: Summary | None = None
+    ipdv: Summary | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EmulatedLink(_Kept):
+    """A link with a known truth.
+
+    Attributes:
+        emulator: `netem` or `user`, which is ours.
+        settings: what netem was asked for, by direction.
+        forward, reverse: what ours did.
+    """
 
     emulator: Name
-    forward: EmulatedWay = ABSENT
-    reverse: EmulatedWay = ABSENT
+    settings: dict[Name, Text] | None = None
+    forward: EmulatedWay | None = None
+    reverse: EmulatedWay | None = None
+
+    def way(self, name: str) -> EmulatedWay:
+        """What was done in a direction of `model.emulation.WAYS`. Nothing is known of it where the emulator is not
+        ours."""
+        return {"forward": self.forward, "reverse": self.reverse}[name] or EmulatedWay()
 
 
-class Event(Form):
-    """A change of a link in the middle of the trial; times count from its start."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LinkEvent(_Kept):
+    """A change of a link in the middle of the trial.
+
+    Attributes:
+        due_ns, done_ns: after the trial's start.
+        mtu_bytes: the new MTU, where that changed.
+        forward, reverse: the properties of the direction that changed (`model.topology.Direction`), with new values.
+        failed: what went wrong.
+    """
 
     link: Name
     due_ns: Natural
     done_ns: Natural
-    mtu_bytes: Natural = ABSENT
-    failed: Text = ABSENT
+    mtu_bytes: Natural | None = None
+    forward: dict[Name, Any] | None = None
+    reverse: dict[Name, Any] | None = None
+    failed: Text | None = None
 
 
-class Count(Form):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Count(_Kept):
     """By how much packets and their bytes rose."""
 
     packets: Whole
     bytes: Whole
 
+    def __add__(self, other: Count) -> Count:
+        return Count(packets=self.packets + other.packets, bytes=self.bytes + other.bytes)
 
-class TunnelEnd(Form):
-    """What one end of a tunnel did; `slow` and `drops` by reason."""
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TunnelCounters(_Kept):
+    """What one end of a tunnel did.
+
+    Attributes:
+        encapsulated, decapsulated: by the fast path.
+        slow_encapsulated, slow_decapsulated: by the slow path. None: the engine has none (`kernel`).
+        slow: why packets were given to the slow path, without reasons for which none was.
+        drops: by reason, without those of which there were none.
+    """
 
     encapsulated: Count
     decapsulated: Count
-    slow_encapsulated: Count = ABSENT
-    slow_decapsulated: Count = ABSENT
-    slow: dict[Name, Count] = ABSENT
-    drops: dict[Name, Count] = ABSENT
+    slow_encapsulated: Count | None = None
+    slow_decapsulated: Count | None = None
+    slow: dict[Name, Count] | None = None
+    drops: dict[Name, Count] = field(default_factory=dict)
 
 
-class LateTimers(Form):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LateTimers(_Kept):
     """The timers of the token bucket that sends on a link (`run.proof.timers`).
 
     Attributes:
@@ -178,51 +405,78 @@ class LateTimers(Form):
     slack_ns: Natural
 
 
-class LostPlace(Form):
-    """A place at which packets were lost (`run.proof.losses`)."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LostPlace(_Kept):
+    """A place at which packets were lost, and why (`run.proof.losses`).
+
+    Attributes:
+        where: in words, such as `by r1, coming from access`.
+        what: the reason in words.
+        datagrams: those of the trial that were dropped there.
+        other_packets: packets of the same protocol that could not be named: segments of TCP, later fragments.
+        sequences: the numbers of the datagrams, as ranges with both ends included.
+        node: the one that dropped.
+        link, device: None at sockets, and where the kernel knows none.
+        side: `ingress`: it had come from the link; `egress`: it was to go there; `socket`; `emulated`: the link is
+            configured to lose; `unknown`.
+        reason: the kernel's.
+    """
 
     where: Name
     what: Name
     datagrams: Natural
     other_packets: Whole
-    sequences: Ranges = ABSENT
-    node: Name = ABSENT
-    link: Name = ABSENT
-    device: Name = ABSENT
-    side: Name = ABSENT
-    reason: Name = ABSENT
+    sequences: tuple[Range, ...] = ()
+    node: Name | None = None
+    link: Name | None = None
+    device: Name | None = None
+    side: Name | None = None
+    reason: Name | None = None
 
 
-class DropCounter(Form):
-    """A drop counter that rose."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DropCounter(_Kept):
+    """A drop counter that rose. It counts everybody's packets."""
 
     node: Name
     counter: Name
     packets: Whole
 
 
-class Losses(Form):
-    """What was lost, and where."""
-
-    located: Annotated[list[LostPlace], Field(max_length=MAX_ITEMS)] = ABSENT
-    counters: Annotated[list[DropCounter], Field(max_length=MAX_ITEMS)] = ABSENT
-    refused: Counts = ABSENT
-    lost: Natural = ABSENT
-    unlocated: Natural = ABSENT
-    unlocated_sequences: Ranges = ABSENT
-    not_told: Text = ABSENT
-
-
-class Evidence(Link):
-    """All evidence of a trial. Each part is absent where the trial has none of it.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Losses(_Kept):
+    """What was lost, and where.
 
     Attributes:
-        segments: the links of the way. The first version kept one link, at the top level.
+        located: the places at which packets were lost. None: the kernel told nothing, as `not_told` says.
+        counters: the drop counters that rose.
+        refused: what the sender's socket refused, by error.
+        lost: the datagrams that were sent and never arrived. None: the workload keeps no such ledger.
+        unlocated: those of them that are at no place.
+        unlocated_sequences: their numbers, where all are known.
+    """
+
+    located: Annotated[tuple[LostPlace, ...], Field(max_length=MAX_ITEMS)] | None = None
+    counters: Annotated[tuple[DropCounter, ...], Field(max_length=MAX_ITEMS)] | None = None
+    refused: Counts | None = None
+    lost: Natural | None = None
+    unlocated: Natural | None = None
+    unlocated_sequences: tuple[Range, ...] | None = None
+    not_told: Text | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Evidence(_Kept):
+    """All evidence of a trial.
+
+    Attributes:
+        segments: the links of the way, from client to server.
         middle: the index of the link that tells most.
-        families: packets there by family.
+        families: packets there by family (`ipv4`, `ipv6`).
         silent: the links on which packets of a family were seen that got no answer.
         payload_bytes: what must have crossed the links, by direction.
-        filters: packets that the rulesets of nodes counted.
+        counters: by node on the way.
+        filters: packets that the rulesets of nodes counted, by node and counter.
         emulation: links with a known truth, by name.
         tunnels: the ends of tunnels by node and device.
         timers: those of links' rates, by link and the node that sends.
@@ -230,20 +484,74 @@ class Evidence(Link):
         proved, client, server: of a measurement between two machines: that nothing was proved, and the addresses.
     """
 
-    link: Name = ABSENT
-    segments: Annotated[list[Segment], Field(max_length=10_000)] = ABSENT
-    middle: Natural = ABSENT
-    families: Counts = ABSENT
-    silent: dict[Name, list[Name]] = ABSENT
-    payload_bytes: Counts = ABSENT
-    fragments: Fragments = ABSENT
-    filters: dict[Name, Counts] = ABSENT
-    emulation: dict[Name, EmulatedLink] = ABSENT
-    events: Annotated[list[Event], Field(max_length=MAX_ITEMS)] = ABSENT
-    tunnels: dict[Name, dict[Name, TunnelEnd]] = ABSENT
-    losses: Losses = ABSENT
-    timers: dict[Name, dict[Name, LateTimers]] = ABSENT
-    processors: dict[Name, Annotated[list[Natural], Field(max_length=MAX_ITEMS)]] = ABSENT
-    proved: bool = ABSENT
-    client: Name = ABSENT
-    server: Name = ABSENT
+    segments: Annotated[tuple[Segment, ...], Field(max_length=10_000)] | None = None
+    middle: Natural | None = None
+    families: Counts | None = None
+    silent: dict[Name, tuple[Name, ...]] | None = None
+    payload_bytes: Counts | None = None
+    counters: dict[Name, NodeCounters] | None = None
+    fragments: Fragments | None = None
+    filters: dict[Name, Counts] | None = None
+    emulation: dict[Name, EmulatedLink] | None = None
+    events: Annotated[tuple[LinkEvent, ...], Field(max_length=MAX_ITEMS)] | None = None
+    tunnels: dict[Name, dict[Name, TunnelCounters]] | None = None
+    losses: Losses | None = None
+    timers: dict[Name, dict[Name, LateTimers]] | None = None
+    processors: dict[Name, Annotated[tuple[Natural, ...], Field(max_length=MAX_ITEMS)]] | None = None
+    proved: Flag | None = None
+    client: Name | None = None
+    server: Name | None = None
+
+
+NO_EVIDENCE = Evidence()
+"""That of a trial which was not measured."""
+
+
+def _with_segments(data: Any) -> Any:
+    """Evidence of the first version, which is of one link and has its keys at the top level, in the form of today."""
+    if isinstance(data, Mapping) and "link" in data and "segments" not in data:
+        return {**data, "segments": [data]}
+    return data
+
+
+KeptEvidence = Annotated[Evidence, BeforeValidator(_with_segments)]
+"""Evidence as records of any version have it."""
+
+
+@cache
+def _adapter() -> TypeAdapter[Evidence]:
+    return TypeAdapter(KeptEvidence)
+
+
+@cache
+def _packet_adapter() -> TypeAdapter[KeptPacket]:
+    return TypeAdapter(KeptPacket)
+
+
+@cache
+def _way_adapter() -> TypeAdapter[EmulatedWay]:
+    return TypeAdapter(EmulatedWay)
+
+
+def evidence_to_json(evidence: Evidence) -> dict[str, Any]:
+    """What `trial.json` has of it."""
+    data: dict[str, Any] = _adapter().dump_python(evidence, mode="json", exclude_none=True)
+    return data
+
+
+def evidence_from_json(data: Any) -> Evidence:
+    """Reads it back. Raises `ValueError`."""
+    try:
+        return _adapter().validate_python(data)
+    except ValidationError as error:
+        raise ValueError(next(words_of(error))) from None
+
+
+def packet_of(answer: Mapping[str, Any]) -> KeptPacket:
+    """A packet of an agent's capture (docs/protocol.md)."""
+    return _packet_adapter().validate_python(answer)
+
+
+def emulated_way(answer: Mapping[str, Any]) -> EmulatedWay:
+    """An emulator's record of one direction (docs/protocol.md), without the buckets of its histograms."""
+    return _way_adapter().validate_python(answer)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from .wording import shown, visible
@@ -22,14 +22,17 @@ MAX_NAME = 300
 MAX_ITEMS = 100_000
 """The longest list of a record. A histogram has some thousand buckets at most."""
 
-Natural = Annotated[int, Field(ge=0, lt=2**64)]
+Natural = Annotated[int, Field(strict=True, ge=0, lt=2**64)]
 """A count, a size or a time. The agent counts with 64 bits."""
 
 Time = Annotated[int, Field(ge=0, lt=2**63)]
 """Nanoseconds, as tables have them."""
 
-Whole = Annotated[int, Field(gt=-(2**64), lt=2**64)]
+Whole = Annotated[int, Field(strict=True, gt=-(2**64), lt=2**64)]
 """A difference of two counts. A counter that began anew makes it negative."""
+
+Flag = Annotated[bool, Field(strict=True)]
+"""True or false."""
 
 Text = Annotated[str, Field(max_length=MAX_TEXT)]
 
@@ -49,19 +52,13 @@ def _scalar(value: Any) -> Any:
     return value
 
 
-def _line(text: str) -> str:
-    if not text.isprintable():
-        raise PydanticCustomError("line", "text on one line")
-    return text
-
-
-Number = Annotated[float, Field(ge=-MOST, le=MOST)]
+Number = Annotated[float, Field(strict=True, ge=-MOST, le=MOST)]
 """Whole or not."""
 
 Scalar = Annotated[Any, BeforeValidator(_scalar)]
 """A value of a parameter or a level."""
 
-Name = Annotated[str, Field(max_length=MAX_NAME), AfterValidator(_line)]
+Name = Annotated[str, Field(max_length=MAX_NAME, pattern=r"^[\x20[^\p{C}\p{Z}]]*$")]
 """Text on one line that names something."""
 
 Counts = dict[Name, Natural]
@@ -70,9 +67,6 @@ Range = Annotated[list[Natural], Field(min_length=2, max_length=2)]
 Ranges = list[Range]
 """Sequence numbers, first and last of each range."""
 
-Bounds = Annotated[list[Whole], Field(min_length=2, max_length=2)]
-"""The least and the most that something can be."""
-
 
 class Form(BaseModel):
     """The base of all forms. Nothing is converted: a number in quotes is no number."""
@@ -80,17 +74,9 @@ class Form(BaseModel):
     model_config = ConfigDict(strict=True, extra="ignore", allow_inf_nan=False)
 
 
-def differences(form: type[Form], value: object) -> Iterator[str]:
-    """What makes a value another than the form says, each with the keys that lead there, such as
-    `evidence.segments.0.packets is 5, which is not a list`."""
-    try:
-        form.model_validate(value)
-    except ValidationError as error:
-        yield from words_of(error)
-
-
 def words_of(error: ValidationError) -> Iterator[str]:
-    """What pydantic found, each with the keys that lead there."""
+    """What makes a value another than a form says, each with the keys that lead there, such as
+    `evidence.segments.0.packets is 5, which is not a list`."""
     for one in error.errors(include_url=False):
         place = ".".join(visible(str(key)) for key in one["loc"] if key != "[key]")
         yield _words(place, one)
@@ -101,6 +87,7 @@ _EXPECTED = {
     "float_": "a number",
     "finite_number": "a number",
     "bool_": "true or false",
+    "string_pattern_mismatch": "text on one line",
     "string_too_long": "text as short as that of a record",
     "string_": "text",
     "list_": "a list",

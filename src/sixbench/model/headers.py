@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 
@@ -38,6 +38,21 @@ HEADERS: Mapping[str, Header] = {
     "ethernet": ETHERNET,
 }
 """The headers, by the name that mechanisms give them."""
+
+IP_HEADERS = ("ipv4", "ipv6")
+
+STACK_HEADERS = (*IP_HEADERS, "gre", "vxlan")
+"""The headers that tell paths apart. Stacks are named by them."""
+
+
+def stack_name(headers: Iterable[str]) -> str:
+    """The name of a stack of headers, such as `ipv6 in ipv4`, by those that tell paths apart.
+
+    Args:
+        headers: outermost first.
+    """
+    return " in ".join(reversed([header for header in headers if header in STACK_HEADERS]))
+
 
 FCS_BYTES = 4
 """Frame check sequence (IEEE 802.3 clause 3.2.9)."""

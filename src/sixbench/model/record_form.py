@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from .evidence import Evidence
+from .evidence import NO_EVIDENCE, KeptEvidence
 from .form import ABSENT, MAX_ITEMS, Form, Name, Natural, Number, Scalar, Text, Time
 from .results import KeptResult
 
@@ -56,7 +56,7 @@ class TrialForm(Form):
     bypass: Metrics = ABSENT
     limited_by: Name = ABSENT
     histograms: dict[Name, KeptHistogram] = ABSENT
-    evidence: Evidence = ABSENT
+    evidence: KeptEvidence = NO_EVIDENCE
     client: KeptResult = ABSENT
     server: KeptResult = ABSENT
     other_runs: Annotated[list[Name], Field(max_length=MAX_ITEMS)] = ABSENT

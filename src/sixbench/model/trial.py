@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from .parameter import Scalar
 from .reason import Reason, ReasonKind
 from .wording import shown
+
+if TYPE_CHECKING:
+    from .evidence import Evidence
 
 TRIAL_SCHEMA = "sixbench.trial/2"
 
@@ -16,6 +19,12 @@ _OF_TEXTS = "sixbench.trial/1"
 """The schema before this one, whose reasons were texts."""
 
 Status = Literal["ok", "invalid", "failed"]
+
+
+def _no_evidence() -> Evidence:
+    from .evidence import NO_EVIDENCE
+
+    return NO_EVIDENCE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,33 +70,42 @@ class TrialRecord:
     bypass: dict[str, float] = field(default_factory=dict)
     limited_by: str | None = None
     histograms: Mapping[str, dict[str, Any]] = field(default_factory=dict)
-    evidence: Mapping[str, Any] = field(default_factory=dict)
+    evidence: Evidence = field(default_factory=_no_evidence)
     client: Mapping[str, Any] = field(default_factory=dict)
     server: Mapping[str, Any] = field(default_factory=dict)
     other_runs: list[str] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The form of `trial.json`."""
+        from .evidence import evidence_to_json
+
         data = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) is not None}
-        data |= {name: dict(value) for name, value in data.items() if isinstance(value, Mapping)}
-        return {"schema": TRIAL_SCHEMA} | data | {"reasons": [reason.to_json() for reason in self.reasons]}
+        typed = {
+            "reasons": [reason.to_json() for reason in self.reasons],
+            "evidence": evidence_to_json(self.evidence),
+        }
+        return {"schema": TRIAL_SCHEMA} | data | typed
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> TrialRecord:
         """Reads `trial.json`, also of the schema before. Keys of later versions are ignored. Raises `ValueError` on
         anything of another form than `TrialForm`."""
-        from .form import differences
+        from pydantic import ValidationError
+
+        from .form import words_of
         from .record_form import TrialForm
 
         if data.get("schema") not in (TRIAL_SCHEMA, _OF_TEXTS):
             raise ValueError(f"its schema is {shown(data.get('schema'))}, and this sixbench reads {TRIAL_SCHEMA}")
-        wrong = next(differences(TrialForm, data), None)
-        if wrong is not None:
-            raise ValueError(wrong)
+        try:
+            form = TrialForm.model_validate(data)
+        except ValidationError as error:
+            raise ValueError(next(words_of(error))) from None
         known = {f.name for f in fields(cls)}
         kept = {name: value for name, value in data.items() if name in known}
         read = _untyped if data["schema"] == _OF_TEXTS else Reason.from_json
-        return cls(**kept | {"reasons": [read(reason) for reason in data.get("reasons", [])]})
+        typed = {"reasons": [read(reason) for reason in data.get("reasons", [])], "evidence": form.evidence}
+        return cls(**kept | typed)
 
 
 def _untyped(text: Any) -> Reason:

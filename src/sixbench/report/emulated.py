@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from statistics import median
-from typing import Any
 
 from ..model.emulation import WAYS
+from ..model.evidence import EmulatedWay
 from ..model.experiment import LinkChange
 from ..model.topology import Link
 from ..model.units import format_duration
@@ -26,21 +26,21 @@ def emulation_table(run: Run, *, brief: bool = False) -> Table | None:
     if not any(link.is_emulated for topology in experiment.topologies for link in topology.links):
         return None
     combinations = {combination.name: combination for combination in experiment.combinations}
-    found: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+    found: dict[tuple[str, ...], list[EmulatedWay]] = {}
     for trial in run.trials:
-        evidence = trial.evidence.get("emulation")
-        if evidence is None:
+        emulation = trial.evidence.emulation
+        if emulation is None:
             continue
         combination = combinations[trial.combination]
         for link in experiment.topologies[combination.topology_of(trial.path)].links:
-            record = evidence.get(link.name)
-            if record is None:
+            emulated = emulation.get(link.name)
+            if emulated is None:
                 continue
             for number, (way, end) in enumerate(zip(WAYS, link.ends, strict=True)):
                 configured = _configured(link, number, combination.events)
                 if configured:
-                    place = (link.name, end.node, record["emulator"], configured)
-                    found.setdefault(place, []).append(record.get(way, {}))
+                    place = (link.name, end.node, emulated.emulator, configured)
+                    found.setdefault(place, []).append(emulated.way(way))
     if not found:
         return None
     columns = [
@@ -68,16 +68,20 @@ def _configured(link: Link, number: int, events: Iterable[LinkChange]) -> str:
     return "; ".join(filter(None, [found[0] or ("nothing" if found[1:] else ""), *found[1:]]))
 
 
-def _did(records: list[Mapping[str, Any]]) -> list[str]:
-    packets, lost = (sum(record.get(key, 0) for record in records) for key in ("packets", "lost"))
+def _did(ways: list[EmulatedWay]) -> list[str]:
+    packets, lost = (sum(filter(None, counts)) for counts in ((w.packets for w in ways), (w.lost for w in ways)))
+    delays = [way.delay for way in ways if way.delay is not None]
+    late_by = [way.lateness for way in ways if way.lateness is not None]
     return [
-        str(len(records)),
+        str(len(ways)),
         words.whole(packets) if packets else "",
         f"{words.whole(lost)} ({words.share(lost, packets)})" if lost and packets else "",
-        *(_median(records, *key) for key in (("delay", "p50"), ("lateness", "p50"), ("lateness", "p99"))),
+        _median(one.p50 for one in delays),
+        _median(one.p50 for one in late_by),
+        _median(one.p99 for one in late_by),
     ]
 
 
-def _median(records: list[Mapping[str, Any]], histogram: str, key: str) -> str:
-    known = [record[histogram][key] for record in records if key in record.get(histogram, {})]
+def _median(values_ns: Iterable[int | None]) -> str:
+    known = [value for value in values_ns if value is not None]
     return words.duration(median(known)) if known else ""

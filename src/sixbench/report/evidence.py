@@ -1,15 +1,15 @@
 """What was seen on the wire, path by path and link by link: the proof that trials took the path they claim.
 
-Evidence is what the run layer stored with each trial, and of the form of `model.evidence` whoever wrote it. None of its
-keys is needed: runs of earlier versions have evidence of one link, at the top level.
+Evidence is what the run layer stored with each trial (`model.evidence`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
+from ..model.evidence import NO_EVIDENCE, IcmpHeader, IpHeader, KeptPacket, Segment, TransportHeader
+from ..model.headers import stack_name
 from ..model.trial import TrialRecord
 from ..store import Run
 from . import words
@@ -19,9 +19,6 @@ from .tunnel_counts import TunnelEnd, TunnelSum
 
 _REMAINDERS = frozenset({"fragment-data", "unknown", "truncated", "malformed", "too-deep"})
 """Kinds of layers that are no header: what was not decoded."""
-
-_TELLING = ("ipv4", "ipv6", "gre", "vxlan")
-"""The headers by which evidence names stacks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,21 +158,22 @@ class _Sum:
         if trial.engine:
             self.engines.setdefault(trial.engine)
         evidence = trial.evidence
-        if not evidence:
+        if evidence == NO_EVIDENCE:
             return
         self.trials += 1
-        segments = _segments(evidence)
+        segments = evidence.segments or ()
         for segment in segments:
-            self.links.setdefault(segment["link"], _LinkSum(segment)).add(segment)
+            self.links.setdefault(segment.link, _LinkSum(segment)).add(segment)
         if self.middle is None and segments:
-            index = evidence.get("middle", 0)
-            self.middle = segments[index if index < len(segments) else 0]["link"]
-        _add(self.families, evidence.get("families", {}))
+            index = evidence.middle or 0
+            self.middle = segments[index if index < len(segments) else 0].link
+        _add(self.families, evidence.families or {})
         packets = _packets(segments)
         if _most_bytes(packets) > _most_bytes(self.packets):
             self.packets = packets
-        self.tunnels.add(evidence.get("tunnels", {}))
-        self.losses.add(evidence.get("losses", {}))
+        self.tunnels.add(evidence.tunnels or {})
+        if evidence.losses is not None:
+            self.losses.add(evidence.losses)
 
     def told(self) -> PathEvidence:
         """The summary."""
@@ -195,17 +193,11 @@ class _Sum:
         )
 
 
-def _segments(evidence: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The links of a trial, each with its name."""
-    segments: list[Mapping[str, Any]] = evidence.get("segments", [evidence] if "link" in evidence else [])
-    return segments
-
-
 class _LinkSum:
     """What was seen on a link, added up."""
 
-    def __init__(self, first: Mapping[str, Any]) -> None:
-        self.node, self.interface = first.get("node"), first.get("interface")
+    def __init__(self, first: Segment) -> None:
+        self.node, self.interface = first.node, first.interface
         self.claimed: dict[str, None] = {}
         self.seen: dict[str, int] = {}
         self.outer: dict[str, int] = {}
@@ -214,20 +206,19 @@ class _LinkSum:
         self.captured = self.not_captured = 0
         self.max_ip_bytes: int | None = None
 
-    def add(self, segment: Mapping[str, Any]) -> None:
+    def add(self, segment: Segment) -> None:
         """Adds what a trial saw."""
-        if "claimed" in segment:
-            self.claimed.setdefault(segment["claimed"])
-        _add(self.seen, segment.get("stacks", {}))
-        _add(self.outer, segment.get("outer", {}))
-        _add(self.errors, segment.get("errors", {}))
-        for stack in _stacks(segment.get("packets", [])):
+        if segment.claimed is not None:
+            self.claimed.setdefault(segment.claimed)
+        _add(self.seen, segment.stacks)
+        _add(self.outer, segment.outer)
+        _add(self.errors, segment.errors)
+        for stack in _stacks(segment.packets):
             self.stacks[stack.text] = self.stacks.get(stack.text, 0) + 1
-        self.captured += segment.get("captured_packets", 0)
-        self.not_captured += segment.get("capture_dropped") or 0
-        size = segment.get("max_ip_bytes")
-        if size is not None:
-            self.max_ip_bytes = max(size, self.max_ip_bytes or 0)
+        self.captured += segment.captured_packets or 0
+        self.not_captured += segment.capture_dropped or 0
+        if segment.max_ip_bytes is not None:
+            self.max_ip_bytes = max(segment.max_ip_bytes, self.max_ip_bytes or 0)
 
     def told(self, name: str) -> LinkEvidence:
         """The summary."""
@@ -246,7 +237,7 @@ class _LinkSum:
         )
 
 
-def _packets(segments: Sequence[Mapping[str, Any]]) -> list[OnLinks]:
+def _packets(segments: Sequence[Segment]) -> list[OnLinks]:
     """The largest packet of a trial with each stack of the way."""
     found: dict[str, OnLinks] = {}
     for segment in segments:
@@ -254,7 +245,7 @@ def _packets(segments: Sequence[Mapping[str, Any]]) -> list[OnLinks]:
         if stack is None:
             continue
         known = found.get(stack.text)
-        links = (*(known.links if known else ()), segment["link"])
+        links = (*(known.links if known else ()), segment.link)
         larger = known.stack if known and known.stack.total_bytes >= stack.total_bytes else stack
         found[stack.text] = OnLinks(links=links, stack=larger)
     return list(found.values())
@@ -264,39 +255,32 @@ def _most_bytes(packets: Sequence[OnLinks]) -> int:
     return max((one.stack.total_bytes for one in packets), default=-1)
 
 
-def _largest(segment: Mapping[str, Any]) -> Stack | None:
+def _largest(segment: Segment) -> Stack | None:
     """The largest packet of a link that is what the path claims there; of all its packets where none is."""
-    packets = segment.get("packets", [])
-    claimed = [packet for packet in packets if _named(packet["layers"]) == segment.get("claimed")]
-    return max(_stacks(claimed or packets), key=lambda stack: stack.total_bytes, default=None)
+    claimed = [
+        packet for packet in segment.packets if stack_name(layer.kind for layer in packet.layers) == segment.claimed
+    ]
+    return max(_stacks(claimed or segment.packets), key=lambda stack: stack.total_bytes, default=None)
 
 
-def _named(layers: Sequence[Mapping[str, Any]]) -> str:
-    return " in ".join(layer["kind"] for layer in reversed(layers) if layer["kind"] in _TELLING)
-
-
-def _stacks(packets: Iterable[Mapping[str, Any]]) -> Iterator[Stack]:
+def _stacks(packets: Iterable[KeptPacket]) -> Iterator[Stack]:
     for packet in packets:
-        layers = packet["layers"]
         headers = tuple(
             Layer(
-                name=words.protocol(layer["kind"]),
-                bytes=layer.get("bytes"),
-                is_atomic=_is_atomic(layer.get("fragment")),
+                name=words.protocol(layer.kind),
+                bytes=layer.bytes,
+                is_atomic=isinstance(layer, IpHeader) and layer.fragment is not None and layer.fragment.is_atomic,
             )
-            for layer in layers
-            if layer["kind"] not in _REMAINDERS
+            for layer in packet.layers
+            if layer.kind not in _REMAINDERS
         )
         if headers:
-            payload_bytes = layers[-1].get("payload_bytes")
+            last = packet.layers[-1]
+            payload_bytes = last.payload_bytes if isinstance(last, TransportHeader | IcmpHeader) else None
             if all(header.bytes is not None for header in headers):
                 # What a header says of its payload is of the whole datagram, of which this may be a fragment.
-                payload_bytes = max(0, packet["wire_bytes"] - sum(header.bytes or 0 for header in headers))
+                payload_bytes = max(0, packet.wire_bytes - sum(header.bytes or 0 for header in headers))
             yield Stack(layers=headers, payload_bytes=payload_bytes)
-
-
-def _is_atomic(fragment: Mapping[str, Any] | None) -> bool:
-    return fragment is not None and fragment["offset_bytes"] == 0 and not fragment["more"]
 
 
 def _add(total: dict[str, int], counts: Mapping[str, int]) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+
+from ..model import evidence
 
 UNSEEN = "where nobody saw it"
 
@@ -41,11 +42,11 @@ class Losses:
     not_told: list[str] = field(default_factory=list)
 
 
-def losses(of_trials: Iterable[Mapping[str, Any]]) -> Losses:
-    """Adds up. `of_trials`: `losses` of their evidence."""
+def losses(of_trials: Iterable[evidence.Losses]) -> Losses:
+    """Adds up."""
     found = LossSum()
-    for evidence in of_trials:
-        found.add(evidence)
+    for one in of_trials:
+        found.add(one)
     return found.told()
 
 
@@ -56,11 +57,11 @@ class LossSum:
         self._found: dict[tuple[str, str], LostAt] = {}
         self._not_told: dict[str, None] = {}
 
-    def add(self, evidence: Mapping[str, Any]) -> None:
-        """Adds `losses` of a trial's evidence."""
-        if "not_told" in evidence and evidence.get("lost"):
-            self._not_told.setdefault(evidence["not_told"])
-        for where, what, datagrams, others in _places(evidence):
+    def add(self, lost: evidence.Losses) -> None:
+        """Adds those of a trial."""
+        if lost.not_told is not None and lost.lost:
+            self._not_told.setdefault(lost.not_told)
+        for where, what, datagrams, others in _places(lost):
             known = self._found.get((where, what)) or LostAt(where=where, what=what)
             self._found[where, what] = replace(
                 known,
@@ -75,11 +76,11 @@ class LossSum:
         return Losses(places=places, not_told=list(self._not_told))
 
 
-def _places(evidence: Mapping[str, Any]) -> Iterable[tuple[str, str, int, int]]:
-    for place in evidence.get("located", []):
+def _places(lost: evidence.Losses) -> Iterable[tuple[str, str, int, int]]:
+    for place in lost.located or ():
         # Those that are counted may be fewer than those that are named: the counters were read before.
-        yield place["where"], place["what"], place["datagrams"], max(0, place["other_packets"])
-    if evidence.get("unlocated"):
-        yield UNSEEN, "", evidence["unlocated"], 0
-    for error, datagrams in evidence.get("refused", {}).items():
+        yield place.where, place.what, place.datagrams, max(0, place.other_packets)
+    if lost.unlocated:
+        yield UNSEEN, "", lost.unlocated, 0
+    for error, datagrams in (lost.refused or {}).items():
         yield "at the sender's socket, before they were sent", error, datagrams, 0

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..model.device import QUIET_DROPS
+from ..model.evidence import Count
 from ..model.finding import Analysis, Estimate
 from ..model.units import scale
 from . import rows, words
 from .path_facts import PathFacts
 from .tables import Column, Table, without_empty
-from .tunnel_counts import Count, TunnelEnd, total
+from .tunnel_counts import TunnelEnd, total
 
 HEADERS = "packets are"
 """A column of the summary."""

@@ -16,7 +16,7 @@ def processor_facts(run: Run) -> list[tuple[str, str]]:
     found = [] if use is None else [("Processors", _use_words(use))]
     placed: dict[str, dict[str, None]] = {}
     for trial in run.trials:
-        processors = trial.evidence.get("processors")
+        processors = trial.evidence.processors
         if trial.status == "ok" and processors:
             placed.setdefault(trial.workload, {})[_placement_words(processors)] = None
     return found + [(f"Placement of {workload}", "; or ".join(places)) for workload, places in placed.items()]

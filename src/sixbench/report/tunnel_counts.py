@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
+from ..model.evidence import Count, TunnelCounters
 
-@dataclass(frozen=True, kw_only=True)
-class Count:
-    """Packets and the bytes in them."""
-
-    packets: int = 0
-    bytes: int = 0
-
-    def __add__(self, other: Count) -> Count:
-        return Count(packets=self.packets + other.packets, bytes=self.bytes + other.bytes)
+NOTHING = Count(packets=0, bytes=0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,8 +25,8 @@ class TunnelEnd:
     node: str
     device: str
     trials: int = 0
-    encapsulated: Count = Count()
-    decapsulated: Count = Count()
+    encapsulated: Count = NOTHING
+    decapsulated: Count = NOTHING
     slow_encapsulated: Count | None = None
     slow_decapsulated: Count | None = None
     slow: dict[str, Count] = field(default_factory=dict)
@@ -58,8 +50,12 @@ class TunnelEnd:
         return sum(count.packets for count in self.drops.values())
 
 
-def tunnel_ends(of_trials: Iterable[Mapping[str, Any]]) -> list[TunnelEnd]:
-    """The ends in the order of the records, each over all trials. `of_trials`: `tunnels` of their evidence."""
+Tunnels = Mapping[str, Mapping[str, TunnelCounters]]
+"""The ends of tunnels by node and device: `tunnels` of a trial's evidence."""
+
+
+def tunnel_ends(of_trials: Iterable[Tunnels]) -> list[TunnelEnd]:
+    """The ends in the order of the records, each over all trials."""
     found = TunnelSum()
     for tunnels in of_trials:
         found.add(tunnels)
@@ -72,8 +68,8 @@ class TunnelSum:
     def __init__(self) -> None:
         self._found: dict[tuple[str, str], TunnelEnd] = {}
 
-    def add(self, tunnels: Mapping[str, Any]) -> None:
-        """Adds `tunnels` of a trial's evidence."""
+    def add(self, tunnels: Tunnels) -> None:
+        """Adds those of a trial."""
         for node, devices in tunnels.items():
             for device, counted in devices.items():
                 known = self._found.get((node, device)) or TunnelEnd(node=node, device=device)
@@ -92,34 +88,34 @@ def total(counts: Iterable[Mapping[str, Count]]) -> dict[str, Count]:
     return summed
 
 
-def _with(end: TunnelEnd, counted: Mapping[str, Any]) -> TunnelEnd:
+def _with(end: TunnelEnd, counted: TunnelCounters) -> TunnelEnd:
     return replace(
         end,
         trials=end.trials + 1,
-        encapsulated=end.encapsulated + _count(counted["encapsulated"]),
-        decapsulated=end.decapsulated + _count(counted["decapsulated"]),
-        slow_encapsulated=_sum(end.slow_encapsulated, counted.get("slow_encapsulated")),
-        slow_decapsulated=_sum(end.slow_decapsulated, counted.get("slow_decapsulated")),
-        slow=_with_reasons(end.slow, _counts(counted.get("slow", {}))),
-        drops=_with_reasons(end.drops, _counts(counted.get("drops", {}))),
+        encapsulated=end.encapsulated + _risen(counted.encapsulated),
+        decapsulated=end.decapsulated + _risen(counted.decapsulated),
+        slow_encapsulated=_sum(end.slow_encapsulated, counted.slow_encapsulated),
+        slow_decapsulated=_sum(end.slow_decapsulated, counted.slow_decapsulated),
+        slow=_with_reasons(end.slow, _by_reason(counted.slow or {})),
+        drops=_with_reasons(end.drops, _by_reason(counted.drops)),
     )
 
 
-def _sum(total: Count | None, counted: Mapping[str, int] | None) -> Count | None:
-    return total if counted is None else (total or Count()) + _count(counted)
+def _sum(total: Count | None, counted: Count | None) -> Count | None:
+    return total if counted is None else (total or NOTHING) + _risen(counted)
 
 
 def _with_reasons(total: Mapping[str, Count], counts: Mapping[str, Count]) -> dict[str, Count]:
     summed = dict(total)
     for reason, count in counts.items():
-        summed[reason] = summed.get(reason, Count()) + count
+        summed[reason] = summed.get(reason, NOTHING) + count
     return dict(sorted(summed.items(), key=lambda item: -item[1].packets))
 
 
-def _counts(counted: Mapping[str, Mapping[str, int]]) -> dict[str, Count]:
-    return {reason: _count(count) for reason, count in counted.items()}
+def _by_reason(counts: Mapping[str, Count]) -> dict[str, Count]:
+    return {reason: _risen(count) for reason, count in counts.items()}
 
 
-def _count(counted: Mapping[str, int]) -> Count:
+def _risen(count: Count) -> Count:
     """What rose. A counter that began anew in the midst of a trial is lower than before, and says nothing."""
-    return Count(packets=max(0, counted["packets"]), bytes=max(0, counted["bytes"]))
+    return Count(packets=max(0, count.packets), bytes=max(0, count.bytes))

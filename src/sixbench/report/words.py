@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from ..model import names
 from ..model.experiment import Statistics
+from ..model.headers import stack_name
 from ..model.metric import METRICS
 from ..model.units import scale
 
@@ -21,9 +22,6 @@ metric_label, metric_in_sentence = names.metric_label, names.metric_in_sentence
 workload_title, protocol, place = names.workload_title, names.protocol, names.place
 
 MINUS = "−"
-
-_TELLING = ("ipv4", "ipv6", "gre", "vxlan")
-"""The headers by which stacks are named, as evidence names them."""
 
 _SENSELESS = 1e6
 """Percentages above this come from intervals that know nothing, not from networks."""
@@ -103,7 +101,7 @@ def protocols(text: str) -> str:
 
 def stack(headers: Iterable[str]) -> str:
     """Headers, outermost first, by those that tell stacks apart: `IPv6 in IPv4`."""
-    return " in ".join(names.PROTOCOLS[kind] for kind in reversed(list(headers)) if kind in _TELLING)
+    return protocols(stack_name(headers))
 
 
 def whole(value: int) -> str:

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from ..model.emulation import WAYS
+from ..model.direction import Direction
 from ..model.errors import LabError
+from ..model.evidence import LinkEvent
 from ..model.experiment import LinkChange
-from ..model.topology import Link
 from .asking import answers, ask_all
 from .laboratory import Laboratory
 from .link_change import change_link
@@ -33,10 +33,8 @@ class Events:
         self._thread: threading.Thread | None = None
         self._started_ns = 0
         self._mistake: Exception | None = None
-        self.done: list[dict[str, Any]] = []
-        """The events that have happened, for the evidence: the link, the changes (`mtu_bytes`, and what differs
-        `forward` and `reverse`), when each was due and when it was done (ns after the start), and what went wrong, if
-        anything."""
+        self.done: list[LinkEvent] = []
+        """The events that have happened."""
 
     def __enter__(self) -> Events:
         return self
@@ -65,12 +63,12 @@ class Events:
         self._over.set()
         self.wait()
         self._thread = None
-        for name in dict.fromkeys(done["link"] for done in self.done):
+        for name in dict.fromkeys(done.link for done in self.done):
             wrong = change_link(self._laboratory, self._now[name], self._first[name])
             if wrong is not None:
                 raise LabError(f"making {name} what it was before the event: {wrong}")
             self._now[name] = self._first[name]
-        if any("mtu_bytes" in done for done in self.done):
+        if any(done.mtu_bytes is not None for done in self.done):
             forget_path_mtu(self._laboratory, self._laboratory.agents)
         if self._mistake is not None:
             raise self._mistake
@@ -91,24 +89,24 @@ class Events:
             # Before it is tried: what was done in part is undone too.
             self._now[change.link] = after
             wrong = change_link(self._laboratory, before, after)
-            done = {
-                "link": change.link,
-                **_differences(before, after),
-                "due_ns": change.at_ns,
-                "done_ns": time.monotonic_ns() - self._started_ns,
-            }
-            self.done.append(done if wrong is None else done | {"failed": wrong})
+            forward, reverse = map(_changed, before.directions, after.directions)
+            self.done.append(
+                LinkEvent(
+                    link=change.link,
+                    due_ns=change.at_ns,
+                    done_ns=time.monotonic_ns() - self._started_ns,
+                    mtu_bytes=after.mtu_bytes if after.mtu_bytes != before.mtu_bytes else None,
+                    forward=forward,
+                    reverse=reverse,
+                    failed=wrong,
+                )
+            )
 
 
-def _differences(before: Link, after: Link) -> dict[str, Any]:
-    """The differences of another state of a link, in the form of the evidence."""
-    found: dict[str, Any] = {"mtu_bytes": after.mtu_bytes} if after.mtu_bytes != before.mtu_bytes else {}
-    for way, old, new in zip(WAYS, before.directions, after.directions, strict=True):
-        one, other = asdict(old), asdict(new)
-        changed = {key: other[key] for key in other if other[key] != one[key]}
-        if changed:
-            found[way] = changed
-    return found
+def _changed(before: Direction, after: Direction) -> dict[str, Any] | None:
+    """The properties of a direction that changed, with their new values. None: none did."""
+    one, other = asdict(before), asdict(after)
+    return {name: value for name, value in other.items() if value != one[name]} or None
 
 
 def forget_path_mtu(laboratory: Laboratory, nodes: Iterable[str]) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..agent import Agent
 from ..model.errors import AgentError, CapabilityError
+from ..model.evidence import Evidence
 from ..model.experiment import Experiment, PlannedTrial
 from ..model.parameter import Scalar
 from ..model.reason import Reason, ReasonKind
@@ -89,7 +90,7 @@ def _trial(
         metrics=measured.metrics,
         limited_by=_limited_by(measured, params, results),
         histograms=measured.histograms,
-        evidence={"proved": False, "client": addresses.client, "server": addresses.server},
+        evidence=Evidence(proved=False, client=addresses.client, server=addresses.server),
         client=without_series(results.client),
         server=without_series(results.server),
     )

@@ -12,6 +12,7 @@ from ..agent import AgentHub
 from ..analysis.looks import expected_blocks, schedule
 from ..analysis.stopping import should_stop
 from ..model.errors import AgentError, CapabilityError, Interrupted, LabError, WriteError
+from ..model.evidence import NO_EVIDENCE
 from ..model.experiment import Combination, Experiment, PlannedTrial
 from ..model.reason import Reason, ReasonKind
 from ..model.trial import TrialRecord
@@ -261,4 +262,4 @@ class RunClock:
 
 def _without_details(record: TrialRecord) -> TrialRecord:
     """What a run looks at again: tens of thousands of trials have their details in files, and not in memory."""
-    return replace(record, histograms={}, evidence={}, client={}, server={}, notes=[])
+    return replace(record, histograms={}, evidence=NO_EVIDENCE, client={}, server={}, notes=[])

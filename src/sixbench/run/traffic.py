@@ -15,6 +15,7 @@ from ..lab.emulation import EMULATOR
 from ..lab.queues import queue_bytes
 from ..model.direction import Direction
 from ..model.errors import AgentError
+from ..model.evidence import LinkEvent
 from ..model.experiment import LinkChange
 from ..model.leg import Legs
 from ..model.network import Network
@@ -73,7 +74,7 @@ class Observed:
     tunnels_before: dict[str, Any] = field(default_factory=dict)
     tunnels_after: dict[str, Any] = field(default_factory=dict)
     programs: dict[str, Any] = field(default_factory=dict)
-    events: list[dict[str, Any]] = field(default_factory=list)
+    events: list[LinkEvent] = field(default_factory=list)
     drops: Drops = field(default_factory=Drops)
     timers: Timers = field(default_factory=Timers)
     emulated: dict[str, Any] = field(default_factory=dict)

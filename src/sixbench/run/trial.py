@@ -10,6 +10,7 @@ from typing import Any
 from ..mechanisms import legs_of
 from ..model.bypass import Bypass, bypassed_column, is_tester_limited
 from ..model.errors import AgentError, LabError
+from ..model.evidence import NO_EVIDENCE, Fragments, LinkEvent
 from ..model.experiment import Combination, Experiment, LinkChange, PlannedTrial
 from ..model.network import Network
 from ..model.parameter import Scalar
@@ -211,10 +212,10 @@ def _assess(
 ) -> tuple[Measured, Judgement, Status, list[Reason]]:
     broken = link_failures(setting.views, observed.before, observed.after)
     if failure is not None:
-        return Measured(), Judgement(evidence={}), "failed", [*broken, failure]
+        return Measured(), Judgement(evidence=NO_EVIDENCE), "failed", [*broken, failure]
     measured = kind.summarise(params, observed.client, observed.server)
     traffic = kind.traffic(params, observed.client, observed.server)
-    fragments = FragmentEvidence(evidence={})
+    fragments = FragmentEvidence(fragments=Fragments())
     if not setting.events:
         fragments = fragment_evidence(
             kind.served_by,
@@ -231,16 +232,11 @@ def _assess(
         # What changes in its midst may stop it; and what the sender's DF policy refused is nowhere.
         unreached = frozenset(view.link.name for view in setting.views)
     judgement = judge(setting.views, observed.captures, observed.before, observed.after, traffic, unreached)
-    measured.notes.extend(silent_notes(judgement.evidence))
-    judgement.evidence["fragments"] = fragments.evidence
-    judgement.evidence["filters"] = observed.drops.rules
-    judgement.evidence["processors"] = {name: list(processors) for name, processors in observed.placed.items()}
+    evidence = judgement.evidence
+    measured.notes.extend(silent_notes(evidence.silent or {}))
     emulated = assess(setting.laboratory.topology, observed.emulated)
-    if emulated.evidence:
-        judgement.evidence["emulation"] = emulated.evidence
     judgement.invalid.extend(emulated.invalid)
     if setting.events:
-        judgement.evidence["events"] = observed.events
         for words in event_failures(setting.events, observed.events):
             measured.reject(ReasonKind.EVENT_FAILED, words)
     if fragments.is_loss_foretold:
@@ -250,9 +246,8 @@ def _assess(
         setting.network,
         observed.tunnels_before,
         observed.tunnels_after,
-        {node: kept["interfaces"] for node, kept in judgement.evidence["counters"].items()},
+        {node: counters.interfaces for node, counters in (evidence.counters or {}).items()},
     )
-    judgement.evidence["tunnels"] = tunnels
     nodes = {agent.hello["netns_inode"]: name for name, agent in setting.laboratory.agents.items()}
     losses = loss_evidence(
         {WORKLOADS[part.workload].transport for part in parts_of(kind, params)},
@@ -265,17 +260,24 @@ def _assess(
         observed.after,
         lost_places(setting.laboratory.topology, observed.emulated),
     )
-    watched = observed.timers
+    watched, timers = observed.timers, None
     if watched.seen is not None:
         timers = timer_evidence(watched.watched, watched.seen, nodes)
-        judgement.evidence["timers"] = {
-            link: {node: one.model_dump() for node, one in ends.items()} for link, ends in timers.items()
-        }
         measured_ns = int(params.get("duration_ns", 0)) or watched.elapsed_ns
         remarks, too_late = judge_timers(timers, measured_ns, margin)
         measured.notes.extend(remarks)
         judgement.invalid.extend(too_late)
-    judgement.evidence["losses"] = losses.evidence
+    evidence = replace(
+        evidence,
+        fragments=fragments.fragments,
+        filters=observed.drops.rules,
+        emulation=emulated.links or None,
+        events=tuple(observed.events) if setting.events else None,
+        tunnels=tunnels,
+        losses=losses.losses,
+        timers=timers,
+        processors=observed.placed,
+    )
     measured.notes.extend(losses.notes)
     carried = traffic.of(setting.network.family)
     judgement.invalid.extend(check_tunnels(setting.network, tunnels, carried))
@@ -286,12 +288,12 @@ def _assess(
     notes, too_many = judge_strays(observed.client, observed.server, own_packets=traffic.packets)
     measured.notes.extend(notes)
     reasons = [*broken, *measured.invalid, *judgement.invalid, *changes, *too_many]
-    return measured, judgement, "invalid" if reasons else "ok", reasons
+    return measured, replace(judgement, evidence=evidence), "invalid" if reasons else "ok", reasons
 
 
-def event_failures(due: Sequence[LinkChange], happened: Sequence[Mapping[str, Any]]) -> list[str]:
+def event_failures(due: Sequence[LinkChange], happened: Sequence[LinkEvent]) -> list[str]:
     """The events that failed, and those that did not happen, in words."""
-    failed = [f"the event of {done['link']} failed: {done['failed']}" for done in happened if "failed" in done]
+    failed = [f"the event of {done.link} failed: {done.failed}" for done in happened if done.failed is not None]
     missing = [
         f"the event of {event.link} after {format_duration(event.at_ns)} did not happen: the trial was over"
         for event in due[len(happened) :]

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import sys
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ..model.errors import StoreError
+from ..model.evidence import NO_EVIDENCE, evidence_from_json
 from ..model.trial import TrialRecord
 from ..model.wording import printable
 from .folder import Folder
@@ -26,7 +27,8 @@ MOST_KEPT = 500
 
 _Value = TypeVar("_Value")
 
-_Parts = Mapping[str, Mapping[str, Any]]
+_Parts = Mapping[str, Any]
+"""The parts of a record by name, as `TrialRecord` has them."""
 
 
 class Details:
@@ -50,24 +52,24 @@ class Details:
         """
         self._digests[folder] = bytes.fromhex(digest)
         self._keep(folder, {part: getattr(record, part) for part in PARTS})
-        parts: dict[str, Any] = {part: _Part(self, folder, part) if getattr(record, part) else {} for part in PARTS}
-        return replace(
-            record,
-            combination=sys.intern(record.combination),
-            path=sys.intern(record.path),
-            mechanism=sys.intern(record.mechanism),
-            engine=sys.intern(record.engine),
-            workload=sys.intern(record.workload),
-            params=self._shared(record.params),
-            levels=self._shared(record.levels),
-            metrics={sys.intern(column): value for column, value in record.metrics.items()},
-            theory=self._shared(record.theory),
-            bypass=self._shared(record.bypass),
-            notes=[sys.intern(note) for note in record.notes],
-            **parts,
-        )
+        values = {one.name: getattr(record, one.name) for one in fields(record) if one.name not in PARTS}
+        shared = {
+            "combination": sys.intern(record.combination),
+            "path": sys.intern(record.path),
+            "mechanism": sys.intern(record.mechanism),
+            "engine": sys.intern(record.engine),
+            "workload": sys.intern(record.workload),
+            "params": self._shared(record.params),
+            "levels": self._shared(record.levels),
+            "metrics": {sys.intern(column): value for column, value in record.metrics.items()},
+            "theory": self._shared(record.theory),
+            "bypass": self._shared(record.bypass),
+            "notes": [sys.intern(note) for note in record.notes],
+        }
+        empty = {part: value for part in PARTS if (value := getattr(record, part)) in ({}, NO_EVIDENCE)}
+        return LightRecord.of(self, folder, values | shared | empty)
 
-    def part(self, folder: str, part: str) -> Mapping[str, Any]:
+    def part(self, folder: str, part: str) -> Any:
         """A part of the record in that folder. Raises `StoreError` where it is no longer what was read."""
         kept = self._kept.get(folder)
         if kept is None:
@@ -78,7 +80,8 @@ class Details:
                 raise StoreError(f"{printable(str(inside.path / self._name))}: it was changed while the run was read")
             # It had the form of a record when it was read first, and it is the same.
             data = self._parse(content, inside.path / self._name)
-            kept = self._keep(folder, {one: data.get(one, {}) for one in PARTS})
+            parts = {one: data.get(one, {}) for one in PARTS}
+            kept = self._keep(folder, parts | {"evidence": evidence_from_json(parts["evidence"])})
         else:
             self._kept.move_to_end(folder)
         return kept[part]
@@ -96,25 +99,27 @@ class Details:
         return found
 
 
-class _Part(Mapping[str, Any]):
-    """A part of a record that is not empty."""
+class LightRecord(TrialRecord):
+    """A record whose large parts are read when they are looked at."""
 
-    __slots__ = ("_details", "_folder", "_part")
+    _details: Details
+    _folder: str
 
-    def __init__(self, details: Details, folder: str, part: str) -> None:
-        self._details, self._folder, self._part = details, folder, part
+    @classmethod
+    def of(cls, details: Details, folder: str, values: Mapping[str, Any]) -> LightRecord:
+        """The record in that folder, with all values but those of the large parts that are not empty."""
+        record = object.__new__(cls)
+        vars(record).update(values, _details=details, _folder=folder)
+        return record
 
-    def __getitem__(self, name: str) -> Any:
-        return self._details.part(self._folder, self._part)[name]
+    def __getattr__(self, name: str) -> Any:
+        if name not in PARTS:
+            raise AttributeError(name)
+        return self._details.part(self._folder, name)
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._details.part(self._folder, self._part))
+    __hash__ = TrialRecord.__hash__
 
-    def __len__(self) -> int:
-        return len(self._details.part(self._folder, self._part))
-
-    def __bool__(self) -> bool:
-        return True
-
-    def __repr__(self) -> str:
-        return repr(self._details.part(self._folder, self._part))
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TrialRecord) and all(
+            getattr(self, one.name) == getattr(other, one.name) for one in fields(self)
+        )

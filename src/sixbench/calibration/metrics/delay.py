@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ...model.evidence import EmulatedWay
 from ...model.trial import TrialRecord
 from ..metric import CalibratedMetric, Deviation, Level, Limit, Trial
 
@@ -29,18 +30,16 @@ LIMIT = Limit(absolute=50_000, relative=0.02)
 """50 us, which a busy machine's scheduler takes for itself, and 2 % of longer delays."""
 
 
-def emulated(record: TrialRecord, way: str, histogram: str) -> Mapping[str, Any] | None:
-    """A histogram from the emulator of the only emulated link, one way. None if it has none."""
-    links = record.evidence.get("emulation")
-    if links is None or len(links) != 1:
-        return None
-    found: Mapping[str, Any] = next(iter(links.values())).get(way, {}).get(histogram, {})
-    return found if found.get("count") else None
+def emulated(record: TrialRecord, way: str) -> EmulatedWay:
+    """What the emulator of the only emulated link did, one way. Nothing is known of it where there are several."""
+    links = record.evidence.emulation or {}
+    return next(iter(links.values())).way(way) if len(links) == 1 else EmulatedWay()
 
 
 def _given_ns(record: TrialRecord, ways: tuple[str, ...]) -> float | None:
     """The mean delay that the emulator gave."""
-    means = [found["mean"] for way in ways if (found := emulated(record, way, "delay")) is not None]
+    delays = [emulated(record, way).delay for way in ways]
+    means = [delay.mean for delay in delays if delay is not None and delay.mean is not None]
     return float(sum(means)) if len(means) == len(ways) else None
 
 

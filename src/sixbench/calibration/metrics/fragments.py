@@ -27,13 +27,13 @@ def fragments_of(mtu_bytes: int, family: int) -> int:
 
 
 def _read(trial: Trial) -> Match | None:
-    evidence = trial.record.evidence.get("fragments") or {}
-    delivered = evidence.get("delivered")
-    if not delivered:
+    evidence = trial.record.evidence.fragments
+    if evidence is None or not evidence.delivered:
         return None
+    delivered = evidence.delivered
     family = 4 if trial.record.path == "ipv4" else 6
     each = fragments_of(int(trial.level.truth), family)
-    collected = evidence.get("nodes", {}).get("h2", {}).get(f"ipv{family}", {}).get("collected", 0)
+    collected = (evidence.nodes or {}).get("h2", {}).get(f"ipv{family}", {}).get("collected", 0)
     exact = collected == (each * delivered if each > 1 else 0)
     words = f"{collected} fragments of {delivered} datagrams, {each} each expected"
     found = max(1.0, collected / delivered)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import sqrt
 
+from ...model.trial import TrialRecord
 from ..metric import CalibratedMetric, Deviation, Level, Limit, Trial
 from .delay import REFERENCES_NS, emulated
 
@@ -16,15 +17,20 @@ STREAM = {"udp-stream": {"datagram": "100B", "packet-rate": "1000pps", "duration
 def _read(trial: Trial) -> Deviation | None:
     """The path's own variation, from the reference trial, adds to the link's as independent noise does."""
     reference = trial.reference
-    given = emulated(trial.record, "forward", "ipdv")
-    if reference is None or given is None:
+    if reference is None:
         return None
-    idle_given = emulated(reference, "forward", "ipdv")
+    given_ns, idle_given_ns = (_given_ns(record) for record in (trial.record, reference))
     measured, idle_ns = (record.metrics.get("ipdv_mean_ns") for record in (trial.record, reference))
-    if idle_given is None or measured is None or idle_ns is None:
+    if given_ns is None or idle_given_ns is None or measured is None or idle_ns is None:
         return None
-    own_squared = max(0.0, idle_ns**2 - float(idle_given["mean"]) ** 2)
-    return Deviation(measured=measured, truth=sqrt(float(given["mean"]) ** 2 + own_squared))
+    own_squared = max(0.0, idle_ns**2 - idle_given_ns**2)
+    return Deviation(measured=measured, truth=sqrt(given_ns**2 + own_squared))
+
+
+def _given_ns(record: TrialRecord) -> float | None:
+    """The mean IPDV that the emulator gave."""
+    ipdv = emulated(record, "forward").ipdv
+    return None if ipdv is None else ipdv.mean
 
 
 def _level(jitter_ns: int) -> Level:

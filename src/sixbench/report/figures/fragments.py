@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from ...model.evidence import FragmentLink
 from ...model.experiment import Combination
 from ...model.trial import TrialRecord
 from ...model.workloads import udp_stream
@@ -42,6 +42,24 @@ Signature = tuple[tuple[str, tuple[int, ...]], ...]
 """The sizes of a datagram's packets on each link, by theory."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Counted:
+    """What crossed the links in a trial, beside theory.
+
+    Attributes:
+        datagrams: those that were sent.
+        links: all of them have counts.
+    """
+
+    datagrams: int
+    links: tuple[FragmentLink, ...]
+
+    @property
+    def is_different(self) -> bool:
+        """Whether any link's counts differ from theory."""
+        return any(link.agrees is False for link in self.links)
+
+
 @dataclass(kw_only=True)
 class _OnLink:
     """Sums over the trials of one path."""
@@ -58,7 +76,7 @@ class _Group:
 
     signatures: dict[str, Signature]
     combinations: list[Combination]
-    trials: dict[str, list[Mapping[str, Any]]]
+    trials: dict[str, list[_Counted]]
 
     @property
     def links(self) -> list[str]:
@@ -74,7 +92,7 @@ class _Group:
     @property
     def different(self) -> int:
         """The number of trials in which counts differ from theory."""
-        return sum(_is_different(found) for trials in self.trials.values() for found in trials)
+        return sum(found.is_different for trials in self.trials.values() for found in trials)
 
 
 def drawings(context: Context, run: Run) -> list[Drawing]:
@@ -99,7 +117,7 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
 
 
 def _groups(context: Context, run: Run) -> list[_Group]:
-    by_combination: dict[str, dict[str, list[Mapping[str, Any]]]] = {}
+    by_combination: dict[str, dict[str, list[_Counted]]] = {}
     for trial in run.trials:
         found = _of_links(trial)
         if found is not None:
@@ -121,29 +139,25 @@ def _groups(context: Context, run: Run) -> list[_Group]:
     return groups
 
 
-def _of_links(trial: TrialRecord) -> Mapping[str, Any] | None:
+def _of_links(trial: TrialRecord) -> _Counted | None:
     """The evidence of fragments, if it has both theory and counts. Otherwise None."""
-    found = trial.evidence.get("fragments") if trial.status == "ok" and trial.workload == WORKLOAD else None
-    if found is None or not found.get("datagrams"):
+    found = trial.evidence.fragments if trial.status == "ok" and trial.workload == WORKLOAD else None
+    if found is None or not found.datagrams or not found.links:
         return None
-    links = found.get("links", [])
-    return found if links and all("counted_packets" in link for link in links) else None
+    has_counts = all(link.counted_packets is not None for link in found.links)
+    return _Counted(datagrams=found.datagrams, links=found.links) if has_counts else None
 
 
-def _signature(trials: Sequence[Mapping[str, Any]]) -> Signature:
+def _signature(trials: Sequence[_Counted]) -> Signature:
     """The packets that theory expects in most trials. They differ in trials whose source fragmented datagrams itself
     because it knew the path MTU."""
-    found = Counter(tuple((link["link"], tuple(link["sizes_bytes"])) for link in trial["links"]) for trial in trials)
+    found = Counter(tuple((link.link, link.sizes_bytes) for link in trial.links) for trial in trials)
     return found.most_common(1)[0][0]
 
 
 def _is_alike(one: Mapping[str, Signature], other: Mapping[str, Signature]) -> bool:
     common = one.keys() & other.keys()
     return bool(common) and all(one[path] == other[path] for path in common)
-
-
-def _is_different(found: Mapping[str, Any]) -> bool:
-    return any(not link["agrees"] for link in found["links"])
 
 
 def _caption(groups: Sequence[_Group]) -> str:
@@ -211,15 +225,16 @@ def _panel(axes: Axes, group: _Group, what: str, paths: Sequence[style.PathStyle
     axes.set_ylabel(f"{what} a datagram")
 
 
-def _sums(trials: Sequence[Mapping[str, Any]]) -> dict[str, _OnLink]:
+def _sums(trials: Sequence[_Counted]) -> dict[str, _OnLink]:
     found: dict[str, _OnLink] = {}
     for trial in trials:
-        for link in trial["links"]:
-            one = found.setdefault(link["link"], _OnLink())
-            one.datagrams += trial["datagrams"]
-            one.different += not link["agrees"]
-            for what, expected in one.expected.items():
-                for at, value in enumerate(link[f"expected_{what}"]):
-                    expected[at] += value
-                one.counted[what] += link[f"counted_{what}"]
+        for link in trial.links:
+            one = found.setdefault(link.link, _OnLink())
+            one.datagrams += trial.datagrams
+            one.different += link.agrees is False
+            for what, bounds in (("packets", link.expected_packets), ("bytes", link.expected_bytes)):
+                for at, value in enumerate(bounds):
+                    one.expected[what][at] += value
+            one.counted["packets"] += link.counted_packets or 0
+            one.counted["bytes"] += link.counted_bytes or 0
     return found

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...lab.netem import netem
 from ...model.emulation import WAYS
+from ...model.evidence import EmulatedLink, LostPlace, emulated_way
 from ...model.reason import Reason, ReasonKind
 from ...model.topology import Topology
 
@@ -22,43 +23,43 @@ class Emulated:
     """The impairments of a trial's packets, as they really were.
 
     Attributes:
-        evidence: by link: the emulator, the configuration and, where the emulator is ours, what it did in both
-            directions.
+        links: by name.
         invalid: why the links were not what they claim.
     """
 
-    evidence: dict[str, Any]
+    links: dict[str, EmulatedLink]
     invalid: list[Reason]
 
 
 def assess(topology: Topology, records: Mapping[str, Any]) -> Emulated:
     """Whether the links did what they claim."""
-    evidence: dict[str, Any] = {}
+    links: dict[str, EmulatedLink] = {}
     invalid: list[Reason] = []
     for link in topology.wires:
         if not link.is_emulated:
             continue
         if link.emulator == "netem":
             settings = {way: netem(one) for way, one in zip(WAYS, link.impairments, strict=True)}
-            evidence[link.name] = {"emulator": "netem", "settings": settings}
+            links[link.name] = EmulatedLink(emulator="netem", settings=settings)
             continue
         record = records.get(link.name)
         if record is None:
             words = f"the emulator of {link.name} did not report what it did"
             invalid.append(Reason(kind=ReasonKind.EMULATOR_SILENT, text=words))
             continue
-        evidence[link.name] = {"emulator": "user"} | {way: _kept(record[way]) for way in WAYS}
+        forward, reverse = (emulated_way(record[way]) for way in WAYS)
+        links[link.name] = EmulatedLink(emulator="user", forward=forward, reverse=reverse)
         for number, way in enumerate(WAYS):
             delays_ns = [state[number].impairments.mean_delay_ns for state in link.states]
             reason = _behind(min(filter(None, delays_ns), default=0), record[way])
             if reason is not None:
                 words = f"the emulator of {link.name} ({way}) {reason}"
                 invalid.append(Reason(kind=ReasonKind.EMULATOR_LATE, text=words))
-    return Emulated(evidence=evidence, invalid=invalid)
+    return Emulated(links=links, invalid=invalid)
 
 
-def lost_places(topology: Topology, records: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The places where links lost packets as configured, in the form of `loss_evidence`."""
+def lost_places(topology: Topology, records: Mapping[str, Any]) -> list[LostPlace]:
+    """The places where links lost packets as configured."""
     places = []
     for link in topology.wires:
         for way, end in zip(WAYS, link.ends, strict=True):
@@ -68,20 +69,19 @@ def lost_places(topology: Topology, records: Mapping[str, Any]) -> list[dict[str
             sequences = [(int(first), int(last)) for first, last in record.get("lost_sequences", [])]
             datagrams = sum(last - first + 1 for first, last in sequences) + record.get("lost_sequences_omitted", 0)
             places.append(
-                {"where": f"on {link.name}, coming from {end.node}", "node": end.node, "link": link.name}
-                | {"side": "emulated", "reason": "EMULATED", "what": "the link is configured to lose them"}
-                | {"datagrams": datagrams, "sequences": sequences, "other_packets": record["lost"] - datagrams}
+                LostPlace(
+                    where=f"on {link.name}, coming from {end.node}",
+                    what="the link is configured to lose them",
+                    datagrams=datagrams,
+                    other_packets=record["lost"] - datagrams,
+                    sequences=tuple(sequences),
+                    node=end.node,
+                    link=link.name,
+                    side="emulated",
+                    reason="EMULATED",
+                )
             )
     return places
-
-
-def _kept(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A record without the histograms' buckets, which would be longer than all the rest."""
-    return {
-        name: {key: part for key, part in value.items() if key != "buckets"} if isinstance(value, dict) else value
-        for name, value in record.items()
-        if not name.startswith("lost_sequences")
-    }
 
 
 def _behind(delay_ns: int, record: Mapping[str, Any]) -> str | None:

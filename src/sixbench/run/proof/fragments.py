@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ...model.evidence import Changes, FragmentLink, Fragments
 from ...model.network import Network
 from ...model.parameter import Params
 from ...model.path import Path
@@ -55,13 +56,13 @@ class FragmentEvidence:
     """What was found.
 
     Attributes:
-        evidence: what a record keeps as `evidence["fragments"]`.
+        fragments: what a record keeps.
         notes: remarks where theory says otherwise.
         unreached: the links that no packet of the trial reaches, as theory has it.
         is_loss_foretold: whether theory says that no datagram arrives, and none did.
     """
 
-    evidence: dict[str, Any]
+    fragments: Fragments
     notes: list[str] = field(default_factory=list)
     unreached: frozenset[str] = frozenset()
     is_loss_foretold: bool = False
@@ -80,30 +81,22 @@ def fragment_evidence(
     """Holds the counters of the nodes on the way against theory, for datagrams from client to server; for other
     traffic it only tells them.
 
-    The evidence has `nodes`: by node, then by family (`ipv4`, `ipv6`), what was `cut` into fragments, the fragments
-    `created`, what was `too_long` to pass on, the fragments `collected`, the packets `reassembled` of them, what
-    `failed` to be, all packets `forwarded`, and the errors about packets that are too big, `errors_sent` and
-    `errors_received`; what is zero is left out. Where theory foretells it, also `datagrams`, `delivered`, `links` (what
-    is foretold of each, and what was counted there: `link_counts`), `known` (whether the client had learned the path
-    MTU before the trial), `expected` (by node, family and name: least and most), and `agrees`.
-
     Raises:
         KeyError: a result of datagrams lacks what docs/protocol.md says it has.
     """
     measured = {node: _counted(before[node], after[node]) for node in after if node in before}
     nodes = {node: families for node, families in ((n, _shown(f)) for n, f in measured.items()) if families}
-    evidence: dict[str, Any] = {"nodes": nodes}
+    counted = Fragments(nodes=nodes)
     if WORKLOADS[kind].flow != "datagrams" or DIRECTION.of(params) != DIRECTION.default:
-        return FragmentEvidence(evidence=evidence)
+        return FragmentEvidence(fragments=counted)
     sent = int(client["sent"]) + int(client.get("warmup_sent", 0))
     arrived = sum(int(server.get(name, 0)) for name in ("received", "warmup_received", "socket_drops"))
     delivered = min(sent, arrived)
-    evidence |= {"datagrams": sent, "delivered": delivered}
+    counted = replace(counted, datagrams=sent, delivered=delivered)
     try:
         states = _states(network, params, path.engine)
     except (NotPredicted, ValueError) as error:
-        evidence["not_predicted"] = str(error)
-        return FragmentEvidence(evidence=evidence)
+        return FragmentEvidence(fragments=replace(counted, not_predicted=str(error)))
     views = viewpoints(network)
     judged = [_judged(prediction, sent, delivered, measured) for prediction in states]
     losses = [abs(sent - delivered - prediction.lost_first) for prediction in states]
@@ -112,16 +105,16 @@ def fragment_evidence(
     # Of datagrams of several sizes only the number of packets is foretold.
     is_one_size = one_size(params) is not None
     links = link_counts(views, states[index], sent, delivered, before, after) if is_one_size else []
-    differences = differences + [_link_words(link) for link in links if not link.get("agrees", True)]
-    evidence |= {
-        "known": index == KNOWN,
-        "lost_first": states[index].lost_first,
-        "links": links,
-        "expected": expected,
-        "agrees": not differences,
-    }
+    differences = differences + [_link_words(link) for link in links if link.agrees is False]
     return FragmentEvidence(
-        evidence=evidence,
+        fragments=replace(
+            counted,
+            known=index == KNOWN,
+            lost_first=states[index].lost_first,
+            links=tuple(links),
+            expected=expected,
+            agrees=not differences,
+        ),
         notes=differences,
         unreached=_unreached(states[index]),
         is_loss_foretold=not delivered and states[index].settled.outcome != "delivered",
@@ -154,17 +147,17 @@ def _states(network: Network, params: Params, engine: str | None) -> list[Predic
 
 def _judged(
     prediction: Prediction, sent: int, delivered: int, measured: Mapping[str, Mapping[Family, Mapping[str, int]]]
-) -> tuple[list[str], dict[str, Any]]:
+) -> tuple[list[str], dict[str, dict[str, dict[str, tuple[int, int]]]]]:
     """What differs, and what was expected."""
     differences = []
-    expected: dict[str, Any] = {}
+    expected: dict[str, dict[str, dict[str, tuple[int, int]]]] = {}
     for node, families in measured.items():
         for family, counts in families.items():
             bounds = _bounds(prediction, node, family, sent, delivered)
             for name in JUDGED:
                 least, most = bounds[name]
                 if most or counts[name]:
-                    expected.setdefault(node, {}).setdefault(f"ipv{family}", {})[name] = [least, most]
+                    expected.setdefault(node, {}).setdefault(f"ipv{family}", {})[name] = least, most
                 if not least <= counts[name] <= most:
                     words = _range_words(least, most)
                     differences.append(
@@ -191,9 +184,9 @@ def _work(attempt: Attempt, node: str, family: Family) -> dict[str, int]:
     return {name: counters.get(counter, 0) for name, counter in COUNTED.items()}
 
 
-def _link_words(link: Mapping[str, Any]) -> str:
-    counted = f"{link['counted_packets']} packets of {link['counted_bytes']} bytes crossed {link['link']}"
-    packets, octets = (_range_words(*link[f"expected_{what}"]) for what in ("packets", "bytes"))
+def _link_words(link: FragmentLink) -> str:
+    counted = f"{link.counted_packets} packets of {link.counted_bytes} bytes crossed {link.link}"
+    packets, octets = _range_words(*link.expected_packets), _range_words(*link.expected_bytes)
     return f"{counted}, where theory says {packets} of {octets} bytes"
 
 
@@ -217,7 +210,7 @@ def _counted(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[Family
     return found
 
 
-def _shown(families: Mapping[Family, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+def _shown(families: Mapping[Family, Mapping[str, int]]) -> dict[str, Changes]:
     """What is not zero; of a node that only forwarded, nothing."""
     shown = {f"ipv{family}": {k: v for k, v in counts.items() if v} for family, counts in families.items()}
     return {family: counts for family, counts in shown.items() if counts.keys() - {"forwarded"}}

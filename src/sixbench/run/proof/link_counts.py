@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from ...model.evidence import FragmentLink
 from ...model.headers import ETHERNET
 from ...theory import Attempt, Prediction
 from .packets import Viewpoint
@@ -35,12 +37,8 @@ def link_counts(
     delivered: int,
     before: Mapping[str, Mapping[str, Any]],
     after: Mapping[str, Mapping[str, Any]],
-) -> list[dict[str, Any]]:
-    """By link, from client to server: what one datagram is there once all path MTUs are known (`packets`,
-    `sizes_bytes`, `wire_bytes`), the least and the most that all of them are (`expected_packets`, and
-    `expected_bytes` with Ethernet headers), and where the interface's counters are known what crossed it
-    (`counted_packets`, `counted_bytes`), and whether that `agrees`: what keeps a link going may be there besides, and
-    what was lost may have been lost before it."""
+) -> list[FragmentLink]:
+    """What theory expects on each link, from client to server, and what crossed it."""
     found = []
     for index, view in enumerate(views):
         load = prediction.settled.loads[index]
@@ -49,24 +47,25 @@ def link_counts(
             "bytes": lambda attempt, at=index: _frames_bytes(attempt, at),  # type: ignore[misc]
         }
         limits = {what: bounds(prediction, value, sent, delivered) for what, value in values.items()}
-        link: dict[str, Any] = {
-            "link": view.link.name,
-            "packets": load.count,
-            "sizes_bytes": list(load.sizes_bytes),
-            "wire_bytes": load.wire_bytes,
+        expected = {
+            what: (_likely(prediction, value, sent, delivered, limits[what][0]), limits[what][1])
+            for what, value in values.items()
         }
-        for what, value in values.items():
-            least, most = limits[what]
-            link[f"expected_{what}"] = [_likely(prediction, value, sent, delivered, least), most]
+        link = FragmentLink(
+            link=view.link.name,
+            packets=load.count,
+            sizes_bytes=tuple(load.sizes_bytes),
+            wire_bytes=load.wire_bytes,
+            expected_packets=expected["packets"],
+            expected_bytes=expected["bytes"],
+        )
         crossed = _crossed(view, before, after)
         if crossed is not None:
             packets, octets, upkeep = crossed
             more = {"packets": upkeep, "bytes": upkeep * UPKEEP_BYTES}
             counted = {"packets": packets, "bytes": octets}
-            link |= {f"counted_{what}": number for what, number in counted.items()}
-            link["agrees"] = all(
-                limits[what][0] <= number <= limits[what][1] + more[what] for what, number in counted.items()
-            )
+            agrees = all(limits[what][0] <= number <= limits[what][1] + more[what] for what, number in counted.items())
+            link = replace(link, counted_packets=packets, counted_bytes=octets, agrees=agrees)
         found.append(link)
     return found
 

@@ -8,19 +8,17 @@ everybody's packets.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...lab.filters import PASSING
+from ...model.evidence import DropCounter, Losses, LostPlace, Range
 from ...model.topology import Topology
 from ...model.workload import Result, Transport
 from .drops import Drops
 
 Counters = Mapping[str, Mapping[str, Any]]
 """The agents' answers to `counters`, by node."""
-
-Range = tuple[int, int]
-"""Sequence numbers, both ends included."""
 
 REASONS = {
     "NETFILTER_DROP": "a filter",
@@ -96,11 +94,11 @@ class LossEvidence:
     """What was found.
 
     Attributes:
-        evidence: what a record keeps as `evidence["losses"]`; see `loss_evidence`.
+        losses: what a record keeps.
         notes: remarks: where datagrams were lost.
     """
 
-    evidence: dict[str, Any]
+    losses: Losses
     notes: list[str] = field(default_factory=list)
 
 
@@ -113,48 +111,33 @@ def loss_evidence(
     drops: Drops,
     before: Counters,
     after: Counters,
-    emulated: Sequence[Mapping[str, Any]] = (),
+    emulated: Sequence[LostPlace] = (),
 ) -> LossEvidence:
     """Locates the losses of a trial.
-
-    The evidence has `located`: a list of `{"where", "node", "link", "device", "side", "reason", "what", "datagrams",
-    "sequences", "other_packets"}`: in words, such as `by r1, coming from access`; the node that dropped, the link and
-    the device (absent at sockets and where the kernel knows none), `side` (`ingress`: it had come from the link,
-    `egress`: it was to go there, `socket`, `unknown`), the kernel's reason and the same in words, the trial's datagrams
-    that were dropped there, their sequence numbers as ranges, and the packets of the same protocol that could not be
-    named (segments of TCP, later fragments). Then `counters`: the drop counters that rose, of everybody's packets;
-    `refused`: what the sender's socket refused, by error; and for flows with a ledger `lost`, and `unlocated`
-    (datagrams, and `unlocated_sequences` where all are known). `not_told` says why the kernel told nothing: then
-    `located` is absent.
 
     Args:
         transports: what the trial's packets carry.
         topology: the network with the path in it.
         netns: the nodes by the inode of their namespace.
-        emulated: the same of links that were to lose packets, as `located` has it; `side` is `emulated`.
+        emulated: the places where links were to lose packets.
     """
-    evidence: dict[str, Any] = {}
-    refused = _refused(client)
-    if refused:
-        evidence["refused"] = refused
     lost = _lost(client, server)
     located = None
     if drops.reports is not None:
-        located = [*_located(transports, topology, netns, drops.reports, _lost_ranges(server)), *map(dict, emulated)]
+        located = [*_located(transports, topology, netns, drops.reports, _lost_ranges(server)), *emulated]
+    losses = Losses(counters=tuple(_counters(before, after, drops)), refused=_refused(client) or None, lost=lost)
     if located is None:
-        evidence["not_told"] = drops.not_told or "the kernel was not asked"
-    else:
-        # Several flows have the same numbers.
-        evidence["located"] = [place | {"sequences": []} for place in located] if "parts" in client else located
-    evidence["counters"] = _counters(before, after, drops)
-    notes = [] if located is None else [_note(place) for place in located if place["datagrams"]]
+        return LossEvidence(losses=replace(losses, not_told=drops.not_told or "the kernel was not asked"))
+    notes = [_note(place) for place in located if place.datagrams]
+    # Several flows have the same numbers.
+    kept = [replace(place, sequences=()) for place in located] if "parts" in client else located
+    losses = replace(losses, located=tuple(kept))
     if lost is not None:
-        evidence["lost"] = lost
-        if located is not None:
-            evidence |= _unlocated(lost, located, server)
-        if evidence.get("unlocated"):
-            notes.append(f"{evidence['unlocated']} of {lost} lost datagrams were lost at an unknown place")
-    return LossEvidence(evidence=evidence, notes=notes)
+        unlocated, sequences = _unlocated(lost, located, server)
+        losses = replace(losses, unlocated=unlocated, unlocated_sequences=sequences)
+        if unlocated:
+            notes.append(f"{unlocated} of {lost} lost datagrams were lost at an unknown place")
+    return LossEvidence(losses=losses, notes=notes)
 
 
 def _lost(client: Result, server: Result) -> int | None:
@@ -188,9 +171,9 @@ def _located(
     netns: Mapping[int, str],
     reports: Iterable[Mapping[str, Any]],
     lost: Sequence[Range] | None,
-) -> list[dict[str, Any]]:
+) -> list[LostPlace]:
     """The places of drops. A datagram that arrived is in none of them: only a copy of it was dropped."""
-    places: dict[tuple[Any, ...], dict[str, Any]] = {}
+    places: dict[tuple[str, str | None, str, str], LostPlace] = {}
     for report in reports:
         node = netns.get(int(report["netns_inode"]))
         if report["reason"] == SLOW_PATH_COPY and str(report.get("device")).endswith(FAR_DEVICE):
@@ -205,17 +188,15 @@ def _located(
         if node is None or not (datagrams or (others and _may_be_the_trials(transports, report))):
             continue
         device, side, reason = report.get("device"), str(report["side"]), str(report["reason"])
-        place = places.setdefault(
-            (node, device, side, reason),
-            _place(topology, node, device, side)
-            | {"reason": reason, "what": _words(reason)}
-            | {"datagrams": 0, "sequences": [], "other_packets": 0},
+        key = (node, device, side, reason)
+        place = places.get(key) or _place(topology, *key)
+        places[key] = replace(
+            place,
+            datagrams=place.datagrams + datagrams,
+            sequences=tuple(joined([*place.sequences, *sequences])),
+            other_packets=place.other_packets + (others if _may_be_the_trials(transports, report) else 0),
         )
-        place["datagrams"] += datagrams
-        place["sequences"] = joined([*place["sequences"], *sequences])
-        if _may_be_the_trials(transports, report):
-            place["other_packets"] += others
-    return sorted(places.values(), key=lambda place: -(place["datagrams"] or place["other_packets"]))
+    return sorted(places.values(), key=lambda place: -(place.datagrams or place.other_packets))
 
 
 def _may_be_the_trials(transports: Collection[Transport], report: Mapping[str, Any]) -> bool:
@@ -227,37 +208,42 @@ def _may_be_the_trials(transports: Collection[Transport], report: Mapping[str, A
     return protocol in known and not str(report["reason"]).startswith(NO_LOSSES)
 
 
-def _place(topology: Topology, node: str, device: str | None, side: str) -> dict[str, Any]:
-    place: dict[str, Any] = {"where": f"by {node}", "node": node, "side": side}
-    if side == "socket":
-        place["where"] = f"at a socket of {node}"
-    if device is not None:
-        place["device"] = device
-        names = [link.name for link in topology.links_of(node) if link.end_of(node).name == device]
-        if names:
-            place["link"] = names[0]
-        if side in WAYS:
-            place["where"] += f", {WAYS[side]} {place.get('link', device)}"
-    return place
+def _place(topology: Topology, node: str, device: str | None, side: str, reason: str) -> LostPlace:
+    """A place where nothing was lost so far."""
+    where = f"at a socket of {node}" if side == "socket" else f"by {node}"
+    link = next((link.name for link in topology.links_of(node) if link.end_of(node).name == device), None)
+    if device is not None and side in WAYS:
+        where += f", {WAYS[side]} {link or device}"
+    return LostPlace(
+        where=where,
+        what=_words(reason),
+        datagrams=0,
+        other_packets=0,
+        node=node,
+        link=link,
+        device=device,
+        side=side,
+        reason=reason,
+    )
 
 
 def _words(reason: str) -> str:
     return REASONS.get(reason, reason.lower().replace("_", " "))
 
 
-def _note(place: Mapping[str, Any]) -> str:
-    return f"{place['datagrams']} datagrams were lost {place['where']}: {place['what']}"
+def _note(place: LostPlace) -> str:
+    return f"{place.datagrams} datagrams were lost {place.where}: {place.what}"
 
 
-def _unlocated(lost: int, located: Sequence[Mapping[str, Any]], server: Result) -> dict[str, Any]:
-    """The lost datagrams that are in no report."""
-    datagrams = sum(place["datagrams"] for place in located)
-    sequences = joined(one for place in located for one in place["sequences"])
+def _unlocated(lost: int, located: Sequence[LostPlace], server: Result) -> tuple[int, tuple[Range, ...] | None]:
+    """The lost datagrams that are in no report, and their numbers where all are known."""
+    datagrams = sum(place.datagrams for place in located)
+    sequences = joined(one for place in located for one in place.sequences)
     ranges = _lost_ranges(server)
     if ranges is None or _count(sequences) < datagrams:
-        return {"unlocated": max(0, lost - datagrams)}
-    left = list(without(ranges, sequences))
-    return {"unlocated": _count(left), "unlocated_sequences": left}
+        return max(0, lost - datagrams), None
+    left = tuple(without(ranges, sequences))
+    return _count(left), left
 
 
 def _count(ranges: Iterable[Range]) -> int:
@@ -292,17 +278,17 @@ def without(ranges: Iterable[Sequence[int]], taken: Sequence[Range]) -> Iterator
             yield start, last
 
 
-def _counters(before: Counters, after: Counters, drops: Drops) -> list[dict[str, Any]]:
+def _counters(before: Counters, after: Counters, drops: Drops) -> list[DropCounter]:
     """The drop counters that rose, in the order of the way."""
-    found: list[dict[str, Any]] = []
+    found: list[DropCounter] = []
     for node in after:
         if node in before:
             early, late = before[node], after[node]
             rises = [*_interfaces(early, late), *_queues(early, late), *_protocols(early, late)]
-            found.extend({"node": node, "counter": name, "packets": rise} for name, rise in rises if rise > 0)
+            found.extend(DropCounter(node=node, counter=name, packets=rise) for name, rise in rises if rise > 0)
         for name, rise in drops.rules.get(node, {}).items():
             if name not in PASSING:
-                found.append({"node": node, "counter": f"ruleset {name}", "packets": rise})
+                found.append(DropCounter(node=node, counter=f"ruleset {name}", packets=rise))
     return found
 
 

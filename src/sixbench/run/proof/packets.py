@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ...model.evidence import Changes, Evidence, NodeCounters, Segment, packet_of
+from ...model.headers import IP_HEADERS, STACK_HEADERS, stack_name
 from ...model.leg import Crossing, Legs
 from ...model.network import Network
 from ...model.reason import Reason, ReasonKind
@@ -20,11 +22,6 @@ SHOWN_PACKETS = 4
 BACKGROUND_PACKETS = 100
 """How many packets of the other family may pass a node in a trial without meaning anything: neighbour discovery, MLD,
 address resolution."""
-
-IP_LAYERS = ("ipv4", "ipv6")
-
-STACK_LAYERS = (*IP_LAYERS, "gre", "vxlan")
-"""The headers that tell paths apart."""
 
 LINK_ICMPV6_TYPES = frozenset({*range(130, 138), 143})
 """Multicast listener discovery (RFC 2710, RFC 3810), neighbour discovery (RFC 4861 section 4). The kernel sends them
@@ -65,12 +62,12 @@ class Viewpoint:
     @property
     def claimed(self) -> str:
         """The headers that the path claims there, such as `ipv6 in ipv4`."""
-        return _stack(self.crossing)
+        return stack_name(self.crossing.headers)
 
     @property
     def all_claimed(self) -> tuple[str, ...]:
         """The headers that the flows of both families claim there."""
-        return tuple(dict.fromkeys(_stack(crossing) for crossing in (self.crossing, *self.others)))
+        return tuple(dict.fromkeys(stack_name(crossing.headers) for crossing in (self.crossing, *self.others)))
 
     @property
     def headers(self) -> frozenset[str]:
@@ -80,14 +77,10 @@ class Viewpoint:
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
-    """Evidence in the form of a record, and the reasons against the trial."""
+    """Evidence, and the reasons against the trial."""
 
-    evidence: dict[str, Any]
+    evidence: Evidence
     invalid: list[Reason] = field(default_factory=list)
-
-
-def _stack(crossing: Crossing) -> str:
-    return " in ".join(name for name in reversed(crossing.headers) if name in STACK_LAYERS)
 
 
 def viewpoints(network: Network, others: Iterable[Legs] = ()) -> list[Viewpoint]:
@@ -131,7 +124,7 @@ def judge(
     """
     deltas = {node: _delta(before[node], after[node]) for node in after if node in before}
     invalid: list[Reason] = []
-    segments = []
+    segments: list[Segment] = []
     for view, capture in zip(views, captures, strict=True):
         due = [one for one in view.all_claimed if view.link.name not in unreached and not _is_of(one, traffic.silent)]
         segments.append(_segment(view, capture, invalid, due))
@@ -139,33 +132,37 @@ def judge(
     invalid += _family_checks(views, deltas)
     middle = middle_of(views)
     families = {
-        kind: sum(count for stack, count in segments[middle]["stacks"].items() if stack.split(" in ")[0] == kind)
-        for kind in IP_LAYERS
+        kind: sum(count for stack, count in segments[middle].stacks.items() if stack.split(" in ")[0] == kind)
+        for kind in IP_HEADERS
     }
     return Judgement(
-        evidence={
-            "segments": segments,
-            "middle": middle,
-            "families": families,
-            "silent": {f"ipv{family}": _seen_on(segments, family) for family in sorted(traffic.silent)},
-            "payload_bytes": {"forward": traffic.forward_payload_bytes, "reverse": traffic.reverse_payload_bytes},
-            "counters": {node: _shown(delta) for node, delta in deltas.items()},
-        },
+        evidence=Evidence(
+            segments=tuple(segments),
+            middle=middle,
+            families=families,
+            silent={f"ipv{family}": _seen_on(segments, family) for family in sorted(traffic.silent)},
+            payload_bytes={"forward": traffic.forward_payload_bytes, "reverse": traffic.reverse_payload_bytes},
+            counters={node: _shown(delta) for node, delta in deltas.items()},
+        ),
         invalid=invalid,
     )
 
 
-def silent_notes(evidence: Mapping[str, Any]) -> list[str]:
-    """How far the packets came of families over which nothing was answered, in words."""
+def silent_notes(silent: Mapping[str, Sequence[str]]) -> list[str]:
+    """How far the packets came of families over which nothing was answered, in words.
+
+    Args:
+        silent: the links on which packets of each such family were seen.
+    """
     return [
         f"no connection over {name.replace('ip', 'IP')}: its packets were seen "
         + (f"on {' and '.join(links)}" if links else "on no link")
-        for name, links in evidence["silent"].items()
+        for name, links in silent.items()
     ]
 
 
-def _seen_on(segments: Sequence[Mapping[str, Any]], family: Family) -> list[str]:
-    return [one["link"] for one in segments if any(_is_of(stack, {family}) for stack in one["stacks"])]
+def _seen_on(segments: Sequence[Segment], family: Family) -> tuple[str, ...]:
+    return tuple(one.link for one in segments if any(_is_of(stack, {family}) for stack in one.stacks))
 
 
 def _is_of(stack: str, families: Collection[Family]) -> bool:
@@ -173,9 +170,7 @@ def _is_of(stack: str, families: Collection[Family]) -> bool:
     return any(f"{stack} in ".startswith(f"ipv{family} in ") for family in families)
 
 
-def _segment(
-    view: Viewpoint, capture: Mapping[str, Any], invalid: list[Reason], due: Collection[str]
-) -> dict[str, Any]:
+def _segment(view: Viewpoint, capture: Mapping[str, Any], invalid: list[Reason], due: Collection[str]) -> Segment:
     """The packets that were seen on a link. Reasons against the trial are added to `invalid`. `due`: the claims of the
     path that must have been seen."""
     packets = capture.get("packets") or []
@@ -190,14 +185,14 @@ def _segment(
     fewest = min(len(crossing.headers) for crossing in (view.crossing, *view.others))
     place = f"on {view.link.name} at {view.end.node}"
     for packet in packets:
-        layers = [layer for layer in packet["layers"] if layer["kind"] in STACK_LAYERS]
+        layers = [layer for layer in packet["layers"] if layer["kind"] in STACK_HEADERS]
         if not layers or _keeps_the_link_going(packet["layers"]):
             continue
         error = _error(packet["layers"]) if len(layers) < fewest else None
         if error is not None:
             errors[error] = errors.get(error, 0) + 1
             continue
-        stack = " in ".join(layer["kind"] for layer in reversed(layers))
+        stack = stack_name(layer["kind"] for layer in layers)
         if _is_later_fragment(packet["layers"]):
             of = [one for one in claimed if f"{one} in ".endswith(f" {stack} in ")]
             stack = f"fragment of {of[0]}" if of else stack
@@ -229,24 +224,21 @@ def _segment(
     if largest > view.link.mtu_bytes and not view.link.offload_on:
         words = f"a packet of {largest} bytes was seen {place}, whose MTU is {view.link.mtu_bytes}"
         invalid.append(Reason(kind=ReasonKind.TOO_LARGE, text=words))
-    return {
-        "link": view.link.name,
-        "node": view.end.node,
-        "interface": view.end.name,
-        "claimed": all_claimed,
-        "stacks": stacks,
-        "outer": outer,
-        "errors": errors,
-        "leftovers": leftovers,
-        "atomic_fragments": atomic,
-        "captured_packets": len(packets),
-        "capture_dropped": capture.get("dropped"),
-        "max_ip_bytes": largest or None,
-        "packets": [
-            {"wire_bytes": packet["wire_bytes"], "layers": packet["layers"]}
-            for packet in _largest_first(packets)[:SHOWN_PACKETS]
-        ],
-    }
+    return Segment(
+        link=view.link.name,
+        node=view.end.node,
+        interface=view.end.name,
+        claimed=all_claimed,
+        stacks=stacks,
+        outer=outer,
+        errors=errors,
+        leftovers=leftovers,
+        atomic_fragments=atomic,
+        captured_packets=len(packets),
+        capture_dropped=capture.get("dropped"),
+        max_ip_bytes=largest or None,
+        packets=tuple(packet_of(packet) for packet in _largest_first(packets)[:SHOWN_PACKETS]),
+    )
 
 
 def _keeps_the_link_going(layers: list[Mapping[str, Any]]) -> bool:
@@ -285,16 +277,16 @@ def link_traffic(view: Viewpoint, before: Mapping[str, Any], after: Mapping[str,
     """Packets and bytes that crossed a link, both ways; None where they are not known."""
     if view.end.node not in before or view.end.node not in after:
         return None
-    delta = _delta(before[view.end.node], after[view.end.node])["interfaces"].get(view.end.name)
+    delta = _delta(before[view.end.node], after[view.end.node]).interfaces.get(view.end.name)
     if delta is None:
         return None
     return int(delta["rx_packets"] + delta["tx_packets"]), int(delta["rx_bytes"] + delta["tx_bytes"])
 
 
-def _count_checks(view: Viewpoint, deltas: Mapping[str, Any], traffic: Traffic) -> list[Reason]:
+def _count_checks(view: Viewpoint, deltas: Mapping[str, NodeCounters], traffic: Traffic) -> list[Reason]:
     wrong = []
     here = deltas.get(view.end.node)
-    interface = here and here["interfaces"].get(view.end.name)
+    interface = here and here.interfaces.get(view.end.name)
     if not here or not interface:
         words = f"{view.end.node} could not be asked for the counters of {view.end.name}"
         return [Reason(kind=ReasonKind.NOT_COUNTED, text=words)]
@@ -321,12 +313,12 @@ def _count_checks(view: Viewpoint, deltas: Mapping[str, Any], traffic: Traffic) 
     return [Reason(kind=ReasonKind.OTHER_PATH, text=words) for words in wrong]
 
 
-def _family_checks(views: Sequence[Viewpoint], deltas: Mapping[str, Any]) -> list[Reason]:
+def _family_checks(views: Sequence[Viewpoint], deltas: Mapping[str, NodeCounters]) -> list[Reason]:
     """Checks that a node which sees only one family on this path has not received many packets of the other."""
     wrong = []
     for view in views:
         here = deltas.get(view.end.node)
-        interface = here and here["interfaces"].get(view.end.name)
+        interface = here and here.interfaces.get(view.end.name)
         claimed = {
             name
             for other in views
@@ -336,14 +328,14 @@ def _family_checks(views: Sequence[Viewpoint], deltas: Mapping[str, Any]) -> lis
         for kind, group in (("ipv4", "Ip"), ("ipv6", "Ip6")):
             if not here or not interface or kind in claimed:
                 continue
-            seen = here["snmp"].get(group, {}).get("InReceives", 0)
+            seen = here.snmp.get(group, {}).get("InReceives", 0)
             if seen > BACKGROUND_PACKETS + interface["rx_packets"] // 20:
-                over = " and ".join(name for name in IP_LAYERS if name in claimed)
+                over = " and ".join(name for name in IP_HEADERS if name in claimed)
                 wrong.append(f"{view.end.node} received {seen} {kind} packets during a trial over {over}")
     return [Reason(kind=ReasonKind.OTHER_PATH, text=words) for words in dict.fromkeys(wrong)]
 
 
-def _delta(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+def _delta(before: Mapping[str, Any], after: Mapping[str, Any]) -> NodeCounters:
     interfaces = {
         name: {key: value - before["interfaces"][name][key] for key, value in counters.items()}
         for name, counters in after["interfaces"].items()
@@ -353,23 +345,20 @@ def _delta(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any
         group: {key: value - before["snmp"].get(group, {}).get(key, 0) for key, value in counters.items()}
         for group, counters in after["snmp"].items()
     }
-    return {"interfaces": interfaces, "snmp": snmp}
+    return NodeCounters(interfaces=interfaces, snmp=snmp)
 
 
-def _shown(delta: dict[str, Any]) -> dict[str, Any]:
-    """The counters that changed, as a record keeps them."""
-    return {
-        "interfaces": {
-            name: {k: v for k, v in counters.items() if v}
-            for name, counters in delta["interfaces"].items()
-            if name != "lo"
-        },
-        "snmp": {
-            group: changed
-            for group, counters in delta["snmp"].items()
-            if (changed := {k: v for k, v in counters.items() if v})
-        },
-    }
+def _shown(delta: NodeCounters) -> NodeCounters:
+    """The counters that changed."""
+    snmp = {group: _not_zero(counters) for group, counters in delta.snmp.items()}
+    return NodeCounters(
+        interfaces={name: _not_zero(counters) for name, counters in delta.interfaces.items() if name != "lo"},
+        snmp={group: counters for group, counters in snmp.items() if counters},
+    )
+
+
+def _not_zero(counters: Changes) -> Changes:
+    return {name: rise for name, rise in counters.items() if rise}
 
 
 def _largest_first(packets: list[dict[str, Any]]) -> list[dict[str, Any]]:

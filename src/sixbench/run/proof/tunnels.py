@@ -6,24 +6,27 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...model.device import QUIET_DROPS
+from ...model.evidence import Changes, Count, TunnelCounters
 from ...model.network import Network
 from ...model.reason import Reason, ReasonKind
 from ...model.workload import Traffic
+
+KERNEL_DROPS = ("rx_dropped", "tx_dropped", "rx_errors", "tx_errors")
+"""The counters of an interface that mean that a packet went no further."""
 
 Counters = Mapping[str, Mapping[str, Mapping[str, Any]]]
 """The answers to `tunnel-counters`, by node and device."""
 
 
 def tunnel_evidence(
-    network: Network, before: Counters, after: Counters, interfaces: Mapping[str, Mapping[str, Any]]
-) -> dict[str, dict[str, Any]]:
-    """By node and device: `encapsulated`, `decapsulated` and their `slow_` forms as packets and bytes, `slow` and
-    `drops` by reason; what is zero is left out of the last two.
+    network: Network, before: Counters, after: Counters, interfaces: Mapping[str, Mapping[str, Changes]]
+) -> dict[str, dict[str, TunnelCounters]]:
+    """What the ends of tunnels did, by node and device.
 
     Args:
         interfaces: the changes of the interfaces' counters, by node, for the kernel's own tunnels.
     """
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, dict[str, TunnelCounters]] = {}
     for tunnel in network.tunnels:
         late = after.get(tunnel.node, {}).get(tunnel.device)
         if late is not None:
@@ -32,20 +35,15 @@ def tunnel_evidence(
             continue
         counted = interfaces.get(tunnel.node, {}).get(tunnel.device)
         if counted is not None:
-            drops = {
-                name: {"packets": counted[name], "bytes": 0}
-                for name in ("rx_dropped", "tx_dropped", "rx_errors", "tx_errors")
-                if counted.get(name)
-            }
-            found.setdefault(tunnel.node, {})[tunnel.device] = {
-                "encapsulated": {"packets": counted.get("tx_packets", 0), "bytes": counted.get("tx_bytes", 0)},
-                "decapsulated": {"packets": counted.get("rx_packets", 0), "bytes": counted.get("rx_bytes", 0)},
-                "drops": drops,
-            }
+            found.setdefault(tunnel.node, {})[tunnel.device] = TunnelCounters(
+                encapsulated=Count(packets=counted.get("tx_packets", 0), bytes=counted.get("tx_bytes", 0)),
+                decapsulated=Count(packets=counted.get("rx_packets", 0), bytes=counted.get("rx_bytes", 0)),
+                drops={name: Count(packets=counted[name], bytes=0) for name in KERNEL_DROPS if counted.get(name)},
+            )
     return found
 
 
-def check_tunnels(network: Network, evidence: Mapping[str, Mapping[str, Any]], traffic: Traffic) -> list[Reason]:
+def check_tunnels(network: Network, ends: Mapping[str, Mapping[str, TunnelCounters]], traffic: Traffic) -> list[Reason]:
     """The reasons against the trial: ends on the path that did not carry what arrived."""
     wrong = []
     for tunnel in network.passed_tunnels:
@@ -54,29 +52,33 @@ def check_tunnels(network: Network, evidence: Mapping[str, Mapping[str, Any]], t
             (tunnel.far, "decapsulated", "encapsulated"),
         ):
             device = tunnel.link.end_of(node).name
-            counted = evidence.get(node, {}).get(device)
+            counted = ends.get(node, {}).get(device)
             if counted is None:
                 words = f"{node} could not be asked for the counters of its tunnel {device}"
                 wrong.append((ReasonKind.NOT_COUNTED, words))
                 continue
+            carried_bytes = {
+                "encapsulated": _bytes(counted.encapsulated, counted.slow_encapsulated),
+                "decapsulated": _bytes(counted.decapsulated, counted.slow_decapsulated),
+            }
             for what, payload in (
                 (forward, traffic.forward_payload_bytes),
                 (reverse, traffic.reverse_payload_bytes),
             ):
-                carried = _bytes(counted, what)
+                carried = carried_bytes[what]
                 if carried < payload:
                     words = f"{payload} bytes of payload arrived, but {node} {what} only {carried} bytes in {device}"
                     wrong.append((ReasonKind.TUNNEL_COUNTERS, f"{words}: they took another way"))
     return [Reason(kind=kind, text=words) for kind, words in wrong]
 
 
-def drop_notes(evidence: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def drop_notes(ends: Mapping[str, Mapping[str, TunnelCounters]]) -> list[str]:
     """Remarks on packets that tunnels dropped."""
     return [
-        f"{device} of {node} dropped {count['packets']} packets: {reason}"
-        for node, devices in evidence.items()
+        f"{device} of {node} dropped {count.packets} packets: {reason}"
+        for node, devices in ends.items()
         for device, counted in devices.items()
-        for reason, count in counted.get("drops", {}).items()
+        for reason, count in counted.drops.items()
         if reason not in QUIET_DROPS
     ]
 
@@ -97,23 +99,30 @@ def program_times(measured: Counters) -> dict[str, float]:
     return metrics
 
 
-def _bytes(counted: Mapping[str, Any], what: str) -> int:
-    return int(counted[what]["bytes"]) + int((counted.get(f"slow_{what}") or {}).get("bytes", 0))
+def _bytes(fast: Count, slow: Count | None) -> int:
+    return fast.bytes + (0 if slow is None else slow.bytes)
 
 
-def _difference(early: Mapping[str, Any], late: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name in ("encapsulated", "decapsulated", "slow_encapsulated", "slow_decapsulated"):
-        found[name] = _count_difference(early.get(name), late.get(name))
-    for name in ("slow", "drops"):
-        before = early.get(name) or {}
-        counts = {
-            reason: _count_difference(before.get(reason), count) for reason, count in (late.get(name) or {}).items()
-        }
-        found[name] = {reason: count for reason, count in counts.items() if count["packets"]}
-    return found
+def _difference(early: Mapping[str, Any], late: Mapping[str, Any]) -> TunnelCounters:
+    return TunnelCounters(
+        encapsulated=_rise(early.get("encapsulated"), late.get("encapsulated")),
+        decapsulated=_rise(early.get("decapsulated"), late.get("decapsulated")),
+        slow_encapsulated=_rise(early.get("slow_encapsulated"), late.get("slow_encapsulated")),
+        slow_decapsulated=_rise(early.get("slow_decapsulated"), late.get("slow_decapsulated")),
+        slow=_rises(early.get("slow"), late.get("slow")),
+        drops=_rises(early.get("drops"), late.get("drops")),
+    )
 
 
-def _count_difference(early: Mapping[str, int] | None, late: Mapping[str, int] | None) -> dict[str, int]:
+def _rises(early: Mapping[str, Any] | None, late: Mapping[str, Any] | None) -> dict[str, Count]:
+    """By reason, without those that did not rise."""
+    rises = {reason: _rise((early or {}).get(reason), count) for reason, count in (late or {}).items()}
+    return {reason: rise for reason, rise in rises.items() if rise.packets}
+
+
+def _rise(early: Mapping[str, int] | None, late: Mapping[str, int] | None) -> Count:
     early, late = early or {}, late or {}
-    return {key: int(late.get(key, 0)) - int(early.get(key, 0)) for key in ("packets", "bytes")}
+    return Count(
+        packets=int(late.get("packets", 0)) - int(early.get("packets", 0)),
+        bytes=int(late.get("bytes", 0)) - int(early.get("bytes", 0)),
+    )
