@@ -12,7 +12,6 @@ import pytest
 
 from sixbench.cli.interrupts import between_imports
 from sixbench.cli.program_path import search_usual_places
-from sixbench.run.interrupt import interruptible
 
 INTERRUPTS_ITSELF = """
 import os, signal
@@ -117,7 +116,7 @@ def test_an_interrupt_does_not_change_how_a_command_has_ended() -> None:
 def test_a_run_leaves_sighup_ignored_as_nohup_makes_it() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with between_imports(), interruptible():
+        with between_imports():
             signal.raise_signal(signal.SIGHUP)
     finally:
         signal.signal(signal.SIGHUP, before)

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from sixbench.model.experiment import Experiment
+from sixbench.model.experiment import Blocks, Experiment
 from sixbench.model.trial import TrialRecord
 from sixbench.run import scheduler
 from sixbench.run.record import blank_record
+from sixbench.run.remaining import rest_of_run
 from sixbench.run.scheduler import RunClock
 from sixbench.run.trial import Outcome
 
@@ -121,3 +122,21 @@ def test_what_is_expected_is_told(read: Read, run: Runner) -> None:
     machine = _Machine()
     run(read(TEXT + "blocks: {min: 2, max: 50, time: 40s}\n"), machine)
     assert machine.told[0][1:] == (40, 40 * TRIAL_NS, None)
+
+
+@pytest.mark.parametrize(
+    ("time_s", "until", "block", "trials"),
+    [
+        (None, None, 2, 3 + 20),  # all that are foreseen
+        (10, None, 6, 10),  # as many as the time allows
+        (100, None, 2, 100),  # the run goes on until its time is over
+        (100, "decided", 2, 3 + 20),  # answers are there before
+        (10, "decided", 6, 10),
+        (2, None, 2, 3 + 3 * 4),  # the least number of blocks
+        (2, None, 6, 3),  # what is left of the block
+    ],
+)
+def test_what_is_left_of_a_run(time_s: int | None, until: Any, block: int, trials: int) -> None:
+    blocks = Blocks(minimum=5, maximum=9, until=until, time_ns=None if time_s is None else time_s * 10**9)
+    rest = rest_of_run(blocks, block, in_block=3, per_block=4, further=20, each_ns=1e9, elapsed_ns=0)
+    assert rest.trials == trials

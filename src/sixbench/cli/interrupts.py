@@ -3,6 +3,8 @@
 A library whose import is broken off leaves errors of its own (pyarrow: a traceback from C++). So an interrupt that
 comes while a module is being imported waits until the module is there. So does one that comes where Python has to drop
 exceptions (`__del__`, some calls out of C and Rust): it comes once more.
+
+While a command runs, nobody else handles these signals: what runs beneath it takes `KeyboardInterrupt`.
 """
 
 from __future__ import annotations

@@ -20,7 +20,6 @@ from ..plan.schedule import all_trials
 from ..report import measurement, measurement_json
 from ..run.arriving import Arriving
 from ..run.environment import gather
-from ..run.interrupt import interruptible
 from ..run.machines import Machines
 from ..run.measurement import measure
 from ..run.needs import read_sysctls
@@ -87,7 +86,7 @@ class Measuring:
         if timed_ns is not None and self.total == 1 and sys.stderr.isatty():
             note(f"measuring for {timed_ns / 1e9:g} s")
         try:
-            with interruptible(), Progress(quiet=not self._needs_progress()) as progress:
+            with Progress(quiet=not self._needs_progress()) as progress:
                 self._begins(progress)
                 watch = self._arriving if self.shows_intervals and not self.as_json and sys.stderr.isatty() else None
                 for outcome in measure(self.experiment, self.machines, watch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -66,6 +67,10 @@ class Statistics:
     def margin_of(self, workload: str) -> float:
         """The margin of a workload's metrics."""
         return self.margins.get(workload, self.margin)
+
+    def margins_of(self, workloads: Iterable[str]) -> list[float]:
+        """The margins of these workloads, each once, from the least."""
+        return sorted({self.margin_of(workload) for workload in workloads})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,6 @@ from ..model.kernels import COLUMN
 from ..model.path import Path as NetworkPath
 from ..model.workloads import WORKLOADS
 from ..store import Clock, Environment, Manifest, Run, RunState, RunWriter, adopt_trials, create_run, read_run
-from .interrupt import interruptible
 from .parts import trial_expected_ns
 from .session import GRACE_NS, UNTIMED_LIMIT_NS
 
@@ -65,8 +64,7 @@ def run_on_kernels(experiment: Experiment, writer: RunWriter, agent: Path, clock
     """
     todo = [name for name in experiment.kernels if name not in writer.manifest.guests]
     find_qemu()
-    with interruptible():
-        kernels = [find_kernel(name) for name in todo]
+    kernels = [find_kernel(name) for name in todo]
     stop = threading.Event()
     lock = threading.Lock()
 
@@ -79,7 +77,7 @@ def run_on_kernels(experiment: Experiment, writer: RunWriter, agent: Path, clock
             return _take_over(writer, kernel.name, result)
 
     at_once = min(len(kernels), os.cpu_count() or 1) if clock == "virtual" else 1
-    with interruptible(), ThreadPoolExecutor(max(1, at_once)) as pool:
+    with ThreadPoolExecutor(max(1, at_once)) as pool:
         try:
             ends = [pool.submit(one, kernel) for kernel in kernels]
             done, _ = wait(ends, return_when=FIRST_EXCEPTION)
@@ -96,8 +94,7 @@ def examine_kernel(name: str, agent: Path, json: bool) -> GuestResult:
     arguments = ("doctor", "--json") if json else ("doctor",)
     command = GuestCommand(arguments=arguments, agent=agent, limit_s=DOCTOR_S)
     find_qemu()
-    with interruptible():
-        return boot(find_kernel(name), command, lambda line: None)
+    return boot(find_kernel(name), command, lambda line: None)
 
 
 def on_kernel(experiment: Experiment, kernel: str) -> Experiment:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from ..model.experiment import Combination
+from ..model.experiment import Blocks, Combination
 from ..model.trial import TrialRecord
 from ..model.workloads import WORKLOADS
 from .estimate import TRIAL_OVERHEAD_NS
@@ -15,6 +16,39 @@ UNKNOWN_NS = 10**9
 
 LATEST_SHARE = 0.2
 """The weight of the latest trial in the moving mean of what trials take beyond their measuring."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rest:
+    """What is left of a run: how many trials, and how long they take."""
+
+    trials: int
+    time_ns: int
+
+
+def rest_of_run(
+    blocks: Blocks, block: int, *, in_block: int, per_block: int, further: int, each_ns: float, elapsed_ns: int
+) -> Rest:
+    """What is left of a run: all trials that are foreseen, or those for which its time suffices.
+
+    Args:
+        block: the one that the run is in.
+        in_block: the trials that are left in it.
+        per_block: the trials of a whole block, by the combinations that go on.
+        further: the trials that are foreseen in later blocks.
+        each_ns: how long a trial takes.
+        elapsed_ns: how long the run has measured.
+    """
+    foreseen = Rest(trials=in_block + further, time_ns=int((in_block + further) * each_ns))
+    if blocks.time_ns is None:
+        return foreseen
+    within_ns = blocks.time_ns - elapsed_ns
+    if blocks.until is not None and foreseen.time_ns <= within_ns:
+        return foreseen
+    # The least number of blocks is run in any case.
+    least = in_block + (blocks.minimum - block) * per_block if block <= blocks.minimum else 0
+    time_ns = max(least * each_ns, within_ns)
+    return Rest(trials=max(in_block, int(time_ns / each_ns)) if each_ns else in_block, time_ns=int(time_ns))
 
 
 class Remaining:

@@ -19,11 +19,10 @@ from ..model.trial import TrialRecord
 from ..plan.schedule import block_order
 from ..store import RunState, RunWriter
 from .bypass import by_workload, bypass_of, measure_bypass
-from .interrupt import interruptible
 from .laboratory import Laboratories
 from .node_settings import merged
 from .other_runs import Presence
-from .remaining import Remaining
+from .remaining import Remaining, rest_of_run
 from .trial import Outcome, Theory, failed_outcome, run_trial
 
 
@@ -68,7 +67,7 @@ def run_experiment(
         presence: this run among others of the machine, for the records; None: nobody knows of others.
 
     Raises:
-        Interrupted: on Ctrl-C or SIGTERM, with all that is done kept.
+        Interrupted: on `KeyboardInterrupt`, with all that is done kept.
         LabError, CapabilityError: the first network cannot be built.
         WriteError: a trial cannot be kept.
     """
@@ -77,10 +76,9 @@ def run_experiment(
     laboratories.forget_times()
     loop = _Loop(experiment, writer, done, laboratories, theory, observer, presence, clock)
     try:
-        with interruptible():
-            laboratories.processors.start(experiment.keep_awake)
-            writer.save_manifest(bypass=measure_bypass(hub, experiment, writer.manifest.bypass))
-            loop.run()
+        laboratories.processors.start(experiment.keep_awake)
+        writer.save_manifest(bypass=measure_bypass(hub, experiment, writer.manifest.bypass))
+        loop.run()
     except BaseException as error:
         with contextlib.suppress(WriteError):
             writer.save_manifest(state="interrupted", ended_realtime_ns=time.time_ns(), **_builds(writer, laboratories))
@@ -220,26 +218,24 @@ class _Loop:
         self.observer.trial_ended(record)
 
     def _report(self, block: int, left_in_block: Sequence[PlannedTrial]) -> None:
-        blocks, done = self.experiment.blocks, len(self.by_key)
-        paths = len(self.experiment.paths)
-        one_block_ns = self.remaining.one_block_ns * paths
-        trials_of_block = self.remaining.combinations * paths
-        left = len(left_in_block)
-        if blocks.may_end_early:
-            more_blocks = {name: max(0, self.blocks_expected[name] - block) for name in self.open_combinations}
-            more_trials = sum(more_blocks.values()) * paths
-        else:
-            more_trials = (blocks.maximum - block) * trials_of_block
-        each_ns = one_block_ns / max(1, trials_of_block)
-        remaining_ns = (left + more_trials) * each_ns
-        if blocks.time_ns is not None:
-            within_ns = blocks.time_ns - self.clock.elapsed_ns
-            needs_ns = (left + max(0, blocks.minimum - block) * trials_of_block) * each_ns
-            if remaining_ns > within_ns or blocks.until is None:
-                remaining_ns = max(needs_ns if block <= blocks.minimum else 0.0, within_ns)
-                more_trials = max(0, int(remaining_ns / each_ns) - left) if each_ns else 0
+        blocks, done, paths = self.experiment.blocks, len(self.by_key), len(self.experiment.paths)
+        rest = rest_of_run(
+            blocks,
+            block,
+            in_block=len(left_in_block),
+            per_block=self.remaining.combinations * paths,
+            further=self._foreseen(block) * paths,
+            each_ns=self.remaining.one_block_ns / max(1, self.remaining.combinations),
+            elapsed_ns=self.clock.elapsed_ns,
+        )
         decided = None if blocks.until is None else len(self.combinations) - len(self.open_combinations)
-        self.observer.progress(done, done + left + more_trials, int(remaining_ns), decided)
+        self.observer.progress(done, done + rest.trials, rest.time_ns, decided)
+
+    def _foreseen(self, block: int) -> int:
+        """How many blocks are foreseen after this one, added up over the combinations that go on."""
+        if self.experiment.blocks.may_end_early:
+            return sum(max(0, self.blocks_expected[name] - block) for name in self.open_combinations)
+        return (self.experiment.blocks.maximum - block) * self.remaining.combinations
 
 
 class RunClock:

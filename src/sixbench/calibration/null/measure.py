@@ -11,7 +11,6 @@ from ...model.bypass import Bypass
 from ...model.errors import Interrupted
 from ...model.experiment import Combination, Experiment, PlannedTrial
 from ...model.trial import TrialRecord
-from ...run.interrupt import interruptible
 from ...run.laboratory import Laboratories
 from ...run.other_runs import Presence
 from ...run.scheduler import Observer, run_experiment
@@ -38,7 +37,7 @@ def measure(
         presence: this run among others of the machine; None: nobody knows of others.
 
     Raises:
-        Interrupted: on Ctrl-C or SIGTERM. What is done is kept, and another call goes on.
+        Interrupted: on `KeyboardInterrupt`. What is done is kept, and another call goes on.
         LabError, CapabilityError: a network cannot be built.
         StoreError, UsageError, WriteError: the directory cannot be used.
     """
@@ -49,17 +48,16 @@ def measure(
     known: dict[str, Bypass] = {}
     runs = []
     try:
-        with interruptible():
-            for one in planned:
-                writer, done = _opened(one, directory / one.name, environment, command, tuple(known.values()))
-                if writer.manifest.state not in ("complete", "partial"):
-                    run_experiment(
-                        one.experiment, writer, done, hub, expected_amid_changes, overall, laboratories, presence
-                    )
-                known |= {repr(bypass): bypass for bypass in writer.manifest.bypass}
-                writer.close()
-                runs.append(read_run(writer.directory))
-                overall.ended(one)
+        for one in planned:
+            writer, done = _opened(one, directory / one.name, environment, command, tuple(known.values()))
+            if writer.manifest.state not in ("complete", "partial"):
+                run_experiment(
+                    one.experiment, writer, done, hub, expected_amid_changes, overall, laboratories, presence
+                )
+            known |= {repr(bypass): bypass for bypass in writer.manifest.bypass}
+            writer.close()
+            runs.append(read_run(writer.directory))
+            overall.ended(one)
     except (Interrupted, KeyboardInterrupt):
         raise Interrupted(
             f"stopped after {len(runs)} of {len(planned)} comparisons, which are kept in {directory}; "

@@ -43,11 +43,11 @@ class Context:
 
     def margins(self, findings: Iterable[Finding]) -> list[float]:
         """The margins of equivalence of these findings, as ratios, without repetition."""
-        return sorted({self.experiment.statistics.margin_of(finding.workload) for finding in findings})
+        return self.experiment.statistics.margins_of(finding.workload for finding in findings)
 
     def margin_words(self, findings: Iterable[Finding]) -> str:
         """Such as `±1 %`."""
-        return " or ".join(f"±{100 * margin:g} %" for margin in self.margins(findings))
+        return words.margins_of(self.experiment.statistics, findings, "±")
 
     @property
     def confidence(self) -> str:

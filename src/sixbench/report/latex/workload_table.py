@@ -173,12 +173,11 @@ class _Maker:
         marks = {finding.mark for finding in self.findings}
         verdicts = {finding.verdict for finding in self.findings if finding.mark == "decided"}
         arrows = [arrow for verdict, arrow in _ARROWS.items() if verdict in verdicts]
-        margins = {self.experiment.statistics.margin_of(finding.workload) for finding in self.findings}
-        margin = " or ".join(f"{100 * margin:g} %" for margin in sorted(margins))
+        margins = words.margins_of(self.experiment.statistics, self.findings)
         said = [
             *([f"{' '.join(arrows)}: different (Holm-adjusted)"] if arrows else []),
             *(["†: within A/A"] if "within A/A" in marks else []),
-            *([f"≈: equivalent within {margin}"] if "equivalent" in marks else []),
+            *([f"≈: equivalent within {margins}"] if "equivalent" in marks else []),
             *(["?: too variable to tell"] if "too variable" in marks else []),
         ]
         if "undecided" in marks:
