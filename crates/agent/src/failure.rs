@@ -111,8 +111,7 @@ impl From<sixbench_plane::Error> for Failure {
         match &error {
             sixbench_plane::Error::System { call, source, .. } => failure.with_call(call, source),
             sixbench_plane::Error::Programs { refusal, .. }
-            | sixbench_plane::Error::Drops { refusal }
-            | sixbench_plane::Error::Timers { refusal } => failure.with_refusal(refusal),
+            | sixbench_plane::Error::Watching { refusal, .. } => failure.with_refusal(refusal),
             _ => failure,
         }
     }

@@ -2,21 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use aya::maps::{Array, HashMap, Map, MapData, RingBuf};
-use aya::programs::BtfTracePoint;
-use aya::programs::tp_btf::BtfTracePointLink;
+use aya::include_bytes_aligned;
+use aya::maps::{MapData, RingBuf};
 use aya::util::KernelVersion;
-use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
 use serde::Serialize;
 
+use crate::Result;
 use crate::reasons::Reasons;
-use crate::refusal::Refusal;
-use crate::{Error, Result};
+use crate::tracepoints::{Tracepoints, refused};
 
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/drops.bpf.o"));
 
-const PROGRAM: &str = "drops";
-const TRACEPOINT: &str = "kfree_skb";
+/// What for, in errors.
+const WATCHING: &str = "for dropped packets";
 /// Since then the tracepoint tells the receiving socket.
 const SOCKET_SINCE: (u8, u8) = (6, 11);
 
@@ -34,12 +32,9 @@ const RECORD_BYTES: usize = 48;
 
 /// The program, loaded, and watching while it is attached.
 pub struct Drops {
-    ebpf: Ebpf,
+    program: Tracepoints,
     reasons: Reasons,
-    /// One for as long as the program is loaded: a second one would begin at the first record again.
     records: RingBuf<MapData>,
-    /// With it the program is taken off the tracepoint.
-    link: Option<BtfTracePointLink>,
 }
 
 /// A way of being dropped, and what was.
@@ -89,93 +84,41 @@ pub enum Side {
 impl Drops {
     /// Loads the program. Nothing is watched yet.
     pub fn load() -> Result<Self> {
-        let reasons = Reasons::of_this_kernel().map_err(|error| refused(&error))?;
-        let btf = Btf::from_sys_fs().map_err(|error| refused(&error))?;
+        let reasons = Reasons::of_this_kernel().map_err(|error| refused(WATCHING, &error))?;
         let has_socket = KernelVersion::current()
             .is_ok_and(|version| version >= KernelVersion::new(SOCKET_SINCE.0, SOCKET_SINCE.1, 0));
-        let mut ebpf = EbpfLoader::new()
-            .btf(Some(&btf))
-            .set_global("HAS_SOCKET", &u8::from(has_socket), true)
-            .load(OBJECT)
-            .map_err(|error| refused(&error))?;
-        let program = tracepoint(&mut ebpf)?;
-        program.load(TRACEPOINT, &btf).map_err(|error| refused(&error))?;
-        let records = ebpf.take_map("RECORDS").ok_or_else(|| missing("RECORDS"))?;
-        let records = RingBuf::try_from(records).map_err(|error| refused(&error))?;
-        Ok(Self { ebpf, reasons, records, link: None })
+        let mut program =
+            Tracepoints::load(WATCHING, OBJECT, ("HAS_SOCKET", &u8::from(has_socket)), &[("drops", "kfree_skb")])?;
+        let records = program.take_records("RECORDS")?;
+        Ok(Self { program, reasons, records })
     }
 
     /// Watches these namespaces from now on for the datagrams of a trial; what was counted before is forgotten.
     ///
     /// `token`: the first eight bytes of the trial's token.
     pub fn start(&mut self, netns_inodes: &[u32], token: u64) -> Result<()> {
-        self.link = None;
-        self.forget()?;
-        let mut watched = HashMap::<_, u32, u8>::try_from(self.map_mut("WATCHED")?).map_err(|error| refused(&error))?;
-        for inode in netns_inodes {
-            watched.insert(inode, 1, 0).map_err(|error| refused(&error))?;
-        }
-        let mut sought = Array::<_, u64>::try_from(self.map_mut("SOUGHT")?).map_err(|error| refused(&error))?;
-        sought.set(0, token.to_be(), 0).map_err(|error| refused(&error))?;
-        let program = tracepoint(&mut self.ebpf)?;
-        let link = program.attach().and_then(|link| program.take_link(link)).map_err(|error| refused(&error))?;
-        self.link = Some(link);
-        Ok(())
+        self.program.detach();
+        while self.records.next().is_some() {}
+        self.program.replace::<RawPlace, RawCount>("PLACES", [])?;
+        self.program.replace("WATCHED", netns_inodes.iter().map(|&inode| (inode, 1_u8)))?;
+        self.program.set("SOUGHT", token.to_be())?;
+        self.program.attach()
     }
 
     /// Stops watching, and tells what was dropped.
     pub fn stop(&mut self) -> Result<Vec<Dropped>> {
-        self.link = None;
+        self.program.detach();
         let mut sequences = BTreeMap::<RawPlace, Vec<(u64, u64)>>::new();
         while let Some(record) = self.records.next() {
             if let Some((place, range)) = parse_record(&record) {
                 sequences.entry(place).or_default().push(range);
             }
         }
-        let places =
-            HashMap::<_, RawPlace, RawCount>::try_from(self.map("PLACES")?).map_err(|error| refused(&error))?;
-        let mut dropped = Vec::new();
-        for place in places.iter() {
-            let (place, count) = place.map_err(|error| refused(&error))?;
-            dropped.push(describe(&place, count, sequences.remove(&place).unwrap_or_default(), &self.reasons));
-        }
-        Ok(dropped)
+        let places = self.program.entries::<RawPlace, RawCount>("PLACES")?.into_iter();
+        let described = places
+            .map(|(place, count)| describe(&place, count, sequences.remove(&place).unwrap_or_default(), &self.reasons));
+        Ok(described.collect())
     }
-
-    fn forget(&mut self) -> Result<()> {
-        while self.records.next().is_some() {}
-        let mut watched = HashMap::<_, u32, u8>::try_from(self.map_mut("WATCHED")?).map_err(|error| refused(&error))?;
-        for inode in watched.keys().collect::<std::result::Result<Vec<_>, _>>().map_err(|error| refused(&error))? {
-            watched.remove(&inode).map_err(|error| refused(&error))?;
-        }
-        let mut places =
-            HashMap::<_, RawPlace, RawCount>::try_from(self.map_mut("PLACES")?).map_err(|error| refused(&error))?;
-        for place in places.keys().collect::<std::result::Result<Vec<_>, _>>().map_err(|error| refused(&error))? {
-            places.remove(&place).map_err(|error| refused(&error))?;
-        }
-        Ok(())
-    }
-
-    fn map(&self, name: &str) -> Result<&Map> {
-        self.ebpf.map(name).ok_or_else(|| missing(name))
-    }
-
-    fn map_mut(&mut self, name: &str) -> Result<&mut Map> {
-        self.ebpf.map_mut(name).ok_or_else(|| missing(name))
-    }
-}
-
-fn tracepoint(ebpf: &mut Ebpf) -> Result<&mut BtfTracePoint> {
-    let program = ebpf.program_mut(PROGRAM).ok_or_else(|| missing(PROGRAM))?;
-    program.try_into().map_err(|error: aya::programs::ProgramError| refused(&error))
-}
-
-fn refused(error: &(dyn std::error::Error + 'static)) -> Error {
-    Error::Drops { refusal: Refusal::of(error) }
-}
-
-fn missing(name: &str) -> Error {
-    Error::Drops { refusal: Refusal::said(format!("the object has no {name}")) }
 }
 
 /// Where a datagram was dropped, and the first and the last number of those that it stands for.

@@ -42,15 +42,11 @@ pub enum Error {
         /// Why, as far as it is known.
         refusal: Refusal,
     },
-    /// The kernel does not tell what it drops.
-    #[error("watching for dropped packets: {}", refusal.words())]
-    Drops {
-        /// Why, as far as it is known.
-        refusal: Refusal,
-    },
-    /// The kernel does not tell when its timers run.
-    #[error("watching the timers of queues: {}", refusal.words())]
-    Timers {
+    /// The kernel does not tell what it does.
+    #[error("watching {watching}: {}", refusal.words())]
+    Watching {
+        /// What for.
+        watching: &'static str,
         /// Why, as far as it is known.
         refusal: Refusal,
     },
@@ -71,7 +67,7 @@ impl Error {
             Self::BadSpec { .. } | Self::NotMeasuring => "bad-params",
             Self::Exists(_) => "tunnel-exists",
             Self::Missing(_) => "no-tunnel",
-            Self::System { .. } | Self::Programs { .. } | Self::Drops { .. } | Self::Timers { .. } => "system",
+            Self::System { .. } | Self::Programs { .. } | Self::Watching { .. } => "system",
         }
     }
 }

@@ -21,6 +21,7 @@ pub mod slow;
 pub mod spec;
 pub mod sys;
 pub mod timers;
+mod tracepoints;
 mod tunnels;
 
 pub use drops::Drops;

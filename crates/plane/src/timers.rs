@@ -3,20 +3,18 @@
 use std::fs::File;
 use std::io::{self, BufReader};
 
-use aya::maps::{HashMap, Map};
-use aya::programs::BtfTracePoint;
-use aya::programs::tp_btf::BtfTracePointLink;
-use aya::{Btf, Ebpf, EbpfLoader, include_bytes_aligned};
+use aya::include_bytes_aligned;
 use serde::Serialize;
 
-use crate::refusal::Refusal;
-use crate::{Error, Result};
+use crate::Result;
+use crate::tracepoints::{Programs, Tracepoints, refused};
 
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/timers.bpf.o"));
 
-/// Each program and its tracepoint.
-const PROGRAMS: [(&str, &str); 3] =
-    [("expired", "hrtimer_expire_entry"), ("started", "hrtimer_start"), ("dequeued", "qdisc_dequeue")];
+const PROGRAMS: Programs =
+    &[("expired", "hrtimer_expire_entry"), ("started", "hrtimer_start"), ("dequeued", "qdisc_dequeue")];
+/// What for, in errors.
+const WATCHING: &str = "the timers of queues";
 /// The function of the timers that queueing disciplines set (net/sched/sch_api.c).
 const WATCHDOG: &str = "qdisc_watchdog";
 const KERNEL_SYMBOLS: &str = "/proc/kallsyms";
@@ -59,54 +57,29 @@ pub struct Seen {
 }
 
 /// The programs, loaded, and watching while they are attached.
-pub struct Timers {
-    ebpf: Ebpf,
-    links: Vec<BtfTracePointLink>,
-}
+pub struct Timers(Tracepoints);
 
 impl Timers {
     /// Loads the programs. Nothing is watched yet.
     pub fn load() -> Result<Self> {
-        let symbols = File::open(KERNEL_SYMBOLS).map_err(|error| refused(&error))?;
-        let watchdog = find_symbol(BufReader::new(symbols), WATCHDOG).map_err(|error| refused(&error))?;
-        let btf = Btf::from_sys_fs().map_err(|error| refused(&error))?;
-        let mut ebpf = EbpfLoader::new()
-            .btf(Some(&btf))
-            .set_global("WATCHDOG", &watchdog, true)
-            .load(OBJECT)
-            .map_err(|error| refused(&error))?;
-        for (program, name) in PROGRAMS {
-            tracepoint(&mut ebpf, program)?.load(name, &btf).map_err(|error| refused(&error))?;
-        }
-        Ok(Self { ebpf, links: Vec::new() })
+        let symbols = File::open(KERNEL_SYMBOLS).map_err(|error| refused(WATCHING, &error))?;
+        let watchdog = find_symbol(BufReader::new(symbols), WATCHDOG).map_err(|error| refused(WATCHING, &error))?;
+        Tracepoints::load(WATCHING, OBJECT, ("WATCHDOG", &watchdog), PROGRAMS).map(Self)
     }
 
     /// Watches these devices from now on; what was counted before is forgotten.
     pub fn start(&mut self, devices: &[Device]) -> Result<()> {
-        self.links.clear();
-        let mut watched =
-            HashMap::<_, RawDevice, RawCount>::try_from(self.ebpf.map_mut("DEVICES").ok_or_else(missing)?)
-                .map_err(|error| refused(&error))?;
-        for key in watched.keys().collect::<std::result::Result<Vec<_>, _>>().map_err(|error| refused(&error))? {
-            watched.remove(&key).map_err(|error| refused(&error))?;
-        }
-        for device in devices {
-            watched.insert(key_of(device), [device.slack_ns, 0, 0, 0, 0], 0).map_err(|error| refused(&error))?;
-        }
-        for (program, _) in PROGRAMS {
-            let program = tracepoint(&mut self.ebpf, program)?;
-            let link = program.attach().and_then(|link| program.take_link(link)).map_err(|error| refused(&error))?;
-            self.links.push(link);
-        }
-        Ok(())
+        self.0.detach();
+        let unseen = devices.iter().map(|device| (key_of(device), [device.slack_ns, 0, 0, 0, 0]));
+        self.0.replace::<RawDevice, RawCount>("DEVICES", unseen)?;
+        self.0.attach()
     }
 
     /// Stops watching, and tells what the timers of each device did.
     pub fn stop(&mut self) -> Result<Vec<Seen>> {
-        self.links.clear();
-        let map: &Map = self.ebpf.map("DEVICES").ok_or_else(missing)?;
-        let watched = HashMap::<_, RawDevice, RawCount>::try_from(map).map_err(|error| refused(&error))?;
-        watched.iter().map(|one| one.map(|(key, count)| seen(&key, count)).map_err(|error| refused(&error))).collect()
+        self.0.detach();
+        let watched = self.0.entries::<RawDevice, RawCount>("DEVICES")?;
+        Ok(watched.iter().map(|(key, count)| seen(key, *count)).collect())
     }
 }
 
@@ -124,19 +97,6 @@ fn find_symbol(lines: impl io::BufRead, name: &str) -> io::Result<u64> {
         }
     }
     Err(io::Error::other(format!("{KERNEL_SYMBOLS} has no {name}")))
-}
-
-fn tracepoint<'a>(ebpf: &'a mut Ebpf, program: &str) -> Result<&'a mut BtfTracePoint> {
-    let program = ebpf.program_mut(program).ok_or_else(missing)?;
-    program.try_into().map_err(|error: aya::programs::ProgramError| refused(&error))
-}
-
-fn refused(error: &(dyn std::error::Error + 'static)) -> Error {
-    Error::Timers { refusal: Refusal::of(error) }
-}
-
-fn missing() -> Error {
-    Error::Timers { refusal: Refusal::said("the object lacks a program or a map".to_owned()) }
 }
 
 fn key_of(device: &Device) -> RawDevice {
