@@ -13,7 +13,7 @@ use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 use serde::Deserialize;
 use serde_json::json;
-use sixbench_traffic::{clock, sys::scheduling};
+use sixbench_measure::{clock, sys::scheduling};
 
 use crate::failure::{Failure, Outcome};
 

@@ -17,7 +17,7 @@ use nix::sys::time::TimeSpec;
 use nix::unistd::pipe2;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sixbench_traffic::clock;
+use sixbench_measure::clock;
 use sixbench_wire::Span;
 use sixbench_wire::layers::{Layers, Link, outermost_addresses};
 

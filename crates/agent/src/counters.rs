@@ -5,7 +5,7 @@ use std::fs;
 
 use serde::Serialize;
 use serde_json::{Number, Value, json};
-use sixbench_traffic::clock;
+use sixbench_measure::clock;
 
 use crate::failure::{Failure, Outcome};
 use crate::links;

@@ -77,8 +77,8 @@ impl From<sixbench_traffic::Error> for Failure {
     }
 }
 
-impl From<sixbench_traffic::perf::Refusal> for Failure {
-    fn from(refusal: sixbench_traffic::perf::Refusal) -> Self {
+impl From<sixbench_measure::perf::Refusal> for Failure {
+    fn from(refusal: sixbench_measure::perf::Refusal) -> Self {
         Self::new("system", refusal.to_string()).with_call(refusal.call, &refusal.source)
     }
 }
@@ -110,8 +110,9 @@ impl From<sixbench_plane::Error> for Failure {
         let failure = Self::new(error.code(), error.to_string());
         match &error {
             sixbench_plane::Error::System { call, source, .. } => failure.with_call(call, source),
-            sixbench_plane::Error::Programs { refusal, .. }
-            | sixbench_plane::Error::Watching { refusal, .. } => failure.with_refusal(refusal),
+            sixbench_plane::Error::Programs { refusal, .. } | sixbench_plane::Error::Watching { refusal, .. } => {
+                failure.with_refusal(refusal)
+            }
             _ => failure,
         }
     }

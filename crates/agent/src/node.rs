@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use serde_json::{Value, json};
+use sixbench_measure::cpu;
 use sixbench_plane::Tunnels;
-use sixbench_traffic::cpu;
 
 use crate::answers::Answers;
 use crate::awake::Awake;

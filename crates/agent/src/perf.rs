@@ -1,7 +1,7 @@
 //! `perf-start` and `perf-stop`: cycles and instructions of the whole machine.
 
 use serde_json::json;
-use sixbench_traffic::perf::{CYCLES_AND_INSTRUCTIONS, Counters, Pair};
+use sixbench_measure::perf::{CYCLES_AND_INSTRUCTIONS, Counters, Pair};
 
 use crate::failure::{Failure, Outcome};
 
@@ -44,7 +44,7 @@ impl Perf {
 
 #[cfg(test)]
 mod tests {
-    use sixbench_traffic::perf::Event;
+    use sixbench_measure::perf::Event;
 
     use super::*;
 

@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::{Map, Value, json};
+use sixbench_measure::clock;
 use sixbench_traffic as traffic;
-use sixbench_traffic::{Cancel, Endpoint, Progress, Server, Token, Workload, clock};
+use sixbench_traffic::{Cancel, Endpoint, Progress, Server, Token, Workload};
 
 use crate::failure::{Failure, Outcome};
 use crate::job::Job;

@@ -1,7 +1,7 @@
 //! What becomes of each packet: drawn or listed, the same for a seed on every machine. No clock, no socket.
 
-use sixbench_traffic::models::standard_normal;
-use sixbench_traffic::random::{Random, Stream};
+use sixbench_measure::quantile::standard_normal;
+use sixbench_measure::random::{Random, Stream};
 
 use crate::spec::{Chosen, GilbertElliott, Impairments, Loss};
 

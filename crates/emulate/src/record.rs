@@ -1,9 +1,9 @@
 //! What a link really did to its packets.
 
 use serde_json::{Value, json};
-use sixbench_traffic::delay::Ipdv;
-use sixbench_traffic::histogram::Times;
-use sixbench_traffic::ranges::Ranges;
+use sixbench_measure::delay::Ipdv;
+use sixbench_measure::histogram::Times;
+use sixbench_measure::ranges::Ranges;
 
 use crate::packets::Departure;
 

@@ -17,7 +17,7 @@ use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 use nix::time::{ClockNanosleepFlags, clock_nanosleep};
 use serde_json::{Value, json};
-use sixbench_traffic::clock::{PreciseTimers, monotonic_ns, realtime_ns};
+use sixbench_measure::clock::{PreciseTimers, monotonic_ns, realtime_ns};
 use sixbench_wire::virtio;
 
 use crate::line::Line;

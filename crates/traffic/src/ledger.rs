@@ -3,7 +3,7 @@
 //! Pure: sequence numbers in, counts and the numbers themselves out. `sent = unique + lost in the middle + lost at the tail` holds by construction,
 //! with duplicates and reordered datagrams counted apart (RFC 7680, RFC 5560, RFC 4737).
 
-use crate::ranges::Ranges;
+use sixbench_measure::ranges::Ranges;
 
 /// Sequence numbers at or above this are never taken, whatever the flow's parameters say: it bounds the memory.
 pub const MAX_SEQUENCES: u64 = 1 << 32;

@@ -6,27 +6,20 @@
 //! A new workload is one new module and one line in [`registry`]. `unsafe` only in [`sys`].
 
 pub mod atomic_fragments;
-pub mod clock;
 pub mod cookie;
-pub mod cpu;
 pub mod datagram;
 pub mod datagram_socket;
-pub mod delay;
 pub mod df;
 pub mod egress;
 pub mod error;
 pub mod error_queue;
 pub mod family;
-pub mod histogram;
 pub mod ledger;
 pub mod models;
 pub mod packet_log;
 pub mod params;
 pub mod path_mtu;
-pub mod perf;
 pub mod progress;
-pub mod random;
-pub mod ranges;
 pub mod series;
 pub mod session;
 pub mod socket;

@@ -2,8 +2,6 @@
 
 pub mod interrupt;
 pub mod mmsg;
-pub mod perf_event;
-pub mod scheduling;
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -12,19 +10,7 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollEvent, EpollTimeout};
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::time::{TimeSpec, TimeValLike};
-use nix::unistd::{SysconfVar, sysconf};
-
-/// User and system time of this process.
-pub fn own_cpu_ns() -> (u64, u64) {
-    match getrusage(UsageWho::RUSAGE_SELF) {
-        Ok(usage) => {
-            (usage.user_time().num_nanoseconds().max(0) as u64, usage.system_time().num_nanoseconds().max(0) as u64)
-        }
-        Err(_) => (0, 0),
-    }
-}
+use nix::sys::time::TimeSpec;
 
 /// Waits for events no longer than so, to the nanosecond where the kernel can (`epoll_pwait2`, since Linux 5.11), else cut
 /// to milliseconds. How many came.
@@ -47,14 +33,6 @@ pub fn epoll_wait(epoll: &Epoll, events: &mut [EpollEvent], timeout: Duration) -
     match Errno::result(result) {
         Err(Errno::ENOSYS) => epoll.wait(events, EpollTimeout::try_from(timeout).unwrap_or(EpollTimeout::ZERO)),
         other => other.map(|ready| ready as usize),
-    }
-}
-
-/// Length of a tick of `/proc/stat`.
-pub fn tick_ns() -> u64 {
-    match sysconf(SysconfVar::CLK_TCK) {
-        Ok(Some(hz)) if hz > 0 => 1_000_000_000 / hz as u64,
-        _ => 10_000_000,
     }
 }
 

@@ -10,8 +10,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use sixbench_measure::cpu;
 use sixbench_remote::{Channel, Reader, Visit};
-use sixbench_traffic::cpu;
 
 use super::flows::{ClientFlows, Flows};
 use super::limits::{self, Limits};

@@ -1,7 +1,7 @@
 //! The distributions of times and sizes, as D-ITG has them.
 
-use super::quantile::standard_normal;
-use crate::random::Random;
+use sixbench_measure::quantile::standard_normal;
+use sixbench_measure::random::Random;
 
 /// What values are drawn from. Units are the caller's.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -99,7 +99,7 @@ fn standard_gamma(shape: f64, random: &mut Random) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Stream;
+    use sixbench_measure::random::Stream;
 
     const DRAWS: usize = 200_000;
 

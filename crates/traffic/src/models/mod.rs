@@ -5,18 +5,16 @@
 
 mod distribution;
 mod periods;
-mod quantile;
 mod read;
 mod trace;
 
 pub use distribution::Distribution;
 pub use periods::OnOff;
-pub use quantile::standard_normal;
 pub use read::Plain;
 pub use trace::{MAX_PACKETS, Trace};
 
-use crate::random::{Random, Stream};
 use periods::Periods;
+use sixbench_measure::random::{Random, Stream};
 
 /// What a flow of datagrams is like.
 #[derive(Debug, Clone, PartialEq)]

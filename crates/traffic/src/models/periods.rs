@@ -1,7 +1,8 @@
 //! On and off: a source that sends, and is silent, by turns.
 
+use sixbench_measure::random::{Random, Stream};
+
 use super::distribution::Distribution;
-use crate::random::{Random, Stream};
 
 /// How long a source is on, and off. Units are nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::{clock, cpu};
+use sixbench_measure::{clock, cpu};
 
 /// The threads that measure each hold one. The first `started` starts the count of the warm-up; when all are dropped,
 /// the window is over.

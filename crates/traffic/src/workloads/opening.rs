@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
 use nix::sys::socket::{MsgFlags, SockaddrStorage, recvmsg};
+use sixbench_measure::clock;
 use socket2::SockRef;
 
 use super::thread_server::Control;
@@ -13,7 +14,7 @@ use crate::cookie::{COOKIE_BYTES, Doorkeeper, Kind, Message, Verdict};
 use crate::datagram::HEADER_BYTES;
 use crate::datagram_socket::{PATIENCE, wait_for_datagram};
 use crate::session::Endpoint;
-use crate::{Error, Result, clock, error_queue};
+use crate::{Error, Result, error_queue};
 
 /// The first wait for an answer; each is twice the one before.
 const FIRST_WAIT_NS: u64 = 100_000_000;

@@ -1,8 +1,8 @@
 //! The round trips of a closed loop: one request in flight. Pure.
 
 use serde_json::{Map, Value, json};
+use sixbench_measure::histogram::Times;
 
-use crate::histogram::Times;
 use crate::series::Series;
 
 /// Times of answered requests, in their order.

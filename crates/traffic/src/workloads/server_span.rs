@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use sixbench_measure::{clock, cpu};
+
 use super::cpu_watch::{CpuWatch, Edges};
-use crate::{Error, Result, clock, cpu};
+use crate::{Error, Result};
 
 /// After so long without a datagram the CPU is sampled, since it may be the end.
 pub const QUIET: Duration = Duration::from_millis(20);

@@ -6,9 +6,9 @@ use std::thread::{self, JoinHandle, Thread};
 use std::time::Duration;
 
 use serde_json::Value;
+use sixbench_measure::clock;
 
 use super::tcp::Stop;
-use crate::clock;
 use crate::session::{Cancel, Finish, Server};
 use crate::sys::interrupt::Sleeper;
 use crate::{Error, Result};

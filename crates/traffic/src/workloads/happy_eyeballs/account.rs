@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
+use sixbench_measure::histogram::Times;
 
 use crate::family::{FAMILIES, Family};
-use crate::histogram::Times;
 
 /// After so many failures in a row and no success, a family is not tried alone any more.
 const HOPELESS: u64 = 3;

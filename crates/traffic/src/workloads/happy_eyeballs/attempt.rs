@@ -8,10 +8,11 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
+use sixbench_measure::clock;
 
 use crate::workloads::tcp::PATIENCE;
 use crate::workloads::tcp::connecting::Route;
-use crate::{Error, Result, clock};
+use crate::{Error, Result};
 
 /// What became of one of the attempts.
 pub struct Ended {

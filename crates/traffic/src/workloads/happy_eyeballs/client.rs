@@ -4,6 +4,7 @@ use std::io;
 use std::net::{SocketAddr, TcpStream};
 
 use serde_json::{Map, Value, json};
+use sixbench_measure::{clock, cpu};
 use socket2::SockRef;
 
 use super::EyeballsParams;
@@ -13,7 +14,7 @@ use super::race::{Next, Race};
 use crate::family::Family;
 use crate::workloads::tcp::connecting::{Route, reason};
 use crate::workloads::tcp::{PATIENCE, Preamble, Role, Stop, io as tcp_io};
-use crate::{Endpoint, Error, Result, Token, clock, cpu};
+use crate::{Endpoint, Error, Result, Token};
 
 /// Runs a session to its end.
 pub fn run(endpoints: &[Endpoint], params: &EyeballsParams, stop: &Stop) -> Result<Value> {

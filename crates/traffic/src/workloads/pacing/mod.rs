@@ -7,11 +7,11 @@ mod waiting;
 use std::collections::VecDeque;
 
 use serde_json::{Map, Value};
+use sixbench_measure::histogram::Times;
 
 pub use self::failures::SendFailures;
 pub use self::schedule::{Interval, MAX_BPS, MAX_PPS, Schedule, Slot};
 pub use self::waiting::{DEFAULT_SPIN_NS, Waits};
-use crate::histogram::Times;
 use crate::ledger::MAX_SEQUENCES;
 use crate::params::SECOND_NS;
 

@@ -5,10 +5,9 @@
 //! would keep it for milliseconds, so that it asks for the scheduler's preference.
 
 use serde_json::{Value, json};
-
-use crate::clock::{self, PreciseTimers};
-use crate::cpu;
-use crate::sys::scheduling::RealTime;
+use sixbench_measure::clock::{self, PreciseTimers};
+use sixbench_measure::cpu;
+use sixbench_measure::sys::scheduling::RealTime;
 
 /// The longest stretch that is spun, unless the workload says otherwise.
 pub const DEFAULT_SPIN_NS: u64 = 50_000;

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
+use sixbench_measure::delay::Ipdv;
+use sixbench_measure::histogram::Times;
 
 use super::packet::{Mark, Message};
-use crate::delay::Ipdv;
-use crate::histogram::Times;
 use crate::ledger::{Arrival, Ledger, MAX_SEQUENCES};
 
 /// The account of the measured requests.

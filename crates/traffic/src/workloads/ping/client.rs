@@ -9,12 +9,13 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::socket::{setsockopt, sockopt};
 use nix::sys::time::{TimeSpec, TimeValLike};
 use serde_json::{Map, Value, json};
+use sixbench_measure::clock::{self, PreciseTimers};
+use sixbench_measure::cpu;
 use socket2::{SockAddr, Socket};
 
 use super::account::{Account, Received};
 use super::packet::{self, ECHO_HEADER_BYTES, Mark, Requests};
 use super::{NAME, Settings};
-use crate::clock::{self, PreciseTimers};
 use crate::datagram_socket::{self, PATIENCE, is_momentary};
 use crate::df::Df;
 use crate::session::{Cancel, Endpoint};
@@ -22,7 +23,7 @@ use crate::socket::Buffers;
 use crate::sys::mmsg::ReceiveBatch;
 use crate::workloads::pacing::{Flow, Interval, Next, Pace, SendFailures};
 use crate::workloads::tcp::io::pattern;
-use crate::{Error, Result, cpu, sys};
+use crate::{Error, Result, sys};
 
 /// `linux/icmp.h`, at level `SOL_RAW`; and `linux/icmpv6.h`.
 const ICMP_FILTER: i32 = 1;

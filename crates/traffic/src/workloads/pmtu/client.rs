@@ -3,6 +3,7 @@
 use std::net::TcpStream;
 
 use serde_json::{Value, json};
+use sixbench_measure::{clock, cpu};
 
 use super::prober::Prober;
 use super::session::{CONNECTION_PATIENCE, Control};
@@ -10,7 +11,7 @@ use super::{Settings, direction};
 use crate::session::Endpoint;
 use crate::workloads::opening;
 use crate::workloads::tcp::{Preamble, Role, Stop, connect};
-use crate::{Error, Result, clock, cpu};
+use crate::{Error, Result};
 
 pub fn run(endpoint: &Endpoint, settings: &Settings, stop: &Stop) -> Result<Value> {
     let from = cpu::sample();

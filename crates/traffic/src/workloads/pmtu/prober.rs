@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use sixbench_measure::clock;
 use socket2::Socket;
 
 use super::message::{Kind, MESSAGE_BYTES, Message, header_bytes};
@@ -18,7 +19,7 @@ use crate::socket::Buffers;
 use crate::sys::mmsg::ReceiveBatch;
 use crate::workloads::tcp::Stop;
 use crate::workloads::tcp::io::pattern;
-use crate::{Error, Result, clock};
+use crate::{Error, Result};
 
 /// Of all probes but those that are to expire on their way: the default of Linux, so that they live as long as other
 /// packets do.

@@ -4,6 +4,7 @@ use std::net::TcpStream;
 use std::sync::mpsc::{self, RecvTimeoutError};
 
 use serde_json::{Value, json};
+use sixbench_measure::{clock, cpu};
 use socket2::Socket;
 
 use super::prober::Prober;
@@ -12,7 +13,7 @@ use super::{NAME, Settings, direction};
 use crate::session::{Cancel, Endpoint, Server};
 use crate::workloads::tcp::{Acceptor, Admit, PATIENCE, Preamble, Role, Stop};
 use crate::workloads::thread_server::{self, ThreadServer};
-use crate::{Error, Result, clock, cpu};
+use crate::{Error, Result};
 
 /// Connections that a session has: of control, and for each direction.
 const CONNECTIONS: usize = 3;

@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use sixbench_measure::clock;
 use socket2::SockRef;
 
 use super::prober::Prober;
@@ -14,7 +15,7 @@ use super::{NAME, Settings};
 use crate::df::Df;
 use crate::session::Endpoint;
 use crate::workloads::tcp::{PATIENCE, Stop, io as tcp_io};
-use crate::{Error, Result, clock};
+use crate::{Error, Result};
 
 /// "I am about to send by TCP": the connection is made, and read to its end.
 const TRANSFER: u8 = 1;

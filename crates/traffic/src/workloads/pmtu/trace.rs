@@ -2,13 +2,15 @@
 
 use std::net::IpAddr;
 
+use sixbench_measure::clock;
+
 use super::locate::{Heard, Location, doubtful, locate};
 use super::message::small_packet_bytes;
 use super::prober::{HOP_LIMIT, Prober, Sent, What};
 use super::search::MAX_PROBES;
+use crate::Result;
 use crate::df::Df;
 use crate::workloads::tcp::{PATIENCE, Stop};
-use crate::{Result, clock};
 
 /// Linux sends a destination at most one Time Exceeded a second after a burst of six (`icmp_ratelimit`,
 /// `net.ipv6.icmp.ratelimit`): who was not heard is asked again after this.

@@ -7,11 +7,12 @@ use std::os::fd::AsFd;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::{TimeSpec, TimeValLike};
 use serde_json::{Value, json};
+use sixbench_measure::clock;
 
 use crate::workloads::tcp::info::TcpInfo;
 use crate::workloads::tcp::preamble::PREAMBLE_BYTES;
 use crate::workloads::tcp::{Stop, io as tcp_io};
-use crate::{Error, Result, clock};
+use crate::{Error, Result};
 
 /// How often the state of the connection is looked at.
 const TICK_NS: i64 = 2_000_000;

@@ -3,14 +3,15 @@
 use std::net::IpAddr;
 
 use serde_json::{Map, Value, json};
+use sixbench_measure::clock;
 
 use super::message::small_packet_bytes;
 use super::prober::{HOP_LIMIT, Prober, Sent, Spent, What};
 use super::search::{MAX_PROBES, Phase, Search};
+use crate::Result;
 use crate::df::Df;
 use crate::path_mtu;
 use crate::session::Endpoint;
-use crate::{Result, clock};
 
 /// How often the greeting is tried, and the longest wait for its answer: neighbours have to be resolved first, which is
 /// tried for a second.

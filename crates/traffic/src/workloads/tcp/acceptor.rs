@@ -9,11 +9,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use sixbench_measure::clock;
 use socket2::{Protocol, SockRef, Type};
 
 use super::preamble::PREAMBLE_BYTES;
 use super::{PATIENCE, Preamble, Stop, TcpOptions, io as tcp_io};
-use crate::{Endpoint, Error, Result, Token, clock, socket};
+use crate::{Endpoint, Error, Result, Token, socket};
 
 /// How long a connection may take to send its preamble: a lost segment or two after a handshake that itself had losses.
 /// Whoever says nothing meanwhile holds up nobody.

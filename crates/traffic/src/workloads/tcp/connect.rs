@@ -5,10 +5,11 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use nix::sys::socket::{setsockopt, sockopt};
+use sixbench_measure::clock;
 use socket2::{Protocol, SockAddr, Socket, Type};
 
 use super::{PATIENCE, Preamble, Stop, TcpOptions, io as tcp_io};
-use crate::{Endpoint, Error, Result, clock, socket};
+use crate::{Endpoint, Error, Result, socket};
 
 /// Connects with these options from the endpoint's address to its peer. Returns the connection, whose calls give up
 /// after [`PATIENCE`], and how long the handshake took.

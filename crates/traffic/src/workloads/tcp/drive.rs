@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use sixbench_measure::clock;
 
 use super::{PATIENCE, Stop};
-use crate::{Error, Result, clock};
+use crate::{Error, Result};
 
 /// Calls made on a connection that is ready before the others have their turn.
 const CALLS_IN_TURN: usize = 4;

@@ -5,10 +5,11 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+use sixbench_measure::clock;
 use socket2::SockRef;
 
 use super::{PATIENCE, Stop};
-use crate::{Error, clock};
+use crate::Error;
 
 /// The largest buffer for data that is made up or thrown away.
 pub const MAX_BUFFER_BYTES: usize = 1 << 20;

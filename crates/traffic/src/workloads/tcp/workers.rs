@@ -5,8 +5,10 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use sixbench_measure::clock;
+
 use super::{PATIENCE, Stop};
-use crate::{Error, Result, clock};
+use crate::{Error, Result};
 
 /// The streams' threads, as a whole. When one fails, the others are stopped.
 pub struct Workers {

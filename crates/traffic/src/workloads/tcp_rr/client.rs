@@ -1,15 +1,15 @@
 //! The asking side of `tcp-rr`.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use sixbench_measure::{clock, cpu};
 use socket2::SockRef;
 
 use super::RrParams;
 use super::link::Link;
-use crate::histogram::Times;
-use crate::series::Series;
 use crate::workloads::guard::Guard;
+use crate::workloads::round_trips::RoundTrips;
 use crate::workloads::tcp::{Preamble, Role, Stop, connect, io as tcp_io};
-use crate::{Endpoint, Result, clock, cpu};
+use crate::{Endpoint, Result};
 
 /// Connects, warms up, measures.
 pub fn run(endpoint: &Endpoint, params: &RrParams, stop: &Stop) -> Result<Value> {
@@ -41,51 +41,33 @@ struct Asking<'a> {
     doing: String,
 }
 
-/// The transactions of an interval.
-#[derive(Clone, Default)]
-struct Slot {
-    transactions: u64,
-    rtt_sum_ns: u64,
-}
-
 impl Asking<'_> {
     fn run(&mut self) -> Result<Value> {
         let warmup_transactions = self.warm_up()?;
         let from = cpu::sample();
-        let mut rtt = Times::default();
-        let mut rtt_jitter = Times::default();
-        let mut series = Series::<Slot>::of_window(self.params.interval_ns, self.params.limit.duration_ns());
-        let mut before_ns = None;
+        let mut trips = RoundTrips::new(self.params.interval_ns, self.params.limit.duration_ns());
         let started_ns = clock::monotonic_ns();
         let mut ended_ns = started_ns;
-        while !self.params.limit.is_reached(rtt.count(), ended_ns - started_ns) {
+        while !self.params.limit.is_reached(trips.count(), ended_ns - started_ns) {
             self.stop.check()?;
             let asked_ns = clock::monotonic_ns();
             self.transaction()?;
             ended_ns = clock::monotonic_ns();
-            let rtt_ns = ended_ns - asked_ns;
-            rtt.record(rtt_ns);
-            if let Some(before_ns) = before_ns.replace(rtt_ns) {
-                rtt_jitter.record(rtt_ns.abs_diff(before_ns));
-            }
-            let slot = series.at(ended_ns - started_ns);
-            slot.transactions += 1;
-            slot.rtt_sum_ns += rtt_ns;
+            trips.record(ended_ns - asked_ns, ended_ns - started_ns);
         }
         let cpu = cpu::Span { from, to: cpu::sample() };
         let measured_ns = ended_ns - started_ns;
-        Ok(json!({
-            "transactions": rtt.count(), "warmup_transactions": warmup_transactions,
-            "measured_ns": measured_ns, "started_ns": started_ns, "ended_ns": ended_ns,
-            "rtt": rtt.to_json(), "rtt_jitter": rtt_jitter.to_json(),
-            "socket": self.params.options.granted(SockRef::from(self.link.stream())),
-            "cpu": cpu,
-            "series": {
-                "t_ns": series.ends_ns(measured_ns),
-                "transactions": series.column(|slot| slot.transactions),
-                "rtt_mean_ns": series.column(|slot| slot.rtt_sum_ns.checked_div(slot.transactions)),
-            },
-        }))
+        let mut result = Map::new();
+        trips.write_to(&mut result, measured_ns);
+        result.extend([
+            ("warmup_transactions".into(), json!(warmup_transactions)),
+            ("measured_ns".into(), json!(measured_ns)),
+            ("started_ns".into(), json!(started_ns)),
+            ("ended_ns".into(), json!(ended_ns)),
+            ("socket".into(), json!(self.params.options.granted(SockRef::from(self.link.stream())))),
+            ("cpu".into(), json!(cpu)),
+        ]);
+        Ok(Value::Object(result))
     }
 
     fn warm_up(&mut self) -> Result<u64> {

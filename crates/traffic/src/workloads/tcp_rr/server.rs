@@ -4,6 +4,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use sixbench_measure::clock;
 use socket2::SockRef;
 
 use super::RrParams;
@@ -12,7 +13,7 @@ use crate::workloads::cpu_watch::{CpuWatch, Edges};
 use crate::workloads::guard::Guard;
 use crate::workloads::tcp::io::Failure;
 use crate::workloads::tcp::{Acceptor, Admit, PATIENCE, Preamble, Role, Starter, Stop, Worker, Workers, io as tcp_io};
-use crate::{Cancel, Endpoint, Error, Finish, Result, Server, clock};
+use crate::{Cancel, Endpoint, Error, Finish, Result, Server};
 
 /// Listens for the one connection of a session.
 pub fn serve(endpoint: &Endpoint, params: RrParams, cancel: &Cancel) -> Result<Box<dyn Server>> {

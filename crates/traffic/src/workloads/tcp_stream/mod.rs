@@ -12,12 +12,13 @@ mod tally;
 mod watch;
 
 use serde_json::{Map, Value, json};
+use sixbench_measure::clock;
 
 use self::params::StreamParams;
 use self::receiver::Receivers;
 use self::sender::Senders;
 use super::tcp::{Preamble, Role, Stop, Workers, connect};
-use crate::{Cancel, Endpoint, Result, Server, Workload, clock};
+use crate::{Cancel, Endpoint, Result, Server, Workload};
 
 /// The workload.
 pub struct TcpStream;

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use nix::errno::Errno;
 use nix::sys::socket::{MsgFlags, recv};
 use serde_json::{Value, json};
+use sixbench_measure::clock;
 use socket2::SockRef;
 
 use super::params::{ReceiveMode, StreamParams};
@@ -16,7 +17,7 @@ use crate::series::Series;
 use crate::workloads::cpu_watch::{CpuWatch, Edges};
 use crate::workloads::tcp::drive::{Advance, Driven, Driver, Joiner, driver};
 use crate::workloads::tcp::{STALL_NS, Starter, Stop, Worker, io as tcp_io};
-use crate::{Endpoint, Error, Progress, Result, clock};
+use crate::{Endpoint, Error, Progress, Result};
 
 /// A read takes at least this much where it is there.
 const MIN_BUFFER_BYTES: usize = 64 * 1_024;

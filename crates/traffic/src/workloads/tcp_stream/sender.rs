@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Map, Value, json};
+use sixbench_measure::clock;
 use socket2::SockRef;
 
 use super::output::{Completions, Output};
@@ -15,7 +16,7 @@ use crate::workloads::cpu_watch::Edges;
 use crate::workloads::tcp::drive::{Advance, Driven, Driver, driver};
 use crate::workloads::tcp::info::TcpInfo;
 use crate::workloads::tcp::{STALL_NS, Starter, Stop, Worker, io as tcp_io};
-use crate::{Endpoint, Error, Result, clock};
+use crate::{Endpoint, Error, Result};
 
 /// The clock is read once in so many bytes: often enough for a deadline, too seldom to be felt with small messages.
 const BYTES_BETWEEN_CLOCKS: usize = 64 * 1_024;

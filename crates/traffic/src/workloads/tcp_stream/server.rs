@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, HashSet};
 use std::net::TcpStream;
 
 use serde_json::{Map, Value, json};
+use sixbench_measure::clock;
 
 use super::params::StreamParams;
 use super::receiver::Receivers;
 use super::sender::Senders;
 use crate::workloads::tcp::{Acceptor, Admit, Preamble, Role, Starter, Stop, Workers};
-use crate::{Cancel, Endpoint, Finish, Result, Server, clock};
+use crate::{Cancel, Endpoint, Finish, Result, Server};
 
 /// Listens for the streams of a session.
 pub fn serve(endpoint: &Endpoint, params: StreamParams, cancel: &Cancel) -> Result<Box<dyn Server>> {

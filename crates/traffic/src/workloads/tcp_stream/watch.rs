@@ -9,10 +9,10 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use sixbench_measure::{clock, cpu};
 
 use crate::workloads::cpu_watch::{Edges, sample_due_ns, wait_until};
 use crate::workloads::tcp::info::TcpInfo;
-use crate::{clock, cpu};
 
 /// More samples than this are not kept: at the default interval that is more than a day.
 const MAX_SAMPLES: usize = 1_000_000;

@@ -9,6 +9,7 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use nix::sys::time::TimeSpec;
 use serde_json::{Map, Value, json};
+use sixbench_measure::{clock, cpu};
 use socket2::SockRef;
 
 use super::TransactionParams;
@@ -17,7 +18,7 @@ use super::phase::{Next, Phase};
 use super::slots::Slots;
 use crate::params::Limit;
 use crate::workloads::tcp::{PATIENCE, Preamble, Role, STALL_NS, Stop, connect, io as tcp_io};
-use crate::{Endpoint, Error, Result, clock, cpu, sys};
+use crate::{Endpoint, Error, Result, sys};
 
 /// In a closed loop, after a failure: so that one which comes at once (no port left, nobody listening) does not make it
 /// spin.

@@ -5,11 +5,12 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use nix::sys::epoll::EpollFlags;
+use sixbench_measure::clock;
 use socket2::SockRef;
 
 use super::{FirstClose, Kind, TransactionParams, request, response};
 use crate::workloads::tcp::connecting::{self, Route};
-use crate::{Endpoint, Result, clock};
+use crate::{Endpoint, Result};
 
 /// How every connection is made.
 pub struct Plan {

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
+use sixbench_measure::histogram::Times;
 
 use super::Kind;
-use crate::histogram::Times;
 use crate::params::{Limit, SECOND_NS};
 use crate::series::Series;
 use crate::workloads::pacing::Interval;

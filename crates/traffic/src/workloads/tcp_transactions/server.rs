@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use serde_json::{Value, json};
+use sixbench_measure::clock;
 
 use super::slots::Slots;
 use super::{FirstClose, Kind, TransactionParams, request, response};
@@ -16,7 +17,7 @@ use crate::family::{FAMILIES, Family};
 use crate::workloads::cpu_watch::{CpuWatch, Edges};
 use crate::workloads::tcp::acceptor::{self, PreambleReader, Proof};
 use crate::workloads::tcp::{PATIENCE, Preamble, Role, Stop, Worker, Workers, io as tcp_io};
-use crate::{Cancel, Endpoint, Error, Finish, Result, Server, Token, clock, sys};
+use crate::{Cancel, Endpoint, Error, Finish, Result, Server, Token, sys};
 
 /// How many connections may be open before the client proved itself; the oldest makes room for a new one.
 const MAX_UNPROVED: usize = 64;

@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use serde_json::{Map, Value, json};
+use sixbench_measure::{clock, cpu};
 use socket2::SockRef;
 
 use super::Settings;
+use crate::Result;
 use crate::datagram::{HEADER_BYTES, Header, Phase};
 use crate::datagram_socket::{self, PATIENCE, is_momentary};
 use crate::df::Df;
@@ -20,7 +22,6 @@ use crate::workloads::opening;
 use crate::workloads::round_trips::RoundTrips;
 use crate::workloads::tcp::Stop;
 use crate::workloads::tcp::io::pattern;
-use crate::{Result, clock, cpu};
 
 /// Pause after a request that could not be sent, before it is tried again.
 const PAUSE_AFTER_ERROR_NS: u64 = 1_000_000;

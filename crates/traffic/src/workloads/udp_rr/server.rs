@@ -4,6 +4,7 @@ use std::net::{SocketAddr, UdpSocket};
 
 use nix::errno::Errno;
 use serde_json::{Value, json};
+use sixbench_measure::clock;
 use socket2::SockRef;
 
 use super::{NAME, Settings, pause};
@@ -15,7 +16,7 @@ use crate::workloads::opening::{self, Begins};
 use crate::workloads::server_span::{QUIET, ServerSpan};
 use crate::workloads::tcp::io::pattern;
 use crate::workloads::thread_server::{Control, Order, ThreadServer};
-use crate::{Error, Result, clock};
+use crate::{Error, Result};
 
 pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result<Box<dyn Server>> {
     let socket = datagram_socket::udp(endpoint.address, settings.buffers, settings.df)?;

@@ -4,10 +4,10 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 use serde_json::{Map, Value, json};
+use sixbench_measure::delay::Delays;
 
 use super::Settings;
 use crate::datagram::{Header, Phase};
-use crate::delay::Delays;
 use crate::ledger::{Arrival, Ledger};
 use crate::packet_log::ArrivalLog;
 use crate::series::Series;

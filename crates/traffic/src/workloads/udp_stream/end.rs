@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use sixbench_measure::clock;
 use socket2::Socket;
 
 use crate::Result;
-use crate::clock;
 use crate::datagram::HEADER_BYTES;
 use crate::session::Endpoint;
 use crate::workloads::tcp::Stop;

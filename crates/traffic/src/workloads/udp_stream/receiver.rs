@@ -4,19 +4,20 @@ use std::os::fd::AsFd;
 
 use nix::errno::Errno;
 use serde_json::{Map, Value, json};
+use sixbench_measure::clock;
+use sixbench_measure::histogram::Times;
 use socket2::Socket;
 
 use super::account::{Account, Entry, Incoming};
 use super::{NAME, Settings, end};
 use crate::datagram_socket::{self, is_momentary};
-use crate::histogram::Times;
 use crate::session::Endpoint;
 use crate::socket::Buffers;
 use crate::sys::mmsg::ReceiveBatch;
 use crate::workloads::server_span::{QUIET, ServerSpan};
 use crate::workloads::tcp::Stop;
 use crate::workloads::thread_server::{Control, Order};
-use crate::{Error, Progress, Result, clock};
+use crate::{Error, Progress, Result};
 
 /// The receive buffer where none is asked for, at least: what comes while this thread waits for a core is no loss on the
 /// path.

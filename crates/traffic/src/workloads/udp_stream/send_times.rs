@@ -5,11 +5,11 @@
 //! `SOF_TIMESTAMPING_TX_SOFTWARE`). To the queue is what the sender adds to each one-way delay; the rest is the path's.
 
 use serde_json::{Value, json};
+use sixbench_measure::clock;
+use sixbench_measure::histogram::Times;
 use socket2::Socket;
 
-use crate::clock;
 use crate::error_queue::{self, Stage};
-use crate::histogram::Times;
 
 /// One datagram each so long has its times noted: asking for them, and fetching them, takes some microseconds.
 const INTERVAL_NS: u64 = 5_000_000;

@@ -4,13 +4,15 @@ use std::os::fd::AsFd;
 
 use nix::errno::Errno;
 use serde_json::{Map, Value, json};
+use sixbench_measure::clock;
+use sixbench_measure::cpu;
 use socket2::Socket;
 
 use super::send_times::SendTimes;
 use super::together::Sending;
 use super::{NAME, Settings};
+use crate::Result;
 use crate::atomic_fragments::AtomicFragments;
-use crate::clock;
 use crate::datagram::{HEADER_BYTES, Header, Phase};
 use crate::datagram_socket::{self, PATIENCE};
 use crate::df::Df;
@@ -23,7 +25,6 @@ use crate::workloads::opening;
 use crate::workloads::pacing::{Flow, Next, SendFailures, Waits};
 use crate::workloads::tcp::Stop;
 use crate::workloads::tcp::io::pattern;
-use crate::{Result, cpu};
 
 /// Pause after an error where no schedule makes one.
 const PAUSE_AFTER_ERROR_NS: u64 = 1_000_000;

@@ -12,15 +12,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use nix::errno::Errno;
 
 use crate::sys::perf_event;
-
-/// An event that the kernel can count (`type` and `config` of `struct perf_event_attr`).
-#[derive(Debug, Clone, Copy)]
-pub struct Event {
-    /// `PERF_TYPE_*`.
-    pub kind: u32,
-    /// Which one of that kind.
-    pub config: u64,
-}
+pub use crate::sys::perf_event::Event;
 
 const PERF_TYPE_HARDWARE: u32 = 0;
 

@@ -6,7 +6,14 @@ use std::ptr;
 
 use nix::errno::Errno;
 
-use crate::perf::Event;
+/// An event that the kernel can count (`type` and `config` of `struct perf_event_attr`).
+#[derive(Debug, Clone, Copy)]
+pub struct Event {
+    /// `PERF_TYPE_*`.
+    pub kind: u32,
+    /// Which one of that kind.
+    pub config: u64,
+}
 
 /// `struct perf_event_attr` as far as its first version goes (`PERF_ATTR_SIZE_VER0`, Linux 2.6.31), which every kernel
 /// takes.

@@ -1,8 +1,11 @@
 //! CPU samples of the machine (per core) and of this agent.
 
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
+use nix::unistd::{SysconfVar, sysconf};
 use serde::Serialize;
 
-use crate::{clock, sys};
+use crate::clock;
 
 /// One core's ticks, as `/proc/stat` counts them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -56,18 +59,36 @@ pub struct Span {
 
 /// Samples now. Where `/proc/stat` cannot be read, `cores` is empty.
 pub fn sample() -> Sample {
-    let (agent_user_ns, agent_system_ns) = sys::own_cpu_ns();
+    let (agent_user_ns, agent_system_ns) = own_cpu_ns();
     let cores: Vec<Core> = std::fs::read_to_string("/proc/stat").map(|text| parse_stat(&text)).unwrap_or_default();
     // The kernel notes the idle time of a core when it ends: of the core that runs this, and of no other, it is up to date.
     let idle_ns = if cores.len() == 1 { std::fs::read_to_string("/proc/timer_list").ok() } else { None };
     Sample {
         clock_ns: clock::monotonic_ns(),
         realtime_ns: clock::realtime_ns(),
-        tick_ns: sys::tick_ns(),
+        tick_ns: tick_ns(),
         cores,
         idle_ns: idle_ns.and_then(|text| parse_idle(&text)),
         agent_user_ns,
         agent_system_ns,
+    }
+}
+
+/// User and system time of this process.
+fn own_cpu_ns() -> (u64, u64) {
+    match getrusage(UsageWho::RUSAGE_SELF) {
+        Ok(usage) => {
+            (usage.user_time().num_nanoseconds().max(0) as u64, usage.system_time().num_nanoseconds().max(0) as u64)
+        }
+        Err(_) => (0, 0),
+    }
+}
+
+/// Length of a tick of `/proc/stat`.
+fn tick_ns() -> u64 {
+    match sysconf(SysconfVar::CLK_TCK) {
+        Ok(Some(hz)) if hz > 0 => 1_000_000_000 / hz as u64,
+        _ => 10_000_000,
     }
 }
 

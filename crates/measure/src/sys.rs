@@ -1,0 +1,4 @@
+//! The only `unsafe` of this crate: system calls that no crate wraps as we need them.
+
+pub mod perf_event;
+pub mod scheduling;
