@@ -12,6 +12,7 @@ mod answers;
 mod args;
 mod awake;
 mod capture;
+mod conversation;
 mod counters;
 mod drops;
 mod emulation;

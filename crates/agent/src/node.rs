@@ -1,25 +1,24 @@
-//! The conversation: reads requests, hands them out, answers them.
+//! The conversation on standard input and output: hands requests out.
 
 use std::io;
 use std::process::{self, ExitCode};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use sixbench_measure::cpu;
 use sixbench_plane::Tunnels;
 
 use crate::answers::Answers;
 use crate::awake::Awake;
 use crate::capture::Captures;
+use crate::conversation::{self, Asker, Reply};
 use crate::drops::Watch as Drops;
 use crate::emulation::Emulation;
 use crate::exec::Commands;
 use crate::failure::{Failure, Outcome};
-use crate::job::{Job, shielded};
-use crate::lines::{Line, Lines};
+use crate::lines::Lines;
 use crate::perf::Perf;
-use crate::protocol::{self, Hello, MAX_REQUEST_BYTES, Request};
+use crate::protocol::{Hello, MAX_REQUEST_BYTES, Request};
 use crate::services::Services;
 use crate::sessions::{MAX_SESSIONS, Sessions};
 use crate::timers::Watch as Timers;
@@ -53,7 +52,11 @@ pub fn serve(name: String) -> ExitCode {
     let mut lines = Lines::new(io::stdin().lock(), MAX_REQUEST_BYTES);
     loop {
         match lines.next() {
-            Ok(Some(line)) => conversation.take(&line),
+            Ok(Some(line)) => {
+                if conversation::take(&node, &line, |request| conversation.reply(request)).is_err() {
+                    node.end(1)
+                }
+            }
             Ok(None) => node.end(0),
             Err(error) => {
                 crate::complain(&format!("reading requests: {error}"), 1);
@@ -86,37 +89,7 @@ struct Conversation {
     services: Services,
 }
 
-/// When a request is answered.
-enum Reply {
-    Now(Value),
-    /// When a thread has done the job; other requests are answered meanwhile.
-    Later(Job),
-}
-
 impl Conversation {
-    fn take(&mut self, line: &Line<'_>) {
-        let numbered = match line {
-            Line::TooLong => {
-                let message = format!("a request has at most {MAX_REQUEST_BYTES} bytes");
-                return self.node.answer(None, Err(Failure::new("line-too-long", message)));
-            }
-            Line::Complete(line) => protocol::parse(line),
-        };
-        match numbered {
-            Ok(numbered) => self.handle(numbered.id, numbered.request),
-            Err(refusal) => self.node.answer(refusal.id, Err(Failure::bad_request(refusal.reason))),
-        }
-    }
-
-    fn handle(&mut self, id: u64, request: Request) {
-        let op = request.op();
-        match shielded(op, || self.reply(request)) {
-            Ok(Reply::Now(value)) => self.node.answer(Some(id), Ok(value)),
-            Ok(Reply::Later(job)) => self.node.start(id, op, job),
-            Err(failure) => self.node.answer(Some(id), Err(failure)),
-        }
-    }
-
     fn reply(&mut self, request: Request) -> Result<Reply, Failure> {
         let Self { node, captures, drops, timers, perf, awake, tunnels, emulation, services, .. } = self;
         let tunnels = || tunnels.lock().unwrap_or_else(PoisonError::into_inner);
@@ -178,24 +151,20 @@ impl Conversation {
     }
 }
 
+impl Asker for Node {
+    const MAX_REQUEST_BYTES: usize = MAX_REQUEST_BYTES;
+
+    fn answers(&self) -> &Answers {
+        &self.answers
+    }
+
+    fn note_gone(&self, error: &io::Error) {
+        crate::complain(&format!("writing a response: {error}"), 1);
+        self.end(1)
+    }
+}
+
 impl Node {
-    /// Lets a thread do the job and answer.
-    fn start(self: &Arc<Self>, id: u64, op: &'static str, job: Job) {
-        let node = Arc::clone(self);
-        let work = move || node.answer(Some(id), shielded(op, job));
-        if let Err(error) = thread::Builder::new().name(op.to_owned()).spawn(work) {
-            let failure = Failure::system(format_args!("starting a thread for {op}"), "clone", error);
-            self.answer(Some(id), Err(failure));
-        }
-    }
-
-    fn answer(&self, id: Option<u64>, outcome: Outcome) {
-        if let Err(error) = self.answers.send(id, outcome) {
-            crate::complain(&format!("writing a response: {error}"), 1);
-            self.end(1);
-        }
-    }
-
     /// Ends the node. The kernel closes its sessions' sockets and takes the namespace away.
     fn end(&self, code: i32) -> ! {
         self.commands.kill_all();

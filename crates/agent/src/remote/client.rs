@@ -1,7 +1,7 @@
 //! The conversation with one client: less than a node's, and what it began ends with it.
 
 use std::fs;
-use std::io::BufReader;
+use std::io::{self, BufReader};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use sixbench_measure::cpu;
 use sixbench_remote::{Channel, Reader, Visit};
 
@@ -17,10 +17,10 @@ use super::flows::{ClientFlows, Flows};
 use super::limits::{self, Limits};
 use super::place::Place;
 use crate::answers::Answers;
+use crate::conversation::{self, Asker, Reply};
 use crate::failure::{Failure, Outcome};
-use crate::job::{Job, shielded};
 use crate::lines::{Line, Lines};
-use crate::protocol::{self, Hello, Request};
+use crate::protocol::{Hello, Request};
 use crate::sessions::{self, Sessions};
 use crate::{counters, hello};
 
@@ -102,55 +102,21 @@ struct Client<'a> {
     theirs: SocketAddr,
 }
 
-/// When a request is answered.
-enum Reply {
-    Now(Value),
-    /// When a thread has done the job.
-    Later(Job),
-}
-
-/// The conversation is over.
-struct Over;
-
 impl Client<'_> {
     fn converse(&mut self, mut lines: Lines<BufReader<Reader<std::net::TcpStream>>>) {
         // A failure to read is the client's end as well.
         while let Ok(Some(line)) = lines.next_within() {
-            if self.take(&line).is_err() {
+            self.shared.note_heard();
+            let is_over = conversation::take(self.shared, &line, |request| self.reply(request)).is_err();
+            // Whoever begins with anything but `hello` is no client of ours.
+            if is_over || matches!(line, Line::TooLong) || !self.visit.is_client() {
                 return;
             }
         }
     }
 
-    fn take(&mut self, line: &Line<'_>) -> Result<(), Over> {
-        self.shared.note_heard();
-        let numbered = match line {
-            Line::Complete(line) => protocol::parse(line),
-            Line::TooLong => {
-                let message = format!("a request has at most {MAX_REQUEST_BYTES} bytes here");
-                self.shared.answer(None, Err(Failure::new("line-too-long", message)))?;
-                return Err(Over);
-            }
-        };
-        match numbered {
-            Ok(numbered) => self.handle(numbered.id, numbered.request)?,
-            Err(refusal) => self.shared.answer(refusal.id, Err(Failure::bad_request(refusal.reason)))?,
-        }
-        // Whoever begins with anything but `hello` is no client of ours.
-        if self.visit.is_client() { Ok(()) } else { Err(Over) }
-    }
-
-    fn handle(&mut self, id: u64, request: Request) -> Result<(), Over> {
-        let op = request.op();
-        match shielded(op, || self.reply(op, request)) {
-            Ok(Reply::Now(value)) => self.shared.answer(Some(id), Ok(value)),
-            Ok(Reply::Later(job)) => self.shared.start(id, op, job),
-            Err(failure) => self.shared.answer(Some(id), Err(failure)),
-        }
-    }
-
-    fn reply(&mut self, op: &str, request: Request) -> Result<Reply, Failure> {
-        let sessions = &self.shared.sessions;
+    fn reply(&mut self, request: Request) -> Result<Reply, Failure> {
+        let (sessions, op) = (&self.shared.sessions, request.op());
         let value = match request {
             Request::Hello(hello) => self.greet(&hello)?,
             _ if !self.visit.is_client() => {
@@ -233,21 +199,18 @@ impl Client<'_> {
     }
 }
 
+impl Asker for Shared {
+    const MAX_REQUEST_BYTES: usize = MAX_REQUEST_BYTES;
+
+    fn answers(&self) -> &Answers {
+        &self.answers
+    }
+
+    /// Its reader sees its end.
+    fn note_gone(&self, _: &io::Error) {}
+}
+
 impl Shared {
-    fn start(self: &Arc<Self>, id: u64, op: &'static str, job: Job) -> Result<(), Over> {
-        let shared = Arc::clone(self);
-        // Who has gone is not answered.
-        let work = move || drop(shared.answer(Some(id), shielded(op, job)));
-        thread::Builder::new().name(op.to_owned()).spawn(work).map(drop).or_else(|error| {
-            let failure = Failure::system(format_args!("starting a thread for {op}"), "clone", error);
-            self.answer(Some(id), Err(failure))
-        })
-    }
-
-    fn answer(&self, id: Option<u64>, outcome: Outcome) -> Result<(), Over> {
-        self.answers.send(id, outcome).map_err(|_| Over)
-    }
-
     fn note_heard(&self) {
         self.heard_ms.store(self.began.elapsed().as_millis() as u64, Ordering::Relaxed);
     }
