@@ -90,14 +90,17 @@ class Processors:
     def sample(self) -> dict[str, Any] | None:
         """How long each was busy so far, to the microsecond; None where no thread watches it.
 
-        Where the agent that keeps them awake has died, they may sleep from then on, and the manifest says why.
+        Where the agent that keeps them awake has died, they may sleep from then on, and the manifest says why. Raises
+        `AgentError` where it lives, and refuses or gives an answer of another form.
         """
         if self._agent is None:
             return None
         try:
             return self._agent.call("awake", timeout_s=ANSWER_TIMEOUT_S)
-        except AgentError as error:
-            self._refused, self._awake, self._agent = str(error), (), None
+        except AgentError:
+            if self._agent.ended is None:
+                raise
+            self._refused, self._awake, self._agent = str(self._agent.ended), (), None
             return None
 
     def keep_off(self, placed: Mapping[str, Sequence[int]]) -> None:
