@@ -13,7 +13,8 @@ from sixbench.model.trial import TrialRecord
 from sixbench.plan.schedule import block_order
 from sixbench.run.events import Events
 from sixbench.run.laboratory import Laboratories
-from sixbench.run.trial import run_trial
+from sixbench.run.record import Trial
+from sixbench.run.trial import References, run_trial
 from sixbench.theory import expected_amid_changes
 
 EXPERIMENT = """
@@ -51,8 +52,8 @@ def trial(
         timer = threading.Timer(0.2, change)
         monkeypatch.setattr(Events, "start", lambda self: timer.start())
         try:
-            combination = experiment.combinations[0]
-            return run_trial(experiment, combination, planned, laboratory, network, 1, expected_amid_changes).record
+            trial = Trial(experiment=experiment, combination=experiment.combinations[0], planned=planned, sequence=1)
+            return run_trial(trial, laboratory, network, References(theory=expected_amid_changes)).record
         finally:
             timer.join()
             assert failures == []

@@ -12,7 +12,8 @@ from sixbench.agent import Agent, AgentHub
 from sixbench.model.trial import TrialRecord
 from sixbench.plan.schedule import block_order
 from sixbench.run.laboratory import Laboratories
-from sixbench.run.trial import run_trial
+from sixbench.run.record import Trial
+from sixbench.run.trial import References, run_trial
 from sixbench.theory import expected_amid_changes
 
 COUNT = 2000
@@ -63,8 +64,10 @@ def trials(hub: AgentHub, text: str, prepare: Prepare = lambda agents: None) -> 
             laboratory, network = laboratories.get(experiment.path(planned.path), 0)
             if number == 0 or not network.is_plain:
                 prepare(laboratory.agents)
-            combination = experiment.combinations[0]
-            outcome = run_trial(experiment, combination, planned, laboratory, network, number, expected_amid_changes)
+            trial = Trial(
+                experiment=experiment, combination=experiment.combinations[0], planned=planned, sequence=number
+            )
+            outcome = run_trial(trial, laboratory, network, References(theory=expected_amid_changes))
             found.append(outcome.record)
     finally:
         laboratories.close()

@@ -18,7 +18,8 @@ from sixbench.model.trial import TrialRecord
 from sixbench.plan.schedule import block_order
 from sixbench.run.laboratory import Laboratories, Laboratory
 from sixbench.run.mechanism_doctor import refusals
-from sixbench.run.trial import run_trial
+from sixbench.run.record import Trial
+from sixbench.run.trial import References, run_trial
 from sixbench.theory import expected_amid_changes
 
 TOPOLOGY = """
@@ -109,9 +110,8 @@ def one_trial(hub: AgentHub, engine: str, workload: str, *changes: Any) -> list[
         laboratory, network = laboratories.get(experiment.paths[0], 0)
         if change is not None:
             change(laboratory)
-        outcome = run_trial(
-            experiment, experiment.combinations[0], planned, laboratory, network, sequence, expected_amid_changes, False
-        )
+        trial = Trial(experiment=experiment, combination=experiment.combinations[0], planned=planned, sequence=sequence)
+        outcome = run_trial(trial, laboratory, network, References(theory=expected_amid_changes))
         records.append(outcome.record)
     laboratories.close()
     return records

@@ -12,7 +12,8 @@ from sixbench.agent import AgentHub
 from sixbench.model.reason import ReasonKind
 from sixbench.plan.schedule import block_order
 from sixbench.run.laboratory import Laboratories
-from sixbench.run.trial import run_trial
+from sixbench.run.record import Trial
+from sixbench.run.trial import References, run_trial
 from sixbench.theory import expected_amid_changes
 
 EXPERIMENT = """
@@ -51,9 +52,8 @@ def test_a_flooded_trial_is_invalid(hub: AgentHub) -> None:
         flood = subprocess.Popen([*inside, sys.executable, "-I", "-c", FLOOD])
         try:
             (planned,) = block_order(experiment, 1)
-            record = run_trial(
-                experiment, experiment.combinations[0], planned, laboratory, network, 1, expected_amid_changes
-            ).record
+            trial = Trial(experiment=experiment, combination=experiment.combinations[0], planned=planned, sequence=1)
+            record = run_trial(trial, laboratory, network, References(theory=expected_amid_changes)).record
         finally:
             flood.kill()
             flood.wait()

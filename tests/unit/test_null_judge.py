@@ -17,7 +17,7 @@ from sixbench.model.metric import METRICS
 from sixbench.model.trial import TrialRecord
 from sixbench.plan.schedule import all_trials
 from sixbench.report.figures import svg
-from sixbench.run.record import blank_record
+from sixbench.run.record import Trial, blank_record
 from sixbench.store import Environment, Manifest, Run
 
 Values = Mapping[str, Sequence[float | None]]
@@ -46,9 +46,10 @@ def _run(one: PlannedComparison, values: Values, theory: Mapping[str, float] | N
     trials: list[TrialRecord] = []
     for planned in all_trials(one.experiment):
         value = values[planned.path][planned.block - 1]
+        trial = Trial(experiment=one.experiment, combination=combination, planned=planned, sequence=len(trials) + 1)
         trials.append(
             replace(
-                blank_record(one.experiment, combination, planned, len(trials) + 1),
+                blank_record(trial),
                 status="invalid" if value is None else "ok",
                 metrics={} if value is None else {column: value, "cpu_busy_cores": 1.0},
                 theory={column: theory[planned.path]} if theory else {},

@@ -14,7 +14,7 @@ from sixbench.cli.progress import Progress
 from sixbench.model.experiment import Experiment, PlannedTrial
 from sixbench.model.reason import Reason, ReasonKind
 from sixbench.model.trial import TrialRecord
-from sixbench.run.record import blank_record
+from sixbench.run.record import Trial, blank_record
 
 TEXT = """\
 experiment: small
@@ -53,7 +53,7 @@ def planned(path: str, block: int = 1, combination: str = "c0001") -> PlannedTri
 
 def ended(experiment: Experiment, trial: PlannedTrial, goodput_bps: float | None) -> TrialRecord:
     combination = next(c for c in experiment.combinations if c.name == trial.combination)
-    record = blank_record(experiment, combination, trial, 1)
+    record = blank_record(Trial(experiment=experiment, combination=combination, planned=trial, sequence=1))
     if goodput_bps is None:
         return replace(
             record, status="invalid", reasons=[Reason(kind=ReasonKind.LINK_DOWN, text="a link lost its carrier")]

@@ -12,7 +12,7 @@ import pytest
 from sixbench.model.experiment import Blocks, Experiment
 from sixbench.model.trial import TrialRecord
 from sixbench.run import scheduler
-from sixbench.run.record import blank_record
+from sixbench.run.record import Trial, blank_record
 from sixbench.run.remaining import rest_of_run
 from sixbench.run.scheduler import RunClock
 from sixbench.run.trial import Outcome
@@ -37,11 +37,11 @@ class _Machine:
         self.told: list[tuple[int, int, int, int | None]] = []
         self.records: list[TrialRecord] = []
 
-    def trial(self, experiment: Experiment, combination: Any, planned: Any, *_: Any) -> Outcome:
+    def trial(self, trial: Trial, *_: Any, **__: Any) -> Outcome:
         self.now_ns += TRIAL_NS
-        record = blank_record(experiment, combination, planned, 1)
-        value = 1e8 * (self.ratio(combination.name, planned.block) if planned.path == "ipv6" else 1.0)
-        record = replace(record, status="ok", elapsed_ns=TRIAL_NS, metrics={"goodput_bps": value})
+        planned = trial.planned
+        value = 1e8 * (self.ratio(planned.combination, planned.block) if planned.path == "ipv6" else 1.0)
+        record = replace(blank_record(trial), status="ok", elapsed_ns=TRIAL_NS, metrics={"goodput_bps": value})
         return Outcome(record=record, series={})
 
     def progress(self, done: int, expected: int, remaining_ns: int, decided: int | None = None) -> None:

@@ -168,6 +168,8 @@ class WorkloadKind:
         is_drawn: whether any of the traffic is random, so that it has a seed.
         parts: the flows that a trial consists of, where it is not one of the agent's workloads; None: it is.
         placement: where the nodes of its path run, by its parameters, unless the experiment says so.
+        when_together: by column, the parameters that are others where the nodes share a processor, unless they are
+            given.
         families: those that the two hosts need besides the path's own. The agent's workload gets the addresses of all
             of them.
         flow: what it is to theory and to the counters of fragments; None: nothing that they know.
@@ -189,6 +191,7 @@ class WorkloadKind:
     traffic: Callable[[Params, Result, Result], Traffic]
     parts: Callable[[Params], tuple[Part, ...]] | None = None
     placement: Callable[[Params], Placement] = default_placement
+    when_together: Mapping[str, Scalar] = field(default_factory=dict)
     families: frozenset[Family] = frozenset()
     results: Callable[[Side, Params], tuple[Expected, ...]] = nothing_of_its_own
     agent_name: str | None = None
@@ -207,6 +210,10 @@ class WorkloadKind:
     def parameter(self, name: str) -> Parameter | None:
         """The parameter of that name in experiments."""
         return next((p for p in self.parameters if p.name == name), None)
+
+    def placed(self, params: Params, placement: Placement) -> dict[str, Scalar]:
+        """The parameters of a trial whose nodes run there."""
+        return (dict(self.when_together) if placement == "together" else {}) | dict(params)
 
     def wrong(self, params: Params, families: frozenset[Family]) -> Wrong | None:
         """What is wrong with parameters that are each right on their own; None if nothing is."""

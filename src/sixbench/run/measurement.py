@@ -26,7 +26,7 @@ from .arriving import Watch, Watching
 from .cpu import agent_cores, core_shares, find_span
 from .machines import Addresses, Machines
 from .proof.strays import judge_strays
-from .record import blank_record, without_series
+from .record import Trial, blank_record, without_series
 from .session import ANSWER_TIMEOUT_S, cancel, finish, longest_ns, wait_for_run
 from .trial import SATURATED_CORE, Outcome, machine_changes
 
@@ -69,7 +69,8 @@ def _trial(
     kind = WORKLOADS[combination.workload.kind]
     params = dict(combination.workload.params)
     addresses = machines.addresses[experiment.path(planned.path).family]
-    record = blank_record(experiment, combination, planned, sequence)
+    trial = Trial(experiment=experiment, combination=combination, planned=planned, sequence=sequence)
+    record = blank_record(trial)
     started_ns = time.monotonic_ns()
     results = _Results()
     measured = Measured()

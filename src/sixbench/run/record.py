@@ -3,20 +3,48 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import Any
 
 from ..mechanisms import engine_of
 from ..model.experiment import Combination, Experiment, PlannedTrial
+from ..model.path import Path
 from ..model.trial import TrialRecord
+from ..model.workload import WorkloadKind
+from ..model.workloads import WORKLOADS
 
 
-def blank_record(experiment: Experiment, combination: Combination, planned: PlannedTrial, sequence: int) -> TrialRecord:
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """A trial of an experiment that is to be run.
+
+    Attributes:
+        sequence: its place in the order of execution, from 1.
+    """
+
+    experiment: Experiment
+    combination: Combination
+    planned: PlannedTrial
+    sequence: int
+
+    @property
+    def path(self) -> Path:
+        """Its path."""
+        return self.experiment.path(self.planned.path)
+
+    @property
+    def kind(self) -> WorkloadKind:
+        """The kind of its workload."""
+        return WORKLOADS[self.combination.workload.kind]
+
+
+def blank_record(trial: Trial) -> TrialRecord:
     """The record of a trial before anything is known about how it went."""
-    path = experiment.path(planned.path)
+    path, combination = trial.path, trial.combination
     return TrialRecord(
-        key=planned.key,
-        sequence=sequence,
-        block=planned.block,
+        key=trial.planned.key,
+        sequence=trial.sequence,
+        block=trial.planned.block,
         combination=combination.name,
         path=path.name,
         mechanism=path.mechanism,

@@ -22,8 +22,9 @@ from .bypass import by_workload, bypass_of, measure_bypass
 from .laboratory import Laboratories
 from .node_settings import merged
 from .other_runs import Presence
+from .record import Trial
 from .remaining import Remaining, rest_of_run
-from .trial import Outcome, Theory, failed_outcome, run_trial
+from .trial import Outcome, References, Theory, failed_outcome, run_trial
 
 
 class Observer(Protocol):
@@ -178,31 +179,22 @@ class _Loop:
         """A trial, and how long it took without the building of its network; None where that failed."""
         combination = self.combinations[planned.combination]
         self.sequence += 1
+        trial = Trial(experiment=self.experiment, combination=combination, planned=planned, sequence=self.sequence)
         try:
-            laboratory, network = self.laboratories.get(
-                self.experiment.path(planned.path), combination.topology_of(planned.path)
-            )
+            laboratory, network = self.laboratories.get(trial.path, combination.topology_of(planned.path))
         except (LabError, AgentError, CapabilityError) as error:
             if not self.any_built:
                 raise
             words = f"the network could not be built again: {error}"
             reason = Reason(kind=ReasonKind.NETWORK_FAILED, text=words)
-            return failed_outcome(self.experiment, combination, planned, self.sequence, reason), None
+            return failed_outcome(trial, reason), None
         self.any_built = True
         started_ns = time.monotonic_ns()
         if self.presence is not None:
             self.presence.next_trial()
-        outcome = run_trial(
-            self.experiment,
-            combination,
-            planned,
-            laboratory,
-            network,
-            self.sequence,
-            self.theory,
-            self.writer.manifest.capture,
-            bypass_of(self.experiment, combination, self.experiment.path(planned.path), self.bypass),
-        )
+        bypass = bypass_of(self.experiment, combination, trial.path, self.bypass)
+        references = References(theory=self.theory, bypass=bypass)
+        outcome = run_trial(trial, laboratory, network, references, keeps_packets=self.writer.manifest.capture)
         elapsed_ns = time.monotonic_ns() - started_ns
         if self.presence is not None:
             outcome = replace(outcome, record=replace(outcome.record, other_runs=self.presence.during_trial()))

@@ -11,7 +11,7 @@ from ..mechanisms import legs_of
 from ..model.bypass import Bypass, bypassed_column, is_tester_limited
 from ..model.errors import AgentError, LabError
 from ..model.evidence import NO_EVIDENCE, Fragments, LinkEvent
-from ..model.experiment import Combination, Experiment, LinkChange, PlannedTrial
+from ..model.experiment import LinkChange
 from ..model.network import Network
 from ..model.parameter import Scalar
 from ..model.path import Path
@@ -49,7 +49,7 @@ from .proof.pcapng import to_pcapng
 from .proof.strays import judge_strays
 from .proof.timers import judge_timers, timer_evidence
 from .proof.tunnels import check_tunnels, drop_notes, program_times, tunnel_evidence
-from .record import blank_record, without_series
+from .record import Trial, blank_record, without_series
 from .traffic import Observed, Setting, perform
 
 MAX_CLOCK_STEP_NS = 10 * 10**6
@@ -74,16 +74,20 @@ Theory = Callable[[str, Mapping[str, Scalar], Path, Topology, tuple[str, str], S
 hosts."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class References:
+    """What the results of a trial are held against.
+
+    Attributes:
+        bypass: what the tester can do of this workload. None: this is not known.
+    """
+
+    theory: Theory
+    bypass: Bypass | None = None
+
+
 def run_trial(
-    experiment: Experiment,
-    combination: Combination,
-    planned: PlannedTrial,
-    laboratory: Laboratory,
-    network: Network,
-    sequence: int,
-    theory: Theory,
-    keeps_packets: bool = False,
-    bypass: Bypass | None = None,
+    trial: Trial, laboratory: Laboratory, network: Network, references: References, *, keeps_packets: bool = False
 ) -> Outcome:
     """Runs one trial and gives its record: `ok`, `invalid` or `failed`. It raises only what stops the whole run, such
     as an interrupt.
@@ -91,15 +95,11 @@ def run_trial(
     Args:
         network: the path's own; its legs are those that the workload uses.
         keeps_packets: whether the packets of every link are kept, whole, instead of headers of one link's.
-        bypass: what the tester can do of this workload, where that is known.
     """
-    path = experiment.path(planned.path)
-    kind = WORKLOADS[combination.workload.kind]
+    experiment, combination, planned = trial.experiment, trial.combination, trial.planned
+    path, kind, bypass = trial.path, trial.kind, references.bypass
     placement = placement_of(experiment, combination.workload)
-    params = _with_seed(kind, combination.workload.params, experiment.seed + planned.block)
-    if placement == "together" and kind.by_column("spin_ns") is not None:
-        # A sender that spins would be in the way of the receiver, which shares its processor.
-        params = {"spin_ns": 0} | params
+    params = kind.placed(_with_seed(kind, combination.workload.params, experiment.seed + planned.block), placement)
     started_realtime_ns, started_ns = time.time_ns(), time.monotonic_ns()
     observed = Observed()
     others = {
@@ -132,7 +132,7 @@ def run_trial(
         failure = Reason(kind=ReasonKind.AGENT_FAILED, text=_with_the_dead(observed.unanswered[0], laboratory))
     topology = experiment.topologies[combination.topology_of(planned.path)]
     asked = kind.agent_params(params)
-    expected = theory(kind.served_by, asked, path, topology, experiment.between, combination.events)
+    expected = references.theory(kind.served_by, asked, path, topology, experiment.between, combination.events)
     measured, judgement, status, reasons = _assess(
         kind, params, path, setting, observed, failure, experiment.statistics.margin_of(combination.workload.kind)
     )
@@ -150,7 +150,7 @@ def run_trial(
 
         packets = packet_log_files(observed.client, observed.server)
     record = replace(
-        blank_record(experiment, combination, planned, sequence),
+        blank_record(trial),
         params=params,
         status=status,
         reasons=reasons,
@@ -187,11 +187,9 @@ def _files(setting: Setting, observed: Observed) -> dict[str, bytes]:
     return files
 
 
-def failed_outcome(
-    experiment: Experiment, combination: Combination, planned: PlannedTrial, sequence: int, reason: Reason
-) -> Outcome:
+def failed_outcome(trial: Trial, reason: Reason) -> Outcome:
     """The record of a trial that could not start."""
-    return Outcome(record=replace(blank_record(experiment, combination, planned, sequence), reasons=[reason]))
+    return Outcome(record=replace(blank_record(trial), reasons=[reason]))
 
 
 def _with_the_dead(error: Exception, laboratory: Laboratory) -> str:

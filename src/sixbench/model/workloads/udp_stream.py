@@ -280,6 +280,7 @@ KIND = WorkloadKind(
         PACKET_LOG,
     ),
     placement=apart,
+    when_together={"spin_ns": 0},  # a sender that spins would be in the way of the receiver
     primary="goodput",
     headline=(
         "goodput",
