@@ -21,6 +21,7 @@ from .runs import (
     TRACEBACK,
     Running,
     acknowledged,
+    has_ended,
     is_begun,
     made,
     planned_keys,
@@ -145,6 +146,19 @@ def _has_guest() -> bool:
     return True
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Hit:
+    """How a run stood when it was hit.
+
+    Attributes:
+        known: the trials that it had recorded.
+        had_ended: whether it had ended and its process had not. A command keeps its exit code then.
+    """
+
+    known: dict[str, str]
+    had_ended: bool
+
+
 class _Work:
     """Interruptions of one victim."""
 
@@ -179,43 +193,41 @@ class _Work:
         arguments = ["resume", str(directory), "--no-report", "--quiet"]
         if not resumes:
             arguments = ["run", str(self.experiment), "--out", str(directory), "--quiet", *self.options]
-        known: dict[str, str] | None = None
-        while known is None:
+        hit: _Hit | None = None
+        while hit is None:
             running = Running(*arguments, scratch=self.scratch)
             moment_s = self.choice.uniform(0, self.trials_s * 1.1)
-            known = self._hit(running, moment_s, directory)
+            hit = self._hit(running, moment_s, directory)
             ended = running.end()
-            if known is None:  # it had ended
+            if hit is None:  # the process had ended
                 shutil.rmtree(directory, ignore_errors=True)
                 if resumes:
                     shutil.copytree(self.fresh, directory)
         tally.interruptions += 1
-        tally.acknowledged += len(known)
+        tally.acknowledged += len(hit.known)
         tally.ended_with[str(ended.code)] += 1
         place = f"{victim.name} after {moment_s:.2f} s of {'resume' if resumes else 'run'}"
         tally.hung += ended.code is None
-        self._count(
-            "other_codes", [] if ended.code in victim.codes else [f"ended with {ended.code}: {ended.said}"], place
-        )
+        codes = victim.codes | {0} if hit.had_ended else victim.codes
+        self._count("other_codes", [] if ended.code in codes else [f"ended with {ended.code}: {ended.said}"], place)
         self._count("tracebacks", [ended.said] if TRACEBACK in ended.said else [], place)
         # What a guest or a killed command leaves in the folder for temporary files counts too.
         self._count("left_over", host.left_over(before, self.scratch / "tmp"), place)
-        self._resume(directory, known, place)
+        self._resume(directory, hit.known, place)
 
-    def _hit(self, running: Running, moment_s: float, directory: Path) -> dict[str, str] | None:
-        """Hits the victim at its moment, or as soon as it is there. Returns what the run had recorded just before; None
-        where the run had ended."""
+    def _hit(self, running: Running, moment_s: float, directory: Path) -> _Hit | None:
+        """Hits the victim at its moment, or as soon as it is there; None where the process had ended."""
         is_running = running.wait_until(moment_s)
         while is_running:
             process = self.victim.find(running, self.choice)
             if process is not None:
-                known = acknowledged(directory)
+                hit = _Hit(known=acknowledged(directory), had_ended=has_ended(directory))
                 try:
                     os.kill(process, self.victim.signal)
                 except ProcessLookupError:
                     process = None
                 else:
-                    return known
+                    return hit
             is_running = running.process.poll() is None
             time.sleep(0.002)
         return None

@@ -117,6 +117,11 @@ def is_begun(directory: Path) -> bool:
     return (directory / "manifest.json").exists()
 
 
+def has_ended(directory: Path) -> bool:
+    """Whether the run's manifest says that it has ended."""
+    return is_begun(directory) and '"state": "running"' not in (directory / "manifest.json").read_text(encoding="utf-8")
+
+
 def unfinished(experiment: Path, directory: Path, scratch: Path, *options: str) -> None:
     """Makes a run directory without any trial, which `resume` then runs."""
     running = Running("run", str(experiment), "--out", str(directory), "--quiet", *options, scratch=scratch)

@@ -12,7 +12,7 @@ from typing import Any
 from sixbench.store import read_run
 
 from . import host
-from .runs import Running
+from .runs import Running, has_ended
 
 HOUR_S = 3600.0
 EVERY_S = 5.0
@@ -49,7 +49,7 @@ def soak(scratch: Path, scale: float, seed: int, only: list[str]) -> dict[str, A
         raise SystemExit(f"the run ended early: {running.end()}")
     running.process.send_signal(signal.SIGTERM)
     deadline_s = time.monotonic() + 120  # a report of so many trials takes its time, and is not what is looked at
-    while _state(directory) == "running" and time.monotonic() < deadline_s:
+    while not has_ended(directory) and time.monotonic() < deadline_s:
         time.sleep(0.1)
     running.process.kill()
     running.end()
@@ -98,11 +98,6 @@ def trials_in(directory: Path) -> list[str]:
     """The trials that are there."""
     place = directory / "trials"
     return [name for name in os.listdir(place) if not name.endswith(".partial")] if place.is_dir() else []
-
-
-def _state(directory: Path) -> str:
-    text = (directory / "manifest.json").read_text(encoding="utf-8")
-    return "running" if '"state": "running"' in text else "ended"
 
 
 def _resident_mib(pid: int) -> float:
