@@ -16,7 +16,7 @@ from sixbench.model.errors import AgentError
 from sixbench.model.workload import Side
 from sixbench.model.workloads import WORKLOADS
 from sixbench.run.cpu import core_shares, find_span, machine_cores, spun_ns
-from sixbench.run.measurement import assess
+from sixbench.run.measure_trials import assess
 from sixbench.store.packet_log import packet_log_files
 
 ANSWERS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "answers.json").read_text(encoding="utf-8"))

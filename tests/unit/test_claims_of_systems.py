@@ -10,7 +10,7 @@ from paper_runs import GOODPUT, HEAD, claim, paper_of, read, run_of, same
 from sixbench.analysis.claims import judge
 from sixbench.analysis.estimates import estimates
 from sixbench.analysis.findings import findings
-from sixbench.analysis.stand_ins import stand_ins
+from sixbench.analysis.system_kernels import system_kernels
 from sixbench.model.errors import ExperimentError
 from sixbench.model.finding import ClaimResult, PublishedComparison
 from sixbench.model.paper import (
@@ -137,7 +137,7 @@ def test_numbers_between_systems_have_ours_between_kernels(formula: Formula, per
 
 def test_releases_are_ordered_as_numbers() -> None:
     run = on_kernels({"debian": 1e9, "own": 1e9}, {"debian": "6.9.1", "own": "6.18.0-rc1 #1 SMP"})
-    assert stand_ins(of_systems(), run).kernels == {"old": "debian", "new": "own"}
+    assert system_kernels(of_systems(), run).kernels == {"old": "debian", "new": "own"}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from reasons import kinds, texts
 from sixbench.model.reason import ReasonKind
 from sixbench.model.workload import Traffic
 from sixbench.model.workloads import WORKLOADS
-from sixbench.run.measurement import assess
+from sixbench.run.measure_trials import assess
 from sixbench.run.proof.strays import FEW_STRAYS, MAX_STRAY_SHARE, judge_strays, stray_counts, stray_reason
 
 RTT = {"unit": "ns", "count": 2000, "p50": 1000, "buckets": []}

@@ -14,7 +14,7 @@ from sixbench.cli.common import load_paper
 from sixbench.model.errors import StoreError
 from sixbench.model.units import TIMED_UNITS, scale
 from sixbench.report import FORMATS, html
-from sixbench.report.facts import environment_facts
+from sixbench.report.run_description import environment_facts
 from sixbench.store import Environment, Guest, Run
 
 BANNER = "All times in this run come from a virtual clock"

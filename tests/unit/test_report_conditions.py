@@ -8,7 +8,7 @@ from typing import Any
 import synthetic
 
 from sixbench.report.conditions import node_facts, socket_facts
-from sixbench.report.facts import environment_facts
+from sixbench.report.run_description import environment_facts
 from sixbench.run.node_settings import merged
 from sixbench.store import Run
 

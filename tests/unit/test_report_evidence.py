@@ -14,7 +14,7 @@ from sixbench.model.path import Path as NetworkPath
 from sixbench.model.reason import Reason, ReasonKind
 from sixbench.model.trial import TrialRecord
 from sixbench.report import evidence
-from sixbench.report.path_facts import path_facts
+from sixbench.report.path_descriptions import path_descriptions
 from sixbench.report.path_tables import paths_table, tunnels_table
 from sixbench.report.tunnel_counts import TunnelEnd, tunnel_ends
 from sixbench.report.validity import trials as count_trials
@@ -132,7 +132,7 @@ def test_evidence_may_lack_anything_and_say_anything_that_its_form_has(odd: dict
     assert not any(item.families for item in found.values())
     assert all(link.max_ip_bytes is None and not link.seen for item in found.values() for link in item.links)
     assert all(end.carried_packets == 0 for item in found.values() for end in item.tunnels)
-    path_facts(run)
+    path_descriptions(run)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_an_engine_without_a_slow_path_has_none_rather_than_an_empty_one() -> No
 
 
 def test_a_user_sees_whether_the_slow_path_carried_anything_and_why_packets_were_dropped() -> None:
-    table = tunnels_table(path_facts(synthetic.transition(blocks=1).in_memory()))
+    table = tunnels_table(path_descriptions(synthetic.transition(blocks=1).in_memory()))
     assert table is not None
     headings = [column.name for column in table.columns]
     ends = {(row[0], row[2]): dict(zip(headings, row, strict=True)) for row in table.rows}
@@ -209,7 +209,7 @@ def test_a_user_sees_whether_the_slow_path_carried_anything_and_why_packets_were
 
 
 def test_paths_say_where_they_are_installed_and_how_long_that_took() -> None:
-    table = paths_table(path_facts(synthetic.transition(blocks=1).in_memory()))
+    table = paths_table(path_descriptions(synthetic.transition(blocks=1).in_memory()))
     headings = [column.name for column in table.columns]
     paths = {row[0]: dict(zip(headings, row, strict=True)) for row in table.rows}
     tunnel = paths["router-to-router"]
@@ -220,7 +220,7 @@ def test_paths_say_where_they_are_installed_and_how_long_that_took() -> None:
 
 
 def test_mtus_of_all_networks_are_named() -> None:
-    facts = {item.path.name: item for item in path_facts(synthetic.many_levels(blocks=1).in_memory())}
+    facts = {item.path.name: item for item in path_descriptions(synthetic.many_levels(blocks=1).in_memory())}
     assert facts["router-to-router"].mtu_bytes == [1480, 8980]
     assert facts["ipv4"].mtu_bytes == []
 
@@ -229,7 +229,7 @@ def test_the_addresses_behind_translation_are_both_named() -> None:
     run = synthetic.no_trials()
     path = NetworkPath(name="lite", mechanism="ds-lite", family=4, nodes=("r1", "r2"))
     experiment = replace(run.manifest.experiment, paths=(path,), baseline="lite")
-    [row] = paths_table(path_facts(synthetic.replace_run(run, experiment=experiment).in_memory())).rows
+    [row] = paths_table(path_descriptions(synthetic.replace_run(run, experiment=experiment).in_memory())).rows
     assert "192.168.1.1 (seen as 198.18.2.1) to 198.18.2.2" in row
 
 

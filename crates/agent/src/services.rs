@@ -61,13 +61,13 @@ impl Services {
     /// Answers Router Solicitations from now on.
     pub fn advertise(&mut self, request: discovery::Advertise) -> Outcome {
         let count = self.advertisers.len();
-        let Entry::Vacant(place) = self.advertisers.entry(request.device.clone()) else {
+        let Entry::Vacant(entry) = self.advertisers.entry(request.device.clone()) else {
             return Err(Error::Exists(format!("this node is a router on {}", request.device)).into());
         };
         if count >= MAX_ADVERTISERS {
             return Err(Failure::new("busy", format!("this node is a router on {MAX_ADVERTISERS} devices already")));
         }
-        place.insert(Advertiser::start(request)?);
+        entry.insert(Advertiser::start(request)?);
         Ok(json!({}))
     }
 
@@ -106,16 +106,16 @@ impl Services {
     /// Asks a broker for a tunnel, or for more time for the one it gave.
     pub fn request_tunnel(&self, request: broker::Request) -> std::result::Result<Job, Failure> {
         let (leases, tunnels) = (self.leases.clone(), Arc::clone(&self.tunnels));
-        let (place, lease) = leases.begin(&request)?;
+        let (reservation, lease) = leases.begin(&request)?;
         Ok(Box::new(move || match lease {
             Some(lease) => {
                 let given = lease.renew(&request);
-                place.keep(lease);
+                reservation.keep(lease);
                 to_value(&given?)
             }
             None => {
                 let (lease, given) = Lease::obtain(request, &tunnels)?;
-                place.keep(lease);
+                reservation.keep(lease);
                 to_value(&given)
             }
         }))
@@ -124,17 +124,17 @@ impl Services {
     /// Gives a broker's tunnel back.
     pub fn release_tunnel(&self, release: broker::Release) -> std::result::Result<Job, Failure> {
         let tunnels = Arc::clone(&self.tunnels);
-        let (place, lease) = self.leases.take(&release.device)?;
+        let (reservation, lease) = self.leases.take(&release.device)?;
         Ok(Box::new(move || {
             let renewals = lease.release(&release, &tunnels);
-            drop(place);
+            drop(reservation);
             to_value(&renewals?)
         }))
     }
 }
 
 /// A device whose lease is being worked on; it is nobody's when this is dropped.
-struct Place {
+struct Reservation {
     leases: Leases,
     device: String,
     is_kept: bool,
@@ -142,7 +142,7 @@ struct Place {
 
 impl Leases {
     /// Reserves a device, and takes its lease out if it has one that the request may renew.
-    fn begin(&self, request: &broker::Request) -> std::result::Result<(Place, Option<Lease>), Failure> {
+    fn begin(&self, request: &broker::Request) -> std::result::Result<(Reservation, Option<Lease>), Failure> {
         let mut leases = self.lock();
         let count = leases.len();
         let is_elsewhere = |(device, lease): (&String, &Option<Lease>)| {
@@ -156,21 +156,21 @@ impl Leases {
             Entry::Vacant(_) if count >= MAX_LEASES => {
                 return Err(Failure::new("busy", format!("there are {MAX_LEASES} tunnels of brokers already")));
             }
-            Entry::Vacant(place) => {
-                place.insert(None);
+            Entry::Vacant(entry) => {
+                entry.insert(None);
                 None
             }
-            Entry::Occupied(mut place) => match place.get_mut().take_if(|lease| lease.is_for(request)) {
+            Entry::Occupied(mut entry) => match entry.get_mut().take_if(|lease| lease.is_for(request)) {
                 Some(lease) => Some(lease),
                 None => return Err(Error::Exists(format!("there is a broker's tunnel {}", request.device)).into()),
             },
         };
-        Ok((Place { leases: self.clone(), device: request.device.clone(), is_kept: false }, lease))
+        Ok((Reservation { leases: self.clone(), device: request.device.clone(), is_kept: false }, lease))
     }
 
-    fn take(&self, device: &str) -> std::result::Result<(Place, Lease), Failure> {
+    fn take(&self, device: &str) -> std::result::Result<(Reservation, Lease), Failure> {
         let lease = present(self.lock().get_mut(device).and_then(Option::take), &format!("broker's tunnel {device}"))?;
-        Ok((Place { leases: self.clone(), device: device.to_owned(), is_kept: false }, lease))
+        Ok((Reservation { leases: self.clone(), device: device.to_owned(), is_kept: false }, lease))
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Option<Lease>>> {
@@ -178,14 +178,14 @@ impl Leases {
     }
 }
 
-impl Place {
+impl Reservation {
     fn keep(mut self, lease: Lease) {
         self.is_kept = true;
         self.leases.lock().insert(self.device.clone(), Some(lease));
     }
 }
 
-impl Drop for Place {
+impl Drop for Reservation {
     fn drop(&mut self) {
         if !self.is_kept {
             self.leases.lock().remove(&self.device);

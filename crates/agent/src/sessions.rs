@@ -160,10 +160,10 @@ impl Sessions {
         }
         let first = endpoint(address, peer.unwrap_or_else(|| anybody(address)), 0, token)?;
         let endpoints = with_further(first, &also)?;
-        let place = self.table.begin(&session, &endpoints, held)?;
-        let server = workload.serve_at(&endpoints, &Value::Object(params), &place.cancel)?;
+        let reservation = self.table.begin(&session, &endpoints, held)?;
+        let server = workload.serve_at(&endpoints, &Value::Object(params), &reservation.cancel)?;
         let port = server.port();
-        place.keep(server);
+        reservation.keep(server);
         Ok(json!({ "port": port, "cookie": is_open }))
     }
 
@@ -172,16 +172,16 @@ impl Sessions {
         let Run { session, workload, address, peer, also, port, token, cookie, params } = request;
         let workload = (self.find)(&workload)?;
         let endpoints = with_further(Endpoint { cookie, ..endpoint(address, peer, port, token)? }, &also)?;
-        let place = self.table.begin(&session, &endpoints, None)?;
+        let reservation = self.table.begin(&session, &endpoints, None)?;
         Ok(Box::new(move || {
-            let result = workload.run_at(&endpoints, &Value::Object(params), &place.cancel);
-            settle(result, &place.cancel)
+            let result = workload.run_at(&endpoints, &Value::Object(params), &reservation.cancel);
+            settle(result, &reservation.cancel)
         }))
     }
 
     /// Accepts the end of a server. The job waits for it.
     pub fn finish(&self, request: &Finish) -> Result<Job, Failure> {
-        let Some((place, server)) = self.table.take(&request.session)? else {
+        let Some((reservation, server)) = self.table.take(&request.session)? else {
             let message = format!("session `{}` does not serve, or is being finished already", request.session);
             return Err(Failure::new("no-session", message));
         };
@@ -190,7 +190,7 @@ impl Sessions {
             timeout_ns: request.timeout_ns,
             first_silence_ns: request.first_silence_ns,
         };
-        Ok(Box::new(move || settle(server.finish(&finish), &place.cancel)))
+        Ok(Box::new(move || settle(server.finish(&finish), &reservation.cancel)))
     }
 
     /// What has arrived at a session so far, and the time of this on the same clock.
@@ -208,10 +208,10 @@ impl Sessions {
     /// the job ends a server.
     pub fn cancel(&self, session: &str) -> Result<Option<Job>, Failure> {
         self.table.raise(session)?;
-        Ok(self.table.take(session)?.map(|(place, server)| -> Job {
+        Ok(self.table.take(session)?.map(|(reservation, server)| -> Job {
             Box::new(move || {
                 drop(server);
-                drop(place);
+                drop(reservation);
                 Ok(json!({}))
             })
         }))
@@ -250,7 +250,7 @@ fn anybody(address: IpAddr) -> IpAddr {
 }
 
 /// A session that is being worked on; it ends when this is dropped, also by a panic.
-struct Place {
+struct Reservation {
     table: Arc<Table>,
     session: String,
     cancel: Cancel,
@@ -258,7 +258,7 @@ struct Place {
 }
 
 /// A session that served, and its server.
-type Served = (Place, Box<dyn Server>);
+type Served = (Reservation, Box<dyn Server>);
 
 impl Table {
     fn begin(
@@ -266,7 +266,7 @@ impl Table {
         session: &str,
         endpoints: &[Endpoint],
         held: Option<Box<dyn Send>>,
-    ) -> Result<Place, Failure> {
+    ) -> Result<Reservation, Failure> {
         let mut sessions = self.lock();
         let count = sessions.len();
         let Entry::Vacant(entry) = sessions.entry(session.to_owned()) else {
@@ -284,7 +284,7 @@ impl Table {
             stage: Stage::Busy,
             _held: held,
         });
-        Ok(Place { table: Arc::clone(self), session: session.to_owned(), cancel, is_kept: false })
+        Ok(Reservation { table: Arc::clone(self), session: session.to_owned(), cancel, is_kept: false })
     }
 
     /// Takes the server of a session out; `None` when it has none to take.
@@ -295,7 +295,7 @@ impl Table {
             Stage::Busy => Ok(None),
             Stage::Serving(server) => {
                 let (table, cancel) = (Arc::clone(self), cancel.clone());
-                Ok(Some((Place { table, session: session.to_owned(), cancel, is_kept: false }, server)))
+                Ok(Some((Reservation { table, session: session.to_owned(), cancel, is_kept: false }, server)))
             }
         }
     }
@@ -313,7 +313,7 @@ fn find_in<'a>(sessions: &'a mut HashMap<String, Session>, name: &str) -> Result
     sessions.get_mut(name).ok_or_else(|| Failure::new("no-session", format!("there is no session `{name}`")))
 }
 
-impl Place {
+impl Reservation {
     /// Leaves the session to a server that works by itself.
     fn keep(mut self, server: Box<dyn Server>) {
         self.is_kept = true;
@@ -323,7 +323,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Reservation {
     fn drop(&mut self) {
         if !self.is_kept {
             self.table.lock().remove(&self.session);

@@ -2,19 +2,19 @@
 //!
 //! An emulated link is two interfaces of the agent's namespace, the far ends of the veth pairs of the nodes that it joins.
 //! One thread carries the packets of all links of a node ([`Emulator`]): it takes them from a packet socket with the
-//! kernel's time of arrival, decides what becomes of each ([`fate`]), and sends them when they are due, the last
+//! kernel's time of arrival, decides what becomes of each ([`decision`]), and sends them when they are due, the last
 //! microseconds spun. What it really did to each is counted and timed, so that nobody has to believe it.
 //!
 //! What may not live here: rates and queues, which are the kernel's (`tbf` at the nodes' ends). `unsafe` only in [`sys`].
 
+pub mod decision;
 mod error;
-pub mod fate;
 mod line;
 mod packets;
 mod record;
 pub mod spec;
 mod sys;
-mod vigil;
+mod waiter;
 mod wire;
 mod worker;
 

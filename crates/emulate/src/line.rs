@@ -2,7 +2,7 @@
 
 use sixbench_wire::{Span, ethernet, ipv4, ipv6, protocol, virtio};
 
-use crate::fate::{Fate, Fates};
+use crate::decision::{Decision, Decisions};
 use crate::packets::{Arrived, Departures, Pool};
 use crate::record::Record;
 use crate::spec::Impairments;
@@ -18,7 +18,7 @@ pub struct Line {
     pub socket: std::rc::Rc<PacketSocket>,
     /// What was done to its packets.
     pub record: Record,
-    fates: Fates,
+    decisions: Decisions,
     held: Vec<Held>,
     wire: Wire,
 }
@@ -36,16 +36,16 @@ impl Line {
     /// A direction whose packets leave by that socket.
     pub fn new(socket: std::rc::Rc<PacketSocket>, impairments: Impairments) -> Self {
         let wire = Wire::new(impairments.wire_bps);
-        Self { socket, record: Record::default(), fates: Fates::new(impairments), held: Vec::new(), wire }
+        Self { socket, record: Record::default(), decisions: Decisions::new(impairments), held: Vec::new(), wire }
     }
 
     /// Changes what happens to the packets from the next one on, and counts them from 0 unless it `continues`.
     pub fn change(&mut self, impairments: Impairments, continues: bool) {
         self.wire.change(impairments.wire_bps);
         if continues {
-            self.fates.change(impairments);
+            self.decisions.change(impairments);
         } else {
-            self.fates = Fates::new(impairments);
+            self.decisions = Decisions::new(impairments);
         }
     }
 
@@ -64,17 +64,17 @@ impl Line {
         let entered_ns = self.wire.enter(arrival.monotonic_ns, wire_bytes);
         if is_control(&buffer[virtio::HEADER_BYTES..length]) {
             self.record.control_packets += 1;
-            return departures.add(entered_ns + self.fates.plain_delay_ns(), index, None, length, buffer);
+            return departures.add(entered_ns + self.decisions.plain_delay_ns(), index, None, length, buffer);
         }
-        let number = self.fates.count();
-        let Fate { is_lost, is_duplicated, flipped, overtakes, late_by, delay_ns } = self.fates.decide();
+        let number = self.decisions.count();
+        let Decision { is_lost, is_duplicated, flipped, overtakes, late_by, delay_ns } = self.decisions.decide();
         self.record.packets += 1;
         let mut due_ns = entered_ns + delay_ns;
         if is_lost {
             self.record.lose(&buffer[..length]);
             pool.give(buffer);
         } else {
-            due_ns = self.wire.leave(due_ns, wire_bytes, self.fates.in_order());
+            due_ns = self.wire.leave(due_ns, wire_bytes, self.decisions.in_order());
             self.record.overtaking += u64::from(overtakes);
             if let Some(bit) = flipped {
                 flip(&mut buffer[..length], bit);

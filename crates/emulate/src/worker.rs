@@ -25,7 +25,7 @@ use crate::packets::{Departure, Departures, Pool};
 use crate::record::{Mark, Record};
 use crate::spec::{Impairments, Spec};
 use crate::sys::{Batch, PacketSocket, run_first};
-use crate::vigil::{Rest, Vigil};
+use crate::waiter::{Rest, Waiter};
 use crate::{Error, Result};
 
 /// Packets in one system call.
@@ -130,7 +130,7 @@ struct Worker {
     bell: Arc<EventFd>,
     epoll: Epoll,
     timer: TimerFd,
-    vigil: Vigil,
+    waiter: Waiter,
 }
 
 /// What the thread works on.
@@ -163,7 +163,7 @@ impl Worker {
         for (fd, token) in [(bell.as_fd(), ORDERS), (timer.as_fd(), TIMER)] {
             epoll.add(fd, EpollEvent::new(EpollFlags::EPOLLIN, token)).map_err(|errno| failed("epoll_ctl", errno))?;
         }
-        Ok(Self { orders, bell, epoll, timer, vigil: Vigil::new(monotonic_ns()) })
+        Ok(Self { orders, bell, epoll, timer, waiter: Waiter::new(monotonic_ns()) })
     }
 
     fn work(&mut self) {
@@ -209,7 +209,7 @@ impl Worker {
 
     /// Waits for packets, orders and the moment when something is to be done. Returns how many events there are.
     fn wait(&mut self, next_ns: Option<u64>, events: &mut [EpollEvent]) -> nix::Result<usize> {
-        let rest = self.vigil.rest(monotonic_ns(), next_ns);
+        let rest = self.waiter.rest(monotonic_ns(), next_ns);
         let timeout = match rest {
             Rest::Watch => EpollTimeout::ZERO,
             Rest::Nap(until_ns) => {
@@ -231,7 +231,7 @@ impl Worker {
         };
         let count = self.epoll.wait(events, timeout);
         if rest != Rest::Watch {
-            self.vigil.woke(monotonic_ns());
+            self.waiter.woke(monotonic_ns());
         }
         count
     }

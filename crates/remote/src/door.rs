@@ -1,7 +1,7 @@
 //! The door of a server: one thread that accepts connections and waits for their first bytes.
 //!
-//! Who stands here costs a descriptor and a hundred bytes, and no thread. Where places are short, the network that has most of them gives way
-//! ([`crate::places`]). Where many are taken, only a client that brings its cookie comes further ([`crate::cookie`]). A good client hardly stands
+//! Who stands here costs a descriptor and a hundred bytes, and no thread. Where slots are short, the network that has most of them gives way
+//! ([`crate::slots`]). Where many are taken, only a client that brings its cookie comes further ([`crate::cookie`]). A good client hardly stands
 //! here: it says all of its first bytes as soon as it is connected.
 
 use std::collections::{HashMap, VecDeque};
@@ -20,16 +20,16 @@ use crate::cookie::Jar;
 use crate::first_bytes::{Answer, MAX_OPENING_BYTES, Opening};
 use crate::greeting::{self, Begun};
 use crate::key::Key;
-use crate::places::{Number, Places};
+use crate::slots::{Number, Slots};
 
 /// From the acceptance to the last of the first bytes.
 const OPENING_TIME: Duration = Duration::from_secs(2);
 /// A quarter of the descriptors that the process may have is for the door, within these bounds. At 1,300 connections a second that say nothing, each
-/// stands for 1.6 s where there are 2,048 places.
+/// stands for 1.6 s where there are 2,048 slots.
 const DESCRIPTORS_SHARE: u64 = 4;
 const MIN_PLACES: usize = 64;
 const MAX_PLACES: usize = 2_048;
-/// A server is under load when one in so many places is taken: more than an idle server's good clients ever take, and long before they are short.
+/// A server is under load when one in so many slots is taken: more than an idle server's good clients ever take, and long before they are short.
 const LOAD_SHARE: usize = 8;
 /// Connections accepted before those that are there are looked at again.
 const MAX_ACCEPTED: usize = 64;
@@ -55,9 +55,9 @@ pub struct Door<I> {
     poll: Epoll,
     jar: Jar,
     began: Instant,
-    max_places: usize,
+    max_slots: usize,
     next: Number,
-    places: Places,
+    slots: Slots,
     waiting: HashMap<Number, Waiting>,
     /// Of those that wait and of some that do not any more, by time.
     deadlines: VecDeque<(Instant, Number)>,
@@ -97,9 +97,9 @@ impl<I: Inside> Door<I> {
             poll,
             jar: Jar::new()?,
             began: Instant::now(),
-            max_places: places(),
+            max_slots: slots(),
             next: FIRST_NUMBER,
-            places: Places::default(),
+            slots: Slots::default(),
             waiting: HashMap::new(),
             deadlines: VecDeque::new(),
         })
@@ -161,7 +161,7 @@ impl<I: Inside> Door<I> {
     }
 
     fn wait_for(&mut self, waiting: Waiting) {
-        if self.places.count() >= self.max_places {
+        if self.slots.count() >= self.max_slots {
             self.evict();
         }
         let number = self.next;
@@ -169,7 +169,7 @@ impl<I: Inside> Door<I> {
         if self.poll.add(&waiting.stream, EpollEvent::new(EpollFlags::EPOLLIN, number)).is_err() {
             return;
         }
-        self.places.take(number, waiting.from);
+        self.slots.take(number, waiting.from);
         self.deadlines.push_back((Instant::now() + OPENING_TIME, number));
         self.waiting.insert(number, waiting);
     }
@@ -188,12 +188,12 @@ impl<I: Inside> Door<I> {
     }
 
     fn leave(&mut self, number: Number) -> Option<Waiting> {
-        self.places.give_back(number);
+        self.slots.give_back(number);
         self.waiting.remove(&number)
     }
 
     fn evict(&mut self) {
-        if let Some(waiting) = self.places.dispensable().and_then(|number| self.leave(number)) {
+        if let Some(waiting) = self.slots.dispensable().and_then(|number| self.leave(number)) {
             self.refuse(waiting.stream, Answer::UnderLoad);
         }
     }
@@ -234,7 +234,7 @@ impl<I: Inside> Door<I> {
     }
 
     fn is_under_load(&self) -> bool {
-        self.places.count() >= self.max_places / LOAD_SHARE || self.inside.is_crowded()
+        self.slots.count() >= self.max_slots / LOAD_SHARE || self.inside.is_crowded()
     }
 
     /// Closes so that the answer arrives, where the other end is still to read: bytes that nobody has read would make it a reset.
@@ -275,7 +275,7 @@ fn accept(listener: &TcpListener) -> io::Result<(TcpStream, IpAddr)> {
 }
 
 /// How many may stand at the door, after asking for as many descriptors as there may be.
-fn places() -> usize {
+fn slots() -> usize {
     let descriptors = getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(soft, hard)| {
         let raised = setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok();
         if raised { hard } else { soft }

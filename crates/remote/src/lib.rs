@@ -3,7 +3,7 @@
 //! What lives here: listening and connecting, keys, the handshake, and how many may wait at the door. What may not: what is said over a
 //! connection; these are bytes here. `agent` reads lines from a [`Reader`] and writes them to a [`Writer`].
 //!
-//! [`first_bytes`], [`cookie`] and [`places`] are pure; [`door`] accepts connections and waits for their first bytes, [`greeting`] is the handshake,
+//! [`first_bytes`], [`cookie`] and [`slots`] are pure; [`door`] accepts connections and waits for their first bytes, [`greeting`] is the handshake,
 //! [`visitors`] says who may stay, [`listener`] puts them together, and [`channel`] carries bytes after it all.
 
 mod channel;
@@ -15,7 +15,7 @@ mod first_bytes;
 pub mod greeting;
 mod key;
 mod listener;
-mod places;
+mod slots;
 mod tcp;
 mod visitors;
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::places::{Number, Places};
+use crate::slots::{Number, Slots};
 
 /// From the door to the first request.
 const GREETING_TIME: Duration = Duration::from_secs(2);
@@ -27,7 +27,7 @@ struct State {
     next_number: Number,
     /// By the time they came.
     waiting: VecDeque<Waiting>,
-    places: Places,
+    slots: Slots,
     clients: usize,
 }
 
@@ -73,7 +73,7 @@ impl Visitors {
         }
         let number = state.next_number;
         state.next_number += 1;
-        state.places.take(number, from);
+        state.slots.take(number, from);
         state.waiting.push_back(Waiting { number, stream, deadline: Instant::now() + GREETING_TIME });
         self.has_changed.notify_one();
         Visit { visitors: Arc::clone(self), number, is_client: false }
@@ -86,7 +86,7 @@ impl Visitors {
             let now = Instant::now();
             while state.waiting.front().is_some_and(|first| first.deadline <= now) {
                 if let Some(first) = state.waiting.pop_front() {
-                    state.places.give_back(first.number);
+                    state.slots.give_back(first.number);
                     first.end();
                 }
             }
@@ -109,12 +109,12 @@ impl Visitors {
 impl State {
     /// The longest waiting of the network that most come from: who floods the server shuts it to nobody else.
     fn take_dispensable(&mut self) -> Option<Waiting> {
-        let number = self.places.dispensable()?;
+        let number = self.slots.dispensable()?;
         self.leave(number)
     }
 
     fn leave(&mut self, number: Number) -> Option<Waiting> {
-        self.places.give_back(number);
+        self.slots.give_back(number);
         let at = self.waiting.iter().position(|waiting| waiting.number == number)?;
         self.waiting.remove(at)
     }

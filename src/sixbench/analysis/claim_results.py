@@ -12,7 +12,7 @@ from ..model.paper import Selector
 from ..model.parameter import Scalar
 from ..stats import Comparison, Pairs, compare
 from .estimates import group_trials
-from .stand_ins import StandIns
+from .system_kernels import SystemKernels
 
 if TYPE_CHECKING:
     from ..store import Run
@@ -24,9 +24,9 @@ class Results:
     """A run with its findings and estimates, indexed, and the kernels that stand for a paper's systems."""
 
     def __init__(
-        self, run: Run, findings: Sequence[Finding], estimates: Sequence[Estimate], stand_ins: StandIns
+        self, run: Run, findings: Sequence[Finding], estimates: Sequence[Estimate], system_kernels: SystemKernels
     ) -> None:
-        self.stand_ins = stand_ins
+        self.system_kernels = system_kernels
         self.experiment = run.manifest.experiment
         self.cores = run.manifest.environment.cores
         self._groups = group_trials(run)
@@ -35,7 +35,7 @@ class Results:
 
     def combinations(self, selector: Selector) -> list[Combination]:
         """The combinations of the experiment that a selector means, in order."""
-        levels = self.stand_ins.select(selector).levels
+        levels = self.system_kernels.select(selector).levels
         return [
             combination
             for combination in self.experiment.combinations

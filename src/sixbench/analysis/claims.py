@@ -35,7 +35,7 @@ from .claim_votes import (
 from .claim_words import amount, change, percent, quantity
 from .published_tables import compare_tables
 from .published_values import compare_published, in_theory
-from .stand_ins import NEEDS_KERNELS, stand_ins
+from .system_kernels import NEEDS_KERNELS, system_kernels
 
 if TYPE_CHECKING:
     from ..store import Run
@@ -52,7 +52,7 @@ def judge(
     trials of each, or its intervals contain both the claim and its failure, and more blocks may tell. *not testable
     here*: the experiment cannot tell, however many blocks it has, or the run has no such trials. The reason says which.
     """
-    results = Results(run, findings, estimates, stand_ins(paper, run))
+    results = Results(run, findings, estimates, system_kernels(paper, run))
     return [_judge(claim, results) for claim in paper.claims], compare_published(paper, results)
 
 
@@ -60,13 +60,13 @@ def in_own_columns(
     paper: Paper, run: Run, findings: Sequence[Finding], estimates: Sequence[Estimate]
 ) -> list[ComparedTable]:
     """The paper's tables that are given in columns, with our numbers in the same columns."""
-    return compare_tables(paper, Results(run, findings, estimates, stand_ins(paper, run)))
+    return compare_tables(paper, Results(run, findings, estimates, system_kernels(paper, run)))
 
 
 def _judge(claim: Claim, results: Results) -> ClaimResult:
     verdict, reason, evidence, blocks_needed = _decide(claim, results)
-    if _names_systems(claim.test) and results.stand_ins.words:
-        reason += f"; {results.stand_ins.words}"
+    if _names_systems(claim.test) and results.system_kernels.words:
+        reason += f"; {results.system_kernels.words}"
     source = claim.source if claim.page is None else f"{claim.source}, p. {claim.page}"
     return ClaimResult(
         claim=claim.name,
@@ -107,7 +107,7 @@ def _decide(claim: Claim, results: Results) -> _Decision:
         case Amount() as test:
             return _count(amount_votes(test, results), test.quantifier, amount(test), test.selector.metric)
         case Contrast() as test if test.factor == SYSTEM:
-            of_kernels = results.stand_ins.between(test)
+            of_kernels = results.system_kernels.between(test)
             if of_kernels is None:
                 return _Decision("not testable here", NEEDS_KERNELS)
             than = f"{'as' if test.expect == 'same' else 'than'} on {of_kernels.at}"

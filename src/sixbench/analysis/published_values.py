@@ -13,7 +13,7 @@ from ..model.paper import SYSTEM, UNIT_FACTORS, OurMeasurement, OurTheory, Paper
 from ..model.wording import listed
 from .claim_results import Results, level_of
 from .claim_votes import in_percent
-from .stand_ins import NEEDS_KERNELS
+from .system_kernels import NEEDS_KERNELS
 
 
 def compare_published(paper: Paper, results: Results) -> list[PublishedComparison]:
@@ -99,7 +99,7 @@ def _base_unit(value: PublishedValue) -> tuple[float, str]:
 def measured(ours: OurMeasurement, results: Results) -> tuple[_Numbers, str]:
     """Our value in `own_unit`, with its interval if it has one, and a note, which says why if there is no value."""
     selector = ours.selector
-    if SYSTEM in ours.against and not results.stand_ins.kernels:
+    if SYSTEM in ours.against and not results.system_kernels.kernels:
         return _NOTHING, NEEDS_KERNELS
     cells = [(c, path) for c in results.combinations(selector) for path in selector.paths]
     if not cells:
@@ -107,10 +107,10 @@ def measured(ours: OurMeasurement, results: Results) -> tuple[_Numbers, str]:
     found = [numbers for cell in cells if (numbers := _cell(ours, results, *cell))[0] is not None]
     if not found:
         return _NOTHING, "no valid trial in this run"
-    kernels = [str(name) for name in results.stand_ins.select(selector).levels.get(COLUMN, ())]
+    kernels = [str(name) for name in results.system_kernels.select(selector).levels.get(COLUMN, ())]
     whose = f"ours is of {listed(kernels)}" if kernels else ""
     if SYSTEM in ours.against:
-        whose += f" against {results.stand_ins.kernels[str(ours.against[SYSTEM])]}"
+        whose += f" against {results.system_kernels.kernels[str(ours.against[SYSTEM])]}"
     if len(found) == 1:
         return found[0], whose
     mean = math.fsum(number[0] or 0 for number in found) / len(found)
@@ -169,7 +169,7 @@ def _at(results: Results, combination: Combination, ours: OurMeasurement) -> Com
     """The combination that differs from this one in the levels to compare with."""
     against = dict(ours.against)
     if SYSTEM in against:
-        against[COLUMN] = results.stand_ins.kernels[str(against.pop(SYSTEM))]
+        against[COLUMN] = results.system_kernels.kernels[str(against.pop(SYSTEM))]
     wanted = {**combination.levels, **against}
     for other in results.experiment.combinations:
         same_kind = other.workload.kind == combination.workload.kind

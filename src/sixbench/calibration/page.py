@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..report import facts, page
+from ..report import page, run_description
 from ..store import Run
 from . import table
 from .figure import drawing
@@ -34,4 +34,6 @@ def sections(found: Sequence[OverPath]) -> list[page.Section]:
 
 def html(found: Sequence[OverPath], run: Run) -> str:
     """The page."""
-    return page.render(TITLE, _LEAD, [*facts.run_facts(run), *facts.environment_facts(run)], sections(found))
+    return page.render(
+        TITLE, _LEAD, [*run_description.run_facts(run), *run_description.environment_facts(run)], sections(found)
+    )

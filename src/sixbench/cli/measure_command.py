@@ -1,4 +1,4 @@
-"""`sixbench measure`: traffic to a machine that runs `sixbench serve`, with iperf3's letters."""
+"""`sixbench measure`: traffic to a machine that runs `sixbench serve`, with iperf3's options."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import typer
 from ..model.errors import UsageError
 from . import completions
 from .command_groups import TWO_MACHINES
-from .iperf3_words import MeasureCommand
+from .iperf3_arguments import MeasureCommand
 
 if TYPE_CHECKING:
     from ..model.experiment import Experiment
     from ..model.topology import Family
-    from ..plan.letters import Letters
+    from ..plan.measure_options import MeasureOptions
 
 DEFAULT_PORT = 5210
 """The default port of `sixbench serve`."""
@@ -114,18 +114,18 @@ def measure(
 ) -> int:
     """Measure to a machine that runs `sixbench serve`.
 
-    It needs no experiment file. The letters are those of iperf3.
+    It needs no experiment file. The options are those of iperf3.
     """
     from ..agent import AgentHub, find_agent
-    from ..plan.letters import Letters, read_letters
-    from ..plan.measurement import as_experiment
+    from ..plan.measure_experiment import as_experiment
+    from ..plan.measure_options import MeasureOptions, workload_of_options
     from ..run.machines import Machines, Target, find_addresses
     from ..run.other_runs import measuring
     from .measuring import Measuring
     from .running import tell
 
     host = _host(host_, client)
-    letters = Letters(
+    options = MeasureOptions(
         time=time_,
         interval=interval,
         omit=omit,
@@ -148,17 +148,17 @@ def measure(
         settings=tuple(set_),
     )
     asked: tuple[Family, ...] = (*((4,) if four else ()), *((6,) if six else ()))
-    read_letters(letters, asked or (6,))  # what is wrong with them is said before anybody is looked up
+    workload_of_options(options, asked or (6,))  # what is wrong with them is said before anybody is looked up
     target = Target(host=host, port=port, bind=bind, key=key)
     addresses = find_addresses(target, asked)
     families = tuple(item.family for item in addresses)
-    experiment = as_experiment(read_letters(letters, families), host, families, blocks, _as_comment())
+    experiment = as_experiment(workload_of_options(options, families), host, families, blocks, _as_comment())
     with (
         AgentHub(find_agent()) as hub,
         Machines(hub, target, addresses) as machines,
         measuring(experiment.name, wait=False, told=tell) as presence,
     ):
-        shows = _shows(letters, experiment)
+        shows = _shows(options, experiment)
         return Measuring(experiment, machines, presence, as_json=json, out=out, shows_intervals=shows).run()
 
 
@@ -173,11 +173,11 @@ def _host(argument: str | None, option: str | None) -> str:
     return given[0]
 
 
-def _shows(letters: Letters, experiment: Experiment) -> bool:
+def _shows(options: MeasureOptions, experiment: Experiment) -> bool:
     """Whether lines for intervals are wanted: for a single trial unless `-i 0` is given, for several only if `-i` is
     given."""
-    if letters.interval is not None:
-        return letters.interval.strip("0.") != ""
+    if options.interval is not None:
+        return options.interval.strip("0.") != ""
     return len(experiment.paths) * experiment.blocks.maximum == 1
 
 

@@ -17,13 +17,13 @@ from ..model.exit_codes import Exit
 from ..model.experiment import Experiment
 from ..model.finding import Analysis
 from ..plan.schedule import all_trials
-from ..report import measurement, measurement_json
+from ..report import measure_json, measure_text
 from ..run.arriving import Arriving
 from ..run.environment import gather
 from ..run.machines import Machines
-from ..run.measurement import measure
-from ..run.needs import read_sysctls
+from ..run.measure_trials import measure
 from ..run.other_runs import Presence
+from ..run.requirements import read_sysctls
 from ..run.session import expected_ns
 from ..run.trial import Outcome
 from ..store import Environment, Manifest, Run, RunState, create_run, write_derived
@@ -80,7 +80,7 @@ class Measuring:
             return self._run()
 
     def _run(self) -> int:
-        self._say(measurement.header(self.experiment, self.addresses, self.machines.target.port))
+        self._say(measure_text.header(self.experiment, self.addresses, self.machines.target.port))
         params = self.experiment.combinations[0].workload.params
         timed_ns = expected_ns(params)
         if timed_ns is not None and self.total == 1 and sys.stderr.isatty():
@@ -124,7 +124,7 @@ class Measuring:
             progress.trial_begins(self.experiment, combination, self.order[done])
 
     def _arriving(self, seen: Arriving) -> None:
-        note(measurement.arriving(seen.path, seen.direction, seen.from_ns, seen.to_ns, seen.rate_bps))
+        note(measure_text.arriving(seen.path, seen.direction, seen.from_ns, seen.to_ns, seen.rate_bps))
 
     def _ended(self, outcome: Outcome) -> None:
         outcome = replace(outcome, record=replace(outcome.record, other_runs=self.presence.during_trial()))
@@ -132,10 +132,10 @@ class Measuring:
         if self.writer is not None:
             self.writer.add_trial(outcome.record, outcome.series, outcome.files)
         if self.total == 1 or self.shows_intervals:
-            shown = measurement.intervals(outcome.record, outcome.series) if self.shows_intervals else ""
-            self._say("\n" + (f"{shown}\n" if shown else "") + measurement.summary(outcome.record))
+            shown = measure_text.intervals(outcome.record, outcome.series) if self.shows_intervals else ""
+            self._say("\n" + (f"{shown}\n" if shown else "") + measure_text.summary(outcome.record))
         else:
-            self._say(measurement.one_line(outcome.record, len(self.outcomes), self.total))
+            self._say(measure_text.one_line(outcome.record, len(self.outcomes), self.total))
 
     def _conclude(self, state: RunState) -> None:
         """Analyses, keeps and prints what there is."""
@@ -156,7 +156,7 @@ class Measuring:
         else:
             colour = sys.stdout.isatty()
             width = min(160, shutil.get_terminal_size().columns) if colour else 80
-            self._say("\n" + measurement.conclusion(self.experiment, run.trials, analysis, width=width, colour=colour))
+            self._say("\n" + measure_text.conclusion(self.experiment, run.trials, analysis, width=width, colour=colour))
 
     def _analysis(self, run: Run) -> Analysis:
         """The analysis. A trial that is only printed needs none, which would take longer than many a trial."""
@@ -167,7 +167,7 @@ class Measuring:
         return analyse(run)
 
     def _document(self, run: Run, analysis: Analysis) -> str:
-        return measurement_json.render(
+        return measure_json.render(
             run,
             analysis,
             port=self.machines.target.port,

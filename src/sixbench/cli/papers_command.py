@@ -11,7 +11,7 @@ import typer
 from . import completions
 from .command_groups import EXPERIMENTS
 from .common import load_experiment, load_paper, print_json
-from .plan_words import time_words, trials_words
+from .plan_text import time_words, trials_words
 
 if TYPE_CHECKING:
     from ..model.experiment import Experiment

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .plan_words import blocks_words, ends_words, link_words, path_words, time_words, trials_words
+from .plan_text import blocks_words, ends_words, link_words, path_words, time_words, trials_words
 
 if TYPE_CHECKING:
     from ..model.experiment import Experiment

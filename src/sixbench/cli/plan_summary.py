@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from ..model.units import format_duration
-from .plan_words import (
+from .plan_text import (
     blocks_words,
     counted,
     duration_words,

@@ -75,13 +75,13 @@ def probe_machine(
     from ..run.engines import choose_engines
     from ..run.environment import gather
     from ..run.hardware_counters import ask
-    from ..run.needs import check_needs, read_sysctls
     from ..run.refused_settings import check_settings
+    from ..run.requirements import check_requirements, read_sysctls
 
     check_settings(hub, experiment.topologies, source or (lambda: text_of(experiment)))
     probe = hub.start(["probe"])["probe"]
     try:
-        check_needs(probe, experiment)
+        check_requirements(probe, experiment)
         environment = gather(find_agent(), read_sysctls(probe), in_user_namespace())
         refusal = ask(probe)
         environment = replace(environment, hardware_counters=refusal is None, no_hardware_counters=refusal)

@@ -72,7 +72,7 @@ def serve(
     """
     from ..agent import find_agent
     from ..model.errors import CapabilityError
-    from ..plan.letters import read_rate, read_seconds
+    from ..plan.measure_options import read_rate, read_seconds
 
     agent = find_agent()
     words = [str(agent), "serve", "--port", str(port)]

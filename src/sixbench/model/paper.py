@@ -39,7 +39,7 @@ Expected = Literal["higher", "lower", "equivalent", "not lower", "not higher"]
 
 SYSTEM = "system"
 """The column in levels whose values are the paper's systems: where a run has several kernels, those that stand for the
-paper's `generations` (`analysis.stand_ins`); where it has one, that kernel stands for each."""
+paper's `generations` (`analysis.system_kernels`); where it has one, that kernel stands for each."""
 
 TheoryQuantity = Literal[
     "payload_bytes",

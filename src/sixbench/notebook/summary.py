@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html import escape
 
 from ..model.finding import Analysis
-from ..report import answers, bars, facts, validity, words
+from ..report import answers, bars, run_description, validity, words
 from ..store import Run
 
 MOST = 20
@@ -25,7 +25,7 @@ def summary(run: Run, analysis: Analysis) -> str:
     parts = [
         f"<p><strong>{_text(title)}</strong><br>run {_text(manifest.run)}, {_text(manifest.state)}: "
         f"{_text(trials.summary)}</p>",
-        *(f"<p>{_text(warning)}</p>" for warning in facts.warnings(run, trials)),
+        *(f"<p>{_text(warning)}</p>" for warning in run_description.warnings(run, trials)),
         *(f"<p>Not used: {_text(problem)}</p>" for problem in run.problems),
     ]
     if not said:

@@ -14,7 +14,7 @@ from typing import Any
 from ..model.finding import Analysis, Finding
 from ..model.workloads import WORKLOADS
 from ..store import Run
-from . import answers, facts, marks, matrices, path_tables, rows, tables, validity, words
+from . import answers, marks, matrices, path_tables, rows, run_description, tables, validity, words
 from .evidence import LinkEvidence, PathEvidence
 from .figures import Drawing, drawings, for_page
 from .figures.style import path_styles
@@ -96,7 +96,7 @@ def _page(data: ReportData, shown: list[_Shown], left_out: list[str], most: int)
         "title": experiment.title or experiment.name,
         "experiment": experiment,
         "run": run.manifest,
-        "facts": facts.run_facts(run),
+        "facts": run_description.run_facts(run),
         "warnings": data.warnings,
         "parts": _parts(data, filled, has_figures=bool(chapters), most=most),
         "notes": notes[:most],
@@ -133,8 +133,8 @@ def _page(data: ReportData, shown: list[_Shown], left_out: list[str], most: int)
         "evidence": [_evidence(item.evidence) for item in data.paths],
         "every_link": [_every_link(evidence, link) for evidence, link in every_link[:most]],
         "environment": environment(data),
-        "method": facts.method(run),
-        "command": facts.command(run),
+        "method": run_description.method(run),
+        "command": run_description.command(run),
         "remarks": analysis.remarks,
     }
 

@@ -46,7 +46,7 @@ from ..model.finding import FINDINGS_SCHEMA, Analysis
 from ..store import Run
 from . import calibrated, validity, words
 from .evidence import PathEvidence
-from .path_facts import PathFacts, path_facts
+from .path_descriptions import PathDescription, path_descriptions
 
 
 def render(run: Run, analysis: Analysis) -> str:
@@ -57,7 +57,7 @@ def render(run: Run, analysis: Analysis) -> str:
 def document(run: Run, analysis: Analysis) -> dict[str, Any]:
     """The object itself."""
     manifest, experiment = run.manifest, run.manifest.experiment
-    paths = path_facts(run)
+    paths = path_descriptions(run)
     return {
         "schema": FINDINGS_SCHEMA,
         "experiment": experiment.name,
@@ -78,8 +78,8 @@ def document(run: Run, analysis: Analysis) -> dict[str, Any]:
         "claims": [_plain(asdict(claim)) for claim in analysis.claims],
         "published": [_plain(asdict(item)) for item in analysis.published],
         "paper_tables": [_plain_table(asdict(table)) for table in analysis.tables],
-        "paths": [_path(facts, experiment.baseline) for facts in paths],
-        "evidence": [_evidence(facts.evidence) for facts in paths],
+        "paths": [_path(described, experiment.baseline) for described in paths],
+        "evidence": [_evidence(described.evidence) for described in paths],
         "trials": _trials(validity.trials(run)),
         "remarks": list(analysis.remarks),
         "calibration": _calibration(run, analysis),
@@ -103,8 +103,8 @@ def _trials(trials: validity.Trials) -> dict[str, Any]:
     return counts
 
 
-def _path(facts: PathFacts, baseline: str) -> dict[str, Any]:
-    path, way = facts.path, facts.way
+def _path(described: PathDescription, baseline: str) -> dict[str, Any]:
+    path, way = described.path, described.way
     legs = None if way is None else way.network.legs
     return {
         "name": path.name,
@@ -112,7 +112,7 @@ def _path(facts: PathFacts, baseline: str) -> dict[str, Any]:
         "family": path.family,
         "nodes": list(path.nodes),
         "options": path.options,
-        "engines": facts.engines,
+        "engines": described.engines,
         "baseline": path.name == baseline,
         "aa_of": path.aa_of,
         "client": None if legs is None else str(legs[0].source),
@@ -124,8 +124,8 @@ def _path(facts: PathFacts, baseline: str) -> dict[str, Any]:
             for stretch in (way.stretches if way is not None else ())
             for link, near, far in zip(stretch.links, stretch.nodes, stretch.nodes[1:], strict=False)
         ],
-        "tunnels": [asdict(tunnel) for tunnel in facts.tunnels],
-        "install_ns": facts.install_ns,
+        "tunnels": [asdict(tunnel) for tunnel in described.tunnels],
+        "install_ns": described.install_ns,
     }
 
 

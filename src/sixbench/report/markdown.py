@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ..model.finding import Analysis
 from ..store import Run
-from . import answers, bars, facts, tables, words
+from . import answers, bars, run_description, tables, words
 from .sections import SECTIONS, ReportData
 
 _BAR = 16
@@ -53,11 +53,11 @@ def _remarks(data: ReportData) -> list[str]:
 
 
 def _method(data: ReportData) -> list[str]:
-    return ["## Method", escape(facts.method(data.run))]
+    return ["## Method", escape(run_description.method(data.run))]
 
 
 def _reproduce(data: ReportData) -> list[str]:
-    return [f"Made by {_code(facts.command(data.run))}."]
+    return [f"Made by {_code(run_description.command(data.run))}."]
 
 
 _OWN: dict[str, Callable[[ReportData], list[str]]] = {

@@ -10,7 +10,7 @@ from ..model.evidence import Count
 from ..model.finding import Analysis, Estimate
 from ..model.units import scale
 from . import rows, words
-from .path_facts import PathFacts
+from .path_descriptions import PathDescription
 from .tables import Column, Table, without_empty
 from .tunnel_counts import TunnelEnd, total
 
@@ -18,7 +18,7 @@ HEADERS = "packets are"
 """A column of the summary."""
 
 
-def paths_table(paths: Sequence[PathFacts], *, addresses: bool = True) -> Table:
+def paths_table(paths: Sequence[PathDescription], *, addresses: bool = True) -> Table:
     """A row a path; `addresses`: whether there is room for them."""
     columns = [
         Column(name="path"),
@@ -37,28 +37,28 @@ def paths_table(paths: Sequence[PathFacts], *, addresses: bool = True) -> Table:
             columns=columns,
             rows=[
                 [
-                    facts.path.name,
-                    facts.path.mechanism,
-                    ", ".join(facts.engines),
-                    ", ".join(dict.fromkeys([*facts.path.nodes, *(tunnel.node for tunnel in facts.tunnels)])),
-                    *([_ends(facts), _outer(facts)] if addresses else []),
-                    headers(facts),
-                    " / ".join(f"{mtu}" for mtu in facts.mtu_bytes),
-                    installed(facts),
-                    facts.role,
+                    described.path.name,
+                    described.path.mechanism,
+                    ", ".join(described.engines),
+                    ", ".join(dict.fromkeys([*described.path.nodes, *(tunnel.node for tunnel in described.tunnels)])),
+                    *([_ends(described), _outer(described)] if addresses else []),
+                    headers(described),
+                    " / ".join(f"{mtu}" for mtu in described.mtu_bytes),
+                    installed(described),
+                    described.role,
                 ]
-                for facts in paths
+                for described in paths
             ],
         )
     )
 
 
-def tunnels_table(paths: Sequence[PathFacts]) -> Table | None:
+def tunnels_table(paths: Sequence[PathDescription]) -> Table | None:
     """A row for each end of a tunnel, over the trials of its path; None where no tunnel was counted."""
     made = [
         [
-            facts.path.name,
-            ", ".join(facts.engines),
+            described.path.name,
+            ", ".join(described.engines),
             f"{end.node} {end.device}",
             str(end.trials),
             words.whole(end.encapsulated.packets),
@@ -70,8 +70,8 @@ def tunnels_table(paths: Sequence[PathFacts]) -> Table | None:
             reasons(end.drops),
             reasons(end.slow),
         ]
-        for facts in paths
-        for end in facts.evidence.tunnels
+        for described in paths
+        for end in described.evidence.tunnels
     ]
     if not made:
         return None
@@ -97,14 +97,16 @@ def tunnels_table(paths: Sequence[PathFacts]) -> Table | None:
     return without_empty(Table(title="Packets at the ends of the tunnels", columns=columns, rows=made))
 
 
-def losses_table(paths: Sequence[PathFacts]) -> Table | None:
+def losses_table(paths: Sequence[PathDescription]) -> Table | None:
     """A row for each place at which trials of a path lost something; None where nothing was lost."""
     made = []
-    for facts in paths:
-        for place in facts.evidence.losses.places:
+    for described in paths:
+        for place in described.evidence.losses.places:
             counts = [words.whole(packets) if packets else "" for packets in (place.datagrams, place.other_packets)]
-            made.append([facts.path.name, place.where, place.what, *counts, str(place.trials)])
-        made.extend([facts.path.name, "not known", reason, "", "", ""] for reason in facts.evidence.losses.not_told)
+            made.append([described.path.name, place.where, place.what, *counts, str(place.trials)])
+        made.extend(
+            [described.path.name, "not known", reason, "", "", ""] for reason in described.evidence.losses.not_told
+        )
     if not made:
         return None
     columns = [
@@ -123,31 +125,31 @@ class Summary:
     note: str
 
 
-def tunnels_summary(paths: Sequence[PathFacts], analysis: Analysis) -> Summary | None:
+def tunnels_summary(paths: Sequence[PathDescription], analysis: Analysis) -> Summary | None:
     """What each tunnel carried, both ends together; None where no tunnel was counted."""
-    counted = [facts for facts in paths if facts.evidence.tunnels]
+    counted = [described for described in paths if described.evidence.tunnels]
     if not counted:
         return None
     made, remarks = [], []
     quiet: dict[str, None] = {}
-    for facts in counted:
-        ends = facts.evidence.tunnels
+    for described in counted:
+        ends = described.evidence.tunnels
         made.append(
             [
-                facts.path.name,
-                ", ".join(facts.engines),
-                headers(facts),
+                described.path.name,
+                ", ".join(described.engines),
+                headers(described),
                 _short(sum(end.encapsulated.packets + _packets(end.slow_encapsulated) for end in ends)),
                 _short(sum(end.decapsulated.packets + _packets(end.slow_decapsulated) for end in ends)),
                 slow_share(ends),
                 _short(sum(end.dropped_packets for end in ends)),
-                _programs(analysis, facts.path.name),
+                _programs(analysis, described.path.name),
             ]
         )
         telling = total(end.drops for end in ends)
         quiet |= {reason: None for reason in telling if reason in QUIET_DROPS}
         said = _both(total(end.slow for end in ends), {r: c for r, c in telling.items() if r not in QUIET_DROPS})
-        remarks += [f"{facts.path.name}: {said}"] if said else []
+        remarks += [f"{described.path.name}: {said}"] if said else []
     columns = [
         *(Column(name=name) for name in ("path", "engine", HEADERS)),
         *(Column(name=name, align="right") for name in ("in", "out", "slow", "dropped", "BPF ns")),
@@ -191,17 +193,17 @@ def programs_table(analysis: Analysis) -> Table | None:
     return without_empty(Table(title="Run time of the BPF programs", columns=columns, rows=made))
 
 
-def headers(facts: PathFacts) -> str:
+def headers(described: PathDescription) -> str:
     """The headers on the link that has most of them: `IPv6 in IPv4`."""
-    if facts.way is not None:
-        return words.stack(facts.way.deepest.headers)
-    middle = facts.evidence.middle
+    if described.way is not None:
+        return words.stack(described.way.deepest.headers)
+    middle = described.evidence.middle
     return ", ".join(words.protocols(claimed) for claimed in middle.claimed) if middle else ""
 
 
-def installed(facts: PathFacts) -> str:
+def installed(described: PathDescription) -> str:
     """The median time that it took to install the path."""
-    median_ns = facts.install_median_ns
+    median_ns = described.install_median_ns
     if median_ns is None:
         return ""
     scaled, unit = scale(median_ns, "ns")
@@ -265,17 +267,17 @@ def _slow(count: Count | None) -> str:
     return words.MISSING if count is None else words.whole(count.packets)
 
 
-def _ends(facts: PathFacts) -> str:
-    if facts.way is None:
+def _ends(described: PathDescription) -> str:
+    if described.way is None:
         return ""
-    first, last = facts.way.network.legs[0], facts.way.network.legs[-1]
+    first, last = described.way.network.legs[0], described.way.network.legs[-1]
     seen = f" (seen as {last.source})" if last.source != first.source else ""
     own = f" ({last.destination})" if last.destination != first.destination else ""
     return f"{first.source}{seen} to {first.destination}{own}"
 
 
-def _outer(facts: PathFacts) -> str:
-    return ", ".join(dict.fromkeys(f"{tunnel.node}\u00a0{tunnel.local}" for tunnel in facts.tunnels))
+def _outer(described: PathDescription) -> str:
+    return ", ".join(dict.fromkeys(f"{tunnel.node}\u00a0{tunnel.local}" for tunnel in described.tunnels))
 
 
 def _value(estimate: Estimate | None) -> str:

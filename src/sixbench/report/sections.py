@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from ..model.finding import Analysis
 from ..store import Run
-from . import calibrated, emulated, facts, matrices, path_tables, rows, tables, validity, words
-from .path_facts import PathFacts, path_facts
+from . import calibrated, emulated, matrices, path_tables, rows, run_description, tables, validity, words
+from .path_descriptions import PathDescription, path_descriptions
 from .tables import Column, Table
 from .tunnel_counts import total
 
@@ -24,12 +24,12 @@ class ReportData:
     run: Run
     analysis: Analysis
     trials: validity.Trials
-    paths: Sequence[PathFacts]
+    paths: Sequence[PathDescription]
 
     @classmethod
     def of(cls, run: Run, analysis: Analysis) -> ReportData:
         """The data of a run as it was read."""
-        return cls(run=run, analysis=analysis, trials=validity.trials(run), paths=path_facts(run))
+        return cls(run=run, analysis=analysis, trials=validity.trials(run), paths=path_descriptions(run))
 
     @property
     def confidence(self) -> float:
@@ -39,7 +39,7 @@ class ReportData:
     @property
     def warnings(self) -> list[str]:
         """What stands before all sections."""
-        return [*facts.warnings(self.run, self.trials), *calibrated.warnings(self.run, self.analysis)]
+        return [*run_description.warnings(self.run, self.trials), *calibrated.warnings(self.run, self.analysis)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,7 @@ class Section:
 def environment(data: ReportData) -> list[tuple[str, str]]:
     """What the machine was like, and how far its numbers can be trusted: names and values."""
     said = calibrated.sentence(data.run, data.analysis)
-    return [*facts.environment_facts(data.run), *([("Calibration", said)] if said is not None else [])]
+    return [*run_description.environment_facts(data.run), *([("Calibration", said)] if said is not None else [])]
 
 
 def _environment(data: ReportData) -> Table:

@@ -17,7 +17,7 @@ from ..model.experiment import Statistics
 from ..model.finding import Analysis, ClaimResult, ComparedTable, Finding, PublishedComparison
 from ..model.trial import TrialRecord
 from ..store import Run
-from . import answers, bars, calibrated, emulated, facts, path_tables, rows, tables, validity, words
+from . import answers, bars, calibrated, emulated, path_tables, rows, run_description, tables, validity, words
 from .sections import SECTIONS, ReportData
 
 MOST_ROWS = 60
@@ -166,7 +166,7 @@ def _first_findings(page: _Page) -> None:
     if left_out:
         page.console.print()
         _paragraph(page.console, f"{words.count(left_out, 'more headline finding')}: {page.rest}", "dim")
-    cost = facts.packet_cost(page.data.run)
+    cost = run_description.packet_cost(page.data.run)
     if cost and any(finding.metric in _COSTS for finding in shown):
         _paragraph(page.console, f"Note: {cost}", "")
 

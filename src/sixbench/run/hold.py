@@ -17,8 +17,8 @@ from ..plan.yaml_source import Source
 from .emulation import begin, choose_emulators
 from .engines import choose_engine
 from .laboratory import Laboratory
-from .needs import check_links, check_programs
 from .refused_settings import check_settings
+from .requirements import check_links, check_programs
 
 
 def hold(blueprint: Blueprint, name: str, ready: Callable[[], None], path: Path | None, source: Source) -> None:

@@ -12,7 +12,7 @@ from ..agent import Agent, AgentHub
 from ..model.errors import CapabilityError, UsageError
 from ..model.topology import Family
 from ..model.wording import printable
-from ..plan.measurement import LOCAL
+from ..plan.measure_experiment import LOCAL
 
 _SOCKET_FAMILIES: dict[Family, socket.AddressFamily] = {4: socket.AF_INET, 6: socket.AF_INET6}
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from ..agent import Agent
 from ..model.topology import Topology
 from .environment import RECORDED_SYSCTLS
-from .needs import read_sysctls
+from .requirements import read_sysctls
 from .session import ANSWER_TIMEOUT_S
 
 Settings = dict[str, dict[str, list[str]]]

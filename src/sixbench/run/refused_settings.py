@@ -14,7 +14,7 @@ from ..model.topology import Node, Topology
 from ..model.wording import shown
 from ..plan.setting_problems import Refusals, problems_of_settings
 from ..plan.yaml_source import Source
-from .needs import read_sysctls
+from .requirements import read_sysctls
 
 SYSCTLS = Path("/proc/sys")
 

@@ -15,7 +15,7 @@ use sixbench_remote::{Channel, Reader, Visit};
 
 use super::flows::{ClientFlows, Flows};
 use super::limits::{self, Limits};
-use super::place::Place;
+use super::listening::Listening;
 use crate::answers::Answers;
 use crate::conversation::{self, Asker, Reply};
 use crate::failure::{Failure, Outcome};
@@ -36,7 +36,7 @@ pub struct Host {
     /// In `hello`.
     pub name: String,
     /// Where sessions are bound.
-    pub place: Place,
+    pub listening: Listening,
     /// What they may be.
     pub limits: Limits,
     /// How much traffic they may have at a time.
@@ -195,7 +195,7 @@ impl Client<'_> {
     }
 
     fn bind(&self, wanted: IpAddr) -> Result<IpAddr, Failure> {
-        self.host.place.bind(wanted, self.ours.ip())
+        self.host.listening.bind(wanted, self.ours.ip())
     }
 }
 

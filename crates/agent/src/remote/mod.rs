@@ -1,12 +1,12 @@
 //! `serve` and `connect`: two machines without a lab.
 //!
-//! [`client`] is the conversation with one client; [`limits`] and [`flows`] say what it may ask for, [`place`] where that is; [`bridge`] is the client's end.
+//! [`client`] is the conversation with one client; [`limits`] and [`flows`] say what it may ask for, [`listening`] where that is; [`bridge`] is the client's end.
 
 mod bridge;
 mod client;
 mod flows;
 mod limits;
-mod place;
+mod listening;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use sixbench_remote::{Error, Key, listen};
 use self::client::Host;
 use self::flows::Flows;
 use self::limits::Limits;
-use self::place::Place;
+use self::listening::Listening;
 use crate::args::{ConnectOptions, ServeOptions};
 use crate::{EXIT_CANNOT, EXIT_USAGE, complain};
 
@@ -50,7 +50,7 @@ fn serve_all(options: ServeOptions) -> Result<(), Error> {
     println!("{}", json!({"listening": addresses, "key": key.is_some()}));
     let host = Arc::new(Host {
         name: client::host_name(),
-        place: Place { listening: listening.addresses().iter().map(std::net::SocketAddr::ip).collect() },
+        listening: Listening { addresses: listening.addresses().iter().map(std::net::SocketAddr::ip).collect() },
         limits: Limits { max_rate_bps: options.max_rate_bps, max_duration_s: options.max_duration_s },
         flows: Flows::new(options.max_client_flows, options.max_flows),
     });

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from ...report import facts, page
+from ...report import page, run_description
 from ...report.aligned import aligned
 from ...store import Run
 from . import table
@@ -38,7 +38,7 @@ def html(result: NullResult, run: Run) -> str:
     Args:
         run: any of the comparisons, for the facts about the machine.
     """
-    return page.render(TITLE, _LEAD, facts.environment_facts(run), [section(result)])
+    return page.render(TITLE, _LEAD, run_description.environment_facts(run), [section(result)])
 
 
 def text(result: NullResult) -> str:

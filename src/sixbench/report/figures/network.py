@@ -14,7 +14,7 @@ from matplotlib.patches import Circle, FancyArrowPatch, FancyBboxPatch, Rectangl
 from ...model.topology import Topology
 from ...store import Run
 from .. import words
-from ..path_facts import PathFacts, path_facts
+from ..path_descriptions import PathDescription, path_descriptions
 from . import strips, style
 from .data import Context
 from .drawing import Drawing, Picture
@@ -75,7 +75,7 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
         ends = tuple((link.name, link.ends[0].node, link.ends[1].node) for link in topology.links)
         shapes.setdefault((tuple(topology.nodes), ends), []).append(topology)
     found = []
-    paths = path_facts(run)
+    paths = path_descriptions(run)
     for number, topologies in enumerate(list(shapes.values())[:MOST_DRAWINGS], start=1):
         shape = _Shape(topologies=topologies)
         if not shape.first.nodes:
@@ -93,12 +93,12 @@ def drawings(context: Context, run: Run) -> list[Drawing]:
     return found
 
 
-def _caption(shape: _Shape, paths: Sequence[PathFacts]) -> str:
+def _caption(shape: _Shape, paths: Sequence[PathDescription]) -> str:
     text = (
         "Squares are hosts, circles are routers. Below them is the way of each path from end host to end host, with "
         "what its packets are."
     )
-    if any(facts.way is not None and facts.way.deepest.tunnels for facts in paths):
+    if any(described.way is not None and described.way.deepest.tunnels for described in paths):
         text += (
             " A pipe is a tunnel, in the colour of its outer packets (blue: IPv4, orange: IPv6). The nodes at its "
             "small squares encapsulate what goes in and decapsulate what comes out."
@@ -117,14 +117,16 @@ def _common_label(shape: _Shape) -> str | None:
     return Counter(labels).most_common(1)[0][0]
 
 
-def _draw(context: Context, shape: _Shape, paths: Sequence[PathFacts], width_in: float) -> Picture:
+def _draw(context: Context, shape: _Shape, paths: Sequence[PathDescription], width_in: float) -> Picture:
     if style.is_narrow(width_in):
         return _draw_narrow(context, shape, paths, width_in)
     with style.house_style():
         places = layout(shape.first, context.experiment.between)
         labels_in = [
-            max(0.068 * len(facts.path.name), 0.055 * len(", ".join([facts.path.mechanism, *facts.engines])))
-            for facts in paths
+            max(
+                0.068 * len(described.path.name), 0.055 * len(", ".join([described.path.mechanism, *described.engines]))
+            )
+            for described in paths
         ]
         left_in = 0.25 + max(labels_in, default=0.0)
         step_in = (width_in - left_in - 0.5) / max(1, places.columns - 1)
@@ -165,7 +167,7 @@ def _draw(context: Context, shape: _Shape, paths: Sequence[PathFacts], width_in:
         return Picture(figure=figure)
 
 
-def _draw_narrow(context: Context, shape: _Shape, paths: Sequence[PathFacts], width_in: float) -> Picture:
+def _draw_narrow(context: Context, shape: _Shape, paths: Sequence[PathDescription], width_in: float) -> Picture:
     """Draws the way between the hosts from the top down, with room beside the links for their settings. Below it is
     each path from left to right, with its name above it."""
     with style.house_style():
@@ -179,14 +181,14 @@ def _draw_narrow(context: Context, shape: _Shape, paths: Sequence[PathFacts], wi
         span_in = (0.3, width_in - 0.3)
         below = [
             Strip(
-                facts=facts,
-                look=context.styles[facts.path.name],
-                places=_spread(facts, span_in),
+                described=described,
+                look=context.styles[described.path.name],
+                places=_spread(described, span_in),
                 names=True,
                 is_narrow=True,
             )
-            for facts in paths
-            if facts.way is not None
+            for described in paths
+            if described.way is not None
         ]
         below_in = 0.1 + sum(strip.height_in for strip in below)
         height_in = 0.85 + row_in * (places.columns - 1) + below_in
@@ -207,16 +209,16 @@ def _draw_narrow(context: Context, shape: _Shape, paths: Sequence[PathFacts], wi
         return Picture(figure=figure)
 
 
-def _spread(facts: PathFacts, span_in: tuple[float, float]) -> dict[str, float]:
+def _spread(described: PathDescription, span_in: tuple[float, float]) -> dict[str, float]:
     """The nodes of a path's way side by side."""
-    nodes = list(dict.fromkeys(facts.way.nodes)) if facts.way else []
+    nodes = list(dict.fromkeys(described.way.nodes)) if described.way else []
     step_in = (span_in[1] - span_in[0]) / max(1, len(nodes) - 1)
     return {node: span_in[0] + index * step_in for index, node in enumerate(nodes)}
 
 
 def _strips(
     context: Context,
-    paths: Sequence[PathFacts],
+    paths: Sequence[PathDescription],
     places: Layout,
     across: Callable[[int], float],
     span_in: tuple[float, float],
@@ -225,14 +227,18 @@ def _strips(
     has the nodes of its own way side by side. There is none without a way between the hosts."""
     row = {node: across(places.cells[node][0]) for node in places.route} if places.straight else {}
     found = []
-    for facts in paths:
-        nodes = list(dict.fromkeys(facts.way.nodes)) if facts.way else list(places.route)
+    for described in paths:
+        nodes = list(dict.fromkeys(described.way.nodes)) if described.way else list(places.route)
         own = not row or nodes != list(row)
-        if own and facts.way is None:
+        if own and described.way is None:
             continue
         step_in = (span_in[1] - span_in[0]) / max(1, len(nodes) - 1)
         spread = {node: span_in[0] + index * step_in for index, node in enumerate(nodes)}
-        found.append(Strip(facts=facts, look=context.styles[facts.path.name], places=spread if own else row, names=own))
+        found.append(
+            Strip(
+                described=described, look=context.styles[described.path.name], places=spread if own else row, names=own
+            )
+        )
     return found
 
 

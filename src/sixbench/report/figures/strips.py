@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from .. import words
-from ..path_facts import PathFacts
+from ..path_descriptions import PathDescription
 from ..ways import Stretch, Way
 from . import style
 from .style import PathStyle
@@ -36,7 +36,7 @@ class Strip:
         is_narrow: whether its title stands above it, and no text is smaller than can be read on a phone.
     """
 
-    facts: PathFacts
+    described: PathDescription
     look: PathStyle
     places: Mapping[str, float]
     names: bool
@@ -49,7 +49,7 @@ class Strip:
 
     @property
     def _way_in(self) -> float:
-        way = self.facts.way
+        way = self.described.way
         carried = way is not None and any(stretch.tunnels for stretch in way.stretches)
         return _TUNNEL_IN if carried else _PLAIN_IN
 
@@ -71,7 +71,7 @@ class Strip:
                 [end], [y_in], marker="o", markersize=4, color=self.look.colour, markerfacecolor=self.look.face,
                 zorder=4,
             )  # fmt: skip
-        way = self.facts.way
+        way = self.described.way
         if way is not None:
             for stretch in way.stretches:
                 self._stretch(axes, stretch, y_in)
@@ -79,13 +79,13 @@ class Strip:
                 self._names(axes, way, y_in)
 
     def _title(self, axes: Axes, left_in: float, y_in: float, top_in: float) -> None:
-        facts = self.facts
-        by = [facts.path.mechanism, *(engine for engine in facts.engines if engine != "native")]
+        described = self.described
+        by = [described.path.mechanism, *(engine for engine in described.engines if engine != "native")]
         if self.is_narrow:
-            title = f"{facts.path.name} ({', '.join(by)})"
+            title = f"{described.path.name} ({', '.join(by)})"
             axes.text(left_in - 0.1, top_in - 0.09, title, ha="left", va="center", fontsize=7.5, fontweight="bold")
             return
-        axes.text(left_in, y_in + 0.055, facts.path.name, ha="right", va="center", fontsize=7.5)
+        axes.text(left_in, y_in + 0.055, described.path.name, ha="right", va="center", fontsize=7.5)
         axes.text(left_in, y_in - 0.07, ", ".join(by), ha="right", va="center", fontsize=6, color=style.MUTED)
 
     def _stretch(self, axes: Axes, stretch: Stretch, y_in: float) -> None:
@@ -134,7 +134,10 @@ class Strip:
         """The device and its MTU, over all networks: `6in4-1, MTU 1480`."""
         devices = dict.fromkeys(end.name for tunnel in stretch.tunnels for end in tunnel.ends)
         mtus = {
-            mtu: None for tunnel in self.facts.tunnels if tunnel.device in devices for mtu in sorted(tunnel.mtu_bytes)
+            mtu: None
+            for tunnel in self.described.tunnels
+            if tunnel.device in devices
+            for mtu in sorted(tunnel.mtu_bytes)
         }
         texts = [str(mtu) for mtu in sorted(mtus)]
         known = " / ".join(texts) if len(texts) <= 3 else f"{texts[0]} to {texts[-1]}"

@@ -25,13 +25,13 @@ pub enum Rest {
 /// the kernel would take its processor from it for 50 ms of each second (`sched_rt_runtime_us`), which is worse than any
 /// wake-up. Beyond its half it naps from one packet to the next.
 #[derive(Debug)]
-pub struct Vigil {
+pub struct Waiter {
     /// Half of the time that has passed, less all that it was awake.
     credit_ns: i64,
     changed_ns: u64,
 }
 
-impl Vigil {
+impl Waiter {
     /// Of a thread that is awake.
     pub fn new(now_ns: u64) -> Self {
         Self { credit_ns: MOST_CREDIT_NS, changed_ns: now_ns }
@@ -72,32 +72,32 @@ mod tests {
 
     #[test]
     fn it_sleeps_until_shortly_before_something_is_due() {
-        let mut vigil = Vigil::new(0);
-        assert_eq!(vigil.rest(MS, None), Rest::Sleep(None));
-        assert_eq!(vigil.rest(MS, Some(3 * MS)), Rest::Sleep(Some(3 * MS - WATCH_NS)));
-        assert_eq!(vigil.rest(MS, Some(MS + WATCH_NS)), Rest::Watch);
-        assert_eq!(vigil.rest(MS, Some(0)), Rest::Watch);
+        let mut waiter = Waiter::new(0);
+        assert_eq!(waiter.rest(MS, None), Rest::Sleep(None));
+        assert_eq!(waiter.rest(MS, Some(3 * MS)), Rest::Sleep(Some(3 * MS - WATCH_NS)));
+        assert_eq!(waiter.rest(MS, Some(MS + WATCH_NS)), Rest::Watch);
+        assert_eq!(waiter.rest(MS, Some(0)), Rest::Watch);
     }
 
     #[test]
     fn who_is_awake_for_less_than_half_the_time_watches() {
-        let mut vigil = Vigil::new(0);
+        let mut waiter = Waiter::new(0);
         for round in 1..10_000 {
-            vigil.woke(round * MS);
-            assert_eq!(vigil.rest(round * MS + 400_000, Some(round * MS + 400_000)), Rest::Watch);
+            waiter.woke(round * MS);
+            assert_eq!(waiter.rest(round * MS + 400_000, Some(round * MS + 400_000)), Rest::Watch);
         }
     }
 
     #[test]
     fn who_is_always_awake_naps_until_it_has_slept_as_long() {
-        let mut vigil = Vigil::new(0);
-        assert_eq!(vigil.rest(39 * MS, Some(39 * MS)), Rest::Watch);
-        assert_eq!(vigil.rest(41 * MS, Some(41 * MS)), Rest::Nap(41 * MS + NAP_NS));
-        assert_eq!(vigil.rest(3000 * MS, Some(3000 * MS + 50_000)), Rest::Nap(3000 * MS + 50_000));
+        let mut waiter = Waiter::new(0);
+        assert_eq!(waiter.rest(39 * MS, Some(39 * MS)), Rest::Watch);
+        assert_eq!(waiter.rest(41 * MS, Some(41 * MS)), Rest::Nap(41 * MS + NAP_NS));
+        assert_eq!(waiter.rest(3000 * MS, Some(3000 * MS + 50_000)), Rest::Nap(3000 * MS + 50_000));
         // However much that was, 40 ms of sleep are enough.
-        vigil.woke(3039 * MS);
-        assert_eq!(vigil.rest(3039 * MS, Some(0)), Rest::Nap(3039 * MS + NAP_NS));
-        vigil.woke(3041 * MS);
-        assert_eq!(vigil.rest(3041 * MS, Some(0)), Rest::Watch);
+        waiter.woke(3039 * MS);
+        assert_eq!(waiter.rest(3039 * MS, Some(0)), Rest::Nap(3039 * MS + NAP_NS));
+        waiter.woke(3041 * MS);
+        assert_eq!(waiter.rest(3041 * MS, Some(0)), Rest::Watch);
     }
 }

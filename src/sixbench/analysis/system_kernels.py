@@ -24,7 +24,7 @@ NEEDS_KERNELS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class StandIns:
+class SystemKernels:
     """Which kernel stands for which system.
 
     Attributes:
@@ -51,15 +51,15 @@ class StandIns:
         return replace(test, factor=COLUMN, at=self.kernels[str(test.at)], then=self.kernels[str(test.then)])
 
 
-def stand_ins(paper: Paper, run: Run) -> StandIns:
+def system_kernels(paper: Paper, run: Run) -> SystemKernels:
     """The stand-ins, chosen by the releases of the kernels that the run has trials on."""
     guests = run.manifest.guests
     by_age = sorted(guests, key=lambda name: _version(guests[name].kernel))
     if not paper.generations or not by_age or _version(guests[by_age[0]].kernel) == _version(guests[by_age[-1]].kernel):
-        return StandIns()
+        return SystemKernels()
     kernels = dict(zip(paper.generations, (by_age[0], by_age[-1]), strict=True))
     words = ", ".join(f"{kernel} stands for {paper.systems[name]}" for name, kernel in kernels.items())
-    return StandIns(kernels=kernels, words=words)
+    return SystemKernels(kernels=kernels, words=words)
 
 
 def _version(kernel: str) -> tuple[int, ...]:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from sixbench.cli.iperf3_words import without_foreign
+from sixbench.cli.iperf3_arguments import without_others
 from sixbench.model.errors import UsageError
-from sixbench.plan.foreign_letters import FOREIGN_BY_NAME, FOREIGN_LETTERS
+from sixbench.plan.iperf3_options import OTHER_BY_NAME, OTHER_OPTIONS
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "two-machines.md"
 
@@ -128,13 +128,13 @@ VALUED = {"-t", "--time", "-B", "-c", "--set"}
 
 def test_every_option_of_iperf3_is_ours_or_answered(sixbench: Callable[..., Any]) -> None:
     ours = set(re.findall(r"(?<![\w-])--?[\w-]+", sixbench("measure", "--help").stdout))
-    assert [name for name in IPERF3 if name not in ours and name not in FOREIGN_BY_NAME] == []
-    assert [name for name in FOREIGN_BY_NAME if name not in IPERF3] == []
+    assert [name for name in IPERF3 if name not in ours and name not in OTHER_BY_NAME] == []
+    assert [name for name in OTHER_BY_NAME if name not in IPERF3] == []
 
 
 def test_the_document_has_every_one_of_them() -> None:
     text = DOCUMENT.read_text()
-    assert [name for letter in FOREIGN_LETTERS for name in letter.names if f"`{name}`" not in text] == []
+    assert [name for option in OTHER_OPTIONS for name in option.names if f"`{name}`" not in text] == []
 
 
 @pytest.mark.parametrize(
@@ -152,25 +152,25 @@ def test_the_document_has_every_one_of_them() -> None:
         (["-", "--nonsense", "-Q"], ["-", "--nonsense", "-Q"]),
     ],
 )
-def test_letters_that_change_nothing_are_left_out(
+def test_options_that_change_nothing_are_left_out(
     words: list[str], kept: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert without_foreign(words, VALUED) == kept
+    assert without_others(words, VALUED) == kept
     told = capsys.readouterr()
     assert told.out == ""
     assert ("is left out" in told.err) == (kept != words)
 
 
-@pytest.mark.parametrize("letter", [letter for letter in FOREIGN_LETTERS if not letter.is_harmless], ids=str)
-def test_a_letter_that_would_change_something_is_answered(sixbench: Callable[..., Any], letter: Any) -> None:
-    for name in letter.names:
-        done = sixbench("measure", "127.0.0.1", name, *(["x"] if letter.takes_value else []))
-        assert (done.exit, done.stdout, done.stderr) == (2, "", f"sixbench: {name}: {letter.instead}\n")
+@pytest.mark.parametrize("option", [option for option in OTHER_OPTIONS if not option.is_harmless], ids=str)
+def test_an_option_that_would_change_something_is_answered(sixbench: Callable[..., Any], option: Any) -> None:
+    for name in option.names:
+        done = sixbench("measure", "127.0.0.1", name, *(["x"] if option.takes_value else []))
+        assert (done.exit, done.stdout, done.stderr) == (2, "", f"sixbench: {name}: {option.instead}\n")
 
 
-def test_in_a_group_of_letters_too() -> None:
+def test_in_a_group_of_options_too() -> None:
     with pytest.raises(UsageError, match="-S: packets leave with the class 0"):
-        without_foreign(["-uS4"], VALUED)
+        without_others(["-uS4"], VALUED)
 
 
 @pytest.mark.parametrize(

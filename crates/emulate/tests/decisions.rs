@@ -2,18 +2,18 @@
 
 use proptest::prelude::*;
 use sixbench_emulate::Impairments;
-use sixbench_emulate::fate::{Fate, Fates};
+use sixbench_emulate::decision::{Decision, Decisions};
 use sixbench_emulate::spec::{Chosen, GilbertElliott, Late, Loss};
 
 const COUNT: usize = 100_000;
 
-fn fates(impairments: Impairments, count: usize) -> Vec<Fate> {
-    let mut fates = Fates::new(impairments);
-    (0..count).map(|_| fates.decide()).collect()
+fn decisions(impairments: Impairments, count: usize) -> Vec<Decision> {
+    let mut decisions = Decisions::new(impairments);
+    (0..count).map(|_| decisions.decide()).collect()
 }
 
-fn share(fates: &[Fate], of: impl Fn(&Fate) -> bool) -> f64 {
-    fates.iter().filter(|fate| of(fate)).count() as f64 / fates.len() as f64
+fn share(decisions: &[Decision], of: impl Fn(&Decision) -> bool) -> f64 {
+    decisions.iter().filter(|decision| of(decision)).count() as f64 / decisions.len() as f64
 }
 
 /// Six standard deviations of a share: a seed that is fixed cannot fail by chance, a wrong generator does.
@@ -23,7 +23,7 @@ fn is_near(found: f64, wanted: f64) -> bool {
 
 #[test]
 fn nothing_happens_unless_asked_for() {
-    assert!(fates(Impairments::default(), 1000).iter().all(|fate| *fate == Fate::default()));
+    assert!(decisions(Impairments::default(), 1000).iter().all(|decision| *decision == Decision::default()));
 }
 
 #[test]
@@ -37,13 +37,13 @@ fn shares_are_those_asked_for() {
         seed: 7,
         ..Impairments::default()
     };
-    let found = fates(impairments, COUNT);
-    assert!(is_near(share(&found, |fate| fate.is_lost), 0.01));
+    let found = decisions(impairments, COUNT);
+    assert!(is_near(share(&found, |decision| decision.is_lost), 0.01));
     // What is lost is neither doubled nor anything else.
-    assert!(is_near(share(&found, |fate| fate.is_duplicated), 0.02 * 0.99));
-    assert!(is_near(share(&found, |fate| fate.flipped.is_some()), 0.03 * 0.99));
-    assert!(is_near(share(&found, |fate| fate.overtakes), 0.04 * 0.99));
-    assert!(found.iter().all(|fate| (fate.delay_ns == 0) == (fate.overtakes || fate.is_lost)));
+    assert!(is_near(share(&found, |decision| decision.is_duplicated), 0.02 * 0.99));
+    assert!(is_near(share(&found, |decision| decision.flipped.is_some()), 0.03 * 0.99));
+    assert!(is_near(share(&found, |decision| decision.overtakes), 0.04 * 0.99));
+    assert!(found.iter().all(|decision| (decision.delay_ns == 0) == (decision.overtakes || decision.is_lost)));
 }
 
 #[test]
@@ -55,10 +55,10 @@ fn lists_are_exact() {
         late: Some(Late { packets: vec![8], by: 3 }),
         ..Impairments::default()
     };
-    let found = fates(impairments, 1000);
+    let found = decisions(impairments, 1000);
     let lost: Vec<u64> = (0..1000).filter(|number| found[*number as usize].is_lost).collect();
     assert_eq!(lost, packets);
-    assert_eq!(found.iter().position(|fate| fate.is_duplicated), Some(7));
+    assert_eq!(found.iter().position(|decision| decision.is_duplicated), Some(7));
     assert_eq!((found[8].late_by, found[9].late_by), (Some(3), None));
 }
 
@@ -68,8 +68,8 @@ fn bursts_have_the_mean_length_and_the_share_that_the_states_give() {
     let to_good = 0.2;
     let states = GilbertElliott { to_bad: to_good * 0.02 / 0.98, to_good, loss_in_good: 0.0, loss_in_bad: 1.0 };
     let impairments = Impairments { loss: Some(Loss::GilbertElliott(states)), seed: 3, ..Impairments::default() };
-    let found = fates(impairments, 10 * COUNT);
-    let lost = share(&found, |fate| fate.is_lost);
+    let found = decisions(impairments, 10 * COUNT);
+    let lost = share(&found, |decision| decision.is_lost);
     assert!((lost - 0.02).abs() < 0.002, "{lost}");
     let bursts = found.windows(2).filter(|pair| !pair[0].is_lost && pair[1].is_lost).count();
     let length = lost * found.len() as f64 / bursts as f64;
@@ -82,7 +82,7 @@ fn jitter_has_its_distribution_whatever_its_correlation() {
         let jitter_ns = (-1000..=1000).collect();
         let impairments =
             Impairments { delay_ns: 5000, jitter_ns, jitter_correlation, seed: 11, ..Impairments::default() };
-        let delays: Vec<f64> = fates(impairments, COUNT).iter().map(|fate| fate.delay_ns as f64).collect();
+        let delays: Vec<f64> = decisions(impairments, COUNT).iter().map(|decision| decision.delay_ns as f64).collect();
         assert!(delays.iter().all(|delay| (4000.0..=6000.0).contains(delay)));
         for (bound, wanted) in [(4500.0, 0.25), (5000.0, 0.5), (5500.0, 0.75)] {
             let below = delays.iter().filter(|delay| **delay < bound).count() as f64 / COUNT as f64;
@@ -98,15 +98,22 @@ fn jitter_has_its_distribution_whatever_its_correlation() {
 #[test]
 fn a_delay_is_never_under_zero() {
     let impairments = Impairments { delay_ns: 10, jitter_ns: vec![-100, 100], ..Impairments::default() };
-    let found = fates(impairments, 1000);
-    assert!(found.iter().any(|fate| fate.delay_ns == 0) && found.iter().all(|fate| fate.delay_ns <= 110));
+    let found = decisions(impairments, 1000);
+    assert!(
+        found.iter().any(|decision| decision.delay_ns == 0) && found.iter().all(|decision| decision.delay_ns <= 110)
+    );
 }
 
 #[test]
 fn a_seed_means_these_packets() {
     let lost = |seed| -> Vec<usize> {
         let impairments = Impairments { loss: Some(Loss::Ratio(0.05)), seed, ..Impairments::default() };
-        fates(impairments, 100).iter().enumerate().filter(|(_, fate)| fate.is_lost).map(|(number, _)| number).collect()
+        decisions(impairments, 100)
+            .iter()
+            .enumerate()
+            .filter(|(_, decision)| decision.is_lost)
+            .map(|(number, _)| number)
+            .collect()
     };
     assert_eq!(lost(1), SEED_1);
     assert_ne!(lost(1), lost(2));
@@ -116,8 +123,8 @@ fn a_seed_means_these_packets() {
 fn a_change_that_continues_leaves_what_it_does_not_change_as_it_was() {
     let before = Impairments { loss: Some(Loss::Ratio(0.05)), seed: 1, ..Impairments::default() };
     let after = Impairments { delay_ns: 5, seed: 2, ..before.clone() };
-    let mut changed = Fates::new(before);
-    let found: Vec<Fate> = (0..100)
+    let mut changed = Decisions::new(before);
+    let found: Vec<Decision> = (0..100)
         .map(|number| {
             if number == 50 {
                 changed.change(after.clone());
@@ -127,8 +134,8 @@ fn a_change_that_continues_leaves_what_it_does_not_change_as_it_was() {
         .collect();
     let lost: Vec<usize> = (0..100).filter(|number| found[*number].is_lost).collect();
     assert_eq!(lost, SEED_1);
-    assert!(found[..50].iter().all(|fate| fate.delay_ns == 0));
-    assert!(found[50..].iter().all(|fate| fate.is_lost || fate.delay_ns == 5));
+    assert!(found[..50].iter().all(|decision| decision.delay_ns == 0));
+    assert!(found[50..].iter().all(|decision| decision.is_lost || decision.delay_ns == 5));
 }
 
 /// Written down once: another list would be another network for everybody who repeats an experiment.
@@ -145,7 +152,7 @@ proptest! {
             corrupt: Some(Chosen::Ratio(ratio)),
             ..plain.clone()
         };
-        let lost = |impairments| fates(impairments, 200).iter().map(|fate| fate.is_lost).collect::<Vec<_>>();
+        let lost = |impairments| decisions(impairments, 200).iter().map(|decision| decision.is_lost).collect::<Vec<_>>();
         prop_assert_eq!(lost(plain), lost(more));
     }
 
@@ -166,7 +173,7 @@ proptest! {
             ..Impairments::default()
         };
         if impairments.flaw().is_none() {
-            fates(impairments, 10);
+            decisions(impairments, 10);
         }
     }
 }

@@ -1,4 +1,4 @@
-"""Makes a workload of the options of `sixbench measure`, which are the letters of iperf3.
+"""Makes a workload of the options of `sixbench measure`, which are those of iperf3.
 
 Numbers are written as for iperf3 or as in experiments. For iperf3, sizes count in powers of 1024 (`128K` is 128 KiB),
 rates in powers of 1000 (`100M` is 100 Mbit/s), and times in seconds. In experiments they have units (`128KiB`,
@@ -43,7 +43,7 @@ _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Letters:
+class MeasureOptions:
     """The options as the command line has them; None or false if they are not given.
 
     Attributes:
@@ -73,15 +73,15 @@ class Letters:
     settings: tuple[str, ...] = ()
 
 
-def read_letters(letters: Letters, families: tuple[Family, ...]) -> Workload:
-    """The workload, with the defaults of `measure`. Raises `UsageError`, which names the letter."""
-    kind = _kind(letters)
+def workload_of_options(options: MeasureOptions, families: tuple[Family, ...]) -> Workload:
+    """The workload, with the defaults of `measure`. Raises `UsageError`, which names the option."""
+    kind = _kind(options)
     params = _Params(kind)
-    for letter, name, value in _given(letters, kind):
-        params.put(letter, name, value)
-    for setting in letters.settings:
+    for option, name, value in _given(options, kind):
+        params.put(option, name, value)
+    for setting in options.settings:
         params.set(setting)
-    _defaults(kind, params.values, letters, compared=len(families) > 1)
+    _defaults(kind, params.values, options, compared=len(families) > 1)
     wrong = kind.wrong(params.values, frozenset(families))
     if wrong is not None:
         raise UsageError(f"{kind.name} cannot be measured like this: {wrong.text}")
@@ -106,56 +106,56 @@ def _read(option: str, text: str, convert: Callable[[str], str], parse: Callable
         raise UsageError(f"{option}: {error}") from error
 
 
-def _kind(letters: Letters) -> WorkloadKind:
-    chosen = {"-u": udp_stream.KIND.name} if letters.udp else {}
-    if letters.pmtu:
+def _kind(options: MeasureOptions) -> WorkloadKind:
+    chosen = {"-u": udp_stream.KIND.name} if options.udp else {}
+    if options.pmtu:
         chosen["--pmtu"] = pmtu.KIND.name
-    if letters.workload is not None:
-        if letters.workload not in WORKLOADS:
-            hint = suggest(letters.workload, WORKLOADS)
-            raise UsageError(f"--workload {printable(letters.workload)}: there is no such workload; {hint}")
-        if WORKLOADS[letters.workload].parts is not None:
-            raise UsageError(f"--workload {letters.workload} has several flows at once, so it needs an experiment")
-        chosen["--workload"] = letters.workload
+    if options.workload is not None:
+        if options.workload not in WORKLOADS:
+            hint = suggest(options.workload, WORKLOADS)
+            raise UsageError(f"--workload {printable(options.workload)}: there is no such workload; {hint}")
+        if WORKLOADS[options.workload].parts is not None:
+            raise UsageError(f"--workload {options.workload} has several flows at once, so it needs an experiment")
+        chosen["--workload"] = options.workload
     if len(set(chosen.values())) > 1:
         raise UsageError(f"{' and '.join(chosen)} ask for different workloads; leave one out")
     return WORKLOADS[next(iter(chosen.values()), tcp_stream.KIND.name)]
 
 
-def _given(letters: Letters, kind: WorkloadKind) -> list[tuple[str, str, str]]:
-    """For each letter: the parameter that it means, and its value as an experiment would write it."""
-    if letters.reverse and letters.bidir:
+def _given(options: MeasureOptions, kind: WorkloadKind) -> list[tuple[str, str, str]]:
+    """For each option: the parameter that it means, and its value as an experiment would write it."""
+    if options.reverse and options.bidir:
         raise UsageError("-R and --bidir exclude each other; give one of them")
-    ends = {"-t": letters.time, "-n": letters.bytes, "-k": letters.blockcount}
-    given = [letter for letter, value in ends.items() if value is not None]
+    ends = {"-t": options.time, "-n": options.bytes, "-k": options.blockcount}
+    given = [option for option, value in ends.items() if value is not None]
     if len(given) > 1:
         raise UsageError(f"{' and '.join(given)} exclude each other; give one of them")
     size_of = next((one.name for one in kind.parameters if one.identifying and one.kind == "size"), "message")
     said: list[tuple[str, str, str | None, Callable[[str], str]]] = [
-        ("-t", "duration", letters.time, _seconds),
-        ("-O", "warmup", letters.omit, _seconds),
-        ("-P", "streams", None if letters.parallel is None else str(letters.parallel), str),
-        ("-R", "direction", "reverse" if letters.reverse else None, str),
-        ("--bidir", "direction", "both" if letters.bidir else None, str),
-        ("-l", size_of, letters.length, _size),
-        ("-n", "bytes", letters.bytes, _size),
-        ("-k", "count", None if letters.blockcount is None else str(letters.blockcount), str),
-        ("-w", "sndbuf", letters.window, _size),
-        ("-w", "rcvbuf", letters.window, _size),
-        ("-M", "mss", letters.mss, _size),
-        ("-C", "congestion", letters.congestion, str),
-        ("-N", "nodelay", "true" if letters.nodelay else None, str),
-        ("-Z", "send", "zerocopy" if letters.zerocopy else None, str),
-        ("--skip-rx-copy", "receive", "truncate" if letters.skip_rx_copy else None, str),
+        ("-t", "duration", options.time, _seconds),
+        ("-O", "warmup", options.omit, _seconds),
+        ("-P", "streams", None if options.parallel is None else str(options.parallel), str),
+        ("-R", "direction", "reverse" if options.reverse else None, str),
+        ("--bidir", "direction", "both" if options.bidir else None, str),
+        ("-l", size_of, options.length, _size),
+        ("-n", "bytes", options.bytes, _size),
+        ("-k", "count", None if options.blockcount is None else str(options.blockcount), str),
+        ("-w", "sndbuf", options.window, _size),
+        ("-w", "rcvbuf", options.window, _size),
+        ("-M", "mss", options.mss, _size),
+        ("-C", "congestion", options.congestion, str),
+        ("-N", "nodelay", "true" if options.nodelay else None, str),
+        ("-Z", "send", "zerocopy" if options.zerocopy else None, str),
+        ("--skip-rx-copy", "receive", "truncate" if options.skip_rx_copy else None, str),
     ]
-    if letters.interval is not None and _number(letters.interval) != 0:
-        said.append(("-i", "interval", letters.interval, _seconds))
-    if letters.bitrate is not None and _number(letters.bitrate) != 0:
-        said.append(("-b", "rate", letters.bitrate, _rate))
-    return [(letter, name, convert(text)) for letter, name, text, convert in said if text is not None]
+    if options.interval is not None and _number(options.interval) != 0:
+        said.append(("-i", "interval", options.interval, _seconds))
+    if options.bitrate is not None and _number(options.bitrate) != 0:
+        said.append(("-b", "rate", options.bitrate, _rate))
+    return [(option, name, convert(text)) for option, name, text, convert in said if text is not None]
 
 
-def _defaults(kind: WorkloadKind, params: dict[str, Scalar], letters: Letters, *, compared: bool) -> None:
+def _defaults(kind: WorkloadKind, params: dict[str, Scalar], options: MeasureOptions, *, compared: bool) -> None:
     timed = kind.parameter("duration") is not None
     if timed and not params.keys() & {"duration_ns", "bytes", "count"}:
         params["duration_ns"] = DEFAULT_COMPARED_DURATION_NS if compared else DEFAULT_DURATION_NS
@@ -164,7 +164,7 @@ def _defaults(kind: WorkloadKind, params: dict[str, Scalar], letters: Letters, *
         params.setdefault("interval_ns", DEFAULT_INTERVAL_NS)
     if kind is udp_stream.KIND:
         params.setdefault("datagram_bytes", DEFAULT_DATAGRAM_BYTES)
-        if letters.bitrate is None and not params.keys() & {"rate_bps", "rate_pps"}:
+        if options.bitrate is None and not params.keys() & {"rate_bps", "rate_pps"}:
             params["rate_bps"] = DEFAULT_UDP_RATE_BPS
 
 
@@ -175,17 +175,17 @@ class _Params:
         self.kind = kind
         self.values: dict[str, Scalar] = {}
 
-    def put(self, letter: str, name: str, text: str) -> None:
-        """Sets what a letter means."""
+    def put(self, option: str, name: str, text: str) -> None:
+        """Sets what an option means."""
         parameter = self.kind.parameter(name)
         if parameter is None:
-            raise UsageError(f"{letter}: {self.kind.name} has no {name}; it has {self._names()}")
+            raise UsageError(f"{option}: {self.kind.name} has no {name}; it has {self._names()}")
         value: object = text
         if parameter.kind == "count":
             value = int(text)
         elif parameter.kind == "flag":
             value = text == "true"
-        self._parse(f"{letter}: ", parameter, value)
+        self._parse(f"{option}: ", parameter, value)
 
     def set(self, setting: str) -> None:
         """Sets what `--set NAME=VALUE` says. The value is written as in an experiment."""

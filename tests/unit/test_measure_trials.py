@@ -23,19 +23,21 @@ from sixbench.model.reason import ReasonKind
 from sixbench.model.trial import TrialRecord
 from sixbench.model.workload import Workload
 from sixbench.model.workloads import WORKLOADS
-from sixbench.plan.letters import Letters, read_letters
-from sixbench.plan.measurement import as_experiment
+from sixbench.plan.measure_experiment import as_experiment
+from sixbench.plan.measure_options import MeasureOptions, workload_of_options
 from sixbench.plan.schedule import all_trials
-from sixbench.report import measurement, measurement_json
+from sixbench.report import measure_json, measure_text
 from sixbench.run.machines import Addresses, Target, find_addresses
-from sixbench.run.measurement import assess
+from sixbench.run.measure_trials import assess
 from sixbench.store import Environment, Manifest, Run
 
 ADDRESSES = {"ipv4": ("192.0.2.1", "192.0.2.2"), "ipv6": ("2001:db8::1", "2001:db8::2")}
 
 
-def experiment(*families: Any, blocks: int | None = None, **letters: Any) -> Experiment:
-    return as_experiment(read_letters(Letters(**letters), families), "there", families, blocks, "# test\n")
+def experiment(*families: Any, blocks: int | None = None, **options: Any) -> Experiment:
+    return as_experiment(
+        workload_of_options(MeasureOptions(**options), families), "there", families, blocks, "# test\n"
+    )
 
 
 def test_two_families_are_measured_in_turn_each_first_as_often_as_the_other() -> None:
@@ -46,9 +48,9 @@ def test_two_families_are_measured_in_turn_each_first_as_often_as_the_other() ->
     assert [first == second[::-1] for first, second in zip(blocks[::2], blocks[1::2], strict=True)] == [True] * 3
 
 
-@pytest.mark.parametrize(("families", "letters", "trials"), [((6,), {}, 1), ((4, 6), {"pmtu": True}, 2)])
-def test_what_is_not_compared_is_measured_once(families: Any, letters: Any, trials: int) -> None:
-    assert len(list(all_trials(experiment(*families, **letters)))) == trials
+@pytest.mark.parametrize(("families", "options", "trials"), [((6,), {}, 1), ((4, 6), {"pmtu": True}, 2)])
+def test_what_is_not_compared_is_measured_once(families: Any, options: Any, trials: int) -> None:
+    assert len(list(all_trials(experiment(*families, **options)))) == trials
 
 
 # Addresses
@@ -252,7 +254,7 @@ TRIALS = [record("ipv4", b, 94.1e6 + b * 1e4) for b in range(1, 5)] + [
 
 def test_the_comparison_has_ratio_interval_and_verdict() -> None:
     loaded = experiment(4, 6, blocks=4)
-    text = measurement.conclusion(loaded, TRIALS, analyse(run_of(loaded, TRIALS)))
+    text = measure_text.conclusion(loaded, TRIALS, analyse(run_of(loaded, TRIALS)))
     assert re.search(r"IPv4 94.12 → IPv6 92.83 Mbit/s, −1.38 % \[−1.38, −1.38\]", " ".join(text.split()))
     assert re.search(r"92\.8\d+ +94\.1\d+ +−1\.38 .* lower +4", text)
     assert "Not proved" in text
@@ -261,7 +263,7 @@ def test_the_comparison_has_ratio_interval_and_verdict() -> None:
 def test_one_block_is_not_called_a_comparison() -> None:
     loaded = experiment(4, 6, blocks=1)
     trials = [TRIALS[0], TRIALS[4]]
-    assert "Not compared" in measurement.conclusion(loaded, trials, analyse(run_of(loaded, trials)))
+    assert "Not compared" in measure_text.conclusion(loaded, trials, analyse(run_of(loaded, trials)))
 
 
 SERIES: dict[str, dict[str, list[float]]] = {
@@ -276,7 +278,7 @@ SERIES: dict[str, dict[str, list[float]]] = {
 
 
 def test_interval_lines_as_iperf3_has_them() -> None:
-    lines = measurement.intervals(record("ipv4", 1, 1e9), SERIES).splitlines()
+    lines = measure_text.intervals(record("ipv4", 1, 1e9), SERIES).splitlines()
     cells = [line.split() for line in lines]
     assert cells[0] == ["Interval", "Transfer", "Bitrate", "Retr", "RTT", "Cwnd"]
     assert cells[1] == ["0.00-1.00", "s", "119.2", "MiB", "1.000", "Gbit/s", "3", "1.000", "ms", "10"]
@@ -286,21 +288,21 @@ def test_interval_lines_as_iperf3_has_them() -> None:
 
 def test_directions_have_names_where_there_are_two() -> None:
     both = SERIES | {"reverse_receiver": {"t_ns": [1e9], "bytes": [1e6]}}
-    text = measurement.intervals(record("ipv6", 1, 1e9), both)
+    text = measure_text.intervals(record("ipv6", 1, 1e9), both)
     assert "[ipv6] client to server\n" in text
     assert "[ipv6] server to client\n" in text
 
 
 def test_a_trial_that_failed_says_why() -> None:
     failed = record("ipv6", 1, None)
-    assert measurement.one_line(failed, 1, 12) == "[ 1/12] ipv6  failed: there went away during the trial: reset\n"
-    assert "failed: there went away during the trial: reset" in measurement.summary(failed)
+    assert measure_text.one_line(failed, 1, 12) == "[ 1/12] ipv6  failed: there went away during the trial: reset\n"
+    assert "failed: there went away during the trial: reset" in measure_text.summary(failed)
 
 
 def test_the_document_is_json_and_leaves_nothing_to_guess() -> None:
     loaded = experiment(4, 6, blocks=4)
     run = run_of(loaded, TRIALS)
-    text = measurement_json.render(
+    text = measure_json.render(
         run, analyse(run), port=5210, remote={"version": "0.1.0"}, addresses=ADDRESSES, series={TRIALS[0].key: SERIES}
     )
     document = json.loads(text, parse_constant=pytest.fail)
@@ -334,7 +336,7 @@ def test_a_path_mtu_is_a_table() -> None:
         "black_hole": {"between": [1, 2]},
     }
     trial = record("ipv6", 1, 0.0, workload="pmtu", client={"forward": way}, server={"reverse": hole})
-    text = measurement.summary(trial)
+    text = measure_text.summary(trial)
     rows = {line[2:28].strip(): line[28:].split() for line in text.splitlines()[2:]}
     assert rows["probing found"] == ["1280", "B", "1280", "B"]
     assert rows["kernel learned from ICMP"] == ["1280", "B", "1500", "B", "(not", "confirmed)"]
@@ -348,7 +350,7 @@ def test_a_measurement_is_a_workload_with_parameters() -> None:
     assert experiment(4).combinations[0].workload == Workload(
         kind="tcp-stream", params={"duration_ns": 10**10, "warmup_ns": 5 * 10**8, "interval_ns": 10**9}
     )
-    text = measurement.header(experiment(4, 6), ADDRESSES, 5210)
+    text = measure_text.header(experiment(4, 6), ADDRESSES, 5210)
     assert "duration 2s" in text
     assert "[ipv6] local 2001:db8::1, remote 2001:db8::2" in text
 

@@ -1,4 +1,4 @@
-"""iperf3's letters as workloads."""
+"""iperf3's options as workloads."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import pytest
 from sixbench.model.errors import UsageError
 from sixbench.model.parameter import Scalar
 from sixbench.model.workloads import WORKLOADS
-from sixbench.plan.letters import Letters, read_letters, read_rate, read_seconds
+from sixbench.plan.measure_options import MeasureOptions, read_rate, read_seconds, workload_of_options
 
 TCP = {"duration_ns": 10 * 10**9, "warmup_ns": 500_000_000, "interval_ns": 10**9}
 UDP = TCP | {"datagram_bytes": 1400, "rate_bps": 10**6}
 
 
-def params(**letters: Any) -> dict[str, Scalar]:
-    return read_letters(Letters(**letters), (4,)).params
+def params(**options: Any) -> dict[str, Scalar]:
+    return workload_of_options(MeasureOptions(**options), (4,)).params
 
 
 @pytest.mark.parametrize(
-    ("letters", "expected"),
+    ("options", "expected"),
     [
         ({}, TCP),
         ({"time": "5"}, TCP | {"duration_ns": 5 * 10**9}),
@@ -67,16 +67,16 @@ def params(**letters: Any) -> dict[str, Scalar]:
         ),
     ],
 )
-def test_letters(letters: dict[str, Any], expected: dict[str, Scalar]) -> None:
-    assert params(**letters) == expected
+def test_options(options: dict[str, Any], expected: dict[str, Scalar]) -> None:
+    assert params(**options) == expected
 
 
 def test_trials_that_are_compared_are_short() -> None:
-    assert read_letters(Letters(), (4, 6)).params["duration_ns"] == 2 * 10**9
+    assert workload_of_options(MeasureOptions(), (4, 6)).params["duration_ns"] == 2 * 10**9
 
 
 @pytest.mark.parametrize(
-    ("letters", "words"),
+    ("options", "words"),
     [
         ({"time": "0"}, "-t: .* too small"),
         ({"time": "5K"}, "-t: .*5K"),
@@ -103,20 +103,20 @@ def test_trials_that_are_compared_are_short() -> None:
         ({"time": "86400", "interval": "0.001"}, "a series of 86400000 intervals is too long"),
     ],
 )
-def test_a_letter_that_cannot_be_obeyed_is_named(letters: dict[str, Any], words: str) -> None:
+def test_an_option_that_cannot_be_obeyed_is_named(options: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        params(**letters)
+        params(**options)
 
 
 def test_every_workload_of_one_flow_can_be_named() -> None:
     names = [name for name, kind in WORKLOADS.items() if kind.parts is None]
-    assert [read_letters(Letters(workload=name), (4, 6)).kind for name in names] == names
+    assert [workload_of_options(MeasureOptions(workload=name), (4, 6)).kind for name in names] == names
 
 
 @pytest.mark.parametrize("name", [name for name, kind in WORKLOADS.items() if kind.parts is not None])
 def test_a_workload_of_several_flows_is_sent_to_an_experiment(name: str) -> None:
     with pytest.raises(UsageError, match=f"--workload {name} has several flows at once, so it needs an experiment"):
-        read_letters(Letters(workload=name), (4, 6))
+        workload_of_options(MeasureOptions(workload=name), (4, 6))
 
 
 def test_options_of_a_server() -> None:

@@ -15,7 +15,7 @@ from .environment import RECORDED_SYSCTLS
 _PROGRAMS = {"ip": "iproute2", "tc": "iproute2", "ethtool": "ethtool"}
 
 
-def check_needs(probe: Agent, experiment: Experiment) -> None:
+def check_requirements(probe: Agent, experiment: Experiment) -> None:
     """Raises `CapabilityError` naming what is missing and what needs it."""
     check_programs()
     check_links(probe, experiment.topologies)

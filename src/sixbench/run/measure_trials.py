@@ -48,8 +48,8 @@ class _Results:
 
 
 def measure(experiment: Experiment, machines: Machines, watch: Watch | None = None) -> Iterator[Outcome]:
-    """Runs the trials of an experiment of `plan.measurement`, and yields each when it has ended. Ends early, with a
-    failed trial, where the other machine has gone away.
+    """Runs the trials of an experiment of `plan.measure_experiment`, and yields each when it has ended. Ends early,
+    with a failed trial, where the other machine has gone away.
 
     Args:
         watch: is called with what arrives, interval by interval, by another thread.

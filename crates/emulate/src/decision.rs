@@ -7,7 +7,7 @@ use crate::spec::{Chosen, GilbertElliott, Impairments, Loss};
 
 /// What becomes of one packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Fate {
+pub struct Decision {
     /// It vanishes; nothing else happens to it.
     pub is_lost: bool,
     /// It comes twice.
@@ -22,12 +22,12 @@ pub struct Fate {
     pub delay_ns: u64,
 }
 
-/// The fates of a direction's packets, one after the other.
+/// The decisions of a direction's packets, one after the other.
 ///
 /// Each property has random numbers of its own, the same count for every packet, so that changing one property leaves
 /// what the others choose as it was.
 #[derive(Debug)]
-pub struct Fates {
+pub struct Decisions {
     impairments: Impairments,
     number: u64,
     loss: LossState,
@@ -40,7 +40,7 @@ pub struct Fates {
     last_normal: Option<f64>,
 }
 
-impl Fates {
+impl Decisions {
     /// From the first packet on.
     pub fn new(impairments: Impairments) -> Self {
         let random = |stream| Random::new(impairments.seed, stream, 0);
@@ -69,7 +69,7 @@ impl Fates {
     }
 
     /// The next packet's.
-    pub fn decide(&mut self) -> Fate {
+    pub fn decide(&mut self) -> Decision {
         let (number, impairments) = (self.number, &self.impairments);
         self.number += 1;
         let bit = self.bits.next_u64();
@@ -79,10 +79,10 @@ impl Fates {
         let is_lost = self.loss.takes(impairments.loss.as_ref(), number);
         let delay_ns = self.delay();
         if is_lost {
-            return Fate { is_lost, ..Fate::default() };
+            return Decision { is_lost, ..Decision::default() };
         }
         let late = self.impairments.late.as_ref().filter(|late| late.packets.binary_search(&number).is_ok());
-        Fate {
+        Decision {
             is_lost,
             is_duplicated,
             flipped: is_corrupted.then_some(bit),

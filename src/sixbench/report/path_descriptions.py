@@ -15,7 +15,7 @@ from .ways import Way, way_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class TunnelFacts:
+class TunnelDescription:
     """One end of a tunnel. `mtu_bytes` has one value for each that the experiment's networks lead to."""
 
     node: str
@@ -25,7 +25,7 @@ class TunnelFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PathFacts:
+class PathDescription:
     """A path and what its trials say of it.
 
     Attributes:
@@ -39,7 +39,7 @@ class PathFacts:
     role: str
     engines: list[str]
     way: Way | None
-    tunnels: list[TunnelFacts]
+    tunnels: list[TunnelDescription]
     install_ns: list[int]
     evidence: PathEvidence
 
@@ -54,7 +54,7 @@ class PathFacts:
         return statistics.median(self.install_ns) if self.install_ns else None
 
 
-def path_facts(run: Run) -> list[PathFacts]:
+def path_descriptions(run: Run) -> list[PathDescription]:
     """One for each path, in the experiment's order."""
     experiment = run.manifest.experiment
     networks = _unlike(experiment.topologies)
@@ -65,7 +65,7 @@ def path_facts(run: Run) -> list[PathFacts]:
         own = seen[path.name]
         engines = own.engines or ([path.engine] if path.engine else [])
         found.append(
-            PathFacts(
+            PathDescription(
                 path=path,
                 role=_role(path, experiment.baseline),
                 engines=engines,
@@ -87,13 +87,13 @@ def _unlike(topologies: tuple[Topology, ...]) -> list[Topology]:
     return list(found.values())
 
 
-def _tunnels(ways: list[Way]) -> list[TunnelFacts]:
+def _tunnels(ways: list[Way]) -> list[TunnelDescription]:
     mtus: dict[tuple[str, str, str], dict[int, None]] = {}
     for way in ways:
         for tunnel in way.network.tunnels:
             mtus.setdefault((tunnel.node, tunnel.device, str(tunnel.local)), {}).setdefault(tunnel.mtu_bytes)
     return [
-        TunnelFacts(node=node, device=device, local=local, mtu_bytes=sorted(values))
+        TunnelDescription(node=node, device=device, local=local, mtu_bytes=sorted(values))
         for (node, device, local), values in mtus.items()
     ]
 

@@ -5,25 +5,25 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use crate::failure::Failure;
 
 /// The addresses that a server was told to listen on.
-pub struct Place {
+pub struct Listening {
     /// Of control and of data.
-    pub listening: Vec<IpAddr>,
+    pub addresses: Vec<IpAddr>,
 }
 
-impl Place {
+impl Listening {
     /// The address to bind for a client that reaches this machine by `wanted`, over a control connection that has `control` at this end. It is never one
     /// that is not listened on. Behind a NAT, or a name that stands for several machines, this machine does not have `wanted`.
     ///
     /// # Errors
     /// `refused` where nothing of the family is listened on.
     pub fn bind(&self, wanted: IpAddr, control: IpAddr) -> Result<IpAddr, Failure> {
-        let is_served = |address: IpAddr| self.listening.contains(&address) || self.all_of(address).is_some();
+        let is_served = |address: IpAddr| self.addresses.contains(&address) || self.all_of(address).is_some();
         let is_usable = |address: &IpAddr| is_served(*address) && !address.is_unspecified() && is_here(*address);
         let of_control = Some(control).filter(|control| control.is_ipv4() == wanted.is_ipv4());
-        let first = || self.listening.iter().copied().find(|address| address.is_ipv4() == wanted.is_ipv4());
+        let first = || self.addresses.iter().copied().find(|address| address.is_ipv4() == wanted.is_ipv4());
         Some(wanted).filter(is_usable).or(of_control.filter(is_usable)).or_else(first).ok_or_else(|| {
             let family = if wanted.is_ipv4() { "IPv4" } else { "IPv6" };
-            let listening: Vec<_> = self.listening.iter().map(IpAddr::to_string).collect();
+            let listening: Vec<_> = self.addresses.iter().map(IpAddr::to_string).collect();
             let message = format!(
                 "this server has no {family} address; it listens on {}, so start it with another --listen",
                 listening.join(", ")
@@ -34,7 +34,7 @@ impl Place {
 
     /// The address that stands for all of a family, where it is listened on.
     fn all_of(&self, address: IpAddr) -> Option<IpAddr> {
-        self.listening.iter().copied().find(|all| all.is_unspecified() && all.is_ipv4() == address.is_ipv4())
+        self.addresses.iter().copied().find(|all| all.is_unspecified() && all.is_ipv4() == address.is_ipv4())
     }
 }
 
@@ -48,8 +48,8 @@ mod tests {
 
     fn bind(listening: &[&str], wanted: &str, control: &str) -> Result<String, Failure> {
         let parse = |text: &str| text.parse().expect("an address");
-        let place = Place { listening: listening.iter().map(|text| parse(text)).collect() };
-        place.bind(parse(wanted), parse(control)).map(|address: IpAddr| address.to_string())
+        let there = Listening { addresses: listening.iter().map(|text| parse(text)).collect() };
+        there.bind(parse(wanted), parse(control)).map(|address: IpAddr| address.to_string())
     }
 
     #[test]

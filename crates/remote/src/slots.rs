@@ -1,4 +1,4 @@
-//! Who has to give way where places are short: somebody of the network that has most of them.
+//! Who has to give way where slots are short: somebody of the network that has most of them.
 //!
 //! A network is what one customer has as a rule: a /48 of IPv6 (RFC 6177, section 2), and a /24 of IPv4, the longest prefix that is routed between
 //! providers. Within a /48 it is a /64, which is one link (RFC 4291, section 2.5.4): a provider may also give its customers longer prefixes of the
@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The order in which places were taken.
+/// The order in which slots were taken.
 pub type Number = u64;
 
 const ADDRESS_BITS: u32 = 128;
@@ -23,15 +23,15 @@ struct Prefix {
     bits: u32,
 }
 
-/// Whose the places are that are taken. Every method takes a time that grows with the logarithm of their number: a flood asks at each connection.
+/// Whose the slots are that are taken. Every method takes a time that grows with the logarithm of their number: a flood asks at each connection.
 #[derive(Debug, Default)]
-pub struct Places {
+pub struct Slots {
     from: HashMap<Number, IpAddr>,
     /// Of each prefix, the longer ones in it.
     within: HashMap<Prefix, Shares>,
 }
 
-/// Places by whose they are, and who has most of them.
+/// Slots by whose they are, and who has most of them.
 #[derive(Debug, Default)]
 struct Shares {
     numbers: HashMap<Prefix, BTreeSet<Number>>,
@@ -39,7 +39,7 @@ struct Shares {
     order: BTreeSet<(usize, Reverse<Number>, Prefix)>,
 }
 
-impl Places {
+impl Slots {
     /// Takes one. Later ones have greater numbers.
     pub fn take(&mut self, number: Number, from: IpAddr) {
         self.from.insert(number, from);
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn the_network_with_most_gives_way_and_of_it_the_address_with_most() {
-        let mut places = Places::default();
+        let mut slots = Slots::default();
         let taken = [
             "192.0.2.1",
             "2001:db8::1",
@@ -142,34 +142,34 @@ mod tests {
             "2001:db8::2",
         ];
         for (number, from) in (0..).zip(taken) {
-            places.take(number, address(from));
+            slots.take(number, address(from));
         }
         // Four of the /64: two of them of one address.
         for expected in [3, 1, 2, 4, 0, 5, 6] {
-            assert_eq!(places.dispensable(), Some(expected));
-            places.give_back(expected);
+            assert_eq!(slots.dispensable(), Some(expected));
+            slots.give_back(expected);
         }
-        assert_eq!((places.dispensable(), places.count()), (None, 0));
-        assert!(places.within.is_empty());
+        assert_eq!((slots.dispensable(), slots.count()), (None, 0));
+        assert!(slots.within.is_empty());
     }
 
     /// A customer who has a /48 has 65,536 times a /64.
     #[test]
     fn many_networks_of_one_customer_give_way_before_a_single_one_of_another() {
-        let mut places = Places::default();
-        places.take(0, address("2001:db8:1::1"));
-        places.take(1, address("192.0.2.1"));
+        let mut slots = Slots::default();
+        slots.take(0, address("2001:db8:1::1"));
+        slots.take(1, address("192.0.2.1"));
         for number in 2..100 {
-            places.take(number, address(&format!("2001:db8:2:{number:x}::1")));
+            slots.take(number, address(&format!("2001:db8:2:{number:x}::1")));
         }
         // Somebody who has a /64 of the same /48, and more of it.
         for number in 100..103 {
-            places.take(number, address(&format!("2001:db8:2::{number}")));
+            slots.take(number, address(&format!("2001:db8:2::{number}")));
         }
         let mut gone = Vec::new();
-        while places.count() > 3 {
-            let number = places.dispensable().unwrap();
-            places.give_back(number);
+        while slots.count() > 3 {
+            let number = slots.dispensable().unwrap();
+            slots.give_back(number);
             gone.push(number);
         }
         assert_eq!(gone[..2], [100, 101]);
@@ -197,26 +197,26 @@ mod tests {
     proptest! {
         #[test]
         fn who_gives_way_has_a_place_and_nobody_has_more(sources in prop::collection::vec((0..3_u16, 0..3_u16, 0..4_u16), 1..80)) {
-            let mut places = Places::default();
+            let mut slots = Slots::default();
             let sources: Vec<IpAddr> =
                 sources.iter().map(|&(site, link, host)| IpAddr::from([0x2001, 0xdb8, site, link, 0, 0, 0, host])).collect();
             for (number, from) in (0..).zip(&sources) {
-                places.take(number, *from);
+                slots.take(number, *from);
             }
             let mut left: Vec<Number> = (0..sources.len() as u64).collect();
-            while let Some(number) = places.dispensable() {
+            while let Some(number) = slots.dispensable() {
                 let of = |number: Number| prefixes(sources[number as usize]);
                 let count = |prefix| left.iter().filter(|other| of(**other).any(|(_, inner)| inner == prefix)).count();
                 for (outer, own) in of(number) {
                     let most = left.iter().flat_map(|other| of(*other)).filter(|pair| pair.0 == outer).map(|pair| count(pair.1)).max();
                     prop_assert_eq!(Some(count(own)), most);
                 }
-                places.give_back(number);
+                slots.give_back(number);
                 left.retain(|other| *other != number);
-                prop_assert_eq!(places.count(), left.len());
+                prop_assert_eq!(slots.count(), left.len());
             }
             prop_assert!(left.is_empty());
-            prop_assert!(places.within.is_empty());
+            prop_assert!(slots.within.is_empty());
         }
     }
 }

@@ -1,4 +1,4 @@
-"""A command line with letters of iperf3 that `sixbench measure` does not have."""
+"""A command line with options of iperf3 that `sixbench measure` does not have."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import Any
 from typer.core import TyperCommand
 
 from ..model.errors import UsageError
-from ..plan.foreign_letters import FOREIGN_BY_NAME
+from ..plan.iperf3_options import OTHER_BY_NAME
 from .common import note
 
 
 class MeasureCommand(TyperCommand):
-    """Answers letters of iperf3 with what to write instead. Those without which the same is measured are left out, and
+    """Answers options of iperf3 with what to write instead. Those without which the same is measured are left out, and
     a line on standard error says so."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Takes the foreign letters out, then parses what is ours. Raises `UsageError` for the others."""
+        """Takes the other options out, then parses what is ours. Raises `UsageError` for the others."""
         valued = {name for option in self.params for name in option.opts if not getattr(option, "is_flag", True)}
-        return super().parse_args(ctx, without_foreign(args, valued))
+        return super().parse_args(ctx, without_others(args, valued))
 
 
-def without_foreign(words: list[str], valued: set[str]) -> list[str]:
-    """The words of a command line without the letters of iperf3 that change nothing. Raises `UsageError` for a letter
+def without_others(words: list[str], valued: set[str]) -> list[str]:
+    """The words of a command line without the options of iperf3 that change nothing. Raises `UsageError` for an option
     that would change something.
 
     Args:
@@ -36,9 +36,9 @@ def without_foreign(words: list[str], valued: set[str]) -> list[str]:
             return [*kept, word, *left]
         if word.startswith("--"):
             name, equals, _ = word.partition("=")
-            if name in FOREIGN_BY_NAME:
+            if name in OTHER_BY_NAME:
                 _answer(name)
-                if FOREIGN_BY_NAME[name].takes_value and not equals:
+                if OTHER_BY_NAME[name].takes_value and not equals:
                     left[:1] = []
                 continue
             kept.append(word)
@@ -57,9 +57,9 @@ def _cluster(word: str, left: list[str], kept: list[str], valued: set[str]) -> N
     own = ""
     for at, character in enumerate(word[1:], start=1):
         name, rest = f"-{character}", word[at + 1 :]
-        if name in FOREIGN_BY_NAME:
+        if name in OTHER_BY_NAME:
             _answer(name)
-            if FOREIGN_BY_NAME[name].takes_value:
+            if OTHER_BY_NAME[name].takes_value:
                 if not rest:
                     left[:1] = []
                 break
@@ -76,7 +76,7 @@ def _cluster(word: str, left: list[str], kept: list[str], valued: set[str]) -> N
 
 
 def _answer(name: str) -> None:
-    letter = FOREIGN_BY_NAME[name]
-    if not letter.is_harmless:
-        raise UsageError(f"{name}: {letter.instead}")
-    note(f"sixbench: {name} is left out: {letter.instead}")
+    option = OTHER_BY_NAME[name]
+    if not option.is_harmless:
+        raise UsageError(f"{name}: {option.instead}")
+    note(f"sixbench: {name} is left out: {option.instead}")
