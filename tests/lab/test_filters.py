@@ -183,7 +183,7 @@ def test_an_event_lowers_an_mtu_and_undoing_it_leaves_no_trace(build: Callable[[
     with events:
         events.start()
         events.wait()
-        assert [(done["link"], done["mtu_bytes"]) for done in events.done] == [("r1-r2", 1300)]
+        assert [(done.link, done.mtu_bytes) for done in events.done] == [("r1-r2", 1300)]
         for family in (4, 6):
             assert "1300" in ping(lab, family, *TOO_BIG)[1]
             assert "mtu 1300" in execute(lab, "h1", "ip", "route", "get", SERVER[family])[1]
