@@ -342,6 +342,19 @@ def test_a_record_that_no_run_made_is_told(directory: Path) -> None:
     assert problem == f"{place}/trial.json: damaged trial record: the run did not record it"
 
 
+def test_names_that_command_a_terminal_are_told_escaped(directory: Path) -> None:
+    writer, _ = open_run(directory)
+    writer.set_state("complete", 1)
+    writer.close()
+    place = directory / "manifest.json"
+    manifest = json.loads(place.read_text())
+    trial = sorted(manifest["accepted"])[0]
+    manifest["accepted"][trial]["a\n\x1b[2J"] = "0" * 64
+    place.write_text(json.dumps(manifest))
+    found = verify_run(read_run(directory))
+    assert found == [f"{directory}/trials/{trial}/a\\n\\x1b[2J: missing: the run recorded it"]
+
+
 def test_other_files_of_trials_are_verified(directory: Path) -> None:
     assert verify_run(read_run(directory)) == []
     trial = sorted((directory / "trials").iterdir())[0]

@@ -399,9 +399,9 @@ def verify_run(run: Run) -> list[str]:
         names = inside.names()
         hashes = hashes_of({name: inside.read(name) for name in names if name in known})
         place = printable(str(inside.path))
-        found += [f"{place}/{name}: missing: the run recorded it" for name in known if name not in names]
+        found += [f"{place}/{printable(name)}: missing: the run recorded it" for name in known if name not in names]
         found += [
-            f"{place}/{name}: it was changed after the run recorded it"
+            f"{place}/{printable(name)}: it was changed after the run recorded it"
             for name in hashes
             if hashes[name] != known[name]
         ]
