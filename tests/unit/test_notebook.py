@@ -19,6 +19,7 @@ from notebooks import EXAMPLES, execute
 
 import sixbench
 from sixbench.model.errors import CapabilityError, ExperimentError, SixbenchError, StoreError, UsageError
+from sixbench.notebook.frames import table_of
 from sixbench.store.packet_log import PACKETS, SCHEMA
 
 
@@ -58,6 +59,11 @@ def test_findings_and_estimates_have_a_row_each(directory: Path) -> None:
     by_difference = run.findings[run.findings.ratio.isna()]
     assert len(by_difference)
     assert by_difference.change_percent.isna().all()
+
+
+def test_whole_numbers_of_json_are_numbers_however_large() -> None:
+    column = table_of([{"theory": 10**18}, {"theory": None}, {"theory": 1.5}], {"theory": float}).column("theory")
+    assert column.to_pylist() == [1e18, None, 1.5]
 
 
 def test_the_same_as_polars(directory: Path) -> None:
