@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sixbench.lab.heat import governors, throttle_count
+from sixbench.lab.heat import governors, throttle_count, throttle_counters
 
 
 def write(sysfs: Path, name: str, text: str) -> None:
@@ -18,14 +18,14 @@ def test_counts_of_the_processors_that_are_asked_for_are_added_up(tmp_path: Path
     write(tmp_path, "cpu0/thermal_throttle/package_throttle_count", "4\n")
     write(tmp_path, "cpu1/thermal_throttle/core_throttle_count", "50\n")
     write(tmp_path, "cpu2/thermal_throttle/core_throttle_count", "600\n")
-    assert throttle_count((0, 1), tmp_path) == 57
-    assert throttle_count((0, 7), tmp_path) == 7
+    assert throttle_count(throttle_counters((0, 1), tmp_path)) == 57
+    assert throttle_count(throttle_counters((0, 7), tmp_path)) == 7
 
 
 def test_a_machine_that_counts_nothing_is_not_told_as_cool(tmp_path: Path) -> None:
-    assert throttle_count((0, 1), tmp_path) is None
+    assert throttle_count(throttle_counters((0, 1), tmp_path)) is None
     write(tmp_path, "cpu0/thermal_throttle/core_throttle_count", "0\n")
-    assert throttle_count((0, 1), tmp_path) == 0
+    assert throttle_count(throttle_counters((0, 1), tmp_path)) == 0
 
 
 def test_each_governor_is_named_once(tmp_path: Path) -> None:

@@ -11,11 +11,17 @@ SYSFS = Path("/sys/devices/system/cpu")
 _COUNTS = ("core_throttle_count", "package_throttle_count")
 
 
-def throttle_count(processors: Iterable[int], sysfs: Path = SYSFS) -> int | None:
-    """How often these processors, or the packages that they are in, were slowed down for heat since the machine
-    started. A package counts once for each of its processors. None where the kernel does not count it."""
-    texts = [_read(sysfs / f"cpu{one}" / "thermal_throttle" / name) for one in processors for name in _COUNTS]
-    counts = [int(text) for text in texts if text is not None and text.isdecimal()]
+def throttle_counters(processors: Iterable[int], sysfs: Path = SYSFS) -> tuple[Path, ...]:
+    """The files in which the kernel counts how often these processors, and the packages that they are in, were slowed
+    down for heat. Empty where it does not count that, as on most virtual machines."""
+    places = (sysfs / f"cpu{one}" / "thermal_throttle" / name for one in processors for name in _COUNTS)
+    return tuple(place for place in places if place.exists())
+
+
+def throttle_count(counters: Iterable[Path]) -> int | None:
+    """The sum of these counters since the machine started. A package counts once for each of its processors. None
+    where the kernel does not count it."""
+    counts = [int(text) for text in map(_read, counters) if text is not None and text.isdecimal()]
     return sum(counts) if counts else None
 
 

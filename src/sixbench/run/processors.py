@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..agent import Agent, AgentHub
-from ..lab.heat import governors, throttle_count
+from ..lab.heat import governors, throttle_count, throttle_counters
 from ..lab.placement import pin
 from ..lab.steering import usable_processors
 from ..model.errors import AgentError, CapabilityError
@@ -40,6 +40,7 @@ class Processors:
     def __init__(self, hub: AgentHub) -> None:
         self._hub = hub
         self.usable = usable_processors()
+        self._throttle_counters = throttle_counters(self.usable)
         self._agent: Agent | None = None
         self._latency: int | None = None
         self._refused: str | None = None
@@ -85,7 +86,7 @@ class Processors:
 
     def throttle_count(self) -> int | None:
         """How often they were slowed down for heat so far; None where the kernel does not count it."""
-        return throttle_count(self.usable)
+        return throttle_count(self._throttle_counters)
 
     def sample(self) -> dict[str, Any] | None:
         """How long each was busy so far, to the microsecond; None where no thread watches it.
