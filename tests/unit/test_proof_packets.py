@@ -89,17 +89,21 @@ def test_what_a_path_claims_of_each_link(read: Read, path: str, claimed: list[st
     assert [view.claimed for view in views_of(line(read, "hrrh", path))] == claimed
 
 
-ADDRESSES = {"ipv4": ("198.18.1.1", "198.18.1.2"), "ipv6": ("2001:2::1", "2001:2::2")}
-
-
 def packet(*kinds: str, wire_bytes: int = 100, total_bytes: int | None = None, **last: Any) -> Packet:
     layers: list[dict[str, Any]] = [{"kind": "ethernet", "bytes": 14}]
     for kind in kinds:
         layers.append({"kind": kind, "bytes": 20, "total_bytes": total_bytes or wire_bytes - 14})
-        if kind in ADDRESSES:
-            layers[-1] |= dict(zip(("source", "destination"), ADDRESSES[kind], strict=True))
     layers[-1] |= last
     return {"realtime_ns": 1_760_000_000_123_456_789, "wire_bytes": wire_bytes, "layers": layers, "data": "00" * 14}
+
+
+def towards_server(view: Viewpoint, there: Packet) -> Packet:
+    """The same packet with the addresses that the path claims."""
+    for layer, ip in zip(
+        [one for one in there["layers"] if one["kind"].startswith("ip")], view.crossing.ip, strict=True
+    ):
+        layer |= {"source": str(ip.source), "destination": str(ip.destination)}
+    return there
 
 
 def counters(view: Viewpoint, packets: int, octets: int, ip: int = 0, ip6: int = 0) -> Counters:
@@ -144,12 +148,14 @@ def tunnelled(read: Read) -> Viewpoint:
 
 
 def test_a_trial_that_took_its_path(view: Viewpoint) -> None:
-    found = judged(view, [packet("ipv4", "tcp"), packet("ipv4", "tcp", wire_bytes=1514)])
+    small, large = packet("ipv4", "tcp"), packet("ipv4", "tcp", wire_bytes=1514)
+    found = judged(view, [towards_server(view, one) for one in (small, large)])
     assert found.invalid == []
     [segment] = found.evidence.segments
     assert (segment.link, segment.node, segment.claimed) == ("l1", view.end.node, "ipv4")
     assert segment.stacks == {"ipv4": 2}
-    assert segment.outer == {"198.18.1.1 > 198.18.1.2": 2}
+    assert segment.outer == {"198.18.0.1 > 198.18.2.2": 2}
+    assert segment.other_addresses == segment.other_hop_limits == {}
     assert (segment.captured_packets, segment.capture_dropped, segment.max_ip_bytes) == (2, 0, 1500)
     assert segment.packets[0].wire_bytes == 1514
     assert found.evidence.families == {"ipv4": 2, "ipv6": 0}
@@ -202,7 +208,7 @@ def test_every_link_is_judged_by_its_own_claim(read: Read) -> None:
 
 
 def test_a_tunnel_shows_what_it_carries(tunnelled: Viewpoint) -> None:
-    found = judged(tunnelled, [packet("ipv4", "ipv6", "udp")])
+    found = judged(tunnelled, [towards_server(tunnelled, packet("ipv4", "ipv6", "udp"))])
     assert found.invalid == []
     [segment] = found.evidence.segments
     assert segment.stacks == {"ipv6 in ipv4": 1}

@@ -182,6 +182,8 @@ class Segment(_Kept):
         claimed: the headers that the path claims there.
         stacks: by their headers (`model.headers.stack_name`).
         outer: by their outermost addresses, such as `198.18.1.1 > 198.18.1.2`.
+        other_addresses, other_hop_limits: those that have the path's headers, and other addresses or hop limits in
+            them than the path, by the first of these. None: they were not compared.
         errors: of ICMP outside the tunnel, by type and code.
         leftovers: those of earlier trials, by their headers.
         atomic_fragments: those that have a Fragment header and are whole.
@@ -196,6 +198,8 @@ class Segment(_Kept):
     claimed: Name | None = None
     stacks: Counts = field(default_factory=dict)
     outer: Counts = field(default_factory=dict)
+    other_addresses: Counts | None = None
+    other_hop_limits: Counts | None = None
     errors: Counts = field(default_factory=dict)
     leftovers: Counts = field(default_factory=dict)
     atomic_fragments: Natural | None = None

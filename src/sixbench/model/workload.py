@@ -72,6 +72,7 @@ class Traffic:
             arrived. Of streams of bytes there are none.
         by_family: the traffic of each family's flows, where both are used; empty: all flows are of the path's own.
         silent: families over which nothing was answered, so that their packets may not have gone far.
+        chooses_hop_limits: whether packets have other hop limits than their host's.
     """
 
     forward_payload_bytes: int = 0
@@ -80,6 +81,7 @@ class Traffic:
     messages: int = 0
     by_family: Mapping[Family, Traffic] = field(default_factory=dict)
     silent: frozenset[Family] = frozenset()
+    chooses_hop_limits: bool = False
 
     def of(self, family: Family) -> Traffic:
         """The traffic of this family's flows."""

@@ -134,7 +134,9 @@ def _place(hop: Mapping[str, Any]) -> str:
 
 def _traffic(params: Params, client: Result, server: Result) -> Traffic:
     return Traffic(
-        forward_payload_bytes=int(server["received_bytes"]), reverse_payload_bytes=int(client["received_bytes"])
+        forward_payload_bytes=int(server["received_bytes"]),
+        reverse_payload_bytes=int(client["received_bytes"]),
+        chooses_hop_limits=True,  # it looks for the hop that limits it
     )
 
 

@@ -15,6 +15,7 @@ from ...model.network import Network
 from ...model.reason import Reason, ReasonKind
 from ...model.topology import Family, Interface, Link
 from ...model.workload import Traffic
+from .legs import LegMatch
 
 SHOWN_PACKETS = 4
 """How many packets of each link are kept in the record as decoded headers; the capture has all."""
@@ -127,7 +128,7 @@ def judge(
     segments: list[Segment] = []
     for view, capture in zip(views, captures, strict=True):
         due = [one for one in view.all_claimed if view.link.name not in unreached and not _is_of(one, traffic.silent)]
-        segments.append(_segment(view, capture, invalid, due))
+        segments.append(_segment(view, capture, invalid, due, traffic.chooses_hop_limits))
         invalid += _count_checks(view, deltas, traffic)
     invalid += _family_checks(views, deltas)
     middle = middle_of(views)
@@ -170,7 +171,13 @@ def _is_of(stack: str, families: Collection[Family]) -> bool:
     return any(f"{stack} in ".startswith(f"ipv{family} in ") for family in families)
 
 
-def _segment(view: Viewpoint, capture: Mapping[str, Any], invalid: list[Reason], due: Collection[str]) -> Segment:
+def _segment(
+    view: Viewpoint,
+    capture: Mapping[str, Any],
+    invalid: list[Reason],
+    due: Collection[str],
+    chooses_hop_limits: bool,
+) -> Segment:
     """The packets that were seen on a link. Reasons against the trial are added to `invalid`. `due`: the claims of the
     path that must have been seen."""
     packets = capture.get("packets") or []
@@ -180,6 +187,7 @@ def _segment(view: Viewpoint, capture: Mapping[str, Any], invalid: list[Reason],
     outer: dict[str, int] = {}
     atomic = 0
     largest = 0
+    match = LegMatch(crossings=(view.crossing, *view.others), chooses_hop_limits=chooses_hop_limits)
     claimed = view.all_claimed
     allowed = {*claimed, *(f"fragment of {one}" for one in claimed)}
     fewest = min(len(crossing.headers) for crossing in (view.crossing, *view.others))
@@ -193,13 +201,16 @@ def _segment(view: Viewpoint, capture: Mapping[str, Any], invalid: list[Reason],
             errors[error] = errors.get(error, 0) + 1
             continue
         stack = stack_name(layer["kind"] for layer in layers)
-        if _is_later_fragment(packet["layers"]):
+        is_later_fragment = _is_later_fragment(packet["layers"])
+        if is_later_fragment:
             of = [one for one in claimed if f"{one} in ".endswith(f" {stack} in ")]
             stack = f"fragment of {of[0]}" if of else stack
         if stack not in allowed and _is_bare_segment(packet["layers"]):
             leftovers[stack] = leftovers.get(stack, 0) + 1
             continue
         stacks[stack] = stacks.get(stack, 0) + 1
+        if not is_later_fragment and not _has_error(packet["layers"]):
+            match.see(stack, layers)
         atomic += any(_is_atomic_fragment(layer) for layer in layers)
         largest = max(largest, int(layers[0].get("total_bytes") or 0))
         if layers[0].get("source"):
@@ -218,6 +229,7 @@ def _segment(view: Viewpoint, capture: Mapping[str, Any], invalid: list[Reason],
         for stack, count in stacks.items()
         if stack not in allowed
     )
+    invalid += match.reasons(place)
     if stacks and len(claimed) > 1:
         missing = [one for one in due if not {one, f"fragment of {one}"} & stacks.keys()]
         invalid.extend(Reason(kind=ReasonKind.NOT_SEEN, text=f"no packet of {one} was seen {place}") for one in missing)
@@ -231,6 +243,8 @@ def _segment(view: Viewpoint, capture: Mapping[str, Any], invalid: list[Reason],
         claimed=all_claimed,
         stacks=stacks,
         outer=outer,
+        other_addresses=dict(match.addresses),
+        other_hop_limits=dict(match.hop_limits),
         errors=errors,
         leftovers=leftovers,
         atomic_fragments=atomic,
@@ -254,9 +268,18 @@ def _keeps_the_link_going(layers: list[Mapping[str, Any]]) -> bool:
 def _error(layers: list[Mapping[str, Any]]) -> str | None:
     """The name of an ICMP error that is in no tunnel, such as `icmp 3/4`."""
     outermost = [layer for layer in layers if layer["kind"] != "ethernet"][:2]
-    if len(outermost) < 2 or outermost[1].get("type") not in ERROR_TYPES.get(outermost[1]["kind"], ()):
+    if len(outermost) < 2 or not _is_error(outermost[1]):
         return None
     return f"{outermost[1]['kind']} {outermost[1]['type']}/{outermost[1].get('code')}"
+
+
+def _has_error(layers: list[Mapping[str, Any]]) -> bool:
+    """Whether an ICMP error is in a packet. Any router on the way may have sent it."""
+    return any(_is_error(layer) for layer in layers)
+
+
+def _is_error(layer: Mapping[str, Any]) -> bool:
+    return layer.get("type") in ERROR_TYPES.get(layer["kind"], ())
 
 
 def _is_later_fragment(layers: list[Mapping[str, Any]]) -> bool:

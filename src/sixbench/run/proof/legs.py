@@ -1,0 +1,122 @@
+"""The comparison of addresses and hop limits on a wire with those that the path claims there.
+
+The headers alone do not prove a leg: a packet that was not translated, or that took another route of the same family,
+has the same ones.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from ipaddress import ip_address
+from typing import Any
+
+from ...model.headers import IP_HEADERS, stack_name
+from ...model.leg import Address, Crossing
+from ...model.reason import Reason, ReasonKind
+
+OTHERS_SHARE = 1 / 8
+"""The share of the packets seen on a link that may have other addresses or hop limits than the path's: somebody else's,
+and the last ones of an earlier trial in the same network."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Way:
+    """A wire in the direction of packets to the server, or to the client."""
+
+    crossing: Crossing
+    is_forward: bool
+
+    def other_addresses(self, seen: Sequence[Mapping[str, Any]]) -> list[str]:
+        """The addresses of a packet's IP headers, of those that have others than the path."""
+        return [
+            f"{layer['source']} > {layer['destination']}"
+            for layer, ip in zip(seen, self.crossing.ip, strict=True)
+            if (_address(layer["source"]), _address(layer["destination"]))
+            != ((ip.source, ip.destination) if self.is_forward else (ip.destination, ip.source))
+        ]
+
+    def other_hop_limits(self, seen: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Likewise the hop limits, as far as they are known."""
+        due = [ip.hop_limit if self.is_forward else ip.reverse_hop_limit for ip in self.crossing.ip]
+        return [
+            f"{layer['kind']} {layer['hop_limit']}"
+            for layer, limit in zip(seen, due, strict=True)
+            if limit is not None and layer.get("hop_limit") not in (None, limit)
+        ]
+
+
+@dataclass(kw_only=True)
+class LegMatch:
+    """The packets on one wire that have the headers of the path, by whether the rest fits.
+
+    Attributes:
+        crossings: what the flows of a trial claim there.
+        chooses_hop_limits: whether the sender sets hop limits of its own, so that they tell nothing.
+        compared: how many packets were compared.
+        addresses: of those with other addresses: pairs such as `198.18.1.1 > 198.18.1.2`, and how often.
+        hop_limits: of those with the right addresses and another hop limit, likewise, such as `ipv6 63`.
+    """
+
+    crossings: Sequence[Crossing]
+    chooses_hop_limits: bool = False
+    compared: int = 0
+    addresses: Counter[str] = field(default_factory=Counter)
+    hop_limits: Counter[str] = field(default_factory=Counter)
+
+    def see(self, stack: str, layers: Iterable[Mapping[str, Any]]) -> None:
+        """Compares a packet that has these headers, if it says its addresses."""
+        seen = [layer for layer in layers if layer["kind"] in IP_HEADERS]
+        ways = [
+            _Way(crossing=crossing, is_forward=is_forward)
+            for crossing in self.crossings
+            if stack_name(crossing.headers) == stack
+            for is_forward in (True, False)
+        ]
+        if not ways or any(layer.get("source") is None or layer.get("destination") is None for layer in seen):
+            return
+        self.compared += 1
+        others = min((way.other_addresses(seen) for way in ways), key=len)
+        if others:
+            self.addresses[others[0]] += 1
+        elif not self.chooses_hop_limits:
+            taken = [way for way in ways if not way.other_addresses(seen)]
+            self.hop_limits.update(min((way.other_hop_limits(seen) for way in taken), key=len)[:1])
+
+    def reasons(self, place: str) -> list[Reason]:
+        """What they say against the trial. `place`: where they were seen, in words."""
+        return [
+            *self._reason(self.addresses, "other addresses", _addresses, place),
+            *self._reason(self.hop_limits, "another hop limit", _hop_limits, place),
+        ]
+
+    def _reason(
+        self, others: Counter[str], what: str, claimed: Callable[[Crossing], str], place: str
+    ) -> Iterator[Reason]:
+        if others.total() > OTHERS_SHARE * self.compared:
+            [(example, _)] = others.most_common(1)
+            claims = " or ".join(dict.fromkeys(claimed(crossing) for crossing in self.crossings))
+            seen = f"{others.total()} of {self.compared} packets seen {place} had {what}, such as {example}"
+            yield Reason(kind=ReasonKind.OTHER_PATH, text=f"{seen}, where the path claims {claims}")
+
+
+@lru_cache(maxsize=1024)
+def _address(text: str) -> Address:
+    return ip_address(text)
+
+
+def _addresses(crossing: Crossing) -> str:
+    return " in ".join(f"{one.source} > {one.destination}" for one in reversed(crossing.ip))
+
+
+def _hop_limits(crossing: Crossing) -> str:
+    return " in ".join(
+        f"ipv{one.family} {_shown(one.hop_limit)} to the server and {_shown(one.reverse_hop_limit)} back"
+        for one in reversed(crossing.ip)
+    )
+
+
+def _shown(hop_limit: int | None) -> str:
+    return "any" if hop_limit is None else str(hop_limit)
