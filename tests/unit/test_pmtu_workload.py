@@ -64,7 +64,7 @@ def test_path_mtus() -> None:
     }
     assert "forward: TCP stalled after 33 bytes" in measured.notes
     assert PMTU.traffic({}, {"received_bytes": 7}, {"received_bytes": 9}) == Traffic(
-        forward_payload_bytes=9, reverse_payload_bytes=7
+        forward_payload_bytes=9, reverse_payload_bytes=7, chooses_hop_limits=True
     )
 
 

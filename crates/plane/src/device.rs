@@ -14,7 +14,7 @@ use crate::spec::{MIN_IPV6_MTU_BYTES, Spec};
 use crate::{Error, Result};
 
 /// For what the kernel does at once, but not before it answers.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A pair that was made. It goes with this value.
 #[derive(Debug)]
