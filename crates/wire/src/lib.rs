@@ -20,6 +20,7 @@ pub mod icmp;
 pub mod ipv4;
 pub mod ipv6;
 pub mod layers;
+pub mod siit;
 mod span;
 pub mod tcp;
 pub mod udp;
