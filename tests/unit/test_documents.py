@@ -95,7 +95,7 @@ def unknown(words: list[str]) -> str | None:
     """What of a command there is not: a command or an option."""
     found: Any = typer.main.get_command(app)
     rest = list(words)
-    while hasattr(found, "commands") and rest and re.fullmatch(r"[a-z]+", rest[0]):
+    while hasattr(found, "commands") and rest and re.fullmatch(r"[a-z0-9]+", rest[0]):
         name = rest.pop(0)
         if name not in found.commands:
             return name

@@ -31,7 +31,7 @@ def test_commands_stand_in_groups(sixbench: Callable[..., Any]) -> None:
     assert "doctor" in names[MACHINE]
 
 
-@pytest.mark.parametrize("words", [(), ("lab",), ("kernels",)])
+@pytest.mark.parametrize("words", [(), ("lab",), ("kernels",), ("translate",)])
 def test_each_command_has_one_full_line(
     sixbench: Callable[..., Any], words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:

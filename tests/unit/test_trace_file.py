@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sixbench.model.capture_file import CaptureError
 from sixbench.model.trace import MAX_PACKETS
-from sixbench.plan.trace_file import TraceError, read_trace
+from sixbench.plan.trace_file import read_trace
 from sixbench.run.proof.pcapng import to_pcapng
 
 SECOND = 10**9
@@ -173,14 +174,14 @@ HEAD = pcap([], 101)
 )
 def test_what_is_wrong_is_said_with_the_byte(file: Path, content: bytes, message: str) -> None:
     file.write_bytes(content)
-    with pytest.raises(TraceError) as refused:
+    with pytest.raises(CaptureError) as refused:
         read_trace(file)
     assert message in str(refused.value)
 
 
 def test_too_many_packets_are_refused(file: Path) -> None:
     file.write_bytes(pcap([(at, ipv4(40)) for at in range(0, 1000 * (MAX_PACKETS + 1), 1000)], 101))
-    with pytest.raises(TraceError, match=f"more than {MAX_PACKETS} IP packets; cut it"):
+    with pytest.raises(CaptureError, match=f"more than {MAX_PACKETS} IP packets; cut it"):
         read_trace(file)
 
 
@@ -199,7 +200,7 @@ def test_no_file_is_more_than_refused(tmp_path_factory: pytest.TempPathFactory, 
     file.write_bytes(start + rest)
     try:
         assert read_trace(file).packets >= 2
-    except TraceError as refused:
+    except CaptureError as refused:
         if not str(refused).isprintable():
             raise AssertionError(f"refused with {refused!r}") from refused
 

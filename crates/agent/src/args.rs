@@ -12,6 +12,7 @@ usage: sixbench-agent node --name NAME [--here]
        sixbench-agent serve [--listen ADDRESS[,ADDRESS]] [--port N] [--key FILE] [--max-clients N]
                             [--max-client-flows N] [--max-flows N] [--max-rate BITS] [--max-duration S] [--one-off]
        sixbench-agent connect HOST PORT [--key FILE] [--bind ADDRESS] [-4 | -6]
+       sixbench-agent translate
        sixbench-agent --parameters
        sixbench-agent --version
 
@@ -21,6 +22,8 @@ which it was started.
 serve: Answer the requests of other machines over TCP, if they concern traffic. The agent listens on port 5210 of loopback
 unless other addresses are given. Beyond loopback it needs a key.
 connect: Connect standard input and output with an agent that serves.
+translate: Take packets through a tunnel or a translator. The first line of standard input says which, every other one is a
+packet; each is answered on standard output. It needs no root.
 --parameters: Print the parameters of every workload as JSON, with their bounds and defaults.";
 
 /// What the command line asks for.
@@ -32,6 +35,8 @@ pub enum Invocation {
     Serve(ServeOptions),
     /// Connect with one that serves.
     Connect(ConnectOptions),
+    /// Take packets through a mechanism.
+    Translate,
     /// Say which parameters the workloads have.
     Parameters,
     /// Say which version this is.
@@ -58,6 +63,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
         Some("node") => parse_node(arguments).map(Invocation::Node),
         Some("serve") => remote::parse_serve(arguments).map(Invocation::Serve),
         Some("connect") => remote::parse_connect(arguments).map(Invocation::Connect),
+        Some("translate") => parse_translate(arguments),
         Some("--parameters") => Ok(Invocation::Parameters),
         Some("--version" | "-V") => Ok(Invocation::Version),
         Some("--help" | "-h") => Ok(Invocation::Help),
@@ -81,6 +87,13 @@ fn parse_node(mut arguments: impl Iterator<Item = Result<String, String>>) -> Re
     }
 }
 
+fn parse_translate(mut arguments: impl Iterator<Item = Result<String, String>>) -> Result<Invocation, String> {
+    match arguments.next().transpose()? {
+        None => Ok(Invocation::Translate),
+        Some(other) => Err(format!("`translate` has no argument `{other}`")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,6 +107,7 @@ mod tests {
         let node = |here| Ok(Invocation::Node(Options { name: "h1".to_owned(), here }));
         assert_eq!(parse(&["node", "--name", "h1"]), node(false));
         assert_eq!(parse(&["node", "--here", "--name", "h1"]), node(true));
+        assert_eq!(parse(&["translate"]), Ok(Invocation::Translate));
         assert_eq!(parse(&["--version"]), Ok(Invocation::Version));
         assert_eq!(parse(&["--parameters"]), Ok(Invocation::Parameters));
     }
@@ -107,6 +121,7 @@ mod tests {
             &["node", "--name"],
             &["node", "--name", ""],
             &["node", "--name", "a", "b"],
+            &["translate", "siit"],
         ] {
             assert!(parse(words).is_err(), "{words:?}");
         }

@@ -314,7 +314,7 @@ fn link(received: Received) -> Link {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let digit = |value: u8| char::from(DIGITS[usize::from(value & 0x0f)]);
     bytes.iter().flat_map(|&byte| [digit(byte >> 4), digit(byte)]).collect()

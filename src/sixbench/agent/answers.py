@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, ValidationError
 
@@ -165,6 +165,15 @@ class Drop(Form):
     untold: Natural
     device: str = ABSENT
     protocol: Natural = ABSENT
+
+
+class PacketAnswer(Form):
+    """What became of a packet in a mechanism; `packets` are hexadecimal."""
+
+    fate: Literal["translated", "answered", "dropped"]
+    reason: str
+    section: str | None
+    packets: list[Annotated[str, Field(pattern=r"^([0-9a-f]{2})+$")]]
 
 
 class DropsAnswer(Form):

@@ -27,6 +27,7 @@ from . import (
     runs_command,
     serve_command,
     theory_command,
+    translate_command,
     verify_command,
 )
 from .bugs import tell
@@ -78,6 +79,7 @@ serve_command.register(app)
 measure_command.register(app)
 lab_command.register(app)
 theory_command.register(app)
+translate_command.register(app)
 doctor_command.register(app)
 calibrate_command.register(app)
 kernels_command.register(app)

@@ -18,7 +18,7 @@ It may import `model` and `mechanisms` only. No other layer knows the names of f
 """
 
 from .adoption import adopt_trials
-from .atomic import write_file
+from .atomic import replacing, write_file
 from .calibration_file import calibration_to_json, keep_calibration, keep_false_alarms, machine_name, read_calibration
 from .manifest import Clock, Environment, Guest, Manifest, ProcessorUse, RunState
 from .run_directory import (
@@ -62,6 +62,7 @@ __all__ = [
     "read_calibration",
     "read_findings",
     "read_run",
+    "replacing",
     "run_directories",
     "verify_run",
     "write_derived",

@@ -106,15 +106,28 @@ class Folder:
         """Writes a file beside, flushes it to the disk, renames it into place. Raises `WriteError`, and then nothing is
         left behind. A file that has this name already is replaced. A link is replaced by the file, and what it names
         stays."""
+        with self.replacing(name) as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+
+    @contextlib.contextmanager
+    def replacing(self, name: str) -> Iterator[BinaryIO]:
+        """A file to write, which gets its name as in `write` when the context ends, and is removed where an exception
+        ends it. Raises `WriteError`, also where writing to it fails."""
         partial = _component(name) + PARTIAL_SUFFIX
         try:
             self._remove(partial)
-            self._write_new(partial, content.encode() if isinstance(content, str) else content)
+            with self._new(partial) as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
             os.rename(partial, name, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
             os.fsync(self.descriptor)
-        except OSError as error:
+        except BaseException as error:
             self._try_to_remove(partial)
-            raise WriteError(f"writing {self._shown(name)}: {error.strerror or error}") from error
+            # No file has a reader that goes away: that is another output of whoever writes.
+            if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+                raise WriteError(f"writing {self._shown(name)}: {error.strerror or error}") from error
+            raise
 
     def open_to_append(self, name: str) -> int:
         """The descriptor of a file to whose end is written. It is made where there is none. Raises `WriteError` where
@@ -170,12 +183,6 @@ class Folder:
         if found.st_uid not in (os.geteuid(), 0):
             return f"it belongs to the user {found.st_uid}"
         return "others may write in it" if found.st_mode & _OTHERS_MAY_WRITE else None
-
-    def _write_new(self, name: str, content: bytes) -> None:
-        with self._new(name) as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
 
     def _new(self, name: str) -> BinaryIO:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

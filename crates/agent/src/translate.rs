@@ -1,0 +1,256 @@
+//! `sixbench-agent translate`: packets through a mechanism without a node, a JSON object a line, as `docs/protocol.md` describes.
+
+mod siit;
+
+use std::io::{self, BufRead, Write};
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::process::ExitCode;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sixbench_plane::Spec;
+use sixbench_plane::whole::{Fate, Whole};
+use sixbench_wire::siit::{Fate as SiitFate, Translator};
+
+use crate::capture::hex;
+use crate::lines::{Line, Lines};
+use crate::{EXIT_CANNOT, EXIT_USAGE, complain};
+
+/// The longest line, its end not counted. A packet has at most 65,575 bytes.
+pub const MAX_LINE_BYTES: usize = 1 << 18;
+
+/// The first line.
+#[derive(Deserialize)]
+#[serde(tag = "mechanism", rename_all = "lowercase", deny_unknown_fields)]
+enum Told {
+    Tunnel {
+        tunnel: Box<Spec>,
+        #[serde(default)]
+        own4: Option<Ipv4Addr>,
+        #[serde(default)]
+        own6: Option<Ipv6Addr>,
+    },
+    Siit {
+        siit: siit::Settings,
+    },
+}
+
+/// Every other line.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Question {
+    packet: String,
+}
+
+/// What became of a packet.
+#[derive(Serialize)]
+struct Answer {
+    fate: &'static str,
+    reason: &'static str,
+    section: Option<&'static str>,
+    packets: Vec<String>,
+}
+
+enum Mechanism {
+    Tunnel(Box<Whole>),
+    Siit(Box<Translator>),
+}
+
+/// Why the conversation ended before its input did.
+#[derive(Debug)]
+enum End {
+    /// The input is not what it should be: a sentence.
+    Refused(String),
+    /// Input or output failed.
+    Broken(io::Error),
+}
+
+impl From<io::Error> for End {
+    fn from(error: io::Error) -> Self {
+        Self::Broken(error)
+    }
+}
+
+/// Answers standard input on standard output until it ends.
+pub fn translate() -> ExitCode {
+    let mut output = io::stdout().lock();
+    let refusal = match converse(io::stdin().lock(), &mut output) {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(End::Broken(error)) => return complain(&format!("translate: {error}"), EXIT_CANNOT),
+        Err(End::Refused(refusal)) => refusal,
+    };
+    match writeln!(output, "{}", json!({ "error": refusal })).and_then(|()| output.flush()) {
+        Ok(()) => ExitCode::from(EXIT_USAGE),
+        Err(error) => complain(&format!("translate: {error}"), EXIT_CANNOT),
+    }
+}
+
+fn converse(input: impl BufRead, output: &mut impl Write) -> Result<(), End> {
+    let mut lines = Lines::new(input, MAX_LINE_BYTES);
+    let mut mechanism: Option<Mechanism> = None;
+    let mut number = 0_u64;
+    while let Some(line) = lines.next()? {
+        number += 1;
+        let refused = |reason: String| End::Refused(format!("line {number}: {reason}"));
+        let Line::Complete(line) = line else {
+            return Err(refused(format!("a line has at most {MAX_LINE_BYTES} bytes")));
+        };
+        match &mut mechanism {
+            None => mechanism = Some(Mechanism::read(line).map_err(refused)?),
+            Some(mechanism) => {
+                let answer = mechanism.answer(&packet_of(line).map_err(refused)?);
+                serde_json::to_writer(&mut *output, &answer).map_err(io::Error::from)?;
+                output.write_all(b"\n")?;
+            }
+        }
+    }
+    Ok(output.flush()?)
+}
+
+fn packet_of(line: &[u8]) -> Result<Vec<u8>, String> {
+    let Question { packet } = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    let digit = |&octet: &u8| char::from(octet).to_digit(16);
+    packet
+        .as_bytes()
+        .chunks(2)
+        .map(|pair| match pair {
+            [high, low] => Some((digit(high)? << 4 | digit(low)?) as u8),
+            _ => None,
+        })
+        .collect::<Option<_>>()
+        .ok_or_else(|| "a packet is two hexadecimal digits a byte".to_owned())
+}
+
+impl Mechanism {
+    fn read(line: &[u8]) -> Result<Self, String> {
+        match serde_json::from_slice(line).map_err(|error| error.to_string())? {
+            Told::Tunnel { tunnel, own4, own6 } => {
+                let whole = Whole::new(&tunnel, own4, own6).map_err(|error| error.to_string())?;
+                Ok(Self::Tunnel(Box::new(whole)))
+            }
+            Told::Siit { siit } => Translator::new(siit.into()).map(|translator| Self::Siit(Box::new(translator))),
+        }
+    }
+
+    fn answer(&mut self, packet: &[u8]) -> Answer {
+        match self {
+            Self::Tunnel(whole) => {
+                let carried = whole.carry(packet);
+                let (fate, packets) = match &carried.fate {
+                    Fate::Through(packets) => ("translated", &packets[..]),
+                    Fate::Answered(packet) => ("answered", std::slice::from_ref(packet)),
+                    Fate::Dropped => ("dropped", &[][..]),
+                };
+                Answer::new(fate, carried.outcome.reason(), carried.section, packets)
+            }
+            Self::Siit(translator) => {
+                let decision = translator.translate(packet);
+                let fate = match decision.fate {
+                    SiitFate::Translated => "translated",
+                    SiitFate::Answered => "answered",
+                    SiitFate::Dropped => "dropped",
+                };
+                Answer::new(fate, decision.clause.name(), Some(decision.clause.clause()), &decision.packets)
+            }
+        }
+    }
+}
+
+impl Answer {
+    fn new(fate: &'static str, reason: &'static str, section: Option<&'static str>, packets: &[Vec<u8>]) -> Self {
+        Self { fate, reason, section, packets: packets.iter().map(|packet| hex(packet)).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    use super::*;
+
+    const SIX_IN_FOUR: &str = r#"{"mechanism": "tunnel", "tunnel": {"device": "t", "underlay": ["u"], "mtu_bytes": 1480, "outer": "ipv4", "payload": "ipv6", "local": "192.0.2.1", "mapping": {"kind": "fixed", "remote": "192.0.2.2"}}}"#;
+    const SIIT: &str = r#"{"mechanism": "siit", "siit": {"prefixes": ["64:ff9b:1::/96"], "explicit": [["192.0.2.1/32", "2001:db8::1/128"]], "own4": "198.18.1.1"}}"#;
+    /// UDP from 2001:db8:1::1 to 2001:db8:2::1.
+    const UDP6: &str =
+        "60000000000c114020010db800010000000000000000000120010db800020000000000000000000203e807d0000cbeef64617461";
+
+    fn answers(lines: &[&str]) -> (Vec<Value>, Result<(), String>) {
+        let (input, mut output) = (lines.join("\n") + "\n", Vec::new());
+        let end = converse(input.as_bytes(), &mut output).map_err(|end| match end {
+            End::Refused(reason) => reason,
+            End::Broken(error) => panic!("{error}"),
+        });
+        let text = String::from_utf8(output).expect("UTF-8");
+        (text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect(), end)
+    }
+
+    fn refusal(lines: &[&str]) -> String {
+        answers(lines).1.expect_err("refused")
+    }
+
+    #[test]
+    fn a_tunnel_carries_a_packet_in_and_says_what_it_dropped() {
+        let question = format!(r#"{{"packet": "{UDP6}"}}"#);
+        let (found, end) = answers(&[SIX_IN_FOUR, &question, r#"{"packet": ""}"#]);
+        assert_eq!(end, Ok(()));
+        assert_eq!(
+            (&found[0]["fate"], &found[0]["reason"], &found[0]["section"]),
+            (&json!("translated"), &json!("encapsulated"), &json!("RFC 4213 section 3.5"))
+        );
+        let outer = found[0]["packets"][0].as_str().expect("hexadecimal");
+        assert!(outer.starts_with("45000048") && outer.ends_with(UDP6), "{outer}");
+        assert_eq!((&found[1]["fate"], &found[1]["packets"]), (&json!("dropped"), &json!([])));
+    }
+
+    #[test]
+    fn siit_is_told_its_settings() {
+        let from_host = UDP6.replacen("20010db8000100000000000000000001", "20010db8000000000000000000000001", 1);
+        let to_ipv4 = from_host.replacen("20010db8000200000000000000000002", "0064ff9b0001000000000000c6120202", 1);
+        let (found, end) = answers(&[SIIT, &format!(r#"{{"packet": "{to_ipv4}"}}"#), r#"{"packet": "60"}"#]);
+        assert_eq!(end, Ok(()));
+        assert_eq!((&found[0]["fate"], &found[0]["reason"]), (&json!("translated"), &json!("to-ipv4")));
+        assert!(found[0]["packets"][0].as_str().expect("hexadecimal").ends_with("64617461"));
+        assert_eq!((&found[1]["fate"], &found[1]["reason"]), (&json!("dropped"), &json!("malformed")));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_line() {
+        for (lines, words) in [
+            (&["{"][..], "line 1: EOF while parsing"),
+            (&[r#"{"mechanism": "nat"}"#], "unknown variant `nat`, expected `tunnel` or `siit`"),
+            (&[r#"{"mechanism": "siit", "siit": {"prefixes": []}}"#], "line 1: there is no prefix for IPv4 addresses"),
+            (&[r#"{"mechanism": "siit", "siit": {"prefixes": ["64:ff9b::"]}}"#], "is not a prefix"),
+            (&[r#"{"mechanism": "siit", "siit": {"prefix": 1}}"#], "unknown field `prefix`"),
+            (&[SIX_IN_FOUR, "{}"], "line 2: missing field `packet`"),
+            (&[SIX_IN_FOUR, r#"{"packet": "6"}"#], "line 2: a packet is two hexadecimal digits a byte"),
+            (&[SIX_IN_FOUR, r#"{"packet": "+1"}"#], "two hexadecimal digits"),
+            (&[SIX_IN_FOUR, r#"{"packet": "60", "x": 1}"#], "unknown field `x`"),
+            (&[&SIX_IN_FOUR.replace("192.0.2.2", "192.0.2.1")], "remote and local are both 192.0.2.1"),
+            (&[&" ".repeat(MAX_LINE_BYTES + 1)], "line 1: a line has at most 262144 bytes"),
+        ] {
+            let found = refusal(lines);
+            assert!(found.contains(words), "{found}");
+        }
+        let isatap =
+            SIX_IN_FOUR.replace(r#"{"kind": "fixed", "remote": "192.0.2.2"}"#, r#"{"kind": "isatap", "routers": []}"#);
+        assert!(refusal(&[&isatap]).contains("use a lab"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_is_a_panic(lines in prop::collection::vec("[\\x20-\\x7e]{0,80}", 0..4), starts: bool) {
+            let mut all = vec![if starts { SIIT } else { SIX_IN_FOUR }];
+            all.extend(lines.iter().map(String::as_str));
+            let _ = answers(&all);
+            let _ = answers(&all[1..]);
+        }
+
+        #[test]
+        fn every_packet_is_answered(packet in prop::collection::vec(any::<u8>(), 0..200), is_siit: bool) {
+            let question = json!({ "packet": hex(&packet) }).to_string();
+            let (found, end) = answers(&[if is_siit { SIIT } else { SIX_IN_FOUR }, &question]);
+            prop_assert_eq!((found.len(), end), (1, Ok(())));
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Whole packets through one end of a tunnel, without a device: what the slow path's rules decide, and what the kernel does for them where a tunnel has a
+//! device. Bytes in, bytes and reasons out.
+//!
+//! What is not here: the way of a packet to the tunnel (a router that forwards it takes a hop), fragments of outer packets, which the kernel puts together
+//! before, and mappings that ask a link for its neighbours (6over4) or the node for its routes (ISATAP).
+
+mod outer;
+mod sections;
+mod too_long;
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use crate::abi::Outcome;
+use crate::slow::rules::{self, Inner};
+use crate::spec::{Family, Mapping, Payload, Spec};
+use crate::{Error, Result};
+
+/// One end of a tunnel, and what it says to those whose packets are too long for it.
+#[derive(Debug, Clone)]
+pub struct Whole {
+    spec: Spec,
+    own4: Option<Ipv4Addr>,
+    own6: Option<Ipv6Addr>,
+    /// Of the next outer IPv4 packet that may be fragmented: RFC 6864 section 4.
+    identification: u16,
+}
+
+/// What became of a packet, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Carried {
+    /// What became of it.
+    pub fate: Fate,
+    /// Why.
+    pub outcome: Outcome,
+    /// Where that is written, such as `RFC 4213 section 3.6`, if it is.
+    pub section: Option<&'static str>,
+}
+
+/// What became of a packet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate {
+    /// It went through: in several packets if a router has to cut it for the tunnel.
+    Through(Vec<Vec<u8>>),
+    /// Its source is told by this packet.
+    Answered(Vec<u8>),
+    /// Nothing is sent.
+    Dropped,
+}
+
+/// The way of a packet through this end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    In,
+    Out,
+}
+
+impl Whole {
+    /// An end of a tunnel that compiles. `own4`, `own6`: the sources of errors that it sends; without one it sends none of that family.
+    pub fn new(spec: &Spec, own4: Option<Ipv4Addr>, own6: Option<Ipv6Addr>) -> Result<Self> {
+        spec.compile()?;
+        let lacking = match spec.mapping {
+            Mapping::Fixed { .. } | Mapping::SixToFour { .. } | Mapping::SixRd { .. } => None,
+            Mapping::Isatap { .. } => Some("isatap asks the node for its routes"),
+            Mapping::SixOverFour { .. } => Some("6over4 asks its link for neighbours"),
+        };
+        match lacking {
+            None => Ok(Self { spec: spec.clone(), own4, own6, identification: 0 }),
+            Some(lacking) => Err(Error::BadSpec {
+                device: spec.device.clone(),
+                reason: format!("{lacking}, and a packet without a device has none; use a lab"),
+            }),
+        }
+    }
+
+    /// Carries a packet, from its IP header on: out of the tunnel if it is an outer packet to this end, else into it.
+    pub fn carry(&mut self, packet: &[u8]) -> Carried {
+        let (way, carried) = if self.is_outer(packet) {
+            (Way::Out, self.decapsulate(packet).map(|inner| (Outcome::Decapsulated, Fate::Through(vec![inner]))))
+        } else {
+            (Way::In, self.encapsulate(packet))
+        };
+        let (outcome, fate) = carried.unwrap_or_else(|outcome| (outcome, Fate::Dropped));
+        Carried { fate, outcome, section: sections::of(&self.spec, way, packet, outcome) }
+    }
+
+    /// Whether this end takes a packet for an outer one. Where the tunnel carries the outer family too, only what names this end is one.
+    fn is_outer(&self, packet: &[u8]) -> bool {
+        let is_of_outer_family = packet.first().is_some_and(|first| first >> 4 == self.spec.outer.version());
+        is_of_outer_family && (!self.carries_outer_family() || outer::is_for(&self.spec, packet))
+    }
+
+    fn carries_outer_family(&self) -> bool {
+        match (self.spec.payload, self.spec.outer) {
+            (Payload::Gre, _) | (Payload::Ipv4, Family::Ipv4) | (Payload::Ipv6, Family::Ipv6) => true,
+            (Payload::Ipv4, Family::Ipv6) | (Payload::Ipv6, Family::Ipv4) => false,
+        }
+    }
+
+    fn decapsulate(&self, packet: &[u8]) -> std::result::Result<Vec<u8>, Outcome> {
+        let outer = outer::read(&self.spec, packet)?;
+        let mut payload = outer.payload.to_vec();
+        let range = rules::decapsulate(&self.spec, &outer.source, outer.tos, &mut payload, &mut |_| false)?;
+        Ok(payload[range].to_vec())
+    }
+
+    fn encapsulate(&mut self, packet: &[u8]) -> std::result::Result<(Outcome, Fate), Outcome> {
+        let inner = Inner::read(packet)?;
+        let packet = &packet[..inner.bytes];
+        let mtu_bytes = self.spec.mtu_bytes as usize;
+        if packet.len() <= mtu_bytes {
+            return Ok((Outcome::Encapsulated, Fate::Through(vec![self.wrap(&inner, packet)?])));
+        }
+        // What the tunnel would not take is not cut for it, nor answered.
+        rules::encapsulate(&self.spec, &inner, packet, [0; 6])?;
+        if inner.dont_fragment {
+            let answer = too_long::answer(packet, &inner, self.spec.mtu_bytes, self.own4, self.own6);
+            return Ok((Outcome::OuterTooBig, answer.map_or(Fate::Dropped, Fate::Answered)));
+        }
+        let pieces = too_long::cut(packet, &inner, mtu_bytes);
+        let wrapped = pieces.iter().map(|piece| self.wrap(&Inner::read(piece)?, piece));
+        Ok((Outcome::Encapsulated, Fate::Through(wrapped.collect::<std::result::Result<_, _>>()?)))
+    }
+
+    fn wrap(&mut self, inner: &Inner, packet: &[u8]) -> std::result::Result<Vec<u8>, Outcome> {
+        let outer = rules::encapsulate(&self.spec, inner, packet, [0; 6])?;
+        let identification = if outer.dont_fragment { 0 } else { self.next_identification() };
+        Ok(outer::write(&self.spec, &outer, identification, packet))
+    }
+
+    fn next_identification(&mut self) -> u16 {
+        let identification = self.identification;
+        self.identification = identification.wrapping_add(1);
+        identification
+    }
+}

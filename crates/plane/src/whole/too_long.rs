@@ -1,0 +1,131 @@
+//! What a node does with packets that are longer than the tunnel's MTU, as the kernel does where the tunnel has a device.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use sixbench_wire::{Span, checksum, ipv4, ipv6, protocol};
+
+use crate::slow::icmp;
+use crate::slow::rules::Inner;
+
+/// The hop limit of errors: RFC 1700.
+const HOP_LIMIT: u8 = 64;
+/// Fragment offsets count these.
+const FRAGMENT_UNIT_BYTES: usize = 8;
+/// Options of IPv4: RFC 791 section 3.1.
+const END_OF_OPTIONS: u8 = 0;
+const NO_OPERATION: u8 = 1;
+const COPIED: u8 = 0x80;
+
+/// The error for the source of a packet that must not be cut: RFC 4443 section 3.2, RFC 1191. `None` where it may not be told, or there is no address to tell it
+/// from.
+pub fn answer(
+    packet: &[u8],
+    inner: &Inner,
+    mtu_bytes: u32,
+    own4: Option<Ipv4Addr>,
+    own6: Option<Ipv6Addr>,
+) -> Option<Vec<u8>> {
+    if !may_be_told(packet, inner) {
+        return None;
+    }
+    let mut message = icmp::too_big(packet, inner, mtu_bytes);
+    if inner.version == 6 {
+        let (source, destination) = (own6?, Ipv6Addr::from(inner.source.0));
+        let payload_bytes = message.len();
+        let pseudo = checksum::pseudo_header_v6(source, destination, protocol::ICMPV6, payload_bytes as u32);
+        let computed = checksum::upper_layer(pseudo, &message);
+        message[2..4].copy_from_slice(&computed.to_be_bytes());
+        let header = ipv6::Repr {
+            source,
+            destination,
+            traffic_class: 0,
+            flow_label: 0,
+            hop_limit: HOP_LIMIT,
+            next_header: protocol::ICMPV6,
+            payload_bytes,
+        };
+        return Some([&header.emit()[..], &message].concat());
+    }
+    let [a, b, c, d, ..] = inner.source.0;
+    let header = ipv4::Repr {
+        source: own4?,
+        destination: Ipv4Addr::new(a, b, c, d),
+        traffic_class: 0,
+        identification: 0,
+        dont_fragment: false,
+        more_fragments: false,
+        offset_bytes: 0,
+        hop_limit: HOP_LIMIT,
+        protocol: protocol::ICMP,
+        payload_bytes: message.len(),
+    };
+    Some([&header.emit()[..], &message].concat())
+}
+
+/// RFC 4443 section 2.4 (e), RFC 1122 section 3.2.2.
+fn may_be_told(packet: &[u8], inner: &Inner) -> bool {
+    if inner.version == 6 {
+        let source = Ipv6Addr::from(inner.source.0);
+        if source.is_unspecified() || source.is_multicast() {
+            return false;
+        }
+        let Ok(parsed) = ipv6::Packet::parse(Span::whole(packet)) else { return false };
+        let upper = parsed.upper_layer();
+        let is_later = upper.fragment.is_some_and(|fragment| fragment.offset_bytes != 0);
+        let kind = upper.payload.captured().first();
+        return is_later || upper.protocol != protocol::ICMPV6 || kind.is_some_and(|&kind| kind >= 128);
+    }
+    let [source, destination] = [inner.source, inner.destination].map(|address| address.0[0]);
+    let kind = packet.get(inner.header_bytes);
+    !matches!(source, 0 | 127 | 224..)
+        && destination < 224
+        && !inner.is_later_fragment
+        && (inner.protocol != protocol::ICMP || matches!(kind, Some(0 | 8 | 13..=18)))
+}
+
+/// The fragments of an IPv4 packet: RFC 791 section 3.2. It may be a fragment itself.
+pub fn cut(packet: &[u8], inner: &Inner, mtu_bytes: usize) -> Vec<Vec<u8>> {
+    let (first, payload) = packet.split_at(inner.header_bytes);
+    let later = with_copied_options(first);
+    let field = u16::from_be_bytes([packet[6], packet[7]]);
+    // At least 8: no header has more than 60 bytes, and no MTU is less than 68.
+    let room = (mtu_bytes - inner.header_bytes) / FRAGMENT_UNIT_BYTES * FRAGMENT_UNIT_BYTES;
+    let count = payload.len().div_ceil(room);
+    let piece = |index: usize| {
+        let data = &payload[index * room..payload.len().min((index + 1) * room)];
+        let is_last = index + 1 == count;
+        // The bit for more fragments, and the offset.
+        let more = if is_last { field & 0x2000 } else { 0x2000 };
+        let offset = (field & 0x1fff).wrapping_add((index * room / FRAGMENT_UNIT_BYTES) as u16) & 0x1fff;
+        let mut header = if index == 0 { first.to_vec() } else { later.clone() };
+        let total_bytes = (header.len() + data.len()) as u16;
+        header[2..4].copy_from_slice(&total_bytes.to_be_bytes());
+        header[6..8].copy_from_slice(&(more | offset).to_be_bytes());
+        header[10..12].fill(0);
+        let computed = checksum::checksum(&header);
+        header[10..12].copy_from_slice(&computed.to_be_bytes());
+        [&header[..], data].concat()
+    };
+    (0..count).map(piece).collect()
+}
+
+/// The header of fragments but the first: options that are not copied make room for nothing.
+fn with_copied_options(header: &[u8]) -> Vec<u8> {
+    let mut header = header.to_vec();
+    let mut at = ipv4::HEADER_BYTES;
+    while let Some(&kind) = header.get(at) {
+        let bytes = match kind {
+            END_OF_OPTIONS => break,
+            NO_OPERATION => 1,
+            _ => header.get(at + 1).map_or(0, |&bytes| usize::from(bytes)),
+        };
+        let Some(option) = header.get_mut(at..at + bytes).filter(|option| option.len() == 1 || bytes > 1) else {
+            break;
+        };
+        if kind & COPIED == 0 {
+            option.fill(NO_OPERATION);
+        }
+        at += bytes;
+    }
+    header
+}

@@ -1,0 +1,234 @@
+//! Whole packets through a tunnel: what the vectors have not, which is what a node does around the rules.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use sixbench_plane::Spec;
+use sixbench_plane::abi::Outcome;
+use sixbench_plane::whole::{Fate, Whole};
+use sixbench_wire::{Span, checksum, ipv4, ipv6, protocol};
+
+fn spec(outer: &str, payload: &str, local: &str, remote: &str, more: Value) -> Spec {
+    let mut tunnel = json!({
+        "device": "t", "underlay": ["u"], "mtu_bytes": 1280, "outer": outer, "payload": payload, "local": local,
+        "mapping": {"kind": "fixed", "remote": remote},
+    });
+    for (key, value) in more.as_object().into_iter().flatten() {
+        tunnel[key] = value.clone();
+    }
+    serde_json::from_value(tunnel).expect("a tunnel")
+}
+
+fn four_in_six() -> Spec {
+    spec("ipv6", "ipv4", "2001:db8::1", "2001:db8::2", json!({}))
+}
+
+fn six_in_four() -> Spec {
+    spec("ipv4", "ipv6", "192.0.2.1", "192.0.2.2", json!({}))
+}
+
+fn whole(spec: &Spec) -> Whole {
+    let own6 = "2001:db8:ffff::1".parse().expect("an address");
+    Whole::new(spec, Some([192, 0, 2, 254].into()), Some(own6)).expect("a tunnel")
+}
+
+fn ipv4_packet(dont_fragment: bool, number: u8, payload: &[u8]) -> Vec<u8> {
+    let header = ipv4::Repr {
+        source: [198, 51, 100, 1].into(),
+        destination: [198, 51, 100, 2].into(),
+        traffic_class: 0,
+        identification: 7,
+        dont_fragment,
+        more_fragments: false,
+        offset_bytes: 0,
+        hop_limit: 60,
+        protocol: number,
+        payload_bytes: payload.len(),
+    };
+    [&header.emit()[..], payload].concat()
+}
+
+fn ipv6_packet(next_header: u8, payload: &[u8]) -> Vec<u8> {
+    let header = ipv6::Repr {
+        source: "2001:db8:1::1".parse().expect("an address"),
+        destination: "2001:db8:2::1".parse().expect("an address"),
+        traffic_class: 0,
+        flow_label: 0,
+        hop_limit: 60,
+        next_header,
+        payload_bytes: payload.len(),
+    };
+    [&header.emit()[..], payload].concat()
+}
+
+fn through(fate: Fate) -> Vec<Vec<u8>> {
+    match fate {
+        Fate::Through(packets) => packets,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_ipv4_packet_that_is_too_long_is_cut_where_it_may_be() {
+    let payload: Vec<u8> = (0..3000).map(|number| number as u8).collect();
+    let carried = whole(&four_in_six()).carry(&ipv4_packet(false, 17, &payload));
+    assert_eq!((carried.outcome, carried.section), (Outcome::Encapsulated, Some("RFC 2473 section 3.1")));
+    let mut found = Vec::new();
+    let pieces = through(carried.fate);
+    for (index, outer) in pieces.iter().enumerate() {
+        let inner = ipv4::Packet::parse(Span::whole(&outer[40..])).expect("IPv4");
+        assert!(outer.len() <= 1280 + 40 && checksum::is_valid(&outer[40..60]));
+        let fragment = inner.fragment().expect("a fragment");
+        assert_eq!((fragment.offset_bytes as usize, fragment.identification), (found.len(), 7));
+        assert_eq!(fragment.more, index + 1 < pieces.len());
+        found.extend(&outer[60..]);
+    }
+    assert_eq!((found, pieces.len()), (payload, 3));
+}
+
+#[test]
+fn options_that_are_not_copied_are_in_the_first_fragment_only() {
+    // Record route (7) is not copied, a loose source route (131) is: RFC 791 section 3.1.
+    let options = [7, 3, 4, 131, 3, 4, 1, 0];
+    let mut packet = ipv4_packet(false, 17, &[9; 1400]);
+    packet.splice(20..20, options);
+    packet[0] = 0x47;
+    packet[2..4].copy_from_slice(&1428_u16.to_be_bytes());
+    let pieces = through(whole(&four_in_six()).carry(&packet).fate);
+    assert_eq!(pieces[0][60..68], options);
+    assert_eq!(pieces[1][60..68], [1, 1, 1, 131, 3, 4, 1, 0]);
+    assert_eq!(pieces.iter().map(|piece| piece.len() - 68).sum::<usize>(), 1400);
+}
+
+#[test]
+fn the_source_is_told_of_a_packet_that_is_too_long() {
+    let carried = whole(&six_in_four()).carry(&ipv6_packet(17, &[0; 1300]));
+    assert_eq!((carried.outcome, carried.section), (Outcome::OuterTooBig, Some("RFC 8200 section 5")));
+    let Fate::Answered(answer) = carried.fate else { panic!("{carried:?}") };
+    let told = ipv6::Packet::parse(Span::whole(&answer)).expect("IPv6");
+    assert_eq!(told.destination().to_string(), "2001:db8:1::1");
+    assert_eq!((&answer[40..42], &answer[44..48]), (&[2, 0][..], &1280_u32.to_be_bytes()[..]));
+    let pseudo = checksum::pseudo_header_v6(told.source(), told.destination(), 58, answer.len() as u32 - 40);
+    assert_eq!(checksum::add(pseudo, checksum::sum(&answer[40..])), u16::MAX);
+
+    let carried = whole(&four_in_six()).carry(&ipv4_packet(true, 17, &[0; 1300]));
+    let Fate::Answered(answer) = carried.fate else { panic!("{carried:?}") };
+    assert_eq!((&answer[20..22], &answer[26..28]), (&[3, 4][..], &1280_u16.to_be_bytes()[..]));
+    assert!(checksum::is_valid(&answer[..20]) && checksum::is_valid(&answer[20..]));
+}
+
+#[test]
+fn no_error_is_about_an_error_and_none_comes_from_nowhere() {
+    let mut error = [0; 1300];
+    error[0] = 3;
+    let dropped = |mut whole: Whole, packet: &[u8]| {
+        let carried = whole.carry(packet);
+        assert_eq!((carried.fate, carried.outcome), (Fate::Dropped, Outcome::OuterTooBig));
+    };
+    dropped(whole(&six_in_four()), &ipv6_packet(protocol::ICMPV6, &error));
+    dropped(whole(&four_in_six()), &ipv4_packet(true, protocol::ICMP, &error));
+    dropped(Whole::new(&six_in_four(), None, None).expect("a tunnel"), &ipv6_packet(17, &[0; 1300]));
+    dropped(Whole::new(&four_in_six(), None, None).expect("a tunnel"), &ipv4_packet(true, 17, &[0; 1300]));
+}
+
+#[test]
+fn outer_packets_that_may_be_fragmented_have_numbers_of_their_own() {
+    let mut tunnel = whole(&six_in_four());
+    let numbers = [0, 1, 2].map(|_| through(tunnel.carry(&ipv6_packet(17, &[0; 8])).fate)[0][4..6].to_vec());
+    assert_eq!(numbers, [[0, 0], [0, 1], [0, 2]]);
+}
+
+#[test]
+fn gre_takes_what_is_for_its_end_for_an_outer_packet() {
+    let tunnel = spec("ipv4", "gre", "192.0.2.1", "192.0.2.2", json!({}));
+    let packet = ipv4_packet(false, 17, &[1, 2, 3, 4]);
+    let outer = through(whole(&tunnel).carry(&packet).fate).remove(0);
+    let peer = spec("ipv4", "gre", "192.0.2.2", "192.0.2.1", json!({}));
+    let carried = whole(&peer).carry(&outer);
+    assert_eq!((carried.outcome, carried.fate), (Outcome::Decapsulated, Fate::Through(vec![packet])));
+    // To this end it is only one more packet to carry.
+    assert_eq!(whole(&tunnel).carry(&outer).outcome, Outcome::RoutingLoop);
+}
+
+#[test]
+fn a_gre_checksum_is_checked() {
+    let tunnel = spec("ipv4", "gre", "192.0.2.1", "192.0.2.2", json!({}));
+    let inner = ipv6_packet(17, &[5; 9]);
+    let mut gre = [&[0x80, 0, 0x86, 0xdd, 0, 0, 0, 0][..], &inner].concat();
+    let computed = checksum::checksum(&gre);
+    gre[4..6].copy_from_slice(&computed.to_be_bytes());
+    let outer = |gre: &[u8]| {
+        let (source, destination) = ([192, 0, 2, 2].into(), [192, 0, 2, 1].into());
+        let header = ipv4::Packet::parse(Span::whole(&ipv4_packet(false, protocol::GRE, gre)))
+            .map(|packet| ipv4::Repr { source, destination, ..ipv4::Repr::parse(&packet) }.emit());
+        [&header.expect("IPv4")[..], gre].concat()
+    };
+    assert_eq!(whole(&tunnel).carry(&outer(&gre)).fate, Fate::Through(vec![inner]));
+    gre[5] ^= 1;
+    assert_eq!(whole(&tunnel).carry(&outer(&gre)).outcome, Outcome::GreFlags);
+}
+
+#[test]
+fn an_outer_ipv6_packet_with_a_route_still_to_go_is_not_ours() {
+    let inner = ipv4_packet(false, 17, &[0; 8]);
+    let with = |routing: [u8; 8]| {
+        let mut outer = ipv6_packet(protocol::ROUTING, &[&routing[..], &inner].concat());
+        outer[8..24].copy_from_slice(&"2001:db8::2".parse::<std::net::Ipv6Addr>().expect("an address").octets());
+        outer[24..40].copy_from_slice(&"2001:db8::1".parse::<std::net::Ipv6Addr>().expect("an address").octets());
+        whole(&four_in_six()).carry(&outer).outcome
+    };
+    assert_eq!(with([4, 0, 0, 0, 0, 0, 0, 0]), Outcome::Decapsulated);
+    assert_eq!(with([4, 0, 0, 1, 0, 0, 0, 0]), Outcome::NotOurs);
+}
+
+proptest! {
+    #[test]
+    fn what_one_end_sends_the_other_takes(payload in prop::collection::vec(any::<u8>(), 8..4000), dont_fragment: bool, version in prop::sample::select(vec![4, 6])) {
+        let (near, far, packet) = if version == 4 {
+            let far = spec("ipv6", "ipv4", "2001:db8::2", "2001:db8::1", json!({}));
+            (four_in_six(), far, ipv4_packet(dont_fragment, 17, &payload))
+        } else {
+            let far = spec("ipv4", "ipv6", "192.0.2.2", "192.0.2.1", json!({}));
+            (six_in_four(), far, ipv6_packet(17, &payload))
+        };
+        let carried = whole(&near).carry(&packet);
+        match carried.fate {
+            Fate::Through(outer) => {
+                let inner: Vec<_> = outer.iter().flat_map(|outer| through(whole(&far).carry(outer).fate)).collect();
+                let found: Vec<u8> = inner.iter().flat_map(|piece| &piece[if version == 4 { 20 } else { 40 }..]).copied().collect();
+                prop_assert_eq!(found, payload);
+                prop_assert!(packet.len() > 1280 || inner == [packet]);
+            }
+            Fate::Answered(_) => prop_assert!(packet.len() > 1280 && (version == 6 || dont_fragment)),
+            Fate::Dropped => prop_assert!(false, "{:?}", carried.outcome),
+        }
+    }
+
+    #[test]
+    fn no_packet_panics(mut data in prop::collection::vec(any::<u8>(), 0..300), first in prop::sample::select(vec![0x45_u8, 0x4f, 0x60, 0x00]), number in prop::sample::select(vec![4_u8, 41, 47, 44]), fixes: bool) {
+        let tunnels = [four_in_six(), six_in_four(), spec("ipv4", "gre", "192.0.2.1", "192.0.2.2", json!({"gre_key": 5}))];
+        if fixes && data.len() >= 40 {
+            let bytes = data.len() as u16;
+            data[0] = first;
+            if first >> 4 == 6 {
+                data[4..6].copy_from_slice(&(bytes - 40).to_be_bytes());
+                data[6] = number;
+                data[24..40].copy_from_slice(&[0x20, 1, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+            } else {
+                data[2..4].copy_from_slice(&bytes.to_be_bytes());
+                (data[6], data[7], data[9]) = (0, 0, number);
+                data[16..20].copy_from_slice(&[192, 0, 2, 1]);
+                data[10..12].fill(0);
+                let header_bytes = usize::from(data[0] & 15) * 4;
+                let computed = checksum::checksum(&data[..header_bytes.min(usize::from(bytes))]);
+                data[10..12].copy_from_slice(&computed.to_be_bytes());
+            }
+        }
+        for tunnel in &tunnels {
+            let carried = whole(tunnel).carry(&data);
+            match carried.fate {
+                Fate::Through(packets) => prop_assert!(!packets.is_empty() && packets.iter().all(|packet| packet.len() >= 20)),
+                Fate::Answered(_) | Fate::Dropped => prop_assert!(carried.outcome != Outcome::Encapsulated),
+            }
+        }
+    }
+}

@@ -1,0 +1,221 @@
+"""The packets of a capture on their way through a mechanism: what goes in, what comes out, and what is told of it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from ..agent import PacketFate, PacketMechanism
+from ..model.capture_file import MAX_PACKET_BYTES, CaptureError, PcapWriter, Record, ip_start, read_capture
+from ..model.errors import UsageError
+from ..model.files import open_regular
+from ..model.wording import printable
+from ..store import replacing
+
+STANDARD = "-"
+"""Standard input or output instead of a file."""
+
+_BATCH_PACKETS = 64
+_BATCH_BYTES = 2**16
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberedPacket:
+    """An IP packet of a capture. `number` counts the capture's packets from 1, as Wireshark does."""
+
+    number: int
+    time_ns: int
+    data: bytes
+
+
+class Packets:
+    """The IP packets of a capture.
+
+    Attributes:
+        name: of the file, for messages.
+        left_out: how many frames that are no IP packets there were so far.
+    """
+
+    def __init__(self, stream: BinaryIO, name: str) -> None:
+        self.name = name
+        self.left_out = 0
+        self._stream = stream
+
+    def __iter__(self) -> Iterator[NumberedPacket]:
+        """The packets in the order of the file. Raises `UsageError`, which says what is wrong, and where."""
+        number = 0
+        try:
+            for number, record in enumerate(read_capture(self._stream), 1):
+                data = _ip_packet(record)
+                if data is None:
+                    self.left_out += 1
+                else:
+                    yield NumberedPacket(number=number, time_ns=record.time_ns or 0, data=data)
+        except _NoWholePacket as error:
+            raise UsageError(f"{self.name}: packet {number}: {error}") from error
+        except CaptureError as error:
+            raise UsageError(f"{self.name}: {error}") from error
+        except OSError as error:
+            raise UsageError(f"reading {self.name}: {error.strerror or error}") from error
+
+
+class _NoWholePacket(CaptureError):
+    """A packet that is not there as it was sent."""
+
+
+def _ip_packet(record: Record) -> bytes | None:
+    start = ip_start(record)
+    if start is None:
+        return None
+    if len(record.data) < record.original_bytes:
+        raise _NoWholePacket(
+            f"it was cut off when it was captured, and has {len(record.data)} of {record.original_bytes} bytes; "
+            "capture whole packets"
+        )
+    data = record.data[start:]
+    if len(data) > MAX_PACKET_BYTES:
+        raise _NoWholePacket(f"it has {len(data)} bytes, and an IP packet has at most {MAX_PACKET_BYTES}")
+    return data
+
+
+@contextlib.contextmanager
+def open_packets(file: str) -> Iterator[Packets]:
+    """The packets of a file, or of standard input. Raises `UsageError`."""
+    if file == STANDARD:
+        yield Packets(sys.stdin.buffer, "standard input")
+        return
+    name = printable(file)
+    try:
+        stream = open_regular(file)
+    except OSError as error:
+        what_helps = "; give - for standard input" if Path(file).is_fifo() else ""
+        raise UsageError(f"reading {name}: {error.strerror or error}{what_helps}") from error
+    with stream:
+        yield Packets(stream, name)
+
+
+@contextlib.contextmanager
+def open_output(file: str | None) -> Iterator[PcapWriter | None]:
+    """Where packets go: a file that is there whole at the end or not at all, standard output, or nowhere."""
+    if file is None:
+        yield None
+    elif file == STANDARD:
+        yield PcapWriter(sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+    else:
+        with replacing(Path(file)) as stream:
+            yield PcapWriter(stream)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Passage:
+    """A packet, and what became of it."""
+
+    packet: NumberedPacket
+    fate: PacketFate
+
+    def in_words(self) -> str:
+        """A line: number, fate, rule and its section, and addresses before and after."""
+        section = f" ({self.fate.section})" if self.fate.section else ""
+        what = f"{self.packet.number} {self.fate.fate}, {self.fate.reason}{section}: {_in_words([self.packet.data])}"
+        return f"{what} -> {_in_words(self.fate.packets)}" if self.fate.packets else what
+
+    def to_json(self) -> str:
+        """The same as a JSON object on one line."""
+        told = {
+            "number": self.packet.number,
+            "fate": self.fate.fate,
+            "clause": self.fate.reason,
+            "section": self.fate.section,
+            "in": _to_json(self.packet.data),
+            "out": [_to_json(packet) for packet in self.fate.packets],
+        }
+        return json.dumps(told, allow_nan=False)
+
+
+class Journey:
+    """Packets as they pass through a mechanism, one after the other, and the counts of what became of them."""
+
+    def __init__(self, mechanism: PacketMechanism, packets: Packets, written: PcapWriter | None) -> None:
+        self._mechanism = mechanism
+        self._packets = packets
+        self._written = written
+        self._counts: Counter[tuple[str, str]] = Counter()
+        self._out = 0
+
+    def __iter__(self) -> Iterator[Passage]:
+        """Each packet when what came out of it has been written. Raises `UsageError` and `AgentError`."""
+        for batch in _batches(self._packets):
+            fates = self._mechanism.carry([packet.data for packet in batch])
+            for packet, fate in zip(batch, fates, strict=True):
+                self._write(packet, fate)
+                yield Passage(packet=packet, fate=fate)
+        self._mechanism.finish()
+
+    def _write(self, packet: NumberedPacket, fate: PacketFate) -> None:
+        self._counts[fate.fate, fate.reason] += 1
+        self._out += len(fate.packets)
+        if self._written is None:
+            return
+        try:
+            for one in fate.packets:
+                self._written.write(packet.time_ns, one)
+        except CaptureError as error:
+            raise UsageError(f"{self._packets.name}: packet {packet.number}: {error}") from error
+
+    def summary(self) -> str:
+        """How many packets there were, and what became of how many by which rule."""
+        fates: dict[str, Counter[str]] = {}
+        for (fate, reason), count in sorted(self._counts.items()):
+            fates.setdefault(fate, Counter())[reason] += count
+        parts = [
+            f"{counts.total()} {fate} ({', '.join(f'{count} {reason}' for reason, count in counts.most_common())})"
+            for fate, counts in sorted(fates.items(), reverse=True)
+        ]
+        told = f"packets: {self._counts.total()} in, {self._out} out"
+        told += f"; {', '.join(parts)}" if parts else ""
+        left_out = self._packets.left_out
+        return f"{told}; frames without an IP packet, left out: {left_out}" if left_out else told
+
+
+def _batches(packets: Iterable[NumberedPacket]) -> Iterator[list[NumberedPacket]]:
+    batch: list[NumberedPacket] = []
+    batch_bytes = 0
+    for packet in packets:
+        batch.append(packet)
+        batch_bytes += len(packet.data)
+        if len(batch) == _BATCH_PACKETS or batch_bytes >= _BATCH_BYTES:
+            yield batch
+            batch, batch_bytes = [], 0
+    if batch:
+        yield batch
+
+
+def _ends(packet: bytes) -> tuple[str, str] | None:
+    """Source and destination; None where there is no whole header."""
+    if len(packet) >= 20 and packet[0] >> 4 == 4:
+        return str(IPv4Address(packet[12:16])), str(IPv4Address(packet[16:20]))
+    if len(packet) >= 40 and packet[0] >> 4 == 6:
+        return str(IPv6Address(packet[8:24])), str(IPv6Address(packet[24:40]))
+    return None
+
+
+def _in_words(packets: Iterable[bytes]) -> str:
+    """Addresses and lengths: lengths with a plus between them where the addresses are the same, as of fragments."""
+    lengths: dict[str, list[int]] = {}
+    for packet in packets:
+        ends = _ends(packet)
+        lengths.setdefault(f"{ends[0]} > {ends[1]}" if ends else "no IP header", []).append(len(packet))
+    return "; ".join(f"{ends}, {' + '.join(map(str, all_of))} bytes" for ends, all_of in lengths.items())
+
+
+def _to_json(packet: bytes) -> dict[str, Any]:
+    source, destination = _ends(packet) or (None, None)
+    return {"source": source, "destination": destination, "bytes": len(packet)}

@@ -1,0 +1,155 @@
+"""`sixbench translate`: packets of a capture through a mechanism, without a network."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from .command_groups import BY_HAND, GroupedCommands
+from .common import note
+from .packet_mechanisms import PACKET_MECHANISMS, Option, PacketKind
+
+translate_app = typer.Typer(
+    no_args_is_help=True,
+    cls=GroupedCommands,
+    rich_markup_mode=None,
+    help="Take captured packets through a mechanism, without a network.\n\n"
+    "What comes out is written as a capture. With --explain it says which rule decided about each packet. It needs no "
+    "root.",
+    pretty_exceptions_enable=False,
+)
+
+_ENGINE = "user"
+_COMMON: dict[str, tuple[Any, Any]] = {
+    "in_": (
+        str,
+        typer.Option(
+            ...,
+            "--in",
+            metavar="FILE",
+            help="The packets: pcap or pcapng, of IP packets or of Ethernet frames, whose IP packets are taken; - is "
+            "standard input.",
+        ),
+    ),
+    "out": (
+        str | None,
+        typer.Option(
+            None,
+            "--out",
+            metavar="FILE",
+            help="Where what comes out goes: a pcap file of IP packets (LINKTYPE_RAW), with the times of the packets "
+            "that went in; - is standard output.",
+        ),
+    ),
+    "explain": (
+        bool,
+        typer.Option(
+            False,
+            "--explain",
+            help="Print a line for each packet: its number, what became of it, by which rule, and the addresses before "
+            "and after. Standard error has it if the packets go to standard output.",
+        ),
+    ),
+    "as_json": (bool, typer.Option(False, "--json", help="Print the same as a JSON object a line.")),
+    "engine": (
+        str,
+        typer.Option(
+            _ENGINE, "--engine", metavar="NAME", help="What carries the packets. Only user is there for this."
+        ),
+    ),
+}
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command, with one below it for each mechanism."""
+    for kind in PACKET_MECHANISMS:
+        translate_app.command(kind.name)(_command(kind))
+    app.add_typer(translate_app, name="translate", rich_help_panel=BY_HAND)
+
+
+def _command(kind: PacketKind) -> Callable[..., int]:
+    """A function with a parameter for each option."""
+
+    def translate(**values: Any) -> int:
+        common = {name: values[name] for name in _COMMON}
+        own = {option.name: values[_variable(option)] for option in kind.options}
+        return _translate(kind, own, **common)
+
+    def parameter(name: str, kind: Any, option: Any) -> inspect.Parameter:
+        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=option, annotation=kind)
+
+    own = [parameter(_variable(option), *_typed(option)) for option in kind.options]
+    common = [parameter(name, *typed) for name, typed in _COMMON.items()]
+    translate.__doc__ = kind.doc
+    translate.__signature__ = inspect.Signature([*own, *common])  # type: ignore[attr-defined]
+    return translate
+
+
+def _variable(option: Option) -> str:
+    return option.name.replace("-", "_")
+
+
+def _typed(option: Option) -> tuple[Any, Any]:
+    """The option's type, and how it is declared."""
+    if option.read is None:
+        name = f"--no-{option.name}" if option.turns_off else f"--{option.name}"
+        return bool, typer.Option(False, name, help=option.help)
+    default: Any = ... if option.is_required else [] if option.is_repeated else None
+    declared = typer.Option(default, f"--{option.name}", metavar=option.metavar, help=option.help)
+    if option.is_repeated:
+        return list[str], declared
+    return str if option.is_required else str | None, declared
+
+
+def _translate(
+    kind: PacketKind, own: dict[str, Any], *, in_: str, out: str | None, explain: bool, as_json: bool, engine: str
+) -> int:
+    from ..agent import PacketMechanism, find_agent
+    from ..model.errors import UsageError
+    from .packets_through import STANDARD, Journey, open_output, open_packets
+
+    if engine != _ENGINE:
+        raise UsageError(
+            f"--engine {engine}: without a network there is only {_ENGINE}; tayga and ebpf carry packets in a network, "
+            "and neither is available for this command"
+        )
+    if out is None and not explain and not as_json:
+        raise UsageError("say where packets go with --out FILE, or ask what becomes of them with --explain")
+    if out == STANDARD and sys.stdout.isatty():
+        raise UsageError("--out -: standard output is a terminal, and packets are no text; name a file, or a pipe")
+    line = kind.first_line(_read(kind, own))
+    told = sys.stderr if out == STANDARD else sys.stdout
+    with PacketMechanism(find_agent(), line) as mechanism, open_packets(in_) as packets, open_output(out) as written:
+        journey = Journey(mechanism, packets, written)
+        for passage in journey:
+            if as_json:
+                print(passage.to_json(), file=told)
+            elif explain:
+                print(passage.in_words(), file=told)
+        told.flush()
+    note(journey.summary())
+    return 0
+
+
+def _read(kind: PacketKind, own: dict[str, Any]) -> dict[str, Any]:
+    """The values that were given. Raises `UsageError`."""
+    from ..model.errors import UsageError
+
+    given: dict[str, Any] = {}
+    for option in kind.options:
+        value = own[option.name]
+        if value is None or value is False or value == []:
+            continue
+        if option.read is None:
+            given[option.name] = not option.turns_off
+            continue
+        try:
+            read = [option.read(text) for text in (value if option.is_repeated else [value])]
+        except ValueError as error:
+            raise UsageError(f"--{option.name}: {error}") from error
+        given[option.name] = read if option.is_repeated else read[0]
+    return given
