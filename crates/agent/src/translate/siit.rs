@@ -52,24 +52,38 @@ impl<'de, A: FromStr> Deserialize<'de> for Written<A> {
 
 impl From<Settings> for siit::Settings {
     fn from(told: Settings) -> Self {
-        let default = Self::default();
-        let prefixes: Vec<_> = told.prefixes.iter().map(|prefix| prefix.0).collect();
-        let own4 = told.own4.unwrap_or(default.own4);
+        let mut settings = Self::default();
+        told.change(&mut settings);
+        settings
+    }
+}
+
+impl Settings {
+    /// Writes what is told over what is there.
+    fn change(self, settings: &mut siit::Settings) {
+        settings.prefixes = self.prefixes.iter().map(|prefix| prefix.0).collect();
+        settings.explicit = self.explicit.iter().map(|(ipv4, ipv6)| (ipv4.0, ipv6.0)).collect();
+        put(&mut settings.own4, self.own4);
         // IPv6 hosts know a node without an address of theirs by that of its IPv4 address.
-        let own6 = told.own6.or_else(|| prefixes.first().map(|prefix| prefix.embed(own4))).unwrap_or(default.own6);
-        Self {
-            prefixes,
-            explicit: told.explicit.iter().map(|(ipv4, ipv6)| (ipv4.0, ipv6.0)).collect(),
-            own4,
-            own6,
-            zero_checksum: match told.zero_checksum {
-                Some(ZeroChecksum::Compute) => siit::ZeroChecksum::Compute,
-                Some(ZeroChecksum::Drop) => siit::ZeroChecksum::Drop,
-                None => default.zero_checksum,
-            },
-            lowest_ipv6_mtu: told.lowest_ipv6_mtu.unwrap_or(default.lowest_ipv6_mtu),
-            mtu4: told.mtu4.unwrap_or(default.mtu4),
-            mtu6: told.mtu6.unwrap_or(default.mtu6),
+        put(&mut settings.own6, self.own6.or_else(|| Some(settings.prefixes.first()?.embed(settings.own4))));
+        put(&mut settings.zero_checksum, self.zero_checksum.map(siit::ZeroChecksum::from));
+        put(&mut settings.lowest_ipv6_mtu, self.lowest_ipv6_mtu);
+        put(&mut settings.mtu4, self.mtu4);
+        put(&mut settings.mtu6, self.mtu6);
+    }
+}
+
+fn put<T>(setting: &mut T, told: Option<T>) {
+    if let Some(told) = told {
+        *setting = told;
+    }
+}
+
+impl From<ZeroChecksum> for siit::ZeroChecksum {
+    fn from(told: ZeroChecksum) -> Self {
+        match told {
+            ZeroChecksum::Drop => Self::Drop,
+            ZeroChecksum::Compute => Self::Compute,
         }
     }
 }
