@@ -1,13 +1,12 @@
 """`sixbench translate` with the real agent: packets in, packets out, and what is said of them.
 
-Headers and checksums are written and checked here by functions of this file alone.
+Headers and checksums are written and checked by functions of the tests alone.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import socket
 import struct
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ip_packets import HOST4, HOST6, ICMPV6, OTHER6, checksum, ipv4, ipv6, pcap
 
 from sixbench.model.capture_file import MAX_PACKET_BYTES, read_capture
 
@@ -24,57 +24,9 @@ Command = Callable[..., Any]
 
 LOCAL4, REMOTE4 = "192.0.2.1", "192.0.2.2"
 LOCAL6, REMOTE6 = "2001:db8::1", "2001:db8::2"
-HOST6, OTHER6 = "2001:db8:1::1", "2001:db8:2::1"
-HOST4, OTHER4 = "198.51.100.1", "198.51.100.2"
-UDP, TCP, ICMP, ICMPV6, GRE = socket.IPPROTO_UDP, socket.IPPROTO_TCP, socket.IPPROTO_ICMP, 58, 47
+GRE = 47
 SIX_IN_FOUR = ("6in4", "--local", LOCAL4, "--remote", REMOTE4)
 ETHERNET = b"\xaa" * 12
-
-
-def checksum(data: bytes) -> int:
-    """RFC 1071, as it is written there."""
-    data += b"\0" * (len(data) % 2)
-    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return ~total & 0xFFFF
-
-
-def ipv4(
-    payload: bytes,
-    *,
-    source: str = HOST4,
-    destination: str = OTHER4,
-    protocol: int = UDP,
-    flags_and_offset: int = 0,
-    ttl: int = 64,
-    tos: int = 0,
-    identification: int = 0,
-) -> bytes:
-    head = struct.pack("!BBHHHBB", 0x45, tos, 20 + len(payload), identification, flags_and_offset, ttl, protocol)
-    ends = IPv4Address(source).packed + IPv4Address(destination).packed
-    return head + struct.pack("!H", checksum(head + b"\0\0" + ends)) + ends + payload
-
-
-def ipv6(
-    payload: bytes,
-    *,
-    source: str = HOST6,
-    destination: str = OTHER6,
-    protocol: int = UDP,
-    hop_limit: int = 64,
-    traffic_class: int = 0,
-) -> bytes:
-    head = struct.pack("!IHBB", 6 << 28 | traffic_class << 20, len(payload), protocol, hop_limit)
-    return head + IPv6Address(source).packed + IPv6Address(destination).packed + payload
-
-
-def pcap(packets: Sequence[bytes], link_type: int = 101, time_ns: int = 0) -> bytes:
-    content = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, link_type)
-    for number, packet in enumerate(packets):
-        at = time_ns + number
-        content += struct.pack("<IIII", at // 10**9, at % 10**9, len(packet), len(packet)) + packet
-    return content
 
 
 def block(kind: int, body: bytes) -> bytes:
