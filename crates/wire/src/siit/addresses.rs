@@ -1,10 +1,32 @@
-//! How addresses of one family follow from those of the other: RFC 6052, RFC 7757.
+//! Prefixes, and how IPv6 addresses have IPv4 addresses in them: RFC 6052.
 
+use std::fmt::{self, Display};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// The octet that is zero in every address: RFC 6052 section 2.2, bits 64 to 71.
 const RESERVED: usize = 8;
 const LENGTHS: [u8; 6] = [32, 40, 48, 56, 64, 96];
+
+/// 64:ff9b::/96: RFC 6052 section 2.1.
+const WELL_KNOWN: Prefix6 = Net { address: Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), bits: 96 };
+
+/// What the well-known prefix must not stand for: RFC 6052 section 3.1, by RFC 1918, RFC 5735 section 3 and RFC 6598. 192.88.99.0/24 is global there.
+const NON_GLOBAL: [Ipv4Net; 14] = [
+    net4([0, 0, 0, 0], 8),
+    net4([10, 0, 0, 0], 8),
+    net4([100, 64, 0, 0], 10),
+    net4([127, 0, 0, 0], 8),
+    net4([169, 254, 0, 0], 16),
+    net4([172, 16, 0, 0], 12),
+    net4([192, 0, 0, 0], 24),
+    net4([192, 0, 2, 0], 24),
+    net4([192, 168, 0, 0], 16),
+    net4([198, 18, 0, 0], 15),
+    net4([198, 51, 100, 0], 24),
+    net4([203, 0, 113, 0], 24),
+    net4([224, 0, 0, 0], 4),
+    net4([240, 0, 0, 0], 4),
+];
 
 /// A prefix of addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,18 +44,38 @@ pub type Ipv4Net = Net<Ipv4Addr>;
 /// A prefix of IPv6.
 pub type Ipv6Net = Net<Ipv6Addr>;
 
+impl<A: Display> Display for Net<A> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}", self.address, self.bits)
+    }
+}
+
 impl Ipv4Net {
-    fn suffix_of(&self, address: Ipv4Addr) -> Option<u32> {
-        let suffix = address.to_bits() ^ self.address.to_bits();
-        (u64::from(suffix) >> self.suffix_bits() == 0).then_some(suffix)
+    /// Whether an address has this prefix.
+    pub fn contains(&self, address: Ipv4Addr) -> bool {
+        let differing = address.to_bits() ^ self.address.to_bits();
+        u64::from(differing) >> self.suffix_bits() == 0
     }
 
-    fn suffix_bits(&self) -> u32 {
+    /// How many bits follow the prefix.
+    pub(super) fn suffix_bits(&self) -> u32 {
         32_u32.saturating_sub(self.bits.into())
+    }
+
+    /// As it is, unless it has bits beyond its length.
+    pub(super) fn check_canonical(&self) -> Result<(), String> {
+        let is_right = self.bits <= 32 && u64::from(self.address.to_bits()) % (1 << self.suffix_bits()) == 0;
+        if is_right { Ok(()) } else { Err(self.to_string()) }
     }
 }
 
 impl Ipv6Net {
+    /// Whether an address has this prefix.
+    pub fn contains(&self, address: Ipv6Addr) -> bool {
+        let differing = address.to_bits() ^ self.address.to_bits();
+        differing.checked_shr(self.suffix_bits()).unwrap_or(0) == 0
+    }
+
     /// An IPv6 address in this prefix, with an IPv4 address in it: RFC 6052 section 2.2.
     pub fn embed(&self, address: Ipv4Addr) -> Ipv6Addr {
         let mut octets = self.address.octets();
@@ -43,15 +85,18 @@ impl Ipv6Net {
         Ipv6Addr::from(octets)
     }
 
-    /// The IPv4 address that an address of this prefix has in it: RFC 6052 section 2.3.
+    /// The IPv4 address that an address of this prefix has in it: RFC 6052 section 2.3. What follows the IPv4 address is not looked at (section 2.2), nor are
+    /// bits 64 to 71.
     pub fn embedded(&self, address: Ipv6Addr) -> Option<Ipv4Addr> {
+        if !self.contains(address) {
+            return None;
+        }
         let octets = address.octets();
         let mut found = [0; 4];
         for (octet, at) in found.iter_mut().zip(self.places()) {
             *octet = octets[at];
         }
-        let found = Ipv4Addr::from(found);
-        (self.embed(found) == address).then_some(found)
+        Some(Ipv4Addr::from(found))
     }
 
     fn places(&self) -> impl Iterator<Item = usize> {
@@ -59,62 +104,49 @@ impl Ipv6Net {
         (first..first + 5).filter(|&at| at != RESERVED).take(4)
     }
 
-    fn suffix_of(&self, address: Ipv6Addr) -> Option<u128> {
-        let suffix = address.to_bits() ^ self.address.to_bits();
-        (suffix.checked_shr(self.suffix_bits()).unwrap_or(0) == 0).then_some(suffix)
-    }
-
-    fn suffix_bits(&self) -> u32 {
+    /// How many bits follow the prefix.
+    pub(super) fn suffix_bits(&self) -> u32 {
         128_u32.saturating_sub(self.bits.into())
     }
 
+    /// As it is, unless it has bits beyond its length.
+    pub(super) fn check_canonical(&self) -> Result<(), String> {
+        let beyond = self.address.to_bits().checked_shl(self.bits.into()).unwrap_or(0);
+        if self.bits <= 128 && beyond == 0 { Ok(()) } else { Err(self.to_string()) }
+    }
+
+    /// Whether it may stand for that address: RFC 6052 section 3.1.
+    pub(super) fn may_represent(&self, address: Ipv4Addr) -> bool {
+        *self != WELL_KNOWN || !NON_GLOBAL.iter().any(|net| net.contains(address))
+    }
+
     pub(super) fn check(&self) -> Result<(), String> {
-        let Self { address, bits } = self;
-        if !LENGTHS.contains(bits) {
+        if !LENGTHS.contains(&self.bits) {
             return Err(format!(
-                "the prefix {address}/{bits} has none of the lengths 32, 40, 48, 56, 64 and 96 (RFC 6052 section 2.2)"
+                "the prefix {self} has none of the lengths 32, 40, 48, 56, 64 and 96 (RFC 6052 section 2.2)"
             ));
         }
-        if address.octets()[RESERVED] != 0 || address.to_bits() << bits != 0 {
-            return Err(format!("the prefix {address}/{bits} has bits beyond its length, or in octet 8 (RFC 6052)"));
+        if self.address.octets()[RESERVED] != 0 || self.check_canonical().is_err() {
+            return Err(format!("the prefix {self} has bits beyond its length, or in octet 8 (RFC 6052)"));
         }
         Ok(())
     }
 }
 
-/// A mapping of RFC 7757, both ways.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Mapping(pub Ipv4Net, pub Ipv6Net);
-
-impl Mapping {
-    pub fn check(&self) -> Result<(), String> {
-        let Self(ipv4, ipv6) = self;
-        let is_right = ipv4.bits <= 32
-            && ipv6.bits <= 128
-            && ipv4.suffix_bits() <= ipv6.suffix_bits()
-            && u64::from(ipv4.address.to_bits()).trailing_zeros() >= ipv4.suffix_bits()
-            && (ipv6.address.to_bits() == 0 || ipv6.address.to_bits().trailing_zeros() >= ipv6.suffix_bits());
-        is_right.then_some(()).ok_or_else(|| {
-            format!(
-                "{}/{} and {}/{} are no prefixes that map one to one (RFC 7757 section 3.1)",
-                ipv4.address, ipv4.bits, ipv6.address, ipv6.bits
-            )
-        })
+/// Whether an IPv4 address can be a host's beyond its link: RFC 1812 section 5.3.7, RFC 3927 section 7.
+pub(super) fn is_host4(address: Ipv4Addr, allow_reserved: bool) -> bool {
+    match address.octets() {
+        [0 | 127 | 224..=239, ..] | [169, 254, ..] | [255, 255, 255, 255] => false,
+        [240..=255, ..] => allow_reserved,
+        _ => true,
     }
+}
 
-    /// RFC 7757 section 3.3.1.
-    pub fn to_ipv6(self, address: Ipv4Addr) -> Option<Ipv6Addr> {
-        let suffix = u128::from(self.0.suffix_of(address)?);
-        Some(Ipv6Addr::from_bits(self.1.address.to_bits() | suffix.checked_shl(self.padding_bits()).unwrap_or(0)))
-    }
+/// Whether an IPv6 address can be a host's beyond its link.
+pub(super) fn is_host6(address: Ipv6Addr) -> bool {
+    !(address.is_multicast() || address.is_loopback() || address.is_unspecified() || address.is_unicast_link_local())
+}
 
-    /// RFC 7757 section 3.3.2.
-    pub fn to_ipv4(self, address: Ipv6Addr) -> Option<Ipv4Addr> {
-        let suffix = self.1.suffix_of(address)?.checked_shr(self.padding_bits()).unwrap_or(0);
-        Some(Ipv4Addr::from_bits(self.0.address.to_bits() | suffix as u32))
-    }
-
-    fn padding_bits(self) -> u32 {
-        self.1.suffix_bits() - self.0.suffix_bits()
-    }
+const fn net4([a, b, c, d]: [u8; 4], bits: u8) -> Ipv4Net {
+    Net { address: Ipv4Addr::new(a, b, c, d), bits }
 }

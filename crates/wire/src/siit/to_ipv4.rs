@@ -1,106 +1,135 @@
 //! From IPv6 to IPv4: RFC 7915 section 5.
 
-use std::net::Ipv4Addr;
-
-use super::{Clause, Ends, HOP_LIMIT, LEAST_MTU6, Outcome, Stop, Translator, checksum_at, icmp, update_checksum};
+use super::headers::{Upper, is_of_ipv4_alone};
+use super::mapping::Ends;
+use super::transport::{self, Sums, blank};
+use super::{Clause, LEAST_MTU6, MORE_BYTES, MOST_BYTES, Outcome, Stop, Translator, ZeroChecksum, fragments, icmp};
 use crate::icmp::V6Repr;
-use crate::ipv6::{self, Extensions};
-use crate::{Span, checksum, ipv4, protocol};
+use crate::{Span, ipv4, ipv6, protocol};
 
 /// IPv4 packets of at most this have DF clear, as they may pass links of less: RFC 7915 section 5.1.
 const SMALL_BYTES: usize = 1260;
 
 impl Translator {
-    pub(super) fn packet_to_ipv4(&mut self, bytes: &[u8], packet: &ipv6::Packet<'_>) -> Outcome {
-        let upper = packet.upper_layer();
-        let is_error =
-            upper.protocol == protocol::ICMPV6 && upper.payload.captured().first().is_some_and(|&kind| kind < 128);
-        let ends = self.ends_of_ipv6(packet, is_error)?;
-        if packet.hop_limit() <= 1 {
-            let told = V6Repr::TimeExceeded { code: 0, quoted_words: 0 };
-            return Err(self.answer6(Clause::HopLimit, bytes, packet, &upper, told));
+    pub(super) fn packet_to_ipv4(&mut self, packet: &ipv6::Packet<'_>) -> Outcome<V6Repr> {
+        let upper = Upper::read(packet)?;
+        let ends = self.ends_of_ipv6(packet, is_error(&upper))?;
+        let Some(hop_limit) = self.next_hop_limit(packet.hop_limit()) else {
+            return Err(Stop::telling(Clause::HopLimit, V6Repr::TimeExceeded { code: 0, quoted_words: 0 }));
+        };
+        if upper.is_extended_fragment {
+            return Err(Clause::HeaderAfterFragment.into());
         }
-        if upper.flaw.is_some() {
+        if let Some(pointer) = upper.segments_left_at {
+            return Err(Stop::telling(Clause::RoutingHeader, V6Repr::ParameterProblem { code: 0, pointer }));
+        }
+        let (clause, number, mut out) = self.payload_to_ipv4(&upper, &ends)?;
+        let offset_bytes = upper.fragment.map_or(0, |fragment| fragment.offset_bytes as usize);
+        if upper.fragment.is_some() && offset_bytes + out.len() > MOST_BYTES {
             return Err(Clause::Malformed.into());
         }
-        if let Some(pointer) = segments_left_at(bytes) {
-            let told = V6Repr::ParameterProblem { code: 0, pointer };
-            return Err(self.answer6(Clause::RoutingHeader, bytes, packet, &upper, told));
-        }
-        let (clause, number, payload) = self.payload_to_ipv4(&upper, &ends)?;
-        let total_bytes = ipv4::HEADER_BYTES + payload.len();
-        if total_bytes > self.settings.mtu4 as usize && upper.fragment.is_none() && total_bytes > SMALL_BYTES {
+        let comes_back = self.comes_back(ends.ipv6[1], ends.ipv4[1]);
+        let mtu4 = self.settings.mtu4 as usize;
+        if out.len() > SMALL_BYTES.max(mtu4) && !comes_back {
             // RFC 8200 section 5: a source need not make its packets shorter than this.
-            let mtu_bytes = (self.settings.mtu4 + 20).max(LEAST_MTU6 as u32).min(self.settings.mtu6);
-            return Err(self.answer6(Clause::PacketTooBig, bytes, packet, &upper, V6Repr::PacketTooBig { mtu_bytes }));
+            let mtu_bytes = (mtu4 + MORE_BYTES).max(LEAST_MTU6).min(self.settings.mtu6 as usize) as u32;
+            return Err(Stop::telling(Clause::PacketTooBig, V6Repr::PacketTooBig { mtu_bytes }));
         }
-        if total_bytes > usize::from(u16::MAX) {
+        if out.len() > MOST_BYTES {
             return Err(Clause::Malformed.into());
         }
-        let fragment = upper.fragment;
+        let dont_fragment = upper.fragment.is_none() && out.len() > SMALL_BYTES;
         let header = ipv4::Repr {
             source: ends.ipv4[0],
             destination: ends.ipv4[1],
-            traffic_class: packet.traffic_class(),
-            identification: match fragment {
+            traffic_class: self.settings.tos.unwrap_or(packet.traffic_class()),
+            identification: match upper.fragment {
                 Some(fragment) => fragment.identification as u16,
-                None => self.next_identification(),
+                None if dont_fragment => 0, // It says nothing then: RFC 6864 section 4.1.
+                None => self.identifications.next(),
             },
-            dont_fragment: fragment.is_none() && total_bytes > SMALL_BYTES,
-            more_fragments: fragment.is_some_and(|fragment| fragment.more),
-            offset_bytes: fragment.map_or(0, |fragment| fragment.offset_bytes as u16),
-            hop_limit: packet.hop_limit() - 1,
+            dont_fragment,
+            more_fragments: upper.fragment.is_some_and(|fragment| fragment.more),
+            offset_bytes: offset_bytes as u16,
+            hop_limit,
             protocol: number,
-            payload_bytes: payload.len(),
+            payload_bytes: out.len() - ipv4::HEADER_BYTES,
         };
-        let clause = if fragment.is_some() { Clause::FragmentToIpv4 } else { clause };
-        Ok((clause, vec![[&header.emit()[..], &payload].concat()]))
+        if out.len() > mtu4 && !comes_back {
+            return Ok((Clause::FragmentedToIpv4, fragments::cut4(&header, &out[ipv4::HEADER_BYTES..], mtu4)));
+        }
+        out[..ipv4::HEADER_BYTES].copy_from_slice(&header.emit());
+        if comes_back {
+            return self.back_to_ipv6(&out);
+        }
+        Ok((if upper.fragment.is_some() { Clause::FragmentToIpv4 } else { clause }, vec![out]))
     }
 
-    /// The source of an error may be a router that IPv4 has no address for: RFC 6791 section 2.
-    fn ends_of_ipv6(&self, packet: &ipv6::Packet<'_>, is_error: bool) -> Result<Ends, Clause> {
-        let ipv6 = [packet.source(), packet.destination()];
-        let source = match self.to_ipv4(ipv6[0]) {
-            Err(Clause::NoMapping) if is_error => self.settings.own4,
-            found => found?,
-        };
-        Ok(Ends { ipv4: [source, self.to_ipv4(ipv6[1])?], ipv6 })
+    /// RFC 7757 section 4.2.2. Nobody in IPv4 has sent this packet, so nobody is told of what is wrong with it.
+    fn back_to_ipv6(&mut self, bytes: &[u8]) -> Outcome<V6Repr> {
+        let packet = ipv4::Packet::parse(Span::whole(bytes)).map_err(|_| Clause::Malformed)?;
+        self.is_back = true;
+        let outcome = self.packet_to_ipv6(bytes, &packet);
+        self.is_back = false;
+        let (_, packets) = outcome.map_err(|stop| stop.clause)?;
+        Ok((Clause::Hairpin, packets))
     }
 
-    fn payload_to_ipv4(&self, upper: &Extensions<'_>, ends: &Ends) -> Result<(Clause, u8, Vec<u8>), Clause> {
-        let is_fragment = upper.fragment.is_some_and(|fragment| fragment.more || fragment.offset_bytes != 0);
-        let is_later = upper.fragment.is_some_and(|fragment| fragment.offset_bytes != 0);
-        let payload = upper.payload.captured();
+    /// The transport header and what follows it, behind room for the IPv4 header, with its number in IPv4.
+    fn payload_to_ipv4(&self, upper: &Upper<'_>, ends: &Ends) -> Result<(Clause, u8, Vec<u8>), Clause> {
+        let room = ipv4::HEADER_BYTES;
         match upper.protocol {
-            protocol::ICMPV6 if is_fragment => Err(Clause::FragmentedIcmp),
+            protocol::ICMPV6 if upper.is_fragment() => Err(Clause::FragmentedIcmp),
             protocol::ICMPV6 => {
-                let (clause, message) = icmp::to_ipv4(self, ends, payload)?;
-                Ok((clause, protocol::ICMP, message))
+                let (clause, out) = icmp::to_ipv4(self, ends, upper.payload, room)?;
+                Ok((clause, protocol::ICMP, out))
             }
+            number if is_of_ipv4_alone(number) => Err(Clause::OtherFamily),
             number => {
-                let mut payload = payload.to_vec();
-                let is_right = is_later || update_checksum(number, &mut payload, &ends.octets6(), &ends.octets4());
-                if is_right { Ok((Clause::ToIpv4, number, payload)) } else { Err(Clause::Malformed) }
+                let mut out = blank(room, upper.payload);
+                if upper.is_later_fragment() {
+                    return Ok((Clause::ToIpv4, number, out));
+                }
+                if transport::lacks_checksum(number, upper.payload) {
+                    let clause = self.no_checksum(Clause::ToIpv4, upper.is_fragment())?;
+                    if clause == Clause::ChecksumComputed {
+                        transport::compute(&mut out[room..], Sums::of(ends).ipv4)?;
+                    }
+                    return Ok((clause, number, out));
+                }
+                if !transport::update(number, &mut out[room..], Sums::of(ends).to_ipv4()) {
+                    return Err(Clause::Malformed);
+                }
+                Ok((Clause::ToIpv4, number, out))
             }
         }
     }
 
-    /// A packet that an ICMPv6 error quotes, or the first part of one: RFC 7915 section 5.3. Its hop limit stays.
-    pub(super) fn quoted_to_ipv4(&self, bytes: &[u8]) -> Result<Vec<u8>, Clause> {
+    /// By which clause UDP without a checksum goes on, if it does. `otherwise`: that of other packets.
+    pub(super) fn no_checksum(&self, otherwise: Clause, is_fragment: bool) -> Result<Clause, Clause> {
+        match self.settings.zero_checksum {
+            ZeroChecksum::Forward => Ok(otherwise),
+            ZeroChecksum::Compute if !is_fragment => Ok(Clause::ChecksumComputed),
+            ZeroChecksum::Compute | ZeroChecksum::Drop => Err(Clause::ZeroChecksum),
+        }
+    }
+
+    /// A packet that an ICMPv6 error quotes, or the first part of one, and how much of the bytes it is: RFC 7915 section 5.3. Its hop limit stays.
+    pub(super) fn quoted_to_ipv4(&self, bytes: &[u8]) -> Result<(Vec<u8>, usize), Clause> {
         let packet = ipv6::Packet::parse(Span::whole(bytes).open_ended()).map_err(|_| Clause::QuotedPacket)?;
-        let upper = packet.upper_layer();
-        let mapped = |address| self.to_ipv4(address).map_err(|_| Clause::QuotedPacket);
-        let ipv4: [Ipv4Addr; 2] = [mapped(packet.source())?, mapped(packet.destination())?];
-        let ends = Ends { ipv4, ipv6: [packet.source(), packet.destination()] };
-        let is_later = upper.fragment.is_some_and(|fragment| fragment.offset_bytes != 0);
-        let mut payload = upper.payload.captured().to_vec();
+        let upper = Upper::read(&packet).map_err(|_| Clause::QuotedPacket)?;
+        if upper.is_extended_fragment || is_of_ipv4_alone(upper.protocol) {
+            return Err(Clause::QuotedPacket);
+        }
+        let ends = self.ends_of_quoted_ipv6(&packet).map_err(|_| Clause::QuotedPacket)?;
+        let room = ipv4::HEADER_BYTES;
+        let mut out = blank(room, upper.payload);
         let payload_bytes = (packet.total_bytes() - ipv6::HEADER_BYTES).saturating_sub(upper.bytes);
         let number = if upper.protocol == protocol::ICMPV6 { protocol::ICMP } else { upper.protocol };
-        if !is_later && upper.protocol == protocol::ICMPV6 {
-            let pseudo = checksum::pseudo_header_v6(ends.ipv6[0], ends.ipv6[1], upper.protocol, payload_bytes as u32);
-            icmp::quoted_echo(&mut payload, [128, 129], [8, 0], [pseudo, 0])?;
-        } else if !is_later && checksum_at(number).is_some() {
-            update_checksum(number, &mut payload, &ends.octets6(), &ends.octets4());
+        if !upper.is_later_fragment() && number == protocol::ICMP {
+            icmp::quoted_echo_to_ipv4(&mut out[room..], Sums::of(&ends).icmp(payload_bytes))?;
+        } else if !upper.is_later_fragment() {
+            transport::update(number, &mut out[room..], Sums::of(&ends).to_ipv4());
         }
         let header = ipv4::Repr {
             source: ends.ipv4[0],
@@ -112,55 +141,15 @@ impl Translator {
             offset_bytes: upper.fragment.map_or(0, |fragment| fragment.offset_bytes as u16),
             hop_limit: packet.hop_limit(),
             protocol: number,
-            payload_bytes: payload_bytes.min(usize::from(u16::MAX) - ipv4::HEADER_BYTES),
+            payload_bytes: payload_bytes.min(MOST_BYTES - ipv4::HEADER_BYTES),
         };
-        Ok([&header.emit()[..], &payload].concat())
-    }
-
-    /// An error for the source of an IPv6 packet, unless it must not be told of any (RFC 4443 section 2.4).
-    fn answer6(
-        &self,
-        clause: Clause,
-        bytes: &[u8],
-        packet: &ipv6::Packet<'_>,
-        upper: &Extensions<'_>,
-        told: V6Repr,
-    ) -> Stop {
-        let is_later = upper.fragment.is_some_and(|fragment| fragment.offset_bytes != 0);
-        let kind = upper.payload.captured().first();
-        let is_error = upper.protocol == protocol::ICMPV6 && kind.is_none_or(|&kind| kind < 128);
-        if is_later || is_error {
-            return clause.into();
-        }
-        let room = LEAST_MTU6 - ipv6::HEADER_BYTES - crate::icmp::HEADER_BYTES;
-        let quoted = &bytes[..packet.total_bytes().min(room).min(bytes.len())];
-        let (source, destination) = (self.settings.own6, packet.source());
-        let message_bytes = quoted.len() + crate::icmp::HEADER_BYTES;
-        let pseudo = checksum::pseudo_header_v6(source, destination, protocol::ICMPV6, message_bytes as u32);
-        let header = ipv6::Repr {
-            source,
-            destination,
-            traffic_class: 0,
-            flow_label: 0,
-            hop_limit: HOP_LIMIT,
-            next_header: protocol::ICMPV6,
-            payload_bytes: message_bytes,
-        };
-        let answer = [&header.emit()[..], &told.emit_summed(pseudo, checksum::sum(quoted)), quoted].concat();
-        Stop { clause, answer: Some(answer) }
+        out[..room].copy_from_slice(&header.emit());
+        Ok((out, packet.total_bytes()))
     }
 }
 
-/// Where a routing header says that more nodes are to be passed: RFC 8200 section 4.4.
-fn segments_left_at(bytes: &[u8]) -> Option<u32> {
-    let (mut number, mut at) = (*bytes.get(6)?, ipv6::HEADER_BYTES);
-    while matches!(number, protocol::HOP_BY_HOP | protocol::DESTINATION_OPTIONS | protocol::ROUTING) {
-        let [next, length, _, left] = *bytes.get(at..at + 4)? else { return None };
-        if number == protocol::ROUTING && left != 0 {
-            return Some(at as u32 + 3);
-        }
-        number = next;
-        at += 8 * (usize::from(length) + 1);
-    }
-    None
+/// Whether a packet is an ICMPv6 error: RFC 4443 section 2.1.
+pub(super) fn is_error(upper: &Upper<'_>) -> bool {
+    let kind = upper.payload.first();
+    upper.protocol == protocol::ICMPV6 && !upper.is_later_fragment() && kind.is_some_and(|&kind| kind < 128)
 }

@@ -1,0 +1,85 @@
+//! Errors that the translator sends itself: RFC 7915 sections 4.4 and 5.4.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use super::addresses::{is_host4, is_host6};
+use super::headers::Upper;
+use super::{ERROR4_BYTES, HOP_LIMIT, LEAST_MTU6, Prohibited, Translator, to_ipv4};
+use crate::icmp::{HEADER_BYTES, V4Repr, V6Repr};
+use crate::{checksum, ipv4, ipv6, protocol};
+
+/// The type of service of errors: internetwork control (RFC 1812 section 4.3.2.5).
+const TOS: u8 = 0xc0;
+
+impl Prohibited for V4Repr {
+    const PROHIBITED: Self = Self::Unreachable { code: 13, quoted_words: 0, mtu_bytes: 0 };
+}
+
+impl Prohibited for V6Repr {
+    const PROHIBITED: Self = Self::Unreachable { code: 1, quoted_words: 0 };
+}
+
+impl Translator {
+    /// An error for the source of an IPv4 packet, unless it must not be told of any.
+    pub(super) fn answer4(&mut self, bytes: &[u8], packet: &ipv4::Packet<'_>, told: V4Repr) -> Option<Vec<u8>> {
+        if !may_be_told4(packet) {
+            return None;
+        }
+        let room = ERROR4_BYTES - ipv4::HEADER_BYTES - HEADER_BYTES;
+        let quoted = &bytes[..packet.total_bytes().min(room).min(bytes.len())];
+        let header = ipv4::Repr {
+            source: self.settings.own4,
+            destination: packet.source(),
+            traffic_class: TOS,
+            identification: self.identifications.next(),
+            dont_fragment: false,
+            more_fragments: false,
+            offset_bytes: 0,
+            hop_limit: HOP_LIMIT,
+            protocol: protocol::ICMP,
+            payload_bytes: HEADER_BYTES + quoted.len(),
+        };
+        Some([&header.emit()[..], &told.emit_summed(checksum::sum(quoted)), quoted].concat())
+    }
+
+    /// An error for the source of an IPv6 packet, unless it must not be told of any.
+    pub(super) fn answer6(&self, bytes: &[u8], packet: &ipv6::Packet<'_>, told: V6Repr) -> Option<Vec<u8>> {
+        let source = self.own6.filter(|_| may_be_told6(packet, told))?;
+        let room = LEAST_MTU6 - ipv6::HEADER_BYTES - HEADER_BYTES;
+        let quoted = &bytes[..packet.total_bytes().min(room).min(bytes.len())];
+        let payload_bytes = HEADER_BYTES + quoted.len();
+        let destination = packet.source();
+        let pseudo = checksum::pseudo_header_v6(source, destination, protocol::ICMPV6, payload_bytes as u32);
+        let header = ipv6::Repr {
+            source,
+            destination,
+            traffic_class: 0,
+            flow_label: 0,
+            hop_limit: HOP_LIMIT,
+            next_header: protocol::ICMPV6,
+            payload_bytes,
+        };
+        Some([&header.emit()[..], &told.emit_summed(pseudo, checksum::sum(quoted)), quoted].concat())
+    }
+}
+
+/// RFC 1812 section 4.3.2.7: not of an ICMP error, of a packet to many or from nobody, or of a later fragment.
+fn may_be_told4(packet: &ipv4::Packet<'_>) -> bool {
+    let is_later = packet.fragment().is_some_and(|fragment| fragment.offset_bytes != 0);
+    let kind = packet.payload().captured().first();
+    let is_query = packet.protocol() != protocol::ICMP || matches!(kind, Some(0 | 8 | 9 | 10 | 13..=18 | 42 | 43));
+    let (source, destination) = (packet.source(), packet.destination());
+    let is_to_one = !destination.is_multicast() && destination != Ipv4Addr::BROADCAST;
+    !is_later && is_query && is_to_one && is_host4(source, true)
+}
+
+/// RFC 4443 section 2.4 (e): not of an ICMPv6 error, or of a packet to many or from nobody. Of other ICMPv6 messages than echo requests, only what they need to
+/// arrive (RFC 7915 section 5.4 would tell nothing of any).
+fn may_be_told6(packet: &ipv6::Packet<'_>, told: V6Repr) -> bool {
+    let Ok(upper) = Upper::read(packet) else { return false };
+    let is_request = upper.payload.first() == Some(&128);
+    let is_too_big = matches!(told, V6Repr::PacketTooBig { .. }) && !to_ipv4::is_error(&upper);
+    let is_about_icmp = upper.protocol == protocol::ICMPV6 && !(is_request || is_too_big);
+    let (source, destination): (Ipv6Addr, Ipv6Addr) = (packet.source(), packet.destination());
+    !upper.is_later_fragment() && !is_about_icmp && is_host6(source) && !destination.is_multicast()
+}

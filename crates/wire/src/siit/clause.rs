@@ -1,0 +1,75 @@
+//! The rules that decide what becomes of a packet.
+
+macro_rules! clauses {
+    ($($clause:ident $name:literal $section:literal $words:literal,)*) => {
+        /// The rules.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Clause { $(#[doc = $words] $clause,)* }
+
+        impl Clause {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$clause,)*];
+
+            /// Such as `fragment-needed`.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$clause => $name,)* }
+            }
+
+            /// Such as `RFC 7915 section 4.1`.
+            pub fn clause(self) -> &'static str {
+                match self { $(Self::$clause => $section,)* }
+            }
+
+            /// What it says of a packet, as a sentence.
+            pub fn words(self) -> &'static str {
+                match self { $(Self::$clause => $words,)* }
+            }
+        }
+    };
+}
+
+clauses! {
+    ToIpv6 "to-ipv6" "RFC 7915 section 4.1" "An IPv6 header takes the place of the IPv4 header.",
+    ToIpv4 "to-ipv4" "RFC 7915 section 5.1" "An IPv4 header takes the place of the IPv6 header.",
+    Fragmented "fragmented" "RFC 7915 section 4" "The packet has DF clear and would be longer than the lowest IPv6 MTU, so it becomes IPv6 fragments.",
+    FragmentedToIpv4 "fragmented-to-ipv4" "RFC 7915 sections 1.4 and 5.1" "The packet is too short to have DF set but too long for the IPv4 link, so it becomes IPv4 fragments.",
+    FragmentToIpv6 "fragment-to-ipv6" "RFC 7915 section 4.1" "The packet is an IPv4 fragment, so it becomes an IPv6 fragment with the same identification.",
+    FragmentToIpv4 "fragment-to-ipv4" "RFC 7915 section 5.1.1" "The packet has a Fragment header, so the IPv4 packet has its identification, and DF clear.",
+    ErrorToIpv6 "error-to-ipv6" "RFC 7915 section 4.2" "The ICMP error and the packet in it become an ICMPv6 error and an IPv6 packet.",
+    ErrorToIpv4 "error-to-ipv4" "RFC 7915 section 5.2" "The ICMPv6 error and the packet in it become an ICMP error and an IPv4 packet.",
+    ChecksumComputed "checksum-computed" "RFC 7915 section 4.5" "The UDP datagram has no checksum, so one is computed.",
+    Hairpin "hairpin" "RFC 7757 section 4.2.2" "The IPv4 destination stands for an IPv6 host, so the packet is translated back to IPv6 at once.",
+    FragmentationNeeded "fragmentation-needed" "RFC 7915 section 4.1" "The packet has DF set and is too long for the IPv6 link, so its source is told Fragmentation Needed.",
+    PacketTooBig "packet-too-big" "RFC 7915 section 5.1" "The packet is too long for the IPv4 link, so its source is told Packet Too Big.",
+    HopLimit "hop-limit" "RFC 7915 sections 4.1 and 5.1" "The hop limit is used up, so the source is told Time Exceeded.",
+    SourceRoute "source-route" "RFC 7915 section 4.1" "The packet has a source route that it has not followed to its end, so its source is told Source Route Failed.",
+    RoutingHeader "routing-header" "RFC 7915 section 5.1" "The packet has a routing header with segments left, so its source is told Parameter Problem.",
+    HeaderAfterFragment "header-after-fragment" "RFC 7915 section 5.1.1" "An extension header follows the Fragment header, and IPv4 has no place for it there.",
+    Malformed "malformed" "RFC 791, RFC 8200" "The bytes are no packet, or not a whole one, or a checksum is wrong.",
+    NotUnicast "not-unicast" "RFC 7915 sections 4.1 and 5.1" "An address is no host's: multicast, loopback, link-local, broadcast or unspecified.",
+    NoMapping "no-mapping" "RFC 7915 section 6" "Nothing maps an address of the packet to the other family.",
+    Denied "denied" "RFC 7915 sections 4.4 and 5.4" "An IPv4 address of the packet is in a denied prefix.",
+    NonGlobal "non-global" "RFC 6052 section 3.1" "The well-known prefix 64:ff9b::/96 must not stand for an IPv4 address that is not global.",
+    OtherFamily "other-family" "RFC 7915 sections 4.1 and 5.1" "The protocol number has a meaning in the other family only.",
+    ZeroChecksum "zero-checksum" "RFC 7915 section 4.5" "The UDP datagram has no checksum, and none is computed.",
+    FragmentedIcmp "fragmented-icmp" "RFC 7915 section 1.2" "The packet is a fragment of an ICMP message, whose checksum cannot be translated.",
+    UntranslatedIcmp "untranslated-icmp" "RFC 7915 sections 4.2 and 5.2" "The other family has no such ICMP message.",
+    ErrorInError "error-in-error" "RFC 7915 sections 4.3 and 5.3" "The ICMP error is about an ICMP error.",
+    QuotedPacket "quoted-packet" "RFC 7915 sections 4.3 and 5.3" "The packet in the ICMP error cannot be translated.",
+}
+
+impl Clause {
+    /// Whether the source of a packet that this clause drops may be told that it was prohibited: RFC 7915 sections 4.4 and 5.4. Other packets are to be dropped
+    /// in silence, or another error is told of them.
+    pub fn can_be_told(self) -> bool {
+        matches!(
+            self,
+            Self::HeaderAfterFragment
+                | Self::NoMapping
+                | Self::Denied
+                | Self::NonGlobal
+                | Self::OtherFamily
+                | Self::ZeroChecksum
+        )
+    }
+}

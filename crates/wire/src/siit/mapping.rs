@@ -1,0 +1,160 @@
+//! Which address of the other family stands for an address: RFC 6052, RFC 7757, RFC 6791.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use super::addresses::{Prefix6, is_host4, is_host6};
+use super::{Clause, Translator};
+use crate::{ipv4, ipv6};
+
+/// Addresses of both families, source first.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ends {
+    pub ipv4: [Ipv4Addr; 2],
+    pub ipv6: [Ipv6Addr; 2],
+}
+
+impl Ends {
+    pub fn octets4(&self) -> [u8; 8] {
+        let mut octets = [0; 8];
+        octets[..4].copy_from_slice(&self.ipv4[0].octets());
+        octets[4..].copy_from_slice(&self.ipv4[1].octets());
+        octets
+    }
+
+    pub fn octets6(&self) -> [u8; 32] {
+        let mut octets = [0; 32];
+        octets[..16].copy_from_slice(&self.ipv6[0].octets());
+        octets[16..].copy_from_slice(&self.ipv6[1].octets());
+        octets
+    }
+}
+
+impl Translator {
+    /// Of an IPv4 packet. `is_error`: it is an ICMP error, whose source may be any router.
+    pub(super) fn ends_of_ipv4(&self, packet: &ipv4::Packet<'_>, is_error: bool) -> Result<Ends, Clause> {
+        let ipv4 = [packet.source(), packet.destination()];
+        let source = match is_error {
+            true => self.router_to_ipv6(ipv4[0], packet.hop_limit())?,
+            // A host that is found by RFC 6052 is answered there: RFC 7757 section 4.2.2.
+            false if self.is_back => self.embed(ipv4[0])?,
+            false => self.to_ipv6(ipv4[0])?,
+        };
+        Ok(Ends { ipv4, ipv6: [source, self.to_ipv6(ipv4[1])?] })
+    }
+
+    /// Of the packet in an ICMP error.
+    pub(super) fn ends_of_quoted_ipv4(&self, packet: &ipv4::Packet<'_>) -> Result<Ends, Clause> {
+        let ipv4 = [packet.source(), packet.destination()];
+        let destination = if self.is_back { self.embed(ipv4[1])? } else { self.to_ipv6(ipv4[1])? };
+        Ok(Ends { ipv4, ipv6: [self.to_ipv6(ipv4[0])?, destination] })
+    }
+
+    /// Of an IPv6 packet. `is_error`: it is an ICMPv6 error, whose source may be any router.
+    pub(super) fn ends_of_ipv6(&self, packet: &ipv6::Packet<'_>, is_error: bool) -> Result<Ends, Clause> {
+        let ipv6 = [packet.source(), packet.destination()];
+        let source = match self.to_ipv4(ipv6[0]) {
+            Err(Clause::NoMapping | Clause::Denied | Clause::NonGlobal) if is_error => self.pooled4(packet.hop_limit()),
+            found => found?,
+        };
+        Ok(Ends { ipv4: [source, self.to_ipv4(ipv6[1])?], ipv6 })
+    }
+
+    /// Of the packet in an ICMPv6 error.
+    pub(super) fn ends_of_quoted_ipv6(&self, packet: &ipv6::Packet<'_>) -> Result<Ends, Clause> {
+        let ipv6 = [packet.source(), packet.destination()];
+        Ok(Ends { ipv4: [self.to_ipv4(ipv6[0])?, self.to_ipv4(ipv6[1])?], ipv6 })
+    }
+
+    /// Whether a packet to that IPv6 address, which the IPv4 address stands for, comes back: RFC 7757 section 4.2.2.
+    pub(super) fn comes_back(&self, ipv6: Ipv6Addr, ipv4: Ipv4Addr) -> bool {
+        self.settings.hairpin && self.explicit.to_ipv4(ipv6).is_none() && self.explicit.to_ipv6(ipv4).is_some()
+    }
+
+    fn to_ipv6(&self, address: Ipv4Addr) -> Result<Ipv6Addr, Clause> {
+        if !is_host4(address, self.settings.allow_reserved) {
+            return Err(Clause::NotUnicast);
+        }
+        match self.explicit.to_ipv6(address) {
+            Some(_) if self.is_denied(address) => Err(Clause::Denied),
+            Some(found) => Ok(found),
+            None => self.embed(address),
+        }
+    }
+
+    fn embed(&self, address: Ipv4Addr) -> Result<Ipv6Addr, Clause> {
+        let prefix = self.settings.prefixes.first().ok_or(Clause::NoMapping)?;
+        if self.is_denied(address) {
+            return Err(Clause::Denied);
+        }
+        if !self.may_represent(prefix, address) {
+            return Err(Clause::NonGlobal);
+        }
+        Ok(prefix.embed(address))
+    }
+
+    /// An address that is no host's stands for itself, so that troubles can be found: RFC 7915 section 4.1.
+    fn router_to_ipv6(&self, address: Ipv4Addr, hop_limit: u8) -> Result<Ipv6Addr, Clause> {
+        let found = match self.is_back || !is_host4(address, self.settings.allow_reserved) {
+            true => self.embed(address),
+            false => self.to_ipv6(address),
+        };
+        found.or_else(|clause| self.pooled6(hop_limit).ok_or(clause))
+    }
+
+    fn to_ipv4(&self, address: Ipv6Addr) -> Result<Ipv4Addr, Clause> {
+        if !is_host6(address) {
+            return Err(Clause::NotUnicast);
+        }
+        let explicit = self.explicit.to_ipv4(address).map(|found| (None, found));
+        let embedded = || {
+            let mut found = self.settings.prefixes.iter().map(|prefix| (Some(prefix), prefix.embedded(address)));
+            found.find_map(|(prefix, embedded)| embedded.map(|embedded| (prefix, embedded)))
+        };
+        let (prefix, found) = explicit.or_else(embedded).ok_or(Clause::NoMapping)?;
+        if !is_host4(found, self.settings.allow_reserved) {
+            return Err(Clause::NotUnicast);
+        }
+        if self.is_denied(found) {
+            return Err(Clause::Denied);
+        }
+        match prefix {
+            Some(prefix) if !self.may_represent(prefix, found) => Err(Clause::NonGlobal),
+            _ => Ok(found),
+        }
+    }
+
+    fn may_represent(&self, prefix: &Prefix6, address: Ipv4Addr) -> bool {
+        self.settings.allow_non_global || prefix.may_represent(address)
+    }
+
+    fn is_denied(&self, address: Ipv4Addr) -> bool {
+        self.settings.denied.iter().any(|net| net.contains(address))
+    }
+
+    fn pooled4(&self, hop_limit: u8) -> Ipv4Addr {
+        let sizes = self.settings.pool4.iter().map(|net| net.suffix_bits());
+        let chosen = choose(sizes, hop_limit)
+            .map(|(index, at)| Ipv4Addr::from_bits(self.settings.pool4[index].address.to_bits() + at));
+        chosen.unwrap_or(self.settings.own4)
+    }
+
+    fn pooled6(&self, hop_limit: u8) -> Option<Ipv6Addr> {
+        let sizes = self.settings.pool6.iter().map(|net| net.suffix_bits());
+        let chosen = choose(sizes, hop_limit)
+            .map(|(index, at)| Ipv6Addr::from_bits(self.settings.pool6[index].address.to_bits() + u128::from(at)));
+        chosen.or(self.own6)
+    }
+}
+
+/// Which of the prefixes that have so many bits behind them, and which of its addresses. Of large ones, the first 256 are enough for every hop limit.
+fn choose(suffix_bits: impl Iterator<Item = u32> + Clone, hop_limit: u8) -> Option<(usize, u32)> {
+    let sizes = suffix_bits.map(|bits| 1_u32 << bits.min(8));
+    let mut at = u32::from(hop_limit).checked_rem(sizes.clone().sum())?;
+    for (index, size) in sizes.enumerate() {
+        match at.checked_sub(size) {
+            Some(rest) => at = rest,
+            None => return Some((index, at)),
+        }
+    }
+    None
+}

@@ -1,0 +1,369 @@
+//! RFC 7915 sections 4.1, 4.5, 5.1 and 5.5: headers, fragments, checksums of the transport layer.
+
+use super::*;
+
+#[test]
+fn rfc7915_section_4_1_fields() {
+    let decision = translator().translate(&udp4(100));
+    assert_eq!((decision.fate, decision.clause), (Fate::Translated, Clause::ToIpv6));
+    let packet = as6(one(&decision));
+    assert_eq!((packet.source(), packet.destination()), (server6(), host6()));
+    assert_eq!((packet.traffic_class(), packet.flow_label(), packet.hop_limit()), (0xe1, 0, 63));
+    assert_eq!((packet.next_header(), packet.total_bytes()), (protocol::UDP, 140));
+    assert!(is_right6(one(&decision)));
+}
+
+#[test]
+fn rfc7915_section_5_1_fields() {
+    for (bytes, dont_fragment) in [(1240, false), (1241, true)] {
+        let decision = translator().translate(&udp6(bytes));
+        let packet = as4(one(&decision));
+        assert_eq!((packet.source(), packet.destination()), (KNOWN4, HOST4));
+        assert_eq!((packet.traffic_class(), packet.hop_limit()), (0xe1, 63));
+        assert_eq!(
+            (packet.dont_fragment(), packet.fragment(), packet.total_bytes()),
+            (dont_fragment, None, 20 + bytes)
+        );
+        assert!(is_right4(one(&decision)));
+    }
+}
+
+#[test]
+fn rfc7915_section_4_packets_without_df_are_cut() {
+    let whole = udp4(1400);
+    let header = ipv4::Repr { dont_fragment: false, ..header4(protocol::UDP, 1400) };
+    let decision = translator().translate(&packet4(header, vec![7; 1400]));
+    assert_eq!(decision.clause, Clause::Fragmented);
+    let mut found = Vec::<u8>::new();
+    for packet in &decision.packets {
+        assert!(packet.len() <= 1280);
+        let upper = as6(packet).upper_layer();
+        let fragment = upper.fragment.expect("a fragment");
+        assert_eq!((fragment.offset_bytes as usize, fragment.identification), (found.len(), 0x1234));
+        found.extend(upper.payload.captured());
+        assert_eq!(fragment.more, found.len() < 1400);
+    }
+    let unbroken = translator().translate(&whole);
+    assert_eq!(found, as6(one(&unbroken)).payload().captured());
+}
+
+#[test]
+fn rfc7915_section_4_1_what_is_too_long_with_df() {
+    let decision = translator().translate(&udp4(1480));
+    assert_eq!((decision.fate, decision.clause), (Fate::Answered, Clause::FragmentationNeeded));
+    let packet = as4(one(&decision));
+    assert_eq!((packet.source(), packet.destination(), packet.total_bytes()), (OWN4, HOST4, 576));
+    assert!(is_right4(one(&decision)));
+    assert_eq!(one(&decision)[20..28][..2], [3, 4]);
+    assert_eq!(one(&decision)[26..28], 1480_u16.to_be_bytes());
+}
+
+#[test]
+fn rfc7915_section_5_1_what_is_too_long() {
+    let mut translator = Translator::new(Settings { mtu4: 1300, ..settings(96) }).expect("right settings");
+    let decision = translator.translate(&udp6(1281));
+    assert_eq!((decision.fate, decision.clause), (Fate::Answered, Clause::PacketTooBig));
+    let packet = as6(one(&decision));
+    assert_eq!((packet.destination(), packet.total_bytes()), (host6(), 1280));
+    assert!(is_right6(one(&decision)));
+    assert_eq!(one(&decision)[44..48], 1320_u32.to_be_bytes());
+    assert_eq!(translator.translate(&udp6(1280)).fate, Fate::Translated);
+}
+
+#[test]
+fn what_is_not_translated_has_a_clause() {
+    let without = |packet: Vec<u8>, at: usize, value: u8| {
+        let mut packet = packet;
+        packet[at] = value;
+        packet
+    };
+    assert_eq!(
+        fate(&packet4(ipv4::Repr { hop_limit: 1, ..header4(17, 8) }, vec![0; 8])),
+        (Fate::Answered, "hop-limit")
+    );
+    assert_eq!(fate(&without(udp6(8), 7, 1)), (Fate::Answered, "hop-limit"));
+    assert_eq!(fate(&without(udp6(8), 8, 0x30)), (Fate::Dropped, "no-mapping"));
+    assert_eq!(fate(&without(udp6(8), 24, 0xff)), (Fate::Dropped, "not-unicast"));
+    assert_eq!(fate(&without(udp4(8), 8, 3)), (Fate::Dropped, "malformed"));
+    assert_eq!(fate(&[]), (Fate::Dropped, "malformed"));
+    let solicitation = V6Repr::Other { kind: 135, code: 0, rest: [0; 4] };
+    let pseudo = checksum::pseudo_header_v6(host6(), server6(), protocol::ICMPV6, 8);
+    let message = solicitation.emit_summed(pseudo, 0);
+    let packet = [&header6(protocol::ICMPV6, 8).emit()[..], &message].concat();
+    assert_eq!(fate(&packet), (Fate::Dropped, "untranslated-icmp"));
+}
+
+fn translated(change: impl FnOnce(&mut Settings), packet: &[u8]) -> Vec<u8> {
+    let decision = decided(change, packet);
+    assert_eq!(decision.fate, Fate::Translated, "{decision:?}");
+    one(&decision).to_vec()
+}
+
+fn fragment6(fragment: ipv4::Fragment, next_header: u8, payload: &[u8]) -> Vec<u8> {
+    let between = FragmentHeader { next_header, fragment }.emit();
+    let header = header6(protocol::FRAGMENT, between.len() + payload.len());
+    [&header.emit()[..], &between, payload].concat()
+}
+
+const FIRST: ipv4::Fragment = ipv4::Fragment { offset_bytes: 0, more: true, identification: 0x0102_0304 };
+
+/// A header that is to be skipped: hop-by-hop options, destination options, or a routing header.
+fn extension(next_header: u8, segments_left: u8) -> [u8; 8] {
+    [next_header, 0, 0, segments_left, 0, 0, 0, 0]
+}
+
+#[test]
+fn rfc7915_section_4_1_and_5_1_the_class_of_traffic_can_be_set() {
+    assert_eq!(as6(&translated(|settings| settings.traffic_class = Some(0x28), &udp4(8))).traffic_class(), 0x28);
+    assert_eq!(as4(&translated(|settings| settings.tos = Some(0), &udp6(8))).traffic_class(), 0);
+}
+
+#[test]
+fn the_hop_limit_can_be_left_to_the_node() {
+    let packet = translated(|settings| settings.takes_hop = false, &udp4(8));
+    assert_eq!(as6(&packet).hop_limit(), 64);
+    let last = packet4(ipv4::Repr { hop_limit: 1, ..header4(17, 8) }, vec![0; 8]);
+    assert_eq!(as6(&translated(|settings| settings.takes_hop = false, &last)).hop_limit(), 1);
+}
+
+#[test]
+fn rfc7915_section_5_1_identifications() {
+    let identifications = |seed: Option<u64>, count: usize| {
+        let settings = Settings { identification_seed: seed, ..settings(96) };
+        let mut translator = Translator::new(settings).expect("right settings");
+        let mut next = || ipv4::Repr::parse(&as4(one(&translator.translate(&udp6(8))))).identification;
+        (0..count).map(|_| next()).collect::<Vec<_>>()
+    };
+    assert_eq!(identifications(None, 3), [1, 2, 3]);
+    assert_eq!(identifications(Some(7), 50), identifications(Some(7), 50));
+    assert_ne!(identifications(Some(7), 3), identifications(Some(8), 3));
+    let mut all = identifications(Some(u64::MAX), 65_535);
+    all.sort_unstable();
+    assert!(all.iter().copied().eq(1..=u16::MAX));
+    // With DF it says nothing.
+    assert_eq!(ipv4::Repr::parse(&as4(&translated(|_| (), &udp6(1300)))).identification, 0);
+}
+
+#[test]
+fn rfc7915_section_5_1_1_fragments() {
+    let atomic = ipv4::Fragment { more: false, ..FIRST };
+    let whole = udp6(1300)[40..].to_vec();
+    let decision = translator().translate(&fragment6(atomic, protocol::UDP, &whole));
+    assert_eq!(decision.clause, Clause::FragmentToIpv4);
+    let header = ipv4::Repr::parse(&as4(one(&decision)));
+    assert_eq!((header.identification, header.dont_fragment, header.more_fragments), (0x0304, false, false));
+    assert!(is_right4(one(&decision)));
+    let later = ipv4::Fragment { offset_bytes: 1304, ..FIRST };
+    let header = ipv4::Repr::parse(&as4(&translated(|_| (), &fragment6(later, protocol::UDP, &[9; 20]))));
+    assert_eq!((header.offset_bytes, header.more_fragments, header.payload_bytes), (1304, true, 20));
+}
+
+#[test]
+fn fragments_that_would_make_too_long_a_packet_are_malformed() {
+    let later = ipv4::Fragment { offset_bytes: 65_528, ..FIRST };
+    assert_eq!(fate(&fragment6(later, protocol::UDP, &[9; 20])), (Fate::Dropped, "malformed"));
+    let header = ipv4::Repr { offset_bytes: 65_528, dont_fragment: false, ..header4(protocol::UDP, 20) };
+    assert_eq!(fate(&packet4(header, vec![9; 20])), (Fate::Dropped, "malformed"));
+}
+
+#[test]
+fn rfc7915_section_5_1_extension_headers_are_skipped() {
+    let udp = udp6(8)[40..].to_vec();
+    let headers = [extension(protocol::DESTINATION_OPTIONS, 9), extension(protocol::ROUTING, 1), extension(17, 0)];
+    let payload = [&headers.concat()[..], &udp].concat();
+    let packet = [&header6(protocol::HOP_BY_HOP, payload.len()).emit()[..], &payload].concat();
+    let out = translated(|_| (), &packet);
+    assert_eq!((as4(&out).protocol(), out.len()), (protocol::UDP, 28));
+    assert!(is_right4(&out));
+}
+
+#[test]
+fn rfc7915_section_5_1_segments_left() {
+    let payload = [&extension(protocol::ROUTING, 0)[..], &extension(17, 2), &udp6(8)[40..]].concat();
+    let packet = [&header6(protocol::HOP_BY_HOP, payload.len()).emit()[..], &payload].concat();
+    let decision = translator().translate(&packet);
+    assert_eq!((decision.fate, decision.clause), (Fate::Answered, Clause::RoutingHeader));
+    assert_eq!(one(&decision)[40..42], [4, 0]);
+    assert_eq!(one(&decision)[44..48], 51_u32.to_be_bytes());
+}
+
+#[test]
+fn rfc7915_section_5_1_1_a_header_behind_the_fragment_header() {
+    for number in [protocol::HOP_BY_HOP, protocol::DESTINATION_OPTIONS, protocol::AUTHENTICATION, 135] {
+        let payload = [&extension(17, 0)[..], &[0; 16]].concat();
+        let packet = fragment6(FIRST, number, &payload);
+        assert_eq!(fate(&packet), (Fate::Dropped, "header-after-fragment"), "{number}");
+    }
+    let esp = fragment6(FIRST, 50, &[0; 16]);
+    assert_eq!(fate(&esp), (Fate::Translated, "fragment-to-ipv4"));
+}
+
+#[test]
+fn what_is_no_header_of_ipv6_is_carried() {
+    for number in [protocol::AUTHENTICATION, 50, 33, 132, 135, protocol::NO_NEXT_HEADER, 253] {
+        let payload: Vec<u8> = (0..40).collect();
+        let out = translated(|_| (), &packet6(header6(number, 40), payload.clone()));
+        assert_eq!((as4(&out).protocol(), &out[20..]), (number, &payload[..]));
+        let out = translated(|_| (), &packet4(header4(number, 40), payload.clone()));
+        assert_eq!((as6(&out).next_header(), &out[40..]), (number, &payload[..]));
+    }
+}
+
+#[test]
+fn numbers_of_the_other_family_are_dropped() {
+    for number in [0, 43, 44, 58, 60] {
+        assert_eq!(fate(&packet4(header4(number, 8), vec![0; 8])), (Fate::Dropped, "other-family"), "{number}");
+    }
+    for number in [1, 2] {
+        assert_eq!(fate(&packet6(header6(number, 8), vec![0; 8])), (Fate::Dropped, "other-family"), "{number}");
+    }
+}
+
+#[test]
+fn rfc7915_section_4_1_fragmentation_needed_counts_the_fragment_header_only_where_it_matters() {
+    let told = |bytes: usize| {
+        let header = ipv4::Repr { more_fragments: true, ..header4(protocol::UDP, bytes) };
+        let decision = decided(|settings| settings.mtu6 = 1280, &packet4(header, vec![7; bytes]));
+        assert_eq!(decision.clause, Clause::FragmentationNeeded);
+        u16::from_be_bytes([one(&decision)[26], one(&decision)[27]])
+    };
+    assert_eq!((told(1241), told(1240)), (1260, 1252));
+}
+
+#[test]
+fn rfc7915_section_5_1_fragments_that_are_too_long() {
+    let payload = udp6(1361)[40..].to_vec();
+    let decision = decided(|settings| settings.mtu4 = 1380, &fragment6(FIRST, protocol::UDP, &payload));
+    assert_eq!((decision.fate, decision.clause), (Fate::Answered, Clause::PacketTooBig));
+    assert_eq!(one(&decision)[44..48], 1400_u32.to_be_bytes());
+}
+
+#[test]
+fn what_is_short_is_cut_for_an_ipv4_link() {
+    let whole = translated(|_| (), &udp6(1000));
+    let decision = decided(|settings| settings.mtu4 = 576, &udp6(1000));
+    assert_eq!((decision.fate, decision.clause), (Fate::Translated, Clause::FragmentedToIpv4));
+    let mut found = Vec::<u8>::new();
+    for packet in &decision.packets {
+        let header = ipv4::Repr::parse(&as4(packet));
+        assert!(packet.len() <= 576 && !header.dont_fragment && header.identification == 1);
+        assert_eq!(usize::from(header.offset_bytes), found.len());
+        found.extend(&packet[20..]);
+        assert_eq!(header.more_fragments, found.len() < 1000);
+    }
+    assert_eq!(found, &whole[20..]);
+}
+
+#[test]
+fn the_lowest_ipv6_mtu_can_be_more() {
+    let header = ipv4::Repr { dont_fragment: false, ..header4(protocol::UDP, 1363) };
+    let packet = packet4(header, vec![7; 1363]);
+    let sizes = |lowest| {
+        let decision = decided(|settings| settings.lowest_ipv6_mtu = lowest, &packet);
+        decision.packets.iter().map(Vec::len).collect::<Vec<_>>()
+    };
+    assert_eq!(sizes(1402), [1400, 59]);
+    assert_eq!(sizes(1403), [1403]);
+}
+
+#[test]
+fn rfc7915_section_4_5_udp_without_a_checksum() {
+    use ZeroChecksum::{Compute, Drop, Forward};
+    let without = |mut packet: Vec<u8>, at: usize| {
+        packet[at..at + 2].fill(0);
+        packet
+    };
+    let length = |mut packet: Vec<u8>, at: usize| {
+        packet[at..at + 2].copy_from_slice(&100_u16.to_be_bytes());
+        packet
+    };
+    let whole4 = length(without(udp4(100), 26), 24);
+    let whole6 = length(without(udp6(100), 46), 44);
+    let first4 = packet4(ipv4::Repr { more_fragments: true, ..header4(17, 100) }, vec![7; 100]);
+    let first4 = without(first4, 26);
+    let first6 = fragment6(FIRST, 17, &whole6[40..]);
+    for (policy, packet, expected) in [
+        (Drop, &whole4, "zero-checksum"),
+        (Drop, &whole6, "zero-checksum"),
+        (Drop, &first4, "zero-checksum"),
+        (Drop, &first6, "zero-checksum"),
+        (Compute, &whole4, "checksum-computed"),
+        (Compute, &whole6, "checksum-computed"),
+        (Compute, &first4, "zero-checksum"),
+        (Compute, &first6, "zero-checksum"),
+        (Forward, &whole4, "to-ipv6"),
+        (Forward, &whole6, "to-ipv4"),
+        (Forward, &first4, "fragment-to-ipv6"),
+        (Forward, &first6, "fragment-to-ipv4"),
+    ] {
+        let decision = decided(|settings| settings.zero_checksum = policy, packet);
+        assert_eq!(decision.clause.name(), expected, "{policy:?}");
+        match policy {
+            Compute if packet.len() == whole4.len() => {
+                assert!(decision.packets.first().is_none_or(|packet| is_right6(packet)));
+            }
+            Compute if packet.len() == whole6.len() => {
+                assert!(decision.packets.first().is_none_or(|packet| is_right4(packet)));
+            }
+            Forward => {
+                let bytes = one(&decision);
+                let at = bytes.len() - 100 + 6;
+                assert_eq!(bytes[at..at + 2], [0, 0]);
+            }
+            _ => {}
+        }
+    }
+    // A length that says more than there is.
+    let lying = without(udp4(100), 26);
+    let decision = decided(|settings| settings.zero_checksum = Compute, &lying);
+    assert_eq!(decision.clause, Clause::Malformed);
+}
+
+#[test]
+fn bytes_behind_the_packet_are_left_out_and_missing_ones_are_malformed() {
+    for (packet, most) in [(udp4(100), 140), (udp6(100), 120)] {
+        let longer = [&packet[..], &[1, 2, 3]].concat();
+        let decision = translator().translate(&longer);
+        assert_eq!(decision, translator().translate(&packet));
+        assert_eq!(one(&decision).len(), most);
+        assert_eq!(fate(&packet[..packet.len() - 1]), (Fate::Dropped, "malformed"));
+    }
+}
+
+#[test]
+fn rfc7915_section_4_1_source_routes() {
+    let with_options = |options: &[u8]| {
+        let mut packet = udp4(8);
+        packet[0] = 0x45 + (options.len() / 4) as u8;
+        packet[2..4].copy_from_slice(&(28 + options.len() as u16).to_be_bytes());
+        packet.splice(20..20, options.iter().copied());
+        packet[10..12].fill(0);
+        let sum = checksum::checksum(&packet[..20 + options.len()]);
+        packet[10..12].copy_from_slice(&sum.to_be_bytes());
+        packet
+    };
+    let unfinished = with_options(&[1, 131, 7, 4, 192, 0, 2, 9]);
+    let decision = translator().translate(&unfinished);
+    assert_eq!((decision.fate, decision.clause), (Fate::Answered, Clause::SourceRoute));
+    assert_eq!(one(&decision)[20..22], [3, 5]);
+    for options in [&[131, 7, 8, 192, 0, 2, 9, 0][..], &[136, 4, 0, 1], &[7, 7, 4, 0, 0, 0, 0, 0], &[200, 0, 0, 0]] {
+        let out = translated(|_| (), &with_options(options));
+        assert_eq!((as6(&out).next_header(), out.len()), (protocol::UDP, 48));
+        assert!(is_right6(&out));
+    }
+}
+
+#[test]
+fn wrong_checksums_stay_as_wrong() {
+    let mut packet = udp4(100);
+    packet[26] ^= 0x55;
+    let out = translated(|_| (), &packet);
+    assert!(!is_right6(&out));
+    let right = translated(|_| (), &udp4(100));
+    assert_eq!(out[48..], right[48..]);
+    let echo = V6Repr::Echo(Echo { is_reply: true, identifier: 1, sequence: 2 });
+    let mut packet = icmp6(echo, b"abc");
+    packet[42] ^= 0x55;
+    let out = translated(|_| (), &packet);
+    assert!(!is_right4(&out) && out[20] == 0);
+}
