@@ -269,6 +269,116 @@ def test_several_prefixes_and_mappings(translated: Translated) -> None:
     assert (fate, without_identification(found)) == ("translated", without_identification(after))
 
 
+def test_denied_addresses_and_who_is_told(translated: Translated) -> None:
+    packet = sealed(to_known4(udp(b"data")), UDP, 6)
+    deny = ("--deny", "198.51.100.0/24")
+    assert translated([packet], *deny) == [("dropped", "denied", [])]
+    assert translated([packet], "--deny", "198.51.100.3")[0][0] == "translated"
+    ((fate, clause, (answer,)),) = translated([packet], *deny, "--tell", "denied")
+    assert (fate, clause, answer[20:22], answer[28:]) == ("answered", "denied", b"\3\x0d", packet)
+    assert answer[12:20] == IPv4Address(OWN4).packed + IPv4Address(HOST4).packed
+
+
+@pytest.mark.parametrize(
+    ("prefix", "destination", "clause", "option"),
+    [
+        ("64:ff9b::/96", "10.0.0.1", "non-global", "--allow-private"),
+        (PREFIX, "240.0.0.1", "not-unicast", "--allow-reserved"),
+    ],
+)
+def test_addresses_that_have_to_be_allowed(
+    tmp_path: Path, sixbench: Command, prefix: str, destination: str, clause: str, option: str
+) -> None:
+    packet = sealed(ipv4(udp(b"data"), source="192.0.2.1", destination=destination), UDP, 6)
+    (tmp_path / "in.pcap").write_bytes(pcap([packet]))
+    arguments = ("--prefix", prefix, "--eam", f"{KNOWN4}/32={KNOWN6}/128", "--in", tmp_path / "in.pcap", "--json")
+    refused, allowed = (
+        json.loads(sixbench("translate", "siit", *arguments, *options).stdout) for options in ((), (option,))
+    )
+    assert (refused["fate"], refused["clause"], refused["out"]) == ("dropped", clause, [])
+    embedded = IPv6Address(int(IPv6Address(prefix.removesuffix("/96"))) + int(IPv4Address(destination)))
+    assert (allowed["fate"], allowed["out"][0]["destination"]) == ("translated", str(embedded))
+
+
+def test_rfc_6791_errors_of_routers_that_nothing_maps(translated: Translated) -> None:
+    sent6 = sealed(to_known6(udp(b"data"), hop_limit=1), UDP, 6)
+    late6 = ipv6(struct.pack("!BBHI", 3, 0, 0, 0) + sent6, source="2001:db8:99::1", destination=HOST6, protocol=ICMPV6)
+    late6 = sealed(late6, ICMPV6, 2)
+    sources = [
+        packet[12:16]
+        for options in ((), ("--error-pool4", "203.0.113.77"), ("--error-pool4", "203.0.113.0/24"))
+        for _, _, (packet,) in translated([late6], *options)
+    ]
+    assert sources[:2] == [IPv4Address(OWN4).packed, IPv4Address("203.0.113.77").packed]
+    assert sources[2][:3] == IPv4Address("203.0.113.0").packed[:3]
+    sent4 = sealed(from_known4(udp(b"data"), ttl=1), UDP, 6)
+    late4 = ipv4(struct.pack("!BBHI", 11, 0, 0, 0) + sent4, source="10.9.9.9", destination=KNOWN4, protocol=ICMP)
+    late4, deny = sealed(late4, ICMP, 2), ("--deny", "10.0.0.0/8")
+    for options, source in (((), OWN6), (("--error-pool6", "2001:db8:aa::7"), "2001:db8:aa::7")):
+        ((fate, clause, (packet,)),) = translated([late4], *deny, *options)
+        assert (fate, clause, packet[8:24]) == ("translated", "error-to-ipv6", IPv6Address(source).packed)
+        assert checksum(pseudo(packet, ICMPV6) + packet[40:]) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"), [((), 1280), (("--plateaus", "1400,1300,68"), 1420), (("--plateaus", "1300,68"), 1320)]
+)
+def test_rfc_1191_plateaus_for_routers_that_tell_no_mtu(
+    translated: Translated, options: tuple[str, ...], expected: int
+) -> None:
+    sent4 = sealed(from_known4(udp(bytes(1400)), flags_and_offset=DF), UDP, 6)
+    error4 = sealed(to_known4(struct.pack("!BBHHH", 3, 4, 0, 0, 0) + sent4[:100], ICMP), ICMP, 2)
+    ((_, _, (packet,)),) = translated([error4], *options)
+    assert (packet[40], struct.unpack("!I", packet[44:48])[0]) == (2, expected)
+
+
+def test_what_is_written_into_headers(translated: Translated) -> None:
+    in4, in6 = sealed(to_known4(udp(b"data"), tos=0xFF), UDP, 6), sealed(from_known6(udp(b"data")), UDP, 6)
+    options = ("--tos", "8", "--traffic-class", "17", "--no-hop")
+    out6, out4 = (packet for _, _, (packet,) in translated([in4, in6], *options))
+    assert (out6[0] << 4 & 0xF0 | out6[1] >> 4, out6[7]) == (17, 64)
+    assert (out4[1], out4[8], checksum(out4[:20])) == (8, 64, 0)
+
+
+def test_identifications_by_a_seed(translated: Translated) -> None:
+    packets = [sealed(from_known6(udp(b"data")), UDP, 6)] * 50
+    counted, seeded, again, other = (
+        [struct.unpack("!H", packet[4:6])[0] for _, _, (packet,) in translated(packets, *options)]
+        for options in ((), *(("--identification-seed", seed) for seed in ("7", "7", str(2**64 - 1))))
+    )
+    assert counted == list(range(1, 51))
+    assert seeded == again
+    assert len({tuple(counted), tuple(seeded), tuple(other)}) == 3
+    assert len(set(seeded)) == 50
+
+
+def test_udp_without_a_checksum_goes_on_where_it_may(translated: Translated) -> None:
+    ((fate, _, packets),) = translated([to_known4(udp(b"data"))], "--zero-checksum", "forward")
+    assert (fate, packets) == ("translated", [to_known6(udp(b"data"), hop_limit=63)])
+
+
+def test_rfc_7757_hosts_of_the_table_reach_each_other(translated: Translated) -> None:
+    other4, other6 = "192.0.2.9", "2001:db8::9"
+    options = ("--eam", f"{other4}/32={other6}/128")
+    there = sealed(ipv6(udp(b"data"), source=KNOWN6, destination=f"64:ff9b:1::{other4}"), UDP, 6)
+    after = sealed(ipv6(udp(b"data"), source=f"64:ff9b:1::{KNOWN4}", destination=other6, hop_limit=63), UDP, 6)
+    assert translated([there], *options, "--hairpin") == [("translated", "hairpin", [after])]
+    assert translated([there], *options)[0][1] == "to-ipv4"
+
+
+def test_a_table_alone_and_mappings_in_one_another(tmp_path: Path, sixbench: Command) -> None:
+    packet = sealed(ipv4(udp(b"data"), source="192.0.2.1", destination="192.0.2.2"), UDP, 6)
+    (tmp_path / "in.pcap").write_bytes(pcap([packet]))
+    wide, narrow = "192.0.2.0/24=2001:db8:1::/120", "192.0.2.2/32=2001:db8:2::2/128"
+    arguments = ("translate", "siit", "--in", tmp_path / "in.pcap", "--json", "--eam", wide)
+    (out,) = json.loads(sixbench(*arguments).stdout)["out"]
+    assert (out["source"], out["destination"]) == ("2001:db8:1::1", "2001:db8:1::2")
+    refused = sixbench(*arguments, "--eam", narrow)
+    assert (refused.exit, "RFC 7757" in refused.stderr) == (2, True)
+    (out,) = json.loads(sixbench(*arguments, "--eam", narrow, "--overlapping").stdout)["out"]
+    assert (out["source"], out["destination"]) == ("2001:db8:1::1", "2001:db8:2::2")
+
+
 @pytest.mark.parametrize(
     ("packet", "clause"),
     [
@@ -293,10 +403,19 @@ def test_what_goes_no_further_has_its_rule(translated: Translated, packet: bytes
         (["--prefix", PREFIX, "--eam", "192.0.2.1/32"], "is not IPV4/N=IPV6/M, such as"),
         (["--prefix", PREFIX, "--eam", "192.0.2.1/24=::/64"], "is not an IPv4 prefix"),
         (["--prefix", PREFIX, "--eam", "192.0.2.0/24=2001:db8::/128"], "RFC 7757"),
-        (["--prefix", PREFIX, "--zero-checksum", "keep"], '"keep" is not one of drop, compute'),
+        (["--prefix", PREFIX, "--zero-checksum", "keep"], '"keep" is not one of drop, compute, forward'),
         (["--prefix", PREFIX, "--lowest-ipv6-mtu", "1279"], "is not a number from 1280 to 65535"),
         (["--prefix", PREFIX, "--mtu4", "67"], "is not a number from 68 to 65535"),
         (["--prefix", PREFIX, "--own4", "::1"], '--own4: "::1" is not an IPv4 address'),
+        (["--prefix", PREFIX, "--deny", "192.0.2.1/24"], '--deny: "192.0.2.1/24" is not an IPv4 prefix or address'),
+        (["--prefix", PREFIX, "--error-pool4", "224.0.0.0/4"], "has addresses that are no host's"),
+        (["--prefix", PREFIX, "--error-pool6", "192.0.2.1"], "is not an IPv6 prefix or address"),
+        (["--prefix", PREFIX, "--plateaus", "1500,"], '--plateaus: "" is not a number from 1 to 65535'),
+        (["--prefix", PREFIX, "--traffic-class", "256"], "is not a number from 0 to 255"),
+        (["--prefix", PREFIX, "--identification-seed", str(2**64)], "is not a number from 0 to"),
+        (["--prefix", PREFIX, "--tell", "rudely"], 'sixbench: there is no rule "rudely"\n'),
+        (["--prefix", PREFIX, "--tell", "malformed"], "nobody is told of packets by malformed"),
+        ([], "there is no prefix for IPv4 addresses (RFC 6052)"),
     ],
 )
 def test_settings_that_are_wrong(tmp_path: Path, sixbench: Command, options: list[str], message: str) -> None:

@@ -31,7 +31,7 @@ enum Told {
         own6: Option<Ipv6Addr>,
     },
     Siit {
-        siit: siit::Settings,
+        siit: Box<siit::Settings>,
     },
 }
 
@@ -108,7 +108,7 @@ fn converse(input: impl BufRead, output: &mut impl Write) -> Result<(), End> {
 }
 
 fn packet_of(line: &[u8]) -> Result<Vec<u8>, String> {
-    let Question { packet } = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+    let Question { packet } = serde_json::from_slice(line).map_err(|error| words(&error))?;
     let digit = |&octet: &u8| char::from(octet).to_digit(16);
     packet
         .as_bytes()
@@ -121,14 +121,24 @@ fn packet_of(line: &[u8]) -> Result<Vec<u8>, String> {
         .ok_or_else(|| "a packet is two hexadecimal digits a byte".to_owned())
 }
 
+/// What is wrong with a line; of values without their column, which whoever gave them does not know.
+fn words(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    match text.strip_suffix(&place) {
+        Some(told) if error.is_data() => told.to_owned(),
+        _ => text,
+    }
+}
+
 impl Mechanism {
     fn read(line: &[u8]) -> Result<Self, String> {
-        match serde_json::from_slice(line).map_err(|error| error.to_string())? {
+        match serde_json::from_slice(line).map_err(|error| words(&error))? {
             Told::Tunnel { tunnel, own4, own6 } => {
                 let whole = Whole::new(&tunnel, own4, own6).map_err(|error| error.to_string())?;
                 Ok(Self::Tunnel(Box::new(whole)))
             }
-            Told::Siit { siit } => Translator::new(siit.into()).map(|translator| Self::Siit(Box::new(translator))),
+            Told::Siit { siit } => Translator::new((*siit).into()).map(|translator| Self::Siit(Box::new(translator))),
         }
     }
 
@@ -222,6 +232,10 @@ mod tests {
             (&[r#"{"mechanism": "siit", "siit": {"prefixes": []}}"#], "line 1: there is no prefix for IPv4 addresses"),
             (&[r#"{"mechanism": "siit", "siit": {"prefixes": ["64:ff9b::"]}}"#], "is not a prefix"),
             (&[r#"{"mechanism": "siit", "siit": {"prefix": 1}}"#], "unknown field `prefix`"),
+            (
+                &[r#"{"mechanism": "siit", "siit": {"prefixes": ["64:ff9b::/96"], "told": ["to-ipv4"]}}"#],
+                "nobody is told",
+            ),
             (&[SIX_IN_FOUR, "{}"], "line 2: missing field `packet`"),
             (&[SIX_IN_FOUR, r#"{"packet": "6"}"#], "line 2: a packet is two hexadecimal digits a byte"),
             (&[SIX_IN_FOUR, r#"{"packet": "+1"}"#], "two hexadecimal digits"),
@@ -232,6 +246,11 @@ mod tests {
             let found = refusal(lines);
             assert!(found.contains(words), "{found}");
         }
+        assert_eq!(
+            refusal(&[r#"{"mechanism": "siit", "siit": {"told": ["x"]}}"#]),
+            "line 1: there is no rule \"x\"",
+            "without a column"
+        );
         let isatap =
             SIX_IN_FOUR.replace(r#"{"kind": "fixed", "remote": "192.0.2.2"}"#, r#"{"kind": "isatap", "routers": []}"#);
         assert!(refusal(&[&isatap]).contains("use a lab"));

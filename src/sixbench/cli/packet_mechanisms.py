@@ -7,36 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Any
 
-from ..model.wording import shown
+from .packet_options import (
+    Option,
+    address,
+    choice,
+    eam,
+    ipv4,
+    ipv4_net,
+    ipv6,
+    ipv6_net,
+    ipv6_prefix,
+    number,
+    numbers,
+)
 
 Given = Mapping[str, Any]
 """The values of the options that were given, by option without its dashes."""
 
 _MOST_MTU = 65_535 - 48
 """What the longest outer headers, IPv6 with GRE and its key, leave of the longest packet."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Option:
-    """An option of a mechanism.
-
-    Attributes:
-        name: such as `local`, given as `--local`.
-        read: from the text on the command line. Raises `ValueError`, whose message says what would be right. None: the
-            option is a flag and has no value.
-        turns_off: whether the flag is given as `--no-NAME`, because the opposite is the default.
-    """
-
-    name: str
-    help: str
-    metavar: str = ""
-    read: Callable[[str], Any] | None = None
-    is_required: bool = False
-    is_repeated: bool = False
-    turns_off: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,64 +43,6 @@ class PacketKind:
     doc: str
     options: tuple[Option, ...]
     first_line: Callable[[Given], dict[str, Any]]
-
-
-def _ipv4(text: str) -> str:
-    return _parsed(IPv4Address, text, "an IPv4 address, such as 192.0.2.1")
-
-
-def _ipv6(text: str) -> str:
-    return _parsed(IPv6Address, text, "an IPv6 address, such as 2001:db8::1")
-
-
-def _address(text: str) -> str:
-    return _parsed(ip_address, text, "an address, such as 192.0.2.1 or 2001:db8::1")
-
-
-def _ipv6_prefix(text: str) -> str:
-    return _prefix(IPv6Network, text, "an IPv6 prefix, such as 64:ff9b::/96")
-
-
-def _eam(text: str) -> list[str]:
-    parts = text.split("=")
-    if len(parts) != 2:
-        raise ValueError(f"{shown(text)} is not IPV4/N=IPV6/M, such as 192.0.2.1/32=2001:db8::1/128")
-    ipv4 = _prefix(IPv4Network, parts[0], "an IPv4 prefix, such as 192.0.2.1/32")
-    return [ipv4, _prefix(IPv6Network, parts[1], "an IPv6 prefix, such as 2001:db8::1/128")]
-
-
-def _parsed(kind: Callable[[str], Any], text: str, what: str) -> str:
-    try:
-        if "%" in text:  # a zone, which no packet has
-            raise ValueError
-        return str(kind(text))
-    except ValueError as error:
-        raise ValueError(f"{shown(text)} is not {what}") from error
-
-
-def _prefix(kind: Callable[[str], Any], text: str, what: str) -> str:
-    if "/" not in text:
-        raise ValueError(f"{shown(text)} is not {what}")
-    return _parsed(kind, text, what)
-
-
-def _number(least: int, most: int) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        value = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else -1
-        if not least <= value <= most:
-            raise ValueError(f"{shown(text)} is not a number from {least} to {most}")
-        return value
-
-    return read
-
-
-def _choice(*choices: str) -> Callable[[str], str]:
-    def read(text: str) -> str:
-        if text not in choices:
-            raise ValueError(f"{shown(text)} is not one of {', '.join(choices)}")
-        return text
-
-    return read
 
 
 def _local(read: Callable[[str], str]) -> Option:
@@ -137,7 +70,7 @@ def _own(read: Callable[[str], str], family: int) -> Option:
     )
 
 
-_OWN4, _OWN6 = _own(_ipv4, 4), _own(_ipv6, 6)
+_OWN4, _OWN6 = _own(ipv4, 4), _own(ipv6, 6)
 
 
 def _tunnel_options(least_mtu: int) -> tuple[Option, ...]:
@@ -145,26 +78,26 @@ def _tunnel_options(least_mtu: int) -> tuple[Option, ...]:
         Option(
             name="mtu",
             metavar="BYTES",
-            read=_number(least_mtu, _MOST_MTU),
+            read=number(least_mtu, _MOST_MTU),
             help=f"MTU of the tunnel, {least_mtu} to {_MOST_MTU}; default: the most.",
         ),
         Option(
             name="ttl",
             metavar="N",
-            read=_number(0, 255),
+            read=number(0, 255),
             help="TTL or hop limit of outer packets; 0: the inner packet's; default: 64.",
         ),
         Option(
             name="tos",
             metavar="N",
-            read=_number(0, 255),
+            read=number(0, 255),
             help="TOS octet of outer packets, of which the DSCP is taken; default: the inner packet's.",
         ),
         Option(name="ecn", turns_off=True, help="Do not let ECN pass through the tunnel (RFC 6040)."),
         Option(
             name="pmtu",
             metavar="static|dynamic",
-            read=_choice("static", "dynamic"),
+            read=choice("static", "dynamic"),
             help="static: outer packets may be fragmented, which is the default; dynamic: they may not (RFC 4213 "
             "section 3.2).",
         ),
@@ -221,28 +154,165 @@ def _gre(given: Given) -> dict[str, Any]:
     return line
 
 
+_SETTINGS = {
+    "prefix": "prefixes",
+    "eam": "explicit",
+    "deny": "denied",
+    "allow-private": "allow_non_global",
+    "error-pool4": "pool4",
+    "error-pool6": "pool6",
+    "tell": "told",
+    "hop": "takes_hop",
+}
+"""The protocol's names of the settings that have another name as options."""
+
+
 def _siit(given: Given) -> dict[str, Any]:
-    names = {"prefix": "prefixes", "eam": "explicit"}
-    settings = {"prefixes": []} | {names.get(name, name.replace("-", "_")): value for name, value in given.items()}
+    settings = {_SETTINGS.get(name, name.replace("-", "_")): value for name, value in given.items()}
     return {"mechanism": "siit", "siit": settings}
 
+
+_SIIT_OPTIONS = (
+    Option(
+        name="prefix",
+        metavar="PREFIX",
+        read=ipv6_prefix,
+        is_repeated=True,
+        help="A prefix in which IPv4 addresses are embedded (RFC 6052), of 32, 40, 48, 56, 64 or 96 bits; may be "
+        "repeated. The first one is for IPv4 addresses that nothing else maps.",
+    ),
+    Option(
+        name="eam",
+        metavar="IPV4/N=IPV6/M",
+        read=eam,
+        is_repeated=True,
+        help="An explicit mapping of addresses (RFC 7757), such as 192.0.2.1/32=2001:db8::1/128; may be repeated. It "
+        "comes before the prefixes.",
+    ),
+    Option(name="overlapping", help="Let mappings of --eam lie in one another: the longest prefix that fits holds."),
+    Option(
+        name="hairpin",
+        help="Translate packets from one host of --eam to another twice, back to IPv6 (RFC 7757 section 4.2.2).",
+    ),
+    Option(
+        name="deny",
+        metavar="IPV4/N",
+        read=ipv4_net,
+        is_repeated=True,
+        help="IPv4 addresses that are never translated; may be repeated.",
+    ),
+    Option(
+        name="allow-private",
+        help="Let 64:ff9b::/96 stand for IPv4 addresses that are not global, against RFC 6052 section 3.1.",
+    ),
+    Option(name="allow-reserved", help="Translate 240.0.0.0/4, which RFC 1112 reserved."),
+    Option(
+        name="own4",
+        metavar="ADDRESS",
+        read=ipv4,
+        help="The address from which IPv4 hosts get the translator's errors; default: 192.0.0.8 (RFC 7600).",
+    ),
+    Option(
+        name="own6",
+        metavar="ADDRESS",
+        read=ipv6,
+        help="The address from which IPv6 hosts get the translator's errors; default: that of --own4 in the first "
+        "prefix.",
+    ),
+    Option(
+        name="error-pool4",
+        metavar="IPV4/N",
+        read=ipv4_net,
+        is_repeated=True,
+        help="Addresses from which errors of IPv6 routers come that nothing maps (RFC 6791); may be repeated. Default: "
+        "--own4.",
+    ),
+    Option(
+        name="error-pool6",
+        metavar="IPV6/N",
+        read=ipv6_net,
+        is_repeated=True,
+        help="Addresses from which errors of IPv4 routers come that nothing maps; may be repeated. Default: --own6.",
+    ),
+    Option(
+        name="tell",
+        metavar="RULE",
+        read=str,
+        is_repeated=True,
+        help="Tell sources of packets that this rule drops that they were prohibited (RFC 7915 sections 4.4 and 5.4), "
+        "such as denied or no-mapping; may be repeated.",
+    ),
+    Option(
+        name="zero-checksum",
+        metavar="drop|compute|forward",
+        read=choice("drop", "compute", "forward"),
+        help="What becomes of UDP without a checksum (RFC 7915 section 4.5); default: drop.",
+    ),
+    Option(
+        name="lowest-ipv6-mtu",
+        metavar="BYTES",
+        read=number(1280, 65_535),
+        help="To which IPv4 packets without DF are fragmented (RFC 7915 section 4); default: 1280.",
+    ),
+    Option(
+        name="mtu4",
+        metavar="BYTES",
+        read=number(68, 65_535),
+        help="MTU of the next hop in IPv4; default: 1500.",
+    ),
+    Option(
+        name="mtu6",
+        metavar="BYTES",
+        read=number(1280, 65_535),
+        help="MTU of the next hop in IPv6; default: 1500.",
+    ),
+    Option(
+        name="plateaus",
+        metavar="BYTES,BYTES,...",
+        read=numbers(1, 65_535),
+        help="MTUs that links have, for errors of IPv4 routers that tell none; default: those of RFC 1191 section 7.",
+    ),
+    Option(
+        name="tos",
+        metavar="N",
+        read=number(0, 255),
+        help="The TOS octet of all IPv4 packets; default: the IPv6 packet's traffic class.",
+    ),
+    Option(
+        name="traffic-class",
+        metavar="N",
+        read=number(0, 255),
+        help="The traffic class of all IPv6 packets; default: the IPv4 packet's TOS octet.",
+    ),
+    Option(
+        name="hop",
+        turns_off=True,
+        help="Leave the hop limit as it is: a node that forwards the packet takes one from it.",
+    ),
+    Option(
+        name="identification-seed",
+        metavar="N",
+        read=number(0, 2**64 - 1),
+        help="Decides the identifications of IPv4 packets that may be fragmented; default: they are counted from 1.",
+    ),
+)
 
 PACKET_MECHANISMS = (
     PacketKind(
         name="6in4",
         doc="A configured tunnel of IPv6 in IPv4 (RFC 4213).",
-        options=(_local(_ipv4), _remote(_ipv4), *_IPV6_TUNNEL, _OWN6),
+        options=(_local(ipv4), _remote(ipv4), *_IPV6_TUNNEL, _OWN6),
         first_line=_fixed("6in4", "ipv4", "ipv6"),
     ),
     PacketKind(
         name="6to4",
         doc="A router of a 6to4 site, or a relay (RFC 3056, RFC 3964).",
         options=(
-            _local(_ipv4),
+            _local(ipv4),
             Option(
                 name="relay",
                 metavar="ADDRESS",
-                read=_ipv4,
+                read=ipv4,
                 help="The router that leads to native IPv6; default: none.",
             ),
             Option(name="private", help="Take private IPv4 addresses, which RFC 3964 section 5.3 says to drop."),
@@ -255,21 +325,21 @@ PACKET_MECHANISMS = (
         name="6rd",
         doc="A customer edge or the border relay of a 6rd domain (RFC 5969).",
         options=(
-            _local(_ipv4),
+            _local(ipv4),
             Option(
-                name="prefix", metavar="PREFIX", read=_ipv6_prefix, is_required=True, help="The domain's 6rd prefix."
+                name="prefix", metavar="PREFIX", read=ipv6_prefix, is_required=True, help="The domain's 6rd prefix."
             ),
             Option(
                 name="ipv4-mask",
                 metavar="BITS",
-                read=_number(0, 31),
+                read=number(0, 31),
                 help="How many leading bits of the IPv4 addresses are the same in the whole domain, and so not "
                 "embedded; default: 0.",
             ),
             Option(
                 name="br",
                 metavar="ADDRESS",
-                read=_ipv4,
+                read=ipv4,
                 help="The border relay. If it is the address of --local, this end is the border relay.",
             ),
             *_IPV6_TUNNEL,
@@ -280,19 +350,19 @@ PACKET_MECHANISMS = (
     PacketKind(
         name="4in6",
         doc="A configured tunnel of IPv4 in IPv6 (RFC 2473).",
-        options=(_local(_ipv6), _remote(_ipv6), *_IPV4_TUNNEL, _OWN4),
+        options=(_local(ipv6), _remote(ipv6), *_IPV4_TUNNEL, _OWN4),
         first_line=_fixed("4in6", "ipv6", "ipv4"),
     ),
     PacketKind(
         name="gre",
         doc="GRE over the family of --local, with IPv4 and IPv6 inside (RFC 2784).",
         options=(
-            _local(_address),
-            _remote(_address),
+            _local(address),
+            _remote(address),
             Option(
                 name="key",
                 metavar="N",
-                read=_number(0, 2**32 - 1),
+                read=number(0, 2**32 - 1),
                 help="32 bits; packets with another key are dropped (RFC 2890). Default: no key.",
             ),
             *_IPV4_TUNNEL,
@@ -304,62 +374,7 @@ PACKET_MECHANISMS = (
     PacketKind(
         name="siit",
         doc="A stateless translator between IPv4 and IPv6 (RFC 7915).",
-        options=(
-            Option(
-                name="prefix",
-                metavar="PREFIX",
-                read=_ipv6_prefix,
-                is_required=True,
-                is_repeated=True,
-                help="A prefix in which IPv4 addresses are embedded (RFC 6052), of 32, 40, 48, 56, 64 or 96 bits; may "
-                "be repeated. The first one is for IPv4 addresses that nothing else maps.",
-            ),
-            Option(
-                name="eam",
-                metavar="IPV4/N=IPV6/M",
-                read=_eam,
-                is_repeated=True,
-                help="An explicit mapping of addresses (RFC 7757), such as 192.0.2.1/32=2001:db8::1/128; may be "
-                "repeated.",
-            ),
-            Option(
-                name="zero-checksum",
-                metavar="drop|compute",
-                read=_choice("drop", "compute"),
-                help="What becomes of UDP over IPv4 without a checksum (RFC 7915 section 4.5); default: drop.",
-            ),
-            Option(
-                name="lowest-ipv6-mtu",
-                metavar="BYTES",
-                read=_number(1280, 65_535),
-                help="To which IPv4 packets without DF are fragmented (RFC 7915 section 4); default: 1280.",
-            ),
-            Option(
-                name="mtu4",
-                metavar="BYTES",
-                read=_number(68, 65_535),
-                help="MTU of the next hop in IPv4; default: 1500.",
-            ),
-            Option(
-                name="mtu6",
-                metavar="BYTES",
-                read=_number(1280, 65_535),
-                help="MTU of the next hop in IPv6; default: 1500.",
-            ),
-            Option(
-                name="own4",
-                metavar="ADDRESS",
-                read=_ipv4,
-                help="The address from which IPv4 hosts get the translator's errors; default: 192.0.0.8 (RFC 7600).",
-            ),
-            Option(
-                name="own6",
-                metavar="ADDRESS",
-                read=_ipv6,
-                help="The address from which IPv6 hosts get the translator's errors; default: that of --own4 in the "
-                "first prefix.",
-            ),
-        ),
+        options=_SIIT_OPTIONS,
         first_line=_siit,
     ),
 )

@@ -11,7 +11,8 @@ import typer
 
 from .command_groups import BY_HAND, GroupedCommands
 from .common import note
-from .packet_mechanisms import PACKET_MECHANISMS, Option, PacketKind
+from .packet_mechanisms import PACKET_MECHANISMS, PacketKind
+from .packet_options import Option
 
 translate_app = typer.Typer(
     no_args_is_help=True,

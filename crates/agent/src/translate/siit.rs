@@ -4,27 +4,33 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, de};
-use sixbench_wire::siit::{self, Net};
+use sixbench_wire::siit::{self, Clause, Net};
 
 /// As `docs/protocol.md` has them; what is not told is as [`siit::Settings`] has it by default.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Settings {
     prefixes: Vec<Written<Ipv6Addr>>,
-    #[serde(default)]
     explicit: Vec<(Written<Ipv4Addr>, Written<Ipv6Addr>)>,
-    #[serde(default)]
+    overlapping: Option<bool>,
+    denied: Vec<Written<Ipv4Addr>>,
+    allow_non_global: Option<bool>,
+    allow_reserved: Option<bool>,
     own4: Option<Ipv4Addr>,
-    #[serde(default)]
     own6: Option<Ipv6Addr>,
-    #[serde(default)]
+    pool4: Vec<Written<Ipv4Addr>>,
+    pool6: Vec<Written<Ipv6Addr>>,
     zero_checksum: Option<ZeroChecksum>,
-    #[serde(default)]
     lowest_ipv6_mtu: Option<u32>,
-    #[serde(default)]
     mtu4: Option<u32>,
-    #[serde(default)]
     mtu6: Option<u32>,
+    plateaus: Option<Vec<u16>>,
+    takes_hop: Option<bool>,
+    tos: Option<u8>,
+    traffic_class: Option<u8>,
+    identification_seed: Option<u64>,
+    told: Vec<Named>,
+    hairpin: Option<bool>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -32,6 +38,7 @@ pub struct Settings {
 enum ZeroChecksum {
     Drop,
     Compute,
+    Forward,
 }
 
 /// A prefix, written `192.0.2.0/24`.
@@ -45,8 +52,21 @@ impl<'de, A: FromStr> Deserialize<'de> for Written<A> {
             let (address, bits) = text.split_once('/')?;
             Some(Self(Net { address: address.parse().ok()?, bits: bits.parse().ok()? }))
         };
-        read()
-            .ok_or_else(|| de::Error::custom(format!("{text:?} is not a prefix of its family, such as 2001:db8::/96")))
+        read().ok_or_else(|| {
+            de::Error::custom(format!("{text:?} is not a prefix of its family, such as 2001:db8::/96 or 192.0.2.0/24"))
+        })
+    }
+}
+
+/// A rule by its name.
+#[derive(Debug, Clone, Copy)]
+struct Named(Clause);
+
+impl<'de> Deserialize<'de> for Named {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let found = Clause::ALL.iter().find(|clause| clause.name() == text);
+        found.map(|&clause| Self(clause)).ok_or_else(|| de::Error::custom(format!("there is no rule {text:?}")))
     }
 }
 
@@ -61,16 +81,32 @@ impl From<Settings> for siit::Settings {
 impl Settings {
     /// Writes what is told over what is there.
     fn change(self, settings: &mut siit::Settings) {
-        settings.prefixes = self.prefixes.iter().map(|prefix| prefix.0).collect();
+        settings.prefixes = nets(&self.prefixes);
         settings.explicit = self.explicit.iter().map(|(ipv4, ipv6)| (ipv4.0, ipv6.0)).collect();
+        put(&mut settings.overlapping, self.overlapping);
+        settings.denied = nets(&self.denied);
+        put(&mut settings.allow_non_global, self.allow_non_global);
+        put(&mut settings.allow_reserved, self.allow_reserved);
         put(&mut settings.own4, self.own4);
-        // IPv6 hosts know a node without an address of theirs by that of its IPv4 address.
-        put(&mut settings.own6, self.own6.or_else(|| Some(settings.prefixes.first()?.embed(settings.own4))));
+        put(&mut settings.own6, self.own6);
+        settings.pool4 = nets(&self.pool4);
+        settings.pool6 = nets(&self.pool6);
         put(&mut settings.zero_checksum, self.zero_checksum.map(siit::ZeroChecksum::from));
         put(&mut settings.lowest_ipv6_mtu, self.lowest_ipv6_mtu);
         put(&mut settings.mtu4, self.mtu4);
         put(&mut settings.mtu6, self.mtu6);
+        put(&mut settings.plateaus, self.plateaus);
+        put(&mut settings.takes_hop, self.takes_hop);
+        settings.tos = self.tos;
+        settings.traffic_class = self.traffic_class;
+        settings.identification_seed = self.identification_seed;
+        settings.told = self.told.iter().map(|named| named.0).collect();
+        put(&mut settings.hairpin, self.hairpin);
     }
+}
+
+fn nets<A: Copy>(written: &[Written<A>]) -> Vec<Net<A>> {
+    written.iter().map(|written| written.0).collect()
 }
 
 fn put<T>(setting: &mut T, told: Option<T>) {
@@ -84,6 +120,7 @@ impl From<ZeroChecksum> for siit::ZeroChecksum {
         match told {
             ZeroChecksum::Drop => Self::Drop,
             ZeroChecksum::Compute => Self::Compute,
+            ZeroChecksum::Forward => Self::Forward,
         }
     }
 }
