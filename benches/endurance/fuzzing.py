@@ -24,7 +24,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 FUZZ = ROOT / "fuzz"
 BUILT = ROOT / "target" / "fuzz"
-OF_ANY_USER = ("request_lines", "greeting", "layers", "slow_path", "netlink")
+OF_ANY_USER = ("request_lines", "greeting", "layers", "slow_path", "translator", "netlink")
 OF_ROOT = ("bpf_encapsulate", "bpf_decapsulate")
 """The targets of libFuzzer. Those of root load programs into the kernel."""
 ANSWERS = "agent_answers"
@@ -32,7 +32,7 @@ ANSWERS_FILE = ROOT / "tests" / "unit" / "answers.json"
 TARGETS = (*OF_ANY_USER, *OF_ROOT, ANSWERS)
 
 SECONDS = float(os.environ.get("FUZZ_SECONDS", "600"))
-"""For each target: an hour and twenty minutes in all."""
+"""For each target: an hour and a half in all."""
 
 HANGS_S = 60
 """An input that takes longer is a failure. They take some microseconds, and the machine may be busy."""

@@ -9,6 +9,7 @@ mod netlink;
 mod packets;
 mod programs;
 mod request_lines;
+mod translator;
 mod tunnels;
 
 pub use greeting::greeting;
@@ -16,16 +17,18 @@ pub use netlink::netlink;
 pub use packets::{layers, slow_path};
 pub use programs::{bpf_decapsulate, bpf_encapsulate, can_run_programs};
 pub use request_lines::request_lines;
+pub use translator::translator;
 
 /// A target by its name, which its folder in the corpus has too.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Those that any user can run.
-pub const TARGETS: [Target; 5] = [
+pub const TARGETS: [Target; 6] = [
     ("request_lines", request_lines),
     ("greeting", greeting),
     ("layers", layers),
     ("slow_path", slow_path),
+    ("translator", translator),
     ("netlink", netlink),
 ];
 

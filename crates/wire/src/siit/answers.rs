@@ -1,10 +1,9 @@
 //! Errors that the translator sends itself: RFC 7915 sections 4.4 and 5.4.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::Ipv4Addr;
 
 use super::addresses::{is_host4, is_host6};
-use super::headers::Upper;
-use super::{ERROR4_BYTES, HOP_LIMIT, LEAST_MTU6, Prohibited, Translator, to_ipv4};
+use super::{ERROR4_BYTES, HOP_LIMIT, LEAST_MTU6, Prohibited, Translator};
 use crate::icmp::{HEADER_BYTES, V4Repr, V6Repr};
 use crate::{checksum, ipv4, ipv6, protocol};
 
@@ -76,10 +75,13 @@ fn may_be_told4(packet: &ipv4::Packet<'_>) -> bool {
 /// RFC 4443 section 2.4 (e): not of an ICMPv6 error, or of a packet to many or from nobody. Of other ICMPv6 messages than echo requests, only what they need to
 /// arrive (RFC 7915 section 5.4 would tell nothing of any).
 fn may_be_told6(packet: &ipv6::Packet<'_>, told: V6Repr) -> bool {
-    let Ok(upper) = Upper::read(packet) else { return false };
-    let is_request = upper.payload.first() == Some(&128);
-    let is_too_big = matches!(told, V6Repr::PacketTooBig { .. }) && !to_ipv4::is_error(&upper);
-    let is_about_icmp = upper.protocol == protocol::ICMPV6 && !(is_request || is_too_big);
-    let (source, destination): (Ipv6Addr, Ipv6Addr) = (packet.source(), packet.destination());
-    !upper.is_later_fragment() && !is_about_icmp && is_host6(source) && !destination.is_multicast()
+    let upper = packet.upper_layer();
+    let is_later = upper.fragment.is_some_and(|fragment| fragment.offset_bytes != 0);
+    let is_told = match (upper.protocol, upper.payload.captured().first()) {
+        (protocol::ICMPV6, Some(128)) => true,
+        (protocol::ICMPV6, Some(129..)) => matches!(told, V6Repr::PacketTooBig { .. }),
+        (protocol::ICMPV6, _) => false,
+        _ => upper.flaw.is_none(),
+    };
+    !is_later && is_told && is_host6(packet.source()) && !packet.destination().is_multicast()
 }

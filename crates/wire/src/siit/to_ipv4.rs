@@ -149,7 +149,7 @@ impl Translator {
 }
 
 /// Whether a packet is an ICMPv6 error: RFC 4443 section 2.1.
-pub(super) fn is_error(upper: &Upper<'_>) -> bool {
+fn is_error(upper: &Upper<'_>) -> bool {
     let kind = upper.payload.first();
     upper.protocol == protocol::ICMPV6 && !upper.is_later_fragment() && kind.is_some_and(|&kind| kind < 128)
 }

@@ -1,0 +1,6 @@
+//! What holds of a translator, whatever the packet.
+
+mod held;
+mod hostile;
+mod packets;
+mod properties;

@@ -1,0 +1,61 @@
+//! Packets with all their checksums.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use sixbench_wire::{checksum, ipv4, ipv6, protocol};
+
+/// Between IPv4 hosts, with DF.
+pub fn header4([source, destination]: [Ipv4Addr; 2], protocol: u8) -> ipv4::Repr {
+    ipv4::Repr {
+        source,
+        destination,
+        traffic_class: 0xe1,
+        identification: 0x1234,
+        dont_fragment: true,
+        more_fragments: false,
+        offset_bytes: 0,
+        hop_limit: 64,
+        protocol,
+        payload_bytes: 0,
+    }
+}
+
+/// Between IPv6 hosts.
+pub fn header6([source, destination]: [Ipv6Addr; 2], next_header: u8) -> ipv6::Repr {
+    ipv6::Repr { source, destination, traffic_class: 0xe1, flow_label: 5, hop_limit: 64, next_header, payload_bytes: 0 }
+}
+
+/// A packet whose message has its checksum, where it has one.
+pub fn packet4(header: ipv4::Repr, mut message: Vec<u8>) -> Vec<u8> {
+    let header = ipv4::Repr { payload_bytes: message.len(), ..header };
+    let number = header.protocol;
+    let pseudo = match number {
+        protocol::ICMP => 0,
+        _ => checksum::pseudo_header_v4(header.source, header.destination, number, message.len() as u16),
+    };
+    sum_up(number, &mut message, pseudo);
+    [&header.emit()[..], &message].concat()
+}
+
+/// The same of IPv6.
+pub fn packet6(header: ipv6::Repr, mut message: Vec<u8>) -> Vec<u8> {
+    let header = ipv6::Repr { payload_bytes: message.len(), ..header };
+    let (number, bytes) = (header.next_header, message.len() as u32);
+    sum_up(number, &mut message, checksum::pseudo_header_v6(header.source, header.destination, number, bytes));
+    [&header.emit()[..], &message].concat()
+}
+
+fn sum_up(protocol: u8, message: &mut [u8], pseudo: u16) {
+    let at = match protocol {
+        protocol::TCP => 16,
+        protocol::UDP => 6,
+        protocol::ICMP | protocol::ICMPV6 => 2,
+        _ => return,
+    };
+    if message.len() < at + 2 {
+        return;
+    }
+    message[at..at + 2].fill(0);
+    let sum = checksum::never_zero(checksum::upper_layer(pseudo, message));
+    message[at..at + 2].copy_from_slice(&sum.to_be_bytes());
+}
