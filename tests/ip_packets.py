@@ -51,8 +51,8 @@ def ipv6(
 
 
 def pcap(packets: Sequence[bytes], link_type: int = 101, time_ns: int = 0) -> bytes:
-    content = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, link_type)
+    parts = [struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, link_type)]
     for number, packet in enumerate(packets):
         at = time_ns + number
-        content += struct.pack("<IIII", at // 10**9, at % 10**9, len(packet), len(packet)) + packet
-    return content
+        parts += [struct.pack("<IIII", at // 10**9, at % 10**9, len(packet), len(packet)), packet]
+    return b"".join(parts)

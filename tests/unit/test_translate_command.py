@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import struct
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from typing import Any
 
 import pytest
 from ip_packets import HOST4, HOST6, ICMPV6, OTHER6, checksum, ipv4, ipv6, pcap
+from waiting import wait_for
 
 from sixbench.model.capture_file import MAX_PACKET_BYTES, read_capture
 
@@ -96,9 +98,10 @@ def test_what_is_said_of_each_packet(tmp_path: Path, sixbench: Command) -> None:
     assert done.exit == 0
     assert done.stdout.splitlines() == [
         f"1 translated, encapsulated (RFC 4213 section 3.5): {HOST6} > {OTHER6}, 52 bytes -> {LOCAL4} > {REMOTE4}, "
-        "72 bytes",
-        f"2 dropped, source-not-peer (RFC 4213 section 3.6): 192.0.2.9 > {LOCAL4}, 72 bytes",
-        "3 dropped, outer-truncated (RFC 791 section 3.1): no IP header, 1 bytes",
+        "72 bytes. The outer headers are put before the packet.",
+        f"2 dropped, source-not-peer (RFC 4213 section 3.6): 192.0.2.9 > {LOCAL4}, 72 bytes. The outer source is none "
+        "from which this end takes the packet.",
+        "3 dropped, outer-truncated (RFC 791 section 3.1): no IP header, 1 bytes. The outer packet is not whole.",
     ]
     assert done.stderr == (
         "packets: 3 in, 1 out; 1 translated (1 encapsulated), 2 dropped (1 outer-truncated, 1 source-not-peer)\n"
@@ -113,6 +116,7 @@ def test_json_has_the_same(tmp_path: Path, sixbench: Command) -> None:
         "fate": "translated",
         "clause": "encapsulated",
         "section": "RFC 4213 section 3.5",
+        "words": "The outer headers are put before the packet.",
         "in": {"source": HOST6, "destination": OTHER6, "bytes": 52},
         "out": [{"source": LOCAL4, "destination": REMOTE4, "bytes": 72}],
     }
@@ -143,6 +147,41 @@ def test_standard_input_and_output(tmp_path: Path) -> None:
     assert len(packets_of(tmp_path / "out.pcap")) == 1000
     lines = done.stderr.decode().splitlines()
     assert (len(lines), lines[-1]) == (1001, "packets: 1000 in, 1000 out; 1000 translated (1000 encapsulated)")
+
+
+def started(*arguments: str | Path) -> subprocess.Popen[bytes]:
+    """The command in a process of its own, with pipes."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "sixbench", "translate", *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+
+
+def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
+    with started(*SIX_IN_FOUR, "--in", "-", "--out", tmp_path / "out.pcap", "--explain") as process:
+        assert process.stdin is not None
+        process.stdin.write(pcap([INNER] * 1000))
+        process.stdin.flush()
+        wait_for(lambda: bool(list(tmp_path.iterdir())), 20)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_packets_go_on_when_nobody_reads_what_is_said_of_them(tmp_path: Path) -> None:
+    (tmp_path / "in.pcap").write_bytes(pcap([INNER] * 5000))
+    files = ("--in", tmp_path / "in.pcap", "--out", tmp_path / "out.pcap")
+    with started(*SIX_IN_FOUR, *files, "--explain") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline().startswith(b"1 translated, encapsulated")
+        process.stdout.close()
+        said = process.stderr.read().decode()
+    assert (process.returncode, said) == (0, "packets: 5000 in, 5000 out; 5000 translated (5000 encapsulated)\n")
+    assert len(packets_of(tmp_path / "out.pcap")) == 5000
 
 
 @pytest.mark.parametrize("content", [pcapng([INNER, INNER]), pcapng([INNER, INNER], simple=True)])

@@ -48,6 +48,7 @@ struct Answer {
     fate: &'static str,
     reason: &'static str,
     section: Option<&'static str>,
+    words: &'static str,
     packets: Vec<String>,
 }
 
@@ -151,7 +152,7 @@ impl Mechanism {
                     Fate::Answered(packet) => ("answered", std::slice::from_ref(packet)),
                     Fate::Dropped => ("dropped", &[][..]),
                 };
-                Answer::new(fate, carried.outcome.reason(), carried.section, packets)
+                Answer::new(fate, (carried.outcome.reason(), carried.section, carried.words()), packets)
             }
             Self::Siit(translator) => {
                 let decision = translator.translate(packet);
@@ -160,15 +161,21 @@ impl Mechanism {
                     SiitFate::Answered => "answered",
                     SiitFate::Dropped => "dropped",
                 };
-                Answer::new(fate, decision.clause.name(), Some(decision.clause.clause()), &decision.packets)
+                let clause = decision.clause;
+                Answer::new(fate, (clause.name(), Some(clause.clause()), clause.words()), &decision.packets)
             }
         }
     }
 }
 
 impl Answer {
-    fn new(fate: &'static str, reason: &'static str, section: Option<&'static str>, packets: &[Vec<u8>]) -> Self {
-        Self { fate, reason, section, packets: packets.iter().map(|packet| hex(packet)).collect() }
+    /// By a rule: its name, where it is written, and what it says.
+    fn new(
+        fate: &'static str,
+        (reason, section, words): (&'static str, Option<&'static str>, &'static str),
+        packets: &[Vec<u8>],
+    ) -> Self {
+        Self { fate, reason, section, words, packets: packets.iter().map(|packet| hex(packet)).collect() }
     }
 }
 
@@ -208,6 +215,7 @@ mod tests {
             (&found[0]["fate"], &found[0]["reason"], &found[0]["section"]),
             (&json!("translated"), &json!("encapsulated"), &json!("RFC 4213 section 3.5"))
         );
+        assert_eq!(found[0]["words"], "The outer headers are put before the packet.");
         let outer = found[0]["packets"][0].as_str().expect("hexadecimal");
         assert!(outer.starts_with("45000048") && outer.ends_with(UDP6), "{outer}");
         assert_eq!((&found[1]["fate"], &found[1]["packets"]), (&json!("dropped"), &json!([])));

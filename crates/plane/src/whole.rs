@@ -7,6 +7,7 @@
 mod outer;
 mod sections;
 mod too_long;
+mod words;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -34,6 +35,13 @@ pub struct Carried {
     pub outcome: Outcome,
     /// Where that is written, such as `RFC 4213 section 3.6`, if it is.
     pub section: Option<&'static str>,
+}
+
+impl Carried {
+    /// What the outcome says of the packet, as a sentence.
+    pub fn words(&self) -> &'static str {
+        words::of(self.outcome)
+    }
 }
 
 /// What became of a packet.

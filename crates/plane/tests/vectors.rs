@@ -214,6 +214,7 @@ fn whole_packets_agree() {
         }
         let packet = bytes(&vector.packet);
         let carried = Whole::new(&tunnel, None, None).expect("a tunnel").carry(&packet);
+        assert!(carried.words().ends_with('.'), "{}", path.display());
         let (reason, fate) = match vector.outcome.as_str() {
             "encapsulated" => ("encapsulated", Fate::Through(vec![bytes(&vector.packet_out.expect("a packet"))])),
             "decapsulated" => {

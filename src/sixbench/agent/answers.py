@@ -173,6 +173,7 @@ class PacketAnswer(Form):
     fate: Literal["translated", "answered", "dropped"]
     reason: str
     section: str | None
+    words: str
     packets: list[Annotated[str, Field(pattern=r"^([0-9a-f]{2})+$")]]
 
 

@@ -29,12 +29,14 @@ class PacketFate:
     Attributes:
         reason: the rule that decided, in one word.
         section: where that is written, such as `RFC 7915 section 4.1`; None where no RFC has it.
+        words: what the rule says of the packet, as a sentence.
         packets: what came out.
     """
 
     fate: Literal["translated", "answered", "dropped"]
     reason: str
     section: str | None
+    words: str
     packets: tuple[bytes, ...]
 
 
@@ -172,4 +174,5 @@ def _fate(line: bytes) -> PacketFate:
     message = _message(line)
     check(PacketAnswer, message, "a packet")
     packets = tuple(bytes.fromhex(packet) for packet in message["packets"])
-    return PacketFate(fate=message["fate"], reason=message["reason"], section=message["section"], packets=packets)
+    rule = {name: message[name] for name in ("fate", "reason", "section", "words")}
+    return PacketFate(**rule, packets=packets)

@@ -122,10 +122,11 @@ class Passage:
     fate: PacketFate
 
     def in_words(self) -> str:
-        """A line: number, fate, rule and its section, and addresses before and after."""
+        """A line: number, fate, rule and its section, addresses before and after, and what the rule says."""
         section = f" ({self.fate.section})" if self.fate.section else ""
         what = f"{self.packet.number} {self.fate.fate}, {self.fate.reason}{section}: {_in_words([self.packet.data])}"
-        return f"{what} -> {_in_words(self.fate.packets)}" if self.fate.packets else what
+        after = f" -> {_in_words(self.fate.packets)}" if self.fate.packets else ""
+        return f"{what}{after}. {self.fate.words}"
 
     def to_json(self) -> str:
         """The same as a JSON object on one line."""
@@ -134,6 +135,7 @@ class Passage:
             "fate": self.fate.fate,
             "clause": self.fate.reason,
             "section": self.fate.section,
+            "words": self.fate.words,
             "in": _to_json(self.packet.data),
             "out": [_to_json(packet) for packet in self.fate.packets],
         }

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TextIO
 
 import typer
 
@@ -51,8 +52,8 @@ _COMMON: dict[str, tuple[Any, Any]] = {
         typer.Option(
             False,
             "--explain",
-            help="Print a line for each packet: its number, what became of it, by which rule, and the addresses before "
-            "and after. Standard error has it if the packets go to standard output.",
+            help="Print a line for each packet: its number, what became of it, by which rule, the addresses before and "
+            "after, and what the rule says. Standard error has it if the packets go to standard output.",
         ),
     ),
     "as_json": (bool, typer.Option(False, "--json", help="Print the same as a JSON object a line.")),
@@ -122,18 +123,35 @@ def _translate(
         raise UsageError("say where packets go with --out FILE, or ask what becomes of them with --explain")
     if out == STANDARD and sys.stdout.isatty():
         raise UsageError("--out -: standard output is a terminal, and packets are no text; name a file, or a pipe")
-    line = kind.first_line(_read(kind, own))
+    first_line = kind.first_line(_read(kind, own))
     told = sys.stderr if out == STANDARD else sys.stdout
-    with PacketMechanism(find_agent(), line) as mechanism, open_packets(in_) as packets, open_output(out) as written:
+    with (
+        PacketMechanism(find_agent(), first_line) as mechanism,
+        open_packets(in_) as packets,
+        open_output(out) as written,
+    ):
         journey = Journey(mechanism, packets, written)
         for passage in journey:
-            if as_json:
-                print(passage.to_json(), file=told)
-            elif explain:
-                print(passage.in_words(), file=told)
-        told.flush()
+            line = passage.to_json() if as_json else passage.in_words() if explain else None
+            if line is not None:
+                _tell(line, told, is_all=out is None)
+        _tell(None, told, is_all=out is None)
     note(journey.summary())
     return 0
+
+
+def _tell(line: str | None, told: TextIO, *, is_all: bool) -> None:
+    """Prints a line, or what waits to be printed. Who reads it may have gone, as `head` does: then the packets still go
+    where they are wanted, unless this is all that is wanted."""
+    try:
+        if line is None:
+            told.flush()
+        else:
+            print(line, file=told)
+    except BrokenPipeError:
+        if is_all:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), told.fileno())
 
 
 def _read(kind: PacketKind, own: dict[str, Any]) -> dict[str, Any]:
