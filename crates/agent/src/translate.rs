@@ -1,6 +1,8 @@
 //! `sixbench-agent translate`: packets through a mechanism without a node, a JSON object a line, as `docs/protocol.md` describes.
 
 mod siit;
+#[cfg(test)]
+mod vectors;
 
 use std::io::{self, BufRead, Write};
 use std::net::{Ipv4Addr, Ipv6Addr};

@@ -1,0 +1,57 @@
+//! `vectors/siit`: one file a rule.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use sixbench_wire::siit::Clause;
+
+use super::converse;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Vector {
+    #[serde(rename = "description")]
+    _description: String,
+    siit: Value,
+    packet: String,
+    fate: String,
+    reason: String,
+    packets: Vec<String>,
+}
+
+#[test]
+fn every_vector_of_a_translator_has_its_outcome() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/siit");
+    let mut wrong = Vec::new();
+    let mut reasons = BTreeSet::new();
+    let mut count = 0;
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        let text = fs::read_to_string(&path).expect("text");
+        let vector: Vector = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let expected = json!([vector.fate, vector.reason, vector.packets]);
+        let found = decided(&vector).unwrap_or_else(|refusal| panic!("{name}: {refusal}"));
+        if found != expected {
+            wrong.push(format!("{name}:\n  gives {found}\n    not {expected}"));
+        }
+        reasons.insert(vector.reason);
+        count += 1;
+    }
+    wrong.sort();
+    assert!(wrong.is_empty(), "{} of {count} vectors:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(count >= 257, "{count} vectors");
+    assert_eq!(reasons, Clause::ALL.iter().map(|clause| clause.name().to_owned()).collect());
+}
+
+fn decided(vector: &Vector) -> Result<Value, String> {
+    let lines = [json!({"mechanism": "siit", "siit": vector.siit}), json!({"packet": vector.packet})];
+    let input: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let mut output = Vec::new();
+    converse(input.as_bytes(), &mut output).map_err(|end| format!("{end:?}"))?;
+    let answer: Value = serde_json::from_slice(&output).map_err(|error| error.to_string())?;
+    Ok(json!([answer["fate"], answer["reason"], answer["packets"]]))
+}
