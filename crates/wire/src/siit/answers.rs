@@ -63,7 +63,7 @@ impl Translator {
 }
 
 /// RFC 1812 section 4.3.2.7: not of an ICMP error, of a packet to many or from nobody, or of a later fragment.
-fn may_be_told4(packet: &ipv4::Packet<'_>) -> bool {
+pub(super) fn may_be_told4(packet: &ipv4::Packet<'_>) -> bool {
     let is_later = packet.fragment().is_some_and(|fragment| fragment.offset_bytes != 0);
     let kind = packet.payload().captured().first();
     let is_query = packet.protocol() != protocol::ICMP || matches!(kind, Some(0 | 8 | 9 | 10 | 13..=18 | 42 | 43));
@@ -74,7 +74,7 @@ fn may_be_told4(packet: &ipv4::Packet<'_>) -> bool {
 
 /// RFC 4443 section 2.4 (e): not of an ICMPv6 error, or of a packet to many or from nobody. Of other ICMPv6 messages than echo requests, only what they need to
 /// arrive (RFC 7915 section 5.4 would tell nothing of any).
-fn may_be_told6(packet: &ipv6::Packet<'_>, told: V6Repr) -> bool {
+pub(super) fn may_be_told6(packet: &ipv6::Packet<'_>, told: V6Repr) -> bool {
     let upper = packet.upper_layer();
     let is_later = upper.fragment.is_some_and(|fragment| fragment.offset_bytes != 0);
     let is_told = match (upper.protocol, upper.payload.captured().first()) {

@@ -59,7 +59,7 @@ impl<'a> Quoted<'a> {
         let padding_bytes = self.packet.len().saturating_sub(packet_bytes);
         // Words are longer in ICMPv6. What is over is cut off, as what one more word would take is the extensions'.
         let bytes = (packet.len() + padding_bytes).max(LEAST_BYTES) / word_bytes * word_bytes;
-        let bytes = bytes.min(most).min(usize::from(u8::MAX) * word_bytes);
+        let bytes = bytes.min(most);
         packet.resize(bytes, 0);
         out.extend(packet);
         out.extend(self.extensions);

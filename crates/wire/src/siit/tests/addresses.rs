@@ -203,6 +203,24 @@ fn rfc7757_section_4_2_2_hairpins() {
     assert_eq!(of(one(&decision)), ends("2001:db8:101:0:8::", "2001:db8:3::9"));
     assert_eq!((as6(one(&decision)).hop_limit(), one(&decision).len()), (63, 1340));
     assert!(is_right6(one(&decision)));
+    // An address of the table itself is not behind the translator.
+    let to_table = packet6(header(ends("2001:db8:2::8", "2001:db8:3::9"), protocol::UDP, 8), vec![7; 8]);
+    assert_eq!(decided(change, &to_table).clause, Clause::ToIpv4);
+    // MTUs of IPv4, and for packets that come from there, do not count.
+    let narrow = |settings: &mut Settings| {
+        change(settings);
+        settings.mtu4 = 576;
+    };
+    let atomic = ipv4::Fragment { offset_bytes: 0, more: false, identification: 9 };
+    let between = FragmentHeader { next_header: protocol::UDP, fragment: atomic }.emit();
+    let payload = [&between[..], &packet[40..]].concat();
+    let fragment = packet6(header(ends("2001:db8:3::8", "2001:db8:101:0:9::"), protocol::FRAGMENT, 1308), payload);
+    for packet in
+        [&packet, &fragment, &packet6(header(ends("2001:db8:3::8", "2001:db8:101:0:9::"), 132, 900), vec![7; 900])]
+    {
+        let decision = decided(narrow, packet);
+        assert_eq!((decision.clause, decision.packets.len()), (Clause::Hairpin, 1));
+    }
     // An error about such a packet, of a router behind the translator.
     let ((source, destination), router) = (ends("2001:db8:101:0:1::", "2001:db8:2::a"), address6("2001:db8::5"));
     let quoted = packet6(header((source, destination), protocol::UDP, 12), vec![7; 12]);

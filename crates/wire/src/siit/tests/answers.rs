@@ -29,6 +29,9 @@ fn rfc4443_section_2_4_who_is_told_nothing_in_ipv6() {
         let message = icmp6(V6Repr::Other { kind, code: 0, rest: [0; 4] }, &[]);
         assert_eq!(fate(&last6(message)), (expected, "hop-limit"), "{kind}");
     }
+    // It may be an error behind an authentication header that cannot be read.
+    let hidden = packet6(header6(protocol::AUTHENTICATION, 16), [&[protocol::ICMPV6, 200][..], &[0; 14]].concat());
+    assert_eq!(fate(&last6(hidden)), (Fate::Dropped, "hop-limit"));
     // An answer that is too long has to become shorter.
     let reply = icmp6(V6Repr::Echo(Echo { is_reply: true, identifier: 1, sequence: 2 }), &[0; 1440]);
     assert_eq!(decided(|settings| settings.mtu4 = 1300, &reply).fate, Fate::Answered);
@@ -66,4 +69,23 @@ fn the_own_address_in_ipv6_follows_from_that_in_ipv4() {
     };
     let decision = decided(change, &last6(udp6(8)));
     assert_eq!((decision.fate, decision.clause), (Fate::Dropped, Clause::HopLimit));
+}
+
+#[test]
+fn who_sends_to_many_or_is_nobody_is_told_nothing() {
+    let told4 = |source: [u8; 4], destination: [u8; 4]| {
+        let ends = ipv4::Repr { source: source.into(), destination: destination.into(), ..header4(132, 0) };
+        crate::siit::answers::may_be_told4(&as4(&ends.emit()))
+    };
+    let (host, other) = (HOST4.octets(), KNOWN4.octets());
+    assert!(told4(host, other));
+    assert!(!told4([127, 0, 0, 1], other) && !told4([0, 0, 0, 0], other) && !told4([224, 0, 0, 1], other));
+    assert!(!told4(host, [224, 0, 0, 1]) && !told4(host, [255; 4]));
+    let told6 = |source: &str, destination: &str| {
+        let address = |text: &str| text.parse::<Ipv6Addr>().expect("an address");
+        let ends = ipv6::Repr { source: address(source), destination: address(destination), ..header6(132, 0) };
+        crate::siit::answers::may_be_told6(&as6(&ends.emit()), V6Repr::PacketTooBig { mtu_bytes: 1280 })
+    };
+    assert!(told6("2001:db8::1", "2001:db8::2"));
+    assert!(!told6("::", "2001:db8::2") && !told6("ff02::1", "2001:db8::2") && !told6("2001:db8::1", "ff02::1"));
 }

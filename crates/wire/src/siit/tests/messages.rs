@@ -209,6 +209,7 @@ fn rfc4884_extensions_to_ipv4() {
     // What is shorter than 128 bytes is padded.
     assert_eq!(extended_to_ipv4(122, 6, 20), (32, 148, 20));
     assert_eq!(extended_to_ipv4(48, 0, 40), (32, 168, 40));
+    assert_eq!(extended_to_ipv4(154, 6, 20), (35, 160, 20));
     // The packet is cut for the extensions.
     assert_eq!(extended_to_ipv4(528, 0, 40), (127, 548, 40));
     assert_eq!(extended_to_ipv4(1192, 0, 40), (127, 548, 40));
@@ -233,8 +234,8 @@ fn rfc4884_extensions_to_ipv6() {
 
 #[test]
 fn rfc4884_extensions_are_left_out_of_messages_that_have_none() {
-    let quoted = sent4(protocol::UDP, &[7; 108]);
-    let payload = [&quoted[..], &[0xee; 20]].concat();
+    let quoted = sent4(protocol::UDP, &[7; 500]);
+    let payload = [&quoted[..128], &[0xee; 20]].concat();
     for told in [
         V4Repr::Unreachable { code: 2, quoted_words: 32, mtu_bytes: 0 },
         V4Repr::Unreachable { code: 4, quoted_words: 32, mtu_bytes: 1400 },
@@ -260,8 +261,16 @@ fn rfc7915_sections_4_3_and_5_3_quoted_packets() {
     let echo6 = V6Repr::Echo(Echo { is_reply: true, identifier: 1, sequence: 2 }).emit_summed(pseudo, 0);
     let decision = translator().translate(&icmp6(told6, &sent6(protocol::ICMPV6, &echo6)));
     assert!(is_right4(&one(&decision)[28..]) && one(&decision)[28 + 20] == 0);
-    // Its hop limit stays.
-    assert_eq!((one(&decision)[8], one(&decision)[28 + 8]), (63, 64));
+    // Its hop limit and its class of traffic stay.
+    assert_eq!((one(&decision)[8], one(&decision)[28 + 8], one(&decision)[28 + 1]), (63, 64, 0xe1));
+    let decision = translator().translate(&icmp4(told4, &sent4(protocol::UDP, &[7; 100])));
+    let quoted = ipv6::Packet::parse(Span::whole(&one(&decision)[48..])).expect("IPv6");
+    assert_eq!((quoted.hop_limit(), quoted.traffic_class()), (64, 0xe1));
+    // The longest packet of IPv6 is longer than that of IPv4.
+    let mut longest = sent6(protocol::UDP, &[7; 100]);
+    longest[4..6].fill(0xff);
+    let decision = translator().translate(&icmp6(told6, &longest));
+    assert_eq!(one(&decision)[30..32], [0xff; 2]);
     let error4 = told4.emit_summed(0);
     assert_eq!(fate(&icmp4(told4, &sent4(protocol::ICMP, &error4))).1, "error-in-error");
     let error6 = told6.emit_summed(pseudo, 0);

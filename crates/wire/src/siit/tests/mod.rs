@@ -5,6 +5,7 @@ mod answers;
 mod headers;
 mod messages;
 mod settings;
+mod transport;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -182,3 +183,17 @@ fn sent6(next_header: u8, payload: &[u8]) -> Vec<u8> {
     let header = ipv6::Repr { source: server6(), destination: host6(), ..header6(next_header, payload.len()) };
     packet6(header, payload.to_vec())
 }
+
+fn translated(change: impl FnOnce(&mut Settings), packet: &[u8]) -> Vec<u8> {
+    let decision = decided(change, packet);
+    assert_eq!(decision.fate, Fate::Translated, "{decision:?}");
+    one(&decision).to_vec()
+}
+
+fn fragment6(fragment: ipv4::Fragment, next_header: u8, payload: &[u8]) -> Vec<u8> {
+    let between = FragmentHeader { next_header, fragment }.emit();
+    let header = header6(protocol::FRAGMENT, between.len() + payload.len());
+    [&header.emit()[..], &between, payload].concat()
+}
+
+const FIRST: ipv4::Fragment = ipv4::Fragment { offset_bytes: 0, more: true, identification: 0x0102_0304 };

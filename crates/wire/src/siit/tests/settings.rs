@@ -16,6 +16,8 @@ fn what_is_wrong_with_settings_is_said() {
     assert!(wrong(&nothing).contains("there is no prefix"));
     assert!(wrong(&|settings| settings.prefixes[0].bits = 80).contains("none of the lengths"));
     assert!(wrong(&|settings| settings.prefixes[0].bits = 32).contains("bits beyond its length"));
+    let octet8 = Ipv6Addr::new(0x64, 0xff9b, 1, 0, 0x100, 0, 0, 0);
+    assert!(wrong(&|settings| settings.prefixes[0].address = octet8).contains("in octet 8"));
     assert!(wrong(&|settings| settings.explicit[0].0.bits = 24).contains("map one to one"));
     assert!(wrong(&|settings| settings.explicit[0].1.bits = 129).contains("map one to one"));
     assert!(wrong(&|settings| settings.mtu6 = 1279).contains("must be 1280 to 65535"));
@@ -48,6 +50,10 @@ fn what_is_wrong_with_lists_is_said() {
     assert!(wrong(&|settings| settings.denied = vec![net(four, 4)]).contains("denied IPv4 prefix 10.0.0.0/4 has bits"));
     assert!(wrong(&|settings| settings.denied = vec![net(four, 33)]).contains("a length that there is not"));
     assert!(wrong(&|settings| settings.pool6 = vec![net(six, 64)]).contains("pool of IPv6 addresses 2001:db8::1/64"));
+    let narrow = (net(four, 8), net(of(0x100), 120));
+    assert!(wrong(&|settings| settings.explicit.push(narrow)).contains("10.0.0.0/8 and 2001:db8::100/120 are no"));
+    let groups = net(Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 0), 64);
+    assert!(wrong(&|settings| settings.pool6 = vec![groups]).contains("addresses that are no host's"));
     let loopback = net(Ipv4Addr::LOCALHOST, 32);
     assert!(wrong(&|settings| settings.pool4 = vec![loopback]).contains("addresses that are no host's"));
     assert_eq!(
