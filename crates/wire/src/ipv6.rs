@@ -30,7 +30,7 @@ pub enum Extension {
 }
 
 impl Extension {
-    fn of(number: u8) -> Option<Self> {
+    pub(crate) fn of(number: u8) -> Option<Self> {
         Some(match number {
             protocol::HOP_BY_HOP => Self::HopByHop,
             protocol::ROUTING => Self::Routing,

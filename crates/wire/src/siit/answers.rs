@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use super::addresses::{is_host4, is_host6};
 use super::{ERROR4_BYTES, HOP_LIMIT, LEAST_MTU6, Prohibited, Translator};
 use crate::icmp::{HEADER_BYTES, V4Repr, V6Repr};
+use crate::ipv6::Extension;
 use crate::{checksum, ipv4, ipv6, protocol};
 
 /// The type of service of errors: internetwork control (RFC 1812 section 4.3.2.5).
@@ -73,15 +74,16 @@ pub(super) fn may_be_told4(packet: &ipv4::Packet<'_>) -> bool {
 }
 
 /// RFC 4443 section 2.4 (e): not of an ICMPv6 error, or of a packet to many or from nobody. Of other ICMPv6 messages than echo requests, only what they need to
-/// arrive (RFC 7915 section 5.4 would tell nothing of any).
+/// arrive (RFC 7915 section 5.4 would tell nothing of any). Of later fragments too, unlike in IPv4, unless they may be an error's.
 pub(super) fn may_be_told6(packet: &ipv6::Packet<'_>, told: V6Repr) -> bool {
     let upper = packet.upper_layer();
     let is_later = upper.fragment.is_some_and(|fragment| fragment.offset_bytes != 0);
     let is_told = match (upper.protocol, upper.payload.captured().first()) {
+        (number, _) if is_later => number != protocol::ICMPV6 && Extension::of(number).is_none(),
         (protocol::ICMPV6, Some(128)) => true,
         (protocol::ICMPV6, Some(129..)) => matches!(told, V6Repr::PacketTooBig { .. }),
         (protocol::ICMPV6, _) => false,
         _ => upper.flaw.is_none(),
     };
-    !is_later && is_told && is_host6(packet.source()) && !packet.destination().is_multicast()
+    is_told && is_host6(packet.source()) && !packet.destination().is_multicast()
 }

@@ -38,6 +38,23 @@ fn rfc4443_section_2_4_who_is_told_nothing_in_ipv6() {
 }
 
 #[test]
+fn rfc4443_sections_3_2_and_3_3_later_fragments_in_ipv6() {
+    let later = |number, bytes| {
+        fragment6(ipv4::Fragment { offset_bytes: 1304, more: true, identification: 7 }, number, &vec![9; bytes])
+    };
+    assert_eq!(fate(&last6(later(protocol::UDP, 8))), (Fate::Answered, "hop-limit"));
+    let long = later(protocol::TCP, 1304);
+    let decision = decided(|settings| settings.mtu4 = 1300, &long);
+    assert_eq!((decision.fate, decision.clause), (Fate::Answered, Clause::PacketTooBig));
+    assert_eq!((&one(&decision)[40..42], &one(&decision)[44..48]), (&[2, 0][..], &1320_u32.to_be_bytes()[..]));
+    assert_eq!(one(&decision)[48..], long[..1232]);
+    // They may be an error's, behind these headers too.
+    for number in [protocol::ICMPV6, protocol::DESTINATION_OPTIONS, protocol::AUTHENTICATION] {
+        assert_eq!(fate(&last6(later(number, 8))), (Fate::Dropped, "hop-limit"), "{number}");
+    }
+}
+
+#[test]
 fn rfc7915_sections_4_4_and_5_4_prohibited() {
     let change = |settings: &mut Settings| {
         settings.told = vec![Clause::NoMapping, Clause::ZeroChecksum];
