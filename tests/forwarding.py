@@ -9,7 +9,7 @@ from typing import Any
 
 from sixbench.mechanisms.dslite import _B4
 from sixbench.mechanisms.sixover4 import multicast_group
-from sixbench.model.device import Tunnel
+from sixbench.model.device import Translator, Tunnel
 from sixbench.model.leg import Address, Crossing
 from sixbench.model.network import Network
 from sixbench.model.routing import routes
@@ -53,6 +53,23 @@ def steps_back(crossings: Sequence[Crossing]) -> list[Step]:
     ]
 
 
+def translated(translator: Translator, address: Address) -> Address:
+    """What a translator makes of an address: by its table, or by RFC 6052 section 2.2."""
+    for ipv4, ipv6 in translator.mapping["explicit"]:
+        row, other = ip_network(ipv4), ip_network(ipv6)
+        assert other.prefixlen - row.prefixlen == 96, "the suffixes are equally long"
+        if address in row:
+            return IPv6Address(int(other[0]) + int(address) - int(row[0]))
+        if address in other:
+            return IPv4Address(int(row[0]) + int(address) - int(other[0]))
+    prefix = ip_network(translator.mapping["prefixes"][0])
+    assert prefix.prefixlen == 96, "other lengths have tests of their own"
+    if address.version == 4:
+        return IPv6Address(int(prefix[0]) | int(address))
+    assert address in prefix, f"nothing maps {address}"
+    return IPv4Address(int(address) & 0xFFFFFFFF)
+
+
 class Forwarding:
     """The nodes of a network."""
 
@@ -84,6 +101,8 @@ class Forwarding:
         steps: list[Step] = []
         for leg in self.network.legs:
             hop_limit = DEFAULT_HOP_LIMIT if not steps else (steps[-1][-1][-1][-1] or 0) - 1
+            if any(device.node == leg.near for device in self.network.translators):
+                hop_limit -= 1  # The node forwards into the translator and out of it.
             for step in self.follow(leg.near, leg.source, leg.destination, hop_limit):
                 steps.append(step)
                 if step[2] == leg.far:
@@ -107,6 +126,12 @@ class Forwarding:
             assert len(steps) < MAX_STEPS, "in a circle"
             via, device = self._lookup(at, dst)
             hop_limit -= at != source
+            translator = next((one for one in self.network.translators if (one.node, one.device) == (at, device)), None)
+            if translator is not None:
+                src, dst = translated(translator, src), translated(translator, dst)
+                stack, hop_limit = (f"ipv{src.version}",), hop_limit - 1
+                via, device = self._lookup(at, dst)
+                assert device != translator.device, "back into the translator"
             at = self._cross(at, device, via or dst, stack, ((src, dst, hop_limit), *inside), steps)
         return steps
 

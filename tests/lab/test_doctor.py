@@ -40,12 +40,12 @@ def test_the_matrix_names_every_mechanism_and_engine(sixbench: Any) -> None:
     done = sixbench("doctor")
     assert done.returncode == 0, done.stderr
     lines = [line.split() for line in done.stdout.splitlines()]
-    start = lines.index(["mechanism", "kernel", "ebpf", "user"])
-    rows = {line[0]: line[1:] for line in lines[start + 1 : start + 11]}
-    assert rows["vxlan"][1:] == ["-", "-"]
+    start = lines.index(["mechanism", "kernel", "ebpf", "user", "tayga"])
+    rows = {line[0]: line[1:] for line in lines[start + 1 : start + 12]}
+    assert rows["vxlan"][1:] == ["-", "-", "-"]
     assert rows["6over4"][0] == "-"
     assert set(rows) == {
-        *("6in4", "6over4", "6to4", "6rd", "isatap", "tunnel-broker", "4in6", "ds-lite", "gre", "vxlan")
+        *("6in4", "6over4", "6to4", "6rd", "isatap", "tunnel-broker", "4in6", "ds-lite", "gre", "vxlan", "siit")
     }
 
 

@@ -170,7 +170,9 @@ def told(parameter: Parameter) -> list[str]:
         "duration": "time",
         "count": "whole number",
         "word": "name",
+        "ipv4-prefix": "IPv4 prefix",
         "ipv6-prefix": "IPv6 prefix",
+        "eam": "table of IPv4 to IPv6",
         "mtu": "whole number",
         "mtu-or-size": "mtu",
         "queue": "time, size or number of packets",
@@ -196,7 +198,8 @@ def test_every_mechanism_is_told() -> None:
 
 
 def test_every_engine_is_told() -> None:
-    assert list(rows("Engines")) == list(ENGINES)
+    others = dict.fromkeys(engine for kind in MECHANISMS.values() for engine in kind.engines if engine not in ENGINES)
+    assert list(rows("Engines")) == [*ENGINES, *others]
 
 
 def test_the_options_of_every_tunnel_are_told() -> None:
@@ -209,7 +212,7 @@ def test_every_option_of_a_mechanism_is_told_and_it_has_an_example(name: str) ->
     own = [option for option in kind.options if option not in TUNNEL_OPTIONS]
     assert rows(f"`{name}`") == {option.name: told(option) for option in own}
     shared = [option for option in TUNNEL_OPTIONS if option in kind.options]
-    assert shared == ([] if name == "dual-stack" else list(TUNNEL_OPTIONS))
+    assert shared == (list(TUNNEL_OPTIONS) if kind.headers else [])
     section = PAGES["paths"].partition(f"\n## `{name}`\n")[2].partition("\n## ")[0]
     assert kind.doc in unwrapped(section)
     assert name in {path.mechanism for text in PATHS if text in section for path in experiment(text).paths}
@@ -226,7 +229,7 @@ SAID = [
 def test_what_is_said_of_the_ends_of_a_path(text: str, name: str, ends: tuple[str, str]) -> None:
     found = experiment(text)
     network = install(found.path(name), found.topologies[0], found.between)
-    assert (str(network.legs[0].source), str(network.legs[-1].destination)) == ends
+    assert (str(network.legs[0].source), str(network.legs[0].destination)) == ends
 
 
 def test_ends_are_said_of_every_mechanism() -> None:

@@ -34,6 +34,7 @@ mod sys;
 mod sysctl;
 mod timers;
 mod translate;
+mod translators;
 mod tunnels;
 
 use std::process::ExitCode;

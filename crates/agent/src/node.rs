@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::json;
 use sixbench_measure::cpu;
-use sixbench_plane::Tunnels;
+use sixbench_plane::{Translators, Tunnels};
 
 use crate::answers::Answers;
 use crate::awake::Awake;
@@ -22,7 +22,7 @@ use crate::protocol::{Hello, MAX_REQUEST_BYTES, Request};
 use crate::services::Services;
 use crate::sessions::{MAX_SESSIONS, Sessions};
 use crate::timers::Watch as Timers;
-use crate::{counters, hello, path_mtu, sysctl, tunnels};
+use crate::{counters, hello, path_mtu, sysctl, translators, tunnels};
 
 /// Answers requests from standard input until it closes.
 pub fn serve(name: String) -> ExitCode {
@@ -45,6 +45,7 @@ pub fn serve(name: String) -> ExitCode {
         timers: Timers::default(),
         perf: Perf::default(),
         awake: Awake::default(),
+        translators: Translators::default(),
         emulation: Emulation::default(),
         services: Services::new(Arc::clone(&tunnels)),
         tunnels,
@@ -85,13 +86,14 @@ struct Conversation {
     awake: Awake,
     /// Also the tunnel broker's and its clients'.
     tunnels: Arc<Mutex<Tunnels>>,
+    translators: Translators,
     emulation: Emulation,
     services: Services,
 }
 
 impl Conversation {
     fn reply(&mut self, request: Request) -> Result<Reply, Failure> {
-        let Self { node, captures, drops, timers, perf, awake, tunnels, emulation, services, .. } = self;
+        let Self { node, captures, drops, timers, perf, awake, tunnels, translators, emulation, services, .. } = self;
         let tunnels = || tunnels.lock().unwrap_or_else(PoisonError::into_inner);
         let value = match request {
             Request::Hello(hello) => self.greet(&hello)?,
@@ -125,6 +127,9 @@ impl Conversation {
             Request::TunnelAdd(spec) => tunnels::add(&mut tunnels(), &spec)?,
             Request::TunnelRemove { device } => tunnels::remove(&mut tunnels(), &device)?,
             Request::TunnelCounters(request) => tunnels::counters(&mut tunnels(), &request)?,
+            Request::TranslatorAdd(spec) => translators::add(translators, *spec)?,
+            Request::TranslatorRemove { device } => translators::remove(translators, &device)?,
+            Request::TranslatorCounters(request) => translators::counters(translators, &request)?,
             Request::EmulateAdd(spec) => emulation.add(*spec)?,
             Request::EmulateChange(change) => emulation.change(*change)?,
             Request::EmulateRecord(request) => emulation.record(&request)?,

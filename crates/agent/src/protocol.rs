@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use sixbench_services::{broker, discovery, multicast};
 
-use crate::{awake, capture, drops, emulation, exec, sessions, sysctl, timers, tunnels};
+use crate::{awake, capture, drops, emulation, exec, sessions, sysctl, timers, translators, tunnels};
 
 /// The version of the protocol that this agent speaks.
 pub const VERSION: u32 = 1;
@@ -58,6 +58,11 @@ pub enum Request {
         device: String,
     },
     TunnelCounters(tunnels::Counters),
+    TranslatorAdd(Box<translators::Add>),
+    TranslatorRemove {
+        device: String,
+    },
+    TranslatorCounters(translators::Counters),
     EmulateAdd(Box<sixbench_emulate::Spec>),
     EmulateChange(Box<emulation::Change>),
     EmulateRecord(emulation::Record),
@@ -108,6 +113,9 @@ impl Request {
             Request::TunnelAdd(_) => "tunnel-add",
             Request::TunnelRemove { .. } => "tunnel-remove",
             Request::TunnelCounters(_) => "tunnel-counters",
+            Request::TranslatorAdd(_) => "translator-add",
+            Request::TranslatorRemove { .. } => "translator-remove",
+            Request::TranslatorCounters(_) => "translator-counters",
             Request::EmulateAdd(_) => "emulate-add",
             Request::EmulateChange(_) => "emulate-change",
             Request::EmulateRecord(_) => "emulate-record",

@@ -1,6 +1,6 @@
 //! `sixbench-agent translate`: packets through a mechanism without a node, a JSON object a line, as `docs/protocol.md` describes.
 
-mod siit;
+pub mod siit;
 #[cfg(test)]
 mod vectors;
 

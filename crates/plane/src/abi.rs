@@ -31,6 +31,12 @@ impl From<Ipv6Addr> for Address {
     }
 }
 
+impl From<Ipv4Addr> for Address4 {
+    fn from(address: Ipv4Addr) -> Self {
+        Self(address.octets())
+    }
+}
+
 impl From<Ipv4Addr> for Address {
     fn from(address: Ipv4Addr) -> Self {
         let mut octets = [0; 16];
@@ -105,7 +111,53 @@ const _: () = {
     assert!(size_of::<Tunnel>() == 120);
     assert!(size_of::<Count>() == 16);
     assert!(size_of::<State>() == 12);
+    assert!(size_of::<Embedding>() == 20);
+    assert!(offset_of!(Translator, prefixes) == 40);
+    assert!(size_of::<Translator>() == 120);
+    assert!(size_of::<Row>() == 24);
 };
+
+/// How many prefixes a translator's program may have.
+pub const MAX_PREFIXES: usize = 4;
+/// How many rows of explicit mappings it may have.
+pub const MAX_ROWS: usize = 1024;
+
+/// `struct embedding`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct Embedding {
+    pub prefix: Address,
+    pub place: [u8; 4],
+}
+
+/// `struct translator`. Its fields are explained there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct Translator {
+    pub ifindex: u32,
+    pub mtu4: u32,
+    pub mtu6: u32,
+    pub lowest_ipv6_mtu: u32,
+    pub has_rows: u32,
+    pub has_doubtful: u32,
+    pub through_node: u32,
+    pub mac: [u8; 6],
+    pub padding: [u8; 2],
+    pub prefix_count: u32,
+    pub prefixes: [Embedding; MAX_PREFIXES],
+}
+
+/// `struct row`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct Row {
+    pub ipv6: Address,
+    pub ipv4: Address4,
+    pub spare_bits: u32,
+}
 
 /// `struct count`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -70,22 +70,23 @@ pub fn settings(spec: &Spec) -> Vec<(String, &'static str)> {
 }
 
 impl Device {
-    /// Makes the pair in the namespace of this thread.
+    /// Makes the pair of a tunnel in the namespace of this thread.
     pub fn make(spec: &Spec) -> Result<Self> {
         let name = spec.device.clone();
         if if_nametoindex(name.as_str()).is_ok() {
             return Err(Error::Exists(name));
         }
-        let doing = format!("making the tunnel device {name}");
-        let made = ip(&commands(spec)).map_err(|error| Error::system(&doing, "ip -batch", error));
+        Self::pair(name, "making the tunnel device", &commands(spec), &settings(spec))
+    }
+
+    /// Makes a pair by these commands, and gives it these settings.
+    pub(crate) fn pair(name: String, doing: &str, commands: &str, settings: &[(String, &'static str)]) -> Result<Self> {
+        let doing = format!("{doing} {name}");
+        let made = ip(commands).map_err(|error| Error::system(&doing, "ip -batch", error));
         let device = Self { name, near_ifindex: 0, far_ifindex: 0 };
         made?;
-        for (file, value) in settings(spec) {
-            if file.contains("/ipv6/") && !fs::exists(&file).unwrap_or(false) {
-                continue; // A kernel without IPv6.
-            }
-            fs::write(&file, value)
-                .map_err(|error| Error::system(format!("{doing}: setting {file}"), "write", error))?;
+        for (file, value) in settings {
+            set(file, value, &doing)?;
         }
         // What comes out of the far end is for the slow path, which takes no segments; the fast path gets them before they are cut.
         let features = ["-K", &device.name, "tso", "off", "gso", "off", "tx-udp-segmentation", "off"];
@@ -136,8 +137,16 @@ impl Drop for Device {
     }
 }
 
+/// Writes a setting of a device. Those of IPv6 are not there where the kernel has no IPv6.
+fn set(file: &str, value: &str, doing: &str) -> Result<()> {
+    if file.contains("/ipv6/") && !fs::exists(file).unwrap_or(false) {
+        return Ok(());
+    }
+    fs::write(file, value).map_err(|error| Error::system(format!("{doing}: setting {file}"), "write", error))
+}
+
 /// Gives `ip -batch` its lines.
-fn ip(lines: &str) -> io::Result<()> {
+pub(crate) fn ip(lines: &str) -> io::Result<()> {
     run(Command::new("ip").args(["-batch", "-"]), lines, "iproute2")
 }
 

@@ -1,13 +1,13 @@
-//! What can go wrong with a tunnel.
+//! What can go wrong with a tunnel or a translator.
 
 use std::io;
 
 use crate::refusal::Refusal;
 
-/// Result of an operation on tunnels.
+/// Result of an operation on tunnels and translators.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a tunnel cannot be.
+/// Why a tunnel or a translator cannot be.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The specification contradicts itself or its mechanism.
@@ -24,6 +24,20 @@ pub enum Error {
     /// No tunnel of that name is there.
     #[error("there is no tunnel {0}")]
     Missing(String),
+    /// A translator's specification contradicts itself or its mechanism.
+    #[error("translator {device}: {reason}")]
+    BadTranslator {
+        /// The translator's device.
+        device: String,
+        /// One sentence.
+        reason: String,
+    },
+    /// A translator or another device of that name is there.
+    #[error("there is a device {0} already")]
+    TranslatorExists(String),
+    /// No translator of that name is there.
+    #[error("there is no translator {0}")]
+    NoTranslator(String),
     /// A system call or a command failed.
     #[error("{doing}: {call} failed: {source}")]
     System {
@@ -64,9 +78,11 @@ impl Error {
     /// The protocol document's code.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::BadSpec { .. } | Self::NotMeasuring => "bad-params",
+            Self::BadSpec { .. } | Self::BadTranslator { .. } | Self::NotMeasuring => "bad-params",
             Self::Exists(_) => "tunnel-exists",
             Self::Missing(_) => "no-tunnel",
+            Self::TranslatorExists(_) => "translator-exists",
+            Self::NoTranslator(_) => "no-translator",
             Self::System { .. } | Self::Programs { .. } | Self::Watching { .. } => "system",
         }
     }

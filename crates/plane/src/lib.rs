@@ -1,7 +1,8 @@
 //! The transition data plane: tunnels that the kernel carries by eBPF, or that we carry.
 //!
 //! What lives here: what a tunnel is ([`spec`]), its device ([`device`]), its programs ([`program`]: compiled from `bpf/` and embedded), its
-//! counters, the groups it is in ([`groups`]), what user space does for it ([`slow`]), a packet's way through it without a device ([`whole`]), and the tunnels of a node ([`Tunnels`]);
+//! counters, the groups it is in ([`groups`]), what user space does for it ([`slow`]), a packet's way through it without a device ([`whole`]), and the tunnels of a
+//! node ([`Tunnels`]); its translators ([`Translators`]);
 //! and, by programs of their own, where packets are dropped ([`drops`]) and how late queues' timers are ([`timers`]). What may not: the agent's protocol, and how packets look (`sixbench-wire`).
 //!
 //! A tunnel is a veth pair in the node. A program on the near end's egress encapsulates and sends on; one on the ingress of each
@@ -22,6 +23,7 @@ pub mod spec;
 pub mod sys;
 pub mod timers;
 mod tracepoints;
+pub mod translators;
 mod tunnels;
 pub mod whole;
 
@@ -29,4 +31,5 @@ pub use drops::Drops;
 pub use error::{Error, Result};
 pub use spec::Spec;
 pub use timers::Timers;
+pub use translators::{TranslatorSpec, Translators};
 pub use tunnels::{RunTimeRequest, Tunnels};

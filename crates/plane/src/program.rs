@@ -62,6 +62,15 @@ impl Features {
             unlocked_maps: is_since(UNLOCKED_MAPS_SINCE),
         }
     }
+
+    /// Lifts the limit of locked memory where maps need it.
+    pub(crate) fn lift_memory_limit(self, doing: &str) -> Result<()> {
+        if self.unlocked_maps {
+            return Ok(());
+        }
+        setrlimit(Resource::RLIMIT_MEMLOCK, RLIM_INFINITY, RLIM_INFINITY)
+            .map_err(|errno| Error::system(format!("{doing}: lifting the limit of locked memory"), "setrlimit", errno))
+    }
 }
 
 /// A tunnel's programs, loaded. With this value they go, and so do their links.
@@ -85,11 +94,7 @@ impl Programs {
     /// Loads the programs of a tunnel, for a kernel with these features. Nothing runs yet.
     pub fn load(device: &str, tunnel: &abi::Tunnel, features: Features) -> Result<Self> {
         let doing = || format!("loading the programs of tunnel {device}");
-        if !features.unlocked_maps {
-            setrlimit(Resource::RLIMIT_MEMLOCK, RLIM_INFINITY, RLIM_INFINITY).map_err(|errno| {
-                Error::system(format!("{}: lifting the limit of locked memory", doing()), "setrlimit", errno)
-            })?;
-        }
+        features.lift_memory_limit(&doing())?;
         let mut ebpf = EbpfLoader::new()
             .set_global("TUNNEL", tunnel, true)
             .set_global("HAS_DECAP_FLAGS", &u32::from(features.decap_flags), true)

@@ -13,7 +13,7 @@ pub const MIN_IPV6_MTU_BYTES: u32 = 1280;
 /// The least MTU of a link that carries IPv4: RFC 791 section 3.2.
 const MIN_IPV4_MTU_BYTES: u32 = 68;
 /// The longest name: the kernel's 15 bytes, of which the far end's ending takes 4.
-const MAX_NAME_BYTES: usize = 11;
+pub(crate) const MAX_NAME_BYTES: usize = 11;
 /// More than a node has addresses.
 const MAX_GROUPS: usize = 256;
 /// Of the outer packet, where the tunnel gives one of its own: RFC 1700 and RFC 4213 section 3.3 name 64.
@@ -324,12 +324,6 @@ impl Spec {
     }
 
     fn check(&self) -> std::result::Result<(), String> {
-        let is_name = |name: &str| {
-            !name.is_empty()
-                && name.bytes().all(|byte| byte.is_ascii_graphic() && !b"/:%".contains(&byte))
-                && name != "."
-                && name != ".."
-        };
         if !is_name(&self.device) || self.device.len() > MAX_NAME_BYTES {
             return Err(format!("a tunnel's device has a name of 1 to {MAX_NAME_BYTES} letters, digits or signs"));
         }
@@ -356,6 +350,14 @@ impl Spec {
         }
         self.mapping.check(self.local, is_outer)
     }
+}
+
+/// Whether a device may have that name, by its letters.
+pub(crate) fn is_name(name: &str) -> bool {
+    !name.is_empty()
+        && name.bytes().all(|byte| byte.is_ascii_graphic() && !b"/:%".contains(&byte))
+        && name != "."
+        && name != ".."
 }
 
 impl Mapping {

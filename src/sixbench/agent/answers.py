@@ -264,6 +264,28 @@ class TunnelsAnswer(Form):
     tunnels: dict[str, TunnelState]
 
 
+class TranslatorAnswer(Form):
+    """A translator's device."""
+
+    ifindex: Natural
+
+
+class TranslatorState(Form):
+    """The counters of a translator."""
+
+    to_ipv6: Count
+    to_ipv4: Count
+    slow: dict[str, Count]
+    answered: dict[str, Count]
+    drops: dict[str, Count]
+
+
+class TranslatorsAnswer(Form):
+    """The counters of a node's translators, by device."""
+
+    translators: dict[str, TranslatorState]
+
+
 class RouterAnswer(Form):
     """What a router said."""
 

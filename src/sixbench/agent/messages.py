@@ -30,6 +30,9 @@ from .answers import (
     ServeAnswer,
     SysctlAnswer,
     TimersAnswer,
+    TranslatorAnswer,
+    TranslatorsAnswer,
+    TranslatorState,
     TunnelAnswer,
     TunnelsAnswer,
     check,
@@ -315,6 +318,37 @@ class TunnelCounters(Request):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TranslatorAdd(Request):
+    """A translator of the node."""
+
+    op: ClassVar[str] = "translator-add"
+    answer: ClassVar[type[Form]] = TranslatorAnswer
+    device: str
+    mtu_bytes: int
+    mapping: Mapping[str, Any]
+    through_node: bool | None = None
+    engine: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslatorRemove(Request):
+    """The end of a translator; answered with its last counters."""
+
+    op: ClassVar[str] = "translator-remove"
+    answer: ClassVar[type[Form]] = TranslatorState
+    device: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslatorCounters(Request):
+    """What became of the packets of the node's translators."""
+
+    op: ClassVar[str] = "translator-counters"
+    answer: ClassVar[type[Form]] = TranslatorsAnswer
+    device: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class MulticastForward(Request):
     """IPv4 multicast from each of these interfaces to the others."""
 
@@ -442,6 +476,7 @@ REQUESTS: dict[str, type[Request]] = {
     for request in (
         *(Hello, Exec, Sysctl, Counters, ForgetPathMtu, Cpu, CaptureStart, CaptureStop),
         *(TunnelAdd, TunnelRemove, TunnelCounters),
+        *(TranslatorAdd, TranslatorRemove, TranslatorCounters),
         *(MulticastForward, RouterAdvertise, RouterSolicit),
         *(BrokerStart, BrokerStop, BrokerRequest, BrokerRelease),
         *(DropsStart, DropsStop, TimersStart, TimersStop, PerfStart, PerfStop, AwakeStart, Awake),

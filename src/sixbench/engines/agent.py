@@ -4,24 +4,37 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..model.device import Device, Tunnel
+from ..model.device import Device, Translator, Tunnel
 from ..model.stage import Request, Stage
 from .engine import Engine
 
+TRANSLATIONS = frozenset({"siit"})
+"""The kinds of translators that the agent has."""
+
 
 def ebpf(device: Device) -> Stage:
-    """The requests for a tunnel that eBPF programs in the kernel carry."""
-    return Stage(requests=(Request(op="tunnel-add", fields=_fields(device)),))
+    """The requests for a tunnel or a translator that eBPF programs in the kernel carry."""
+    return Stage(requests=(_request(device, "ebpf"),))
 
 
 def user(device: Device) -> Stage:
-    """The requests for a tunnel in user space."""
-    return Stage(requests=(Request(op="tunnel-add", fields=_fields(device) | {"engine": "user"}),))
+    """The requests for a tunnel or a translator in user space."""
+    return Stage(requests=(_request(device, "user"),))
+
+
+def _request(device: Device, engine: str) -> Request:
+    if isinstance(device, Translator):
+        fields = {"device": device.device, "mtu_bytes": device.mtu_bytes, "mapping": device.mapping}
+        passing = {"through_node": True} if device.through_node else {}
+        return Request(op="translator-add", fields=fields | passing | {"engine": engine})
+    return Request(op="tunnel-add", fields=_fields(device) | ({} if engine == "ebpf" else {"engine": engine}))
 
 
 def unfit(device: Device) -> str | None:
     """Why the agent cannot make such a device, as a sentence; None if it can."""
-    return None if isinstance(device, Tunnel) else f"the agent makes no {type(device).__name__.lower()}"
+    if isinstance(device, Tunnel) or (isinstance(device, Translator) and device.mapping["kind"] in TRANSLATIONS):
+        return None
+    return f"the agent makes no {type(device).__name__.lower()} of the kind {' '.join(device.kind[1:])}"
 
 
 def _fields(tunnel: Device) -> dict[str, Any]:

@@ -18,8 +18,10 @@ from .configured import FOUR_IN_SIX, GRE, SIX_IN_FOUR, VXLAN
 from .dslite import DS_LITE
 from .isatap import ISATAP
 from .kind import Mechanism, MechanismError
+from .nat64 import FOUR_SIX_FOUR_XLAT, NAT64
 from .native import DUAL_STACK, NATIVE4, NATIVE6
 from .selection import by_preference
+from .siit import SIIT
 from .sixover4 import SIX_OVER_FOUR
 from .sixrd import SIX_RD
 from .sixtofour import SIX_TO_FOUR
@@ -41,6 +43,7 @@ MECHANISMS: Mapping[str, Mechanism] = {
         *(NATIVE4, NATIVE6, DUAL_STACK),
         *(SIX_IN_FOUR, SIX_OVER_FOUR, SIX_TO_FOUR, SIX_RD, ISATAP, TUNNEL_BROKER),
         *(FOUR_IN_SIX, DS_LITE, GRE, VXLAN),
+        *(SIIT, NAT64, FOUR_SIX_FOUR_XLAT),
     )
 }
 """All mechanisms, by name."""

@@ -3,7 +3,7 @@ network."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..engines import ENGINES, KERNEL, Engine
@@ -40,7 +40,7 @@ class Mechanism:
     Attributes:
         name: as experiments write it.
         family: the family of the addresses that the client's applications use over it, by its options.
-        server_family: that of the server's, where it may be another; None: it is the same.
+        server_family: that of the server's, by its options and nodes, where it may be another; None: it is the same.
         headers: what it puts before a packet, outermost first; empty for native paths.
         carriers: the families that the links of its carrier must have.
         node_count: how many nodes it is installed on, least and most; (0, 0) for native paths.
@@ -62,7 +62,7 @@ class Mechanism:
     executed_by: tuple[Engine, ...] = (KERNEL,)
     options: tuple[Parameter, ...] = ()
     sample: tuple[str, ...] = ()
-    server_family: Callable[[Options], Family] | None = None
+    server_family: Callable[[Options, Sequence[str]], Family] | None = None
 
     @property
     def engines(self) -> tuple[str, ...]:

@@ -90,10 +90,13 @@ class Translator(Device):
     Attributes:
         mapping: how addresses of one family follow from those of the other.
         hops: how much less the hop limit is behind its node. A node that forwards takes one. None: it is not known.
+        through_node: whether its node translates IPv4 addresses besides, so that packets have to pass its connection
+            tracking.
     """
 
     mapping: dict[str, Any]
     hops: int | None = 1
+    through_node: bool = False
 
     @property
     def kind(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, Typ
 
 from .form import MAX_ITEMS, Counts, Flag, Name, Natural, Number, Text, Whole, words_of
 from .headers import IP_HEADERS
+from .topology import Family
 
 Changes = dict[Name, Whole]
 """By how much counters rose, by name."""
@@ -392,6 +393,28 @@ class TunnelCounters(_Kept):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class TranslatorCounters(_Kept):
+    """What a translator did, in packets as they came to it.
+
+    Attributes:
+        to_ipv6, to_ipv4: those that it translated.
+        slow: of these, those that user space translated, by the clause that decided.
+        answered: those whose source was told of an error instead, by clause.
+        drops: by clause.
+    """
+
+    to_ipv6: Count
+    to_ipv4: Count
+    slow: dict[Name, Count] = field(default_factory=dict)
+    answered: dict[Name, Count] = field(default_factory=dict)
+    drops: dict[Name, Count] = field(default_factory=dict)
+
+    def to(self, family: Family) -> Count:
+        """Those that it translated to a family."""
+        return self.to_ipv6 if family == 6 else self.to_ipv4
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class LateTimers(_Kept):
     """The timers of the token bucket that sends on a link (`run.proof.timers`).
 
@@ -483,6 +506,7 @@ class Evidence(_Kept):
         filters: packets that the rulesets of nodes counted, by node and counter.
         emulation: links with a known truth, by name.
         tunnels: the ends of tunnels by node and device.
+        translators: likewise.
         timers: those of links' rates, by link and the node that sends.
         processors: those that each node on the way ran on; empty where the kernel put none there.
         proved, client, server: of a measurement between two machines: that nothing was proved, and the addresses.
@@ -499,6 +523,7 @@ class Evidence(_Kept):
     emulation: dict[Name, EmulatedLink] | None = None
     events: Annotated[tuple[LinkEvent, ...], Field(max_length=MAX_ITEMS)] | None = None
     tunnels: dict[Name, dict[Name, TunnelCounters]] | None = None
+    translators: dict[Name, dict[Name, TranslatorCounters]] | None = None
     losses: Losses | None = None
     timers: dict[Name, dict[Name, LateTimers]] | None = None
     processors: dict[Name, Annotated[tuple[Natural, ...], Field(max_length=MAX_ITEMS)]] | None = None

@@ -37,6 +37,11 @@ class Blueprint:
         return tuple(device for device in self.devices if isinstance(device, Tunnel))
 
     @property
+    def translators(self) -> tuple[Translator, ...]:
+        """The devices that translate packets to another family."""
+        return tuple(device for device in self.devices if isinstance(device, Translator))
+
+    @property
     def device_nodes(self) -> list[str]:
         """The nodes that have devices, each once."""
         return list(dict.fromkeys(device.node for device in self.devices))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from ipaddress import IPv6Network
+from ipaddress import IPv4Network, IPv6Network
 from math import isfinite
 from typing import Literal, NamedTuple
 
@@ -27,7 +27,9 @@ ParameterKind = Literal[
     "word",
     "name",
     "file",
+    "ipv4-prefix",
     "ipv6-prefix",
+    "eam",
     "mtu",
     "mtu-or-size",
     "ratio",
@@ -36,8 +38,8 @@ ParameterKind = Literal[
     "states",
     "profile",
 ]
-"""What a value is: how it is written, and its form in the JSON Schema. Of `queue`, `packets`, `states` and `profile`
-each parameter has a parser of its own."""
+"""What a value is: how it is written, and its form in the JSON Schema. Of `queue`, `packets`, `states`, `profile`
+and `eam` each parameter has a parser of its own."""
 
 
 MAX_FILE_NAME = 1024
@@ -229,6 +231,16 @@ def _ipv6_prefix(_: Parameter, value: object) -> str:
         ) from error
 
 
+def _ipv4_prefix(_: Parameter, value: object) -> str:
+    wrong = f"{shown(value)} is not an IPv4 prefix, such as 192.0.2.0/24"
+    if not isinstance(value, str) or "/" not in value:
+        raise ValueError(wrong)
+    try:
+        return str(IPv4Network(value))
+    except ValueError as error:
+        raise ValueError(f"{wrong}: {visible(str(error))}") from error
+
+
 _FORMS: dict[ParameterKind, Callable[[Parameter, object], Scalar]] = {
     "count": _count,
     "number": _number,
@@ -236,5 +248,6 @@ _FORMS: dict[ParameterKind, Callable[[Parameter, object], Scalar]] = {
     "choice": _choice,
     "name": _name,
     "file": _file,
+    "ipv4-prefix": _ipv4_prefix,
     "ipv6-prefix": _ipv6_prefix,
 }

@@ -57,6 +57,8 @@ class ReasonKind(StrEnum):
     """A node on the way could not be asked for its counters."""
     TUNNEL_COUNTERS = "tunnel-counters"
     """An end of a tunnel on the way did not carry what arrived."""
+    TRANSLATOR_COUNTERS = "translator-counters"
+    """A translator on the way did not translate what arrived."""
     UNTYPED = "untyped"
     """A record of `sixbench.trial/1` has it, whose reasons had no kinds."""
 

@@ -39,10 +39,16 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """A program that runs in a node as long as the network is up. `stdin` is what it reads there."""
+    """A program that runs in a node as long as the network is up.
+
+    Attributes:
+        stdin: what it reads there.
+        package: the Debian package that has it; None: it comes with sixbench or the caller.
+    """
 
     argv: tuple[str, ...]
     stdin: str = ""
+    package: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -84,7 +84,7 @@ def _read_path(
         engine=engine,
         options=read,
         line=reader.source.line_of(place),
-        server_family=None if kind.server_family is None else kind.server_family(read),
+        server_family=None if kind.server_family is None else kind.server_family(read, nodes),
     )
 
 

@@ -407,6 +407,10 @@ def _value(parameter: Parameter) -> Schema:
         return {"type": "string", "minLength": 1, "maxLength": MAX_FILE_NAME}
     if kind == "mtu-or-size":
         return {"anyOf": [_ref("mtu"), _ref("size")]}
+    if kind == "ipv4-prefix":
+        return {"type": "string", "pattern": r"^[0-9.]+/[0-9]+$"}
+    if kind == "eam":
+        return {"anyOf": [{"type": "object", "additionalProperties": {"type": "string"}}, {"type": "string"}]}
     if kind == "ipv6-prefix":
         return {"type": "string", "pattern": r"^[0-9A-Fa-f:.]+/[0-9]+$"}
     return _ref(kind)

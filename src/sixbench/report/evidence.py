@@ -15,7 +15,7 @@ from ..store import Run
 from . import words
 from .losses import Losses, LossSum
 from .once import once_a_run
-from .tunnel_counts import TunnelEnd, TunnelSum
+from .tunnel_counts import TranslatorSum, TunnelEnd, TunnelSum
 
 _REMAINDERS = frozenset({"fragment-data", "unknown", "truncated", "malformed", "too-deep"})
 """Kinds of layers that are no header: what was not decoded."""
@@ -108,6 +108,7 @@ class PathEvidence:
             out.
         packets: the largest packet of one trial with each of the stacks of the way, from client to server.
         tunnels: what the ends of the tunnels did.
+        translators: what the translators did.
         losses: what was lost, where.
     """
 
@@ -121,6 +122,7 @@ class PathEvidence:
     families: dict[str, int] = field(default_factory=dict)
     packets: list[OnLinks] = field(default_factory=list)
     tunnels: list[TunnelEnd] = field(default_factory=list)
+    translators: list[TranslatorSum] = field(default_factory=list)
     losses: Losses = field(default_factory=Losses)
 
 
@@ -151,6 +153,7 @@ class _Sum:
         self.families: dict[str, int] = {}
         self.packets: list[OnLinks] = []
         self.tunnels = TunnelSum()
+        self.translators: dict[tuple[str, str], TranslatorSum] = {}
         self.losses = LossSum()
 
     def add(self, trial: TrialRecord) -> None:
@@ -172,6 +175,10 @@ class _Sum:
         if _most_bytes(packets) > _most_bytes(self.packets):
             self.packets = packets
         self.tunnels.add(evidence.tunnels or {})
+        for node, devices in (evidence.translators or {}).items():
+            for device, counted in devices.items():
+                known = self.translators.get((node, device)) or TranslatorSum(node=node, device=device)
+                self.translators[node, device] = known.with_trial(counted)
         if evidence.losses is not None:
             self.losses.add(evidence.losses)
 
@@ -189,6 +196,7 @@ class _Sum:
             families=self.families,
             packets=self.packets,
             tunnels=self.tunnels.ends(),
+            translators=list(self.translators.values()),
             losses=self.losses.told(),
         )
 

@@ -97,6 +97,65 @@ def tunnels_table(paths: Sequence[PathDescription]) -> Table | None:
     return without_empty(Table(title="Packets at the ends of the tunnels", columns=columns, rows=made))
 
 
+def translators_table(paths: Sequence[PathDescription]) -> Table | None:
+    """A row for each translator, over the trials of its path; None where none was counted."""
+    made = [
+        [
+            described.path.name,
+            ", ".join(described.engines),
+            f"{one.node} {one.device}",
+            str(one.trials),
+            words.whole(one.to_ipv6.packets),
+            words.whole(one.to_ipv4.packets),
+            words.share(one.slow_packets, one.translated_packets),
+            reasons(one.slow),
+            reasons(one.answered),
+            reasons(one.drops),
+        ]
+        for described in paths
+        for one in described.evidence.translators
+    ]
+    if not made:
+        return None
+    columns = [
+        *(Column(name=name) for name in ("path", "engine", "translator")),
+        *(Column(name=name, align="right") for name in ("trials", "to IPv6", "to IPv4", "slow share")),
+        *(Column(name=name) for name in ("by the slow path, by clause", "answered by clause", "dropped by clause")),
+    ]
+    return without_empty(Table(title="Packets at the translators", columns=columns, rows=made))
+
+
+def translators_summary(paths: Sequence[PathDescription]) -> Summary | None:
+    """What each translator did; None where none was counted."""
+    made, remarks = [], []
+    for described in paths:
+        for one in described.evidence.translators:
+            made.append(
+                [
+                    described.path.name,
+                    ", ".join(described.engines),
+                    f"{one.node} {one.device}",
+                    _short(one.to_ipv6.packets),
+                    _short(one.to_ipv4.packets),
+                    words.share(one.slow_packets, one.translated_packets),
+                    _short(sum(count.packets for count in one.answered.values())),
+                    _short(sum(count.packets for count in one.drops.values())),
+                ]
+            )
+            parts = [("dropped", one.drops), ("answered", one.answered), ("by the slow path", one.slow)]
+            said = "; ".join(f"{what}: {reasons(counts)}" for what, counts in parts if counts)
+            remarks += [f"{described.path.name}, {one.node}: {said}"] if said else []
+    if not made:
+        return None
+    columns = [
+        *(Column(name=name) for name in ("path", "engine", "translator")),
+        *(Column(name=name, align="right") for name in ("to IPv6", "to IPv4", "slow", "answered", "dropped")),
+    ]
+    return Summary(
+        table=without_empty(Table(title="Translators", columns=columns, rows=made)), remarks=remarks, note=""
+    )
+
+
 def losses_table(paths: Sequence[PathDescription]) -> Table | None:
     """A row for each place at which trials of a path lost something; None where nothing was lost."""
     made = []

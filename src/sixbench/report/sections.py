@@ -160,6 +160,16 @@ SECTIONS: tuple[Section, ...] = (
         remark=_expected_drops,
     ),
     Section(
+        name="translators",
+        part="evidence",
+        tables=lambda data: [path_tables.translators_table(data.paths)],
+        entries="translators",
+        trials="all valid trials",
+        about="The translators counted these packets, as they came to them, over the valid trials of each path. The "
+        "slow path is user space, and the clause is the rule of RFC 7915 that decided. Where a packet could not be "
+        "translated, its source was told of an error (answered), or the packet was dropped.",
+    ),
+    Section(
         name="losses",
         part="evidence",
         tables=lambda data: [path_tables.losses_table(data.paths)],

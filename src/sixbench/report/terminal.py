@@ -340,10 +340,20 @@ def _tunnels(page: _Page) -> None:
     """What each tunnel carried, both ends together, and below it what was dropped and why."""
     console = page.console
     made = path_tables.tunnels_summary(page.data.paths, page.data.analysis)
-    if made is None:
-        return
+    if made is not None:
+        _summary(console, made, "packets in (encapsulated) and out, both ends, all valid trials")
+
+
+def _translators(page: _Page) -> None:
+    """What each translator did, and below it by which clauses."""
+    made = path_tables.translators_summary(page.data.paths)
+    if made is not None:
+        _summary(page.console, made, "packets as they came, all valid trials")
+
+
+def _summary(console: Console, made: path_tables.Summary, of: str) -> None:
     console.print()
-    _paragraph(console, f"{made.table.title}: packets in (encapsulated) and out, both ends, all valid trials", "bold")
+    _paragraph(console, f"{made.table.title}: {of}", "bold")
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
     for column in made.table.columns:
         # The headers of packets are the one thing that may take two lines.
@@ -467,6 +477,7 @@ _OWN: dict[str, Callable[[_Page], None]] = {
     "findings": _first_findings,
     "reasons": lambda page: _reasons(page.console, page.data.trials),
     "tunnels": _tunnels,
+    "translators": _translators,
     "emulation": _emulation,
     "programs": _left_out,
     "environment": _calibration,

@@ -1,11 +1,11 @@
-"""What the ends of tunnels did: packets in and out, by the fast and the slow path, and what was dropped and why."""
+"""What the ends of tunnels and translators did: packets by the fast and the slow path, and what was dropped and why."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from ..model.evidence import Count, TunnelCounters
+from ..model.evidence import Count, TranslatorCounters, TunnelCounters
 
 NOTHING = Count(packets=0, bytes=0)
 
@@ -78,6 +78,50 @@ class TunnelSum:
     def ends(self) -> list[TunnelEnd]:
         """The ends in the order of the records."""
         return list(self._found.values())
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslatorSum:
+    """A translator over the trials of a path.
+
+    Attributes:
+        trials: how many say something of it.
+        to_ipv6, to_ipv4: the packets that it translated.
+        slow: of these, those that user space translated, by clause.
+        answered: those whose source was told of an error, by clause.
+        drops: by clause.
+    """
+
+    node: str
+    device: str
+    trials: int = 0
+    to_ipv6: Count = NOTHING
+    to_ipv4: Count = NOTHING
+    slow: dict[str, Count] = field(default_factory=dict)
+    answered: dict[str, Count] = field(default_factory=dict)
+    drops: dict[str, Count] = field(default_factory=dict)
+
+    @property
+    def slow_packets(self) -> int:
+        """The packets that user space translated."""
+        return sum(count.packets for count in self.slow.values())
+
+    @property
+    def translated_packets(self) -> int:
+        """All packets that were translated."""
+        return self.to_ipv6.packets + self.to_ipv4.packets
+
+    def with_trial(self, counted: TranslatorCounters) -> TranslatorSum:
+        """With what it did in a trial."""
+        return replace(
+            self,
+            trials=self.trials + 1,
+            to_ipv6=self.to_ipv6 + _risen(counted.to_ipv6),
+            to_ipv4=self.to_ipv4 + _risen(counted.to_ipv4),
+            slow=_with_reasons(self.slow, _by_reason(counted.slow)),
+            answered=_with_reasons(self.answered, _by_reason(counted.answered)),
+            drops=_with_reasons(self.drops, _by_reason(counted.drops)),
+        )
 
 
 def total(counts: Iterable[Mapping[str, Count]]) -> dict[str, Count]:

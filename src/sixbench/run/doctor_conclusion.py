@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..engines import ENGINES
 from ..lab.doctor import Capability
 from ..lab.mending import MachineFacts, mend_capability, mend_engine
 from .mechanism_doctor import EngineAnswer
@@ -69,14 +70,15 @@ def _of_capability(capability: Capability, facts: MachineFacts) -> Limit:
 
 
 def _of_engines(answers: Sequence[EngineAnswer], facts: MachineFacts) -> list[Limit]:
-    """One limit for all that is mended by one command."""
+    """One limit for all that is mended by one command. An engine that one mechanism has for itself is there to compare
+    with, so it is no limit where it is missing."""
     working: dict[str, list[str]] = {}
     for one in answers:
         if one.answer == "yes":
             working.setdefault(one.mechanism, []).append(one.engine)
     groups: dict[tuple[str, str], list[EngineAnswer]] = {}
     for one in answers:
-        if one.answer != "yes":
+        if one.answer != "yes" and one.engine in ENGINES:
             groups.setdefault((one.engine, mend_engine(one.engine, one.reason, facts)), []).append(one)
     limits = []
     for (engine, mend), lacking in groups.items():

@@ -9,7 +9,7 @@ from ..agent import Agent
 from ..engines import Engine
 from ..engines.kernel import refusal
 from ..mechanisms import MECHANISMS, find_engine, install
-from ..model.device import Device, Tunnel
+from ..model.device import Device, Translator, Tunnel
 from ..model.errors import AgentError, CapabilityError
 from ..model.experiment import Experiment
 from ..model.network import Blueprint
@@ -87,7 +87,7 @@ def _refusal(probe: Agent, device: Device, engine: Engine) -> str | None:
         return str(error).removeprefix(f"{probe.name}: ")
     finally:
         with contextlib.suppress(AgentError):
-            probe.call("tunnel-remove", device=name)
+            probe.call("translator-remove" if isinstance(device, Translator) else "tunnel-remove", device=name)
         with contextlib.suppress(AgentError):
             probe.call("exec", argv=["ip", "link", "delete", name])
 
@@ -99,6 +99,8 @@ def _ending(probe: Agent, program: Program) -> str | None:
     except AgentError as error:
         if error.code == "timeout":
             return None
+        if program.package is not None and "No such file or directory" in str(error):
+            return f"the program {program.argv[0]} is missing (Debian package {program.package})"
         raise
     said = " ".join(str(done["stderr"] or done["stdout"]).split())
     return f"{program.argv[0]} ended with {done['exit']}: {said or 'it said nothing'}"

@@ -11,8 +11,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..agent import Agent
+from ..engines import EBPF, USER
 from ..lab.emulation import EMULATOR
 from ..lab.queues import queue_bytes
+from ..model.device import Device
 from ..model.direction import Direction
 from ..model.errors import AgentError
 from ..model.evidence import LinkEvent
@@ -73,6 +75,8 @@ class Observed:
     captures: list[dict[str, Any]] = field(default_factory=list)
     tunnels_before: dict[str, Any] = field(default_factory=dict)
     tunnels_after: dict[str, Any] = field(default_factory=dict)
+    translators_before: dict[str, Any] = field(default_factory=dict)
+    translators_after: dict[str, Any] = field(default_factory=dict)
     programs: dict[str, Any] = field(default_factory=dict)
     events: list[LinkEvent] = field(default_factory=list)
     drops: Drops = field(default_factory=Drops)
@@ -151,10 +155,19 @@ class Setting:
 
     @property
     def tunnelling(self) -> dict[str, Agent]:
-        """The nodes whose agents may carry devices themselves."""
+        """The nodes whose agents may carry tunnels themselves."""
+        return self._carrying(self.network.tunnels)
+
+    @property
+    def translating(self) -> dict[str, Agent]:
+        """The nodes whose agents are translators themselves."""
+        is_ours = self.laboratory.engine in (EBPF.name, USER.name)
+        return self._carrying(self.network.translators) if is_ours else {}
+
+    def _carrying(self, devices: Sequence[Device]) -> dict[str, Agent]:
         if self.laboratory.engine == "kernel":
             return {}
-        return {name: self.laboratory.agents[name] for name in self.network.device_nodes}
+        return {device.node: self.laboratory.agents[device.node] for device in devices}
 
 
 def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Setting, observed: Observed) -> None:
@@ -175,6 +188,7 @@ def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Se
         observed.is_alone = setting.laboratory.processors.is_off(observed.placed)
         observed.before = _settled(setting)
         observed.tunnels_before = _tunnel_counters(setting)
+        observed.translators_before = _translator_counters(setting)
         watching = [drops.start(), timers.start()]
         capturing = _start_captures(setting, key, int(params.get("warmup_ns", 0)), limit_ns, captured)
         forget_path_mtu(setting.laboratory, dict.fromkeys([*setting.between, *setting.network.device_nodes]))
@@ -214,6 +228,7 @@ def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Se
             looked = _look(setting)
             observed.after = {name: looked[name] for name in setting.watched}
             observed.tunnels_after = _tunnel_counters(setting)
+            observed.translators_after = _translator_counters(setting)
         observed.emulated = emulation.end(setting.laboratory, observed.unanswered)
         setting.laboratory.left = _left(setting, looked)
 
@@ -308,6 +323,12 @@ def _tunnel_counters(setting: Setting, run_time: str | None = None) -> dict[str,
     return {name: answer["tunnels"] for name, answer in answers(asked).items()}
 
 
+def _translator_counters(setting: Setting) -> dict[str, Any]:
+    """The translators' counters, by node and device."""
+    asked = ask_all(setting.translating, "translator-counters")
+    return {name: answer["translators"] for name, answer in answers(asked).items()}
+
+
 def _settled(setting: Setting) -> dict[str, Any]:
     """The counters of the nodes on the path, once nothing of an earlier trial is under way."""
     left = setting.laboratory.left
@@ -331,7 +352,8 @@ def _cpu(setting: Setting) -> dict[str, Any]:
 
 
 def _all_addresses(setting: Setting) -> list[str]:
-    """The counters of all nodes on the path and of both families, so that packets of the wrong family are seen too."""
+    """The addresses of all nodes on the path, of both families, so that packets of the wrong family are seen too; and
+    those that stand for the hosts on the legs behind translators."""
     topology = setting.network.topology
     found = {
         str(address.ip): None
@@ -340,4 +362,6 @@ def _all_addresses(setting: Setting) -> list[str]:
         for address in (link.end_of(node).ipv4, link.end_of(node).ipv6)
         if address is not None
     }
+    for legs in (setting.network.legs, *setting.others.values()):
+        found |= {str(address): None for leg in legs for address in (leg.source, leg.destination)}
     return list(found)

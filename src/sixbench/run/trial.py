@@ -48,6 +48,7 @@ from .proof.packets import Judgement, Viewpoint, judge, link_traffic, middle_of,
 from .proof.pcapng import to_pcapng
 from .proof.strays import judge_strays
 from .proof.timers import judge_timers, timer_evidence
+from .proof.translators import check_translators, translation_notes, translator_evidence
 from .proof.tunnels import check_tunnels, drop_notes, program_times, tunnel_evidence
 from .record import Trial, blank_record, without_series
 from .traffic import Observed, Setting, perform
@@ -246,6 +247,9 @@ def _assess(
         observed.tunnels_after,
         {node: counters.interfaces for node, counters in (evidence.counters or {}).items()},
     )
+    translators = None
+    if setting.translating:
+        translators = translator_evidence(setting.network, observed.translators_before, observed.translators_after)
     nodes = {agent.hello["netns_inode"]: name for name, agent in setting.laboratory.agents.items()}
     losses = loss_evidence(
         {WORKLOADS[part.workload].transport for part in parts_of(kind, params)},
@@ -272,6 +276,7 @@ def _assess(
         emulation=emulated.links or None,
         events=tuple(observed.events) if setting.events else None,
         tunnels=tunnels,
+        translators=translators,
         losses=losses.losses,
         timers=timers,
         processors=observed.placed,
@@ -279,7 +284,10 @@ def _assess(
     measured.notes.extend(losses.notes)
     carried = traffic.of(setting.network.family)
     judgement.invalid.extend(check_tunnels(setting.network, tunnels, carried))
+    if translators is not None:
+        judgement.invalid.extend(check_translators(setting.network, translators, carried))
     measured.notes.extend(drop_notes(tunnels))
+    measured.notes.extend(translation_notes(translators or {}))
     measured.metrics.update(program_times(observed.programs))
     _add_cpu(measured, setting.views[middle_of(setting.views)], observed)
     changes = machine_changes(observed.client, observed.server)

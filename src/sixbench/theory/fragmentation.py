@@ -29,6 +29,7 @@ from .pieces import (
     originate,
 )
 from .prediction import Attempt, LinkLoad, Outcome, Prediction, Work
+from .translation import translate
 from .treatment import Treatment, treatments
 
 Known = Mapping[tuple[str, str], int]
@@ -97,9 +98,6 @@ def packet(
         raise ValueError("only IPv6 has atomic fragments (RFC 6946), and the hosts speak IPv4 on this path")
     if not crossings:
         raise ValueError(f'no route leads from "{client}" to "{server}" over IPv{family}')
-    changing = [leg.near for leg in network.legs if leg.family != family]
-    if changing:
-        raise NotPredicted(f"what packets become where {changing[0]} translates them to another family")
     walk = _Walk(network, engine, known or {})
     source_policy = _with_settings(policy, family, network, client)
     way = list(enumerate(crossings))
@@ -109,7 +107,7 @@ def packet(
         walk.reasons.append(f"{client} does not send it: {error}")
         return walk.attempt("refused")
     arrived = walk.cross(pieces, client, server, family, way)
-    return walk.attempt("delivered" if walk.delivered(arrived, server, family) else "lost")
+    return walk.attempt("delivered" if walk.delivered(arrived, server, network.legs[-1].family) else "lost")
 
 
 _Way = Sequence[tuple[int, Crossing]]
@@ -177,13 +175,19 @@ class _Walk:
         """The pieces that arrive at the other end.
 
         Args:
+            family: theirs at the source.
             depth: how many tunnels they are in.
         """
         passed: list[str] = []
+        first = family
         for passage, wires in _passages(way, depth):
+            following = wires[0][1].leg.family if depth == 0 else family
+            if following != family:
+                pieces = self._translated(pieces, [*passed, passage.near], source, destination, first, following)
+                family = following
             if passage.near != source:
                 passed.append(passage.near)
-                pieces = self._forwarded(pieces, passed, source, destination, family, passage)
+                pieces = self._forwarded(pieces, passed, source, destination, first, family, passage)
             if passage.link.is_tunnel:
                 pieces = self._tunnelled(pieces, passage, family, wires, depth + 1)
             else:
@@ -202,10 +206,11 @@ class _Walk:
         passed: Sequence[str],
         source: str,
         destination: str,
+        first: Family,
         family: Family,
         onto: Passage,
     ) -> list[Piece]:
-        """The pieces that the last of the nodes `passed` sends on."""
+        """The pieces that the last of the nodes `passed` sends on. `first`: the family that they had at the source."""
         node, mtu_bytes = onto.near, onto.link.mtu_bytes
         if family in self._treatment(node).reassembles and any(piece.is_marked for piece in pieces):
             whole = self._collected(pieces, node, family, tracked=True)
@@ -214,7 +219,7 @@ class _Walk:
             try:
                 sent = forward_reassembled(whole, family, mtu_bytes)
             except TooLong as error:
-                self._refused(passed, source, destination, family, onto, error)
+                self._refused(passed, source, destination, first, family, onto, error)
                 return []
             if any(piece.is_fragment for piece in sent):
                 self._cut(node, family, len(sent))
@@ -224,12 +229,35 @@ class _Walk:
             try:
                 parts = forward(piece, family, mtu_bytes)
             except TooLong as error:
-                self._refused(passed, source, destination, family, onto, error)
+                self._refused(passed, source, destination, first, family, onto, error)
                 continue
             if len(parts) > 1:
                 self._cut(node, family, len(parts))
             sent += parts
         return sent
+
+    def _translated(
+        self,
+        pieces: list[Piece],
+        passed: Sequence[str],
+        source: str,
+        destination: str,
+        first: Family,
+        to: Family,
+    ) -> list[Piece]:
+        """The pieces that the last of the nodes `passed` has translated to another family."""
+        node = passed[-1]
+        device = next((device for device in self._network.translators if device.node == node), None)
+        if device is None or device.mapping["kind"] != "siit":
+            raise NotPredicted(f"what packets become where {node} translates them to another family")
+        through: list[Piece] = []
+        for piece in pieces:
+            try:
+                through += translate(piece, device, to)
+            except TooLong as error:
+                self.reasons.append(f"the translator of {node} takes no more: {error}")
+                self._tell(passed, source, destination, first, 6 if to == 4 else 4, error)
+        return through
 
     def _tunnelled(self, pieces: list[Piece], tunnel: Passage, family: Family, way: _Way, depth: int) -> list[Piece]:
         """The pieces that come out of a tunnel, whose wires are `way`."""
@@ -305,14 +333,27 @@ class _Walk:
         passed: Sequence[str],
         source: str,
         destination: str,
+        first: Family,
         family: Family,
         onto: Passage,
         error: TooLong,
     ) -> None:
-        """Notes that a packet does not fit. Its source is told, unless a filter is in the way: the error passes the
-        nodes that the packet has passed."""
+        """Notes that a packet does not fit, and tells its source."""
         self._work_of(onto.near, family).too_long += 1
         self.reasons.append(f"at {onto.near}, {onto.link.name} takes no more than {error.mtu_bytes} bytes")
+        self._tell(passed, source, destination, first, family, error)
+
+    def _tell(
+        self,
+        passed: Sequence[str],
+        source: str,
+        destination: str,
+        first: Family,
+        family: Family,
+        error: TooLong,
+    ) -> None:
+        """Tells the source of a packet which size would fit, unless a filter is in the way: the error passes the nodes
+        that the packet has passed. On its way back it is translated as the packet was (RFC 7915 sections 4.2, 5.2)."""
         if error.mtu_bytes is None:
             return
         for node in reversed(passed):
@@ -320,7 +361,8 @@ class _Walk:
                 self.reasons.append(f"{node} lets no ICMP errors through")
                 return
         known_bytes = self._told.get((source, destination), self._known.get((source, destination)))
-        self._told[source, destination] = learned(known_bytes, error.mtu_bytes, family)
+        told_bytes = error.mtu_bytes + header_of(first).size_bytes - header_of(family).size_bytes
+        self._told[source, destination] = learned(known_bytes, told_bytes, first)
 
     def _treatment(self, node: str) -> Treatment:
         return self._treatments.get(node, Treatment())

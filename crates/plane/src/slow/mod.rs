@@ -29,6 +29,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use crate::device::Device;
 use crate::spec::Spec;
 use crate::{Error, Result};
+pub(crate) use carrier::RECEIVE_BUFFER_BYTES;
 pub use counting::SlowCounts;
 use counting::ThreadCounts;
 use offload::FrameHead;
@@ -36,9 +37,12 @@ use receive::Receiver;
 use send::Sender;
 
 /// The longest packet: 65535 bytes, the virtual header of the packet socket and an Ethernet header.
-const BUFFER_BYTES: usize = 65_535 + size_of::<FrameHead>();
+pub(crate) const BUFFER_BYTES: usize = 65_535 + size_of::<FrameHead>();
+/// What Ethernet frames carry.
+pub(crate) const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
+pub(crate) const ETHERTYPE_IPV6: [u8; 2] = [0x86, 0xdd];
 /// How many packets are read by one system call.
-const BATCH: usize = 64;
+pub(crate) const BATCH: usize = 64;
 
 /// The other tunnels of the same local address and payload.
 #[derive(Debug, Clone, Default)]
@@ -119,7 +123,7 @@ fn start_error(local: IpAddr, call: &'static str, error: io::Error) -> Error {
 }
 
 /// Waits until `socket` has something, or false: it is time to stop.
-fn wait(socket: &impl AsFd, stopped: &UnixStream) -> bool {
+pub(crate) fn wait(socket: &impl AsFd, stopped: &UnixStream) -> bool {
     loop {
         let mut descriptors =
             [socket.as_fd(), stopped.as_fd()].map(|descriptor| PollFd::new(descriptor, PollFlags::POLLIN));

@@ -9,14 +9,11 @@ use socket2::Socket;
 use super::counting::{ThreadCounts, lock};
 use super::offload::{Frame, complete};
 use super::rules::{self, Inner, Outer};
-use super::{BATCH, BUFFER_BYTES, carrier, icmp, wait};
+use super::{BATCH, BUFFER_BYTES, ETHERTYPE_IPV4, ETHERTYPE_IPV6, carrier, icmp, wait};
 use crate::abi::Outcome;
 use crate::device::Device;
 use crate::spec::Spec;
 use crate::sys::{self, Destination, FarSocket, Message, ReceiveBatch, SendBatch};
-
-const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
-const ETHERTYPE_IPV6: [u8; 2] = [0x86, 0xdd];
 
 /// One direction of a tunnel.
 pub struct Sender {

@@ -21,6 +21,10 @@ unsafe impl aya::Pod for abi::Tunnel {}
 unsafe impl aya::Pod for abi::Count {}
 // SAFETY: as above.
 unsafe impl aya::Pod for abi::State {}
+// SAFETY: as above.
+unsafe impl aya::Pod for abi::Translator {}
+// SAFETY: as above.
+unsafe impl aya::Pod for abi::Row {}
 
 /// BPF_PROG_TEST_RUN.
 const PROG_TEST_RUN: libc::c_int = 10;

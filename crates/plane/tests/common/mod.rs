@@ -70,6 +70,11 @@ impl Bench {
         Some(Self { device, underlay_ifindex })
     }
 
+    /// Of a device from which packets are forwarded.
+    pub fn far_ifindex(&self) -> u32 {
+        self.device.far_ifindex
+    }
+
     pub fn load(&self, spec: &Spec) -> Loaded {
         self.load_with(spec, Features::here())
     }

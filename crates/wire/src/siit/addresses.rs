@@ -117,7 +117,12 @@ impl Ipv6Net {
 
     /// Whether it may stand for that address: RFC 6052 section 3.1.
     pub(super) fn may_represent(&self, address: Ipv4Addr) -> bool {
-        *self != WELL_KNOWN || !NON_GLOBAL.iter().any(|net| net.contains(address))
+        !self.never_represented().iter().any(|net| net.contains(address))
+    }
+
+    /// What it must not stand for.
+    pub(super) fn never_represented(&self) -> &'static [Ipv4Net] {
+        if *self == WELL_KNOWN { &NON_GLOBAL } else { &[] }
     }
 
     pub(super) fn check(&self) -> Result<(), String> {

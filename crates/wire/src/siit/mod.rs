@@ -113,6 +113,11 @@ impl Translator {
         })
     }
 
+    /// What it was told.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     /// Says what becomes of a packet of either family, which is whole.
     pub fn translate(&mut self, packet: &[u8]) -> Decision {
         let span = Span::whole(packet);

@@ -101,6 +101,15 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// Prefixes of IPv4 addresses that are not translated, or only if the table maps them.
+    pub fn doubtful(&self) -> Vec<Ipv4Net> {
+        let mut found = self.denied.clone();
+        for prefix in self.prefixes.iter().filter(|_| !self.allow_non_global) {
+            found.extend(prefix.never_represented());
+        }
+        found
+    }
+
     /// What is wrong, as a sentence.
     pub fn check(&self) -> Result<(), String> {
         self.check_mappings()?;

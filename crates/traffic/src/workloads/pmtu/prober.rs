@@ -346,7 +346,7 @@ impl Prober {
             let Some(datagram) = self.receive.datagrams().next() else { continue };
             let source = datagram.source.filter(|source| *source == self.peer);
             let from = source.map(|source| SocketAddr::new(source, datagram.source_port));
-            let message = Message::decode(datagram.bytes, self.token, self.address.is_ipv4());
+            let message = Message::decode(datagram.bytes, self.token);
             match (message, &self.door, from) {
                 (Some(message), _, Some(from)) => return Ok(Some((message, from.port(), datagram.notes.hop_limit))),
                 (None, Some(door), Some(from)) => {

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * A translator (RFC 7915): the program on the egress of its device. It translates TCP, UDP and echoes that are whole,
+ * have neither options nor extension headers, and fit the next link, and sends them there. All others go on into the
+ * device, to the slow path in user space, which also says why.
+ *
+ * The node has taken one from the hop limit when it forwarded the packet into the device. It takes another one from
+ * what comes out of the device, and so does the program. Linux 5.10.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/pkt_cls.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "consts.h"
+#include "translated_addresses.h"
+
+#define ICMPV6 58
+/* RFC 792, RFC 4443 section 4. */
+#define ICMP_ECHO_REPLY	    0
+#define ICMP_ECHO_REQUEST   8
+#define ICMPV6_ECHO_REQUEST 128
+#define ICMPV6_ECHO_REPLY   129
+
+/* What RFC 7915 section 5.1 lets be fragmented. */
+#define SMALL_BYTES 1260
+
+/* A packet that is translated here. */
+struct translation {
+	__u32 bytes;	     /* of the packet as it came */
+	__u32 header_bytes;  /* of each of its segments */
+	__u32 segment_bytes; /* of the longest packet that it will be cut into */
+	__u32 checksum_at;   /* behind the IP header */
+	__be32 source4, destination4;
+	struct address source6, destination6;
+	__u8 protocol; /* TCP, UDP, or ICMP of the family that it comes from */
+	__u8 type;     /* of ICMP, in the other family */
+	__u8 old_type;
+	__u8 tos;
+	__u8 hop_limit;
+	__u8 dont_fragment;
+};
+
+/* Reads what is behind the IP header. False: it is for the slow path. */
+static __always_inline bool read_transport(struct __sk_buff *skb, __u32 ip_bytes, struct translation *found)
+{
+	__u32 at = ETH_HLEN + ip_bytes;
+	__u8 offset, icmp[2];
+	__be16 checksum;
+
+	switch (found->protocol) {
+	case IPPROTO_TCP:
+		found->checksum_at = 16;
+		if (bpf_skb_load_bytes(skb, at + 12, &offset, 1) || found->bytes < ip_bytes + 20)
+			return false;
+		found->header_bytes = ip_bytes + (offset >> 4) * 4;
+		break;
+	case IPPROTO_UDP:
+		found->checksum_at = 6;
+		if (skb->gso_size || found->bytes < ip_bytes + 8 || bpf_skb_load_bytes(skb, at + 6, &checksum, 2) ||
+		    !checksum)
+			return false;
+		found->header_bytes = ip_bytes + 8;
+		break;
+	case IPPROTO_ICMP:
+	case ICMPV6:
+		found->checksum_at = 2;
+		if (skb->gso_size || found->bytes < ip_bytes + 8 || bpf_skb_load_bytes(skb, at, icmp, 2) || icmp[1])
+			return false;
+		found->old_type = icmp[0];
+		if (found->protocol == IPPROTO_ICMP) {
+			if (icmp[0] != ICMP_ECHO_REQUEST && icmp[0] != ICMP_ECHO_REPLY)
+				return false;
+			found->type = icmp[0] == ICMP_ECHO_REQUEST ? ICMPV6_ECHO_REQUEST : ICMPV6_ECHO_REPLY;
+		} else {
+			if (icmp[0] != ICMPV6_ECHO_REQUEST && icmp[0] != ICMPV6_ECHO_REPLY)
+				return false;
+			found->type = icmp[0] == ICMPV6_ECHO_REQUEST ? ICMP_ECHO_REQUEST : ICMP_ECHO_REPLY;
+		}
+		found->header_bytes = ip_bytes + 8;
+		break;
+	default:
+		return false;
+	}
+	found->segment_bytes = skb->gso_size ? found->header_bytes + skb->gso_size : found->bytes;
+	return true;
+}
+
+/* Where the translation leaves the node. False: it is for the slow path. */
+static __always_inline bool find_way(struct __sk_buff *skb, const struct translation *found, bool is_to_ipv6,
+				     struct bpf_fib_lookup *lookup)
+{
+	lookup->ifindex = TRANSLATOR.ifindex;
+	if (is_to_ipv6) {
+		lookup->family = AF_INET6;
+		lookup->tot_len = found->segment_bytes + 20;
+		lookup->flowinfo = bpf_htonl(found->tos << 20);
+		__builtin_memcpy(lookup->ipv6_src, &found->source6, 16);
+		__builtin_memcpy(lookup->ipv6_dst, &found->destination6, 16);
+	} else {
+		lookup->family = AF_INET;
+		lookup->tot_len = found->segment_bytes - 20;
+		lookup->tos = found->tos;
+		lookup->ipv4_src = found->source4;
+		lookup->ipv4_dst = found->destination4;
+	}
+	if (bpf_fib_lookup(skb, lookup, sizeof(*lookup), 0) != BPF_FIB_LKUP_RET_SUCCESS)
+		return false;
+	/* A device without a link layer, which would take the Ethernet header for a part of the packet. */
+	return lookup->ifindex != TRANSLATOR.ifindex && (lookup->dmac[0] | lookup->dmac[1] | lookup->dmac[2] |
+							 lookup->dmac[3] | lookup->dmac[4] | lookup->dmac[5]);
+}
+
+/* The pseudo header of ICMPv6 is in its checksum, and ICMP has none: RFC 7915 sections 4.2 and 5.2. */
+static __always_inline __s64 icmp_difference(const struct translation *found, bool is_to_ipv6)
+{
+	struct {
+		struct address source, destination;
+		__be32 bytes, protocol;
+	} pseudo = {.source = found->source6, .destination = found->destination6};
+	__be32 old_type = bpf_htonl(found->old_type << 24), new_type = bpf_htonl(found->type << 24);
+	__s64 sum;
+
+	pseudo.protocol = bpf_htonl(ICMPV6);
+	if (is_to_ipv6) {
+		pseudo.bytes = bpf_htonl(found->bytes - IPV4_HEADER_BYTES);
+		sum = bpf_csum_diff(NULL, 0, (__be32 *)&pseudo, sizeof(pseudo), 0);
+	} else {
+		pseudo.bytes = bpf_htonl(found->bytes - IPV6_HEADER_BYTES);
+		sum = bpf_csum_diff((__be32 *)&pseudo, sizeof(pseudo), NULL, 0, 0);
+	}
+	return bpf_csum_diff(&old_type, 4, &new_type, 4, sum);
+}
+
+static __always_inline bool update_transport(struct __sk_buff *skb, __u32 at, const struct translation *found,
+					     bool is_to_ipv6)
+{
+	__be32 ends4[2] = {found->source4, found->destination4};
+	struct address ends6[2] = {found->source6, found->destination6};
+	__u64 flags = BPF_F_PSEUDO_HDR;
+	__s64 difference;
+
+	if (found->type || found->old_type) {
+		difference = icmp_difference(found, is_to_ipv6);
+		return !bpf_l4_csum_replace(skb, at + found->checksum_at, 0, difference, 0) &&
+		       !bpf_skb_store_bytes(skb, at, &found->type, 1, 0);
+	}
+	if (found->protocol == IPPROTO_UDP)
+		flags |= BPF_F_MARK_MANGLED_0;
+	difference = is_to_ipv6 ? bpf_csum_diff(ends4, sizeof(ends4), (__be32 *)ends6, sizeof(ends6), 0)
+				: bpf_csum_diff((__be32 *)ends6, sizeof(ends6), ends4, sizeof(ends4), 0);
+	return !bpf_l4_csum_replace(skb, at + found->checksum_at, 0, difference, flags);
+}
+
+static __always_inline void count(enum translated what, const struct translation *found, __u32 gso_size)
+{
+	struct count *count;
+	__u32 key = what;
+	__u64 packets = 1;
+
+	count = bpf_map_lookup_elem(&TRANSLATED, &key);
+	if (!count)
+		return;
+	if (gso_size && found->bytes > found->header_bytes)
+		packets = (found->bytes - found->header_bytes + gso_size - 1) / gso_size;
+	count->packets += packets;
+	count->bytes += found->bytes + (packets - 1) * found->header_bytes;
+}
+
+/* Gives the packet its Ethernet header and sends it. */
+static __always_inline int send(struct __sk_buff *skb, const struct bpf_fib_lookup *lookup, __be16 ethertype)
+{
+	struct ethhdr header = {.h_proto = ethertype};
+
+	__builtin_memcpy(header.h_dest, lookup->dmac, ETH_ALEN);
+	__builtin_memcpy(header.h_source, lookup->smac, ETH_ALEN);
+	if (bpf_skb_store_bytes(skb, 0, &header, sizeof(header), 0))
+		return TC_ACT_SHOT;
+	return bpf_redirect(lookup->ifindex, 0);
+}
+
+/* Lets the IPv4 packet come in at the device. */
+static __always_inline int come_in(struct __sk_buff *skb)
+{
+	struct ethhdr header = {.h_proto = bpf_htons(ETH_P_IP)};
+
+#pragma unroll
+	for (int i = 0; i < ETH_ALEN; i++)
+		header.h_dest[i] = TRANSLATOR.mac[i];
+	if (bpf_skb_store_bytes(skb, 0, &header, sizeof(header), 0))
+		return TC_ACT_SHOT;
+	return bpf_redirect(TRANSLATOR.ifindex, BPF_F_INGRESS);
+}
+
+static __always_inline int from_ipv6(struct __sk_buff *skb)
+{
+	struct translation found = {};
+	struct bpf_fib_lookup lookup = {};
+	struct ipv6hdr ipv6;
+	struct iphdr ipv4 = {.version = 4, .ihl = 5};
+	__u32 gso_size = skb->gso_size;
+	__u32 at = ETH_HLEN;
+	__u32 total;
+
+	if (bpf_skb_load_bytes(skb, at, &ipv6, sizeof(ipv6)) || ipv6.version != 6)
+		return TC_ACT_UNSPEC;
+	found.bytes = IPV6_HEADER_BYTES + bpf_ntohs(ipv6.payload_len);
+	if (found.bytes != skb->len - at || ipv6.hop_limit <= 1 || ipv6.nexthdr == IPPROTO_ICMP)
+		return TC_ACT_UNSPEC;
+	found.protocol = ipv6.nexthdr;
+	found.tos = ipv6.priority << 4 | ipv6.flow_lbl[0] >> 4;
+	__builtin_memcpy(&found.source6, &ipv6.saddr, 16);
+	__builtin_memcpy(&found.destination6, &ipv6.daddr, 16);
+	if (!read_transport(skb, IPV6_HEADER_BYTES, &found) || !to_ipv4(&found.source6, &found.source4) ||
+	    !to_ipv4(&found.destination6, &found.destination4))
+		return TC_ACT_UNSPEC;
+	total = found.segment_bytes - 20;
+	if (total > TRANSLATOR.mtu4 || (!TRANSLATOR.through_node && !find_way(skb, &found, false, &lookup)))
+		return TC_ACT_UNSPEC;
+	ipv4.tos = found.tos;
+	ipv4.tot_len = bpf_htons(found.bytes - 20);
+	if (total > SMALL_BYTES)
+		ipv4.frag_off = bpf_htons(IPV4_DONT_FRAGMENT); /* Its identification says nothing: RFC 6864. */
+	else
+		ipv4.id = bpf_get_prandom_u32();
+	ipv4.ttl = ipv6.hop_limit - !TRANSLATOR.through_node; /* The node forwards it then. */
+	ipv4.protocol = found.protocol == ICMPV6 ? IPPROTO_ICMP : found.protocol;
+	ipv4.saddr = found.source4;
+	ipv4.daddr = found.destination4;
+	total = bpf_csum_diff(NULL, 0, (__be32 *)&ipv4, sizeof(ipv4), 0);
+	total = (total & 0xffff) + (total >> 16);
+	total = (total & 0xffff) + (total >> 16);
+	ipv4.check = ~total;
+	if (!update_transport(skb, at + IPV6_HEADER_BYTES, &found, false) ||
+	    bpf_skb_change_proto(skb, bpf_htons(ETH_P_IP), 0) ||
+	    bpf_skb_store_bytes(skb, ETH_HLEN, &ipv4, sizeof(ipv4), 0)) {
+		count(TRANSLATED_NO_ROOM, &found, gso_size);
+		return TC_ACT_SHOT;
+	}
+	count(TRANSLATED_TO_IPV4, &found, gso_size);
+	return TRANSLATOR.through_node ? come_in(skb) : send(skb, &lookup, bpf_htons(ETH_P_IP));
+}
+
+static __always_inline int from_ipv4(struct __sk_buff *skb)
+{
+	struct translation found = {};
+	struct bpf_fib_lookup lookup = {};
+	struct ipv6hdr ipv6 = {.version = 6};
+	struct iphdr ipv4;
+	__u32 gso_size = skb->gso_size;
+	__u32 at = ETH_HLEN;
+	__u32 fragment, sum, most;
+
+	if (bpf_skb_load_bytes(skb, at, &ipv4, sizeof(ipv4)) || ipv4.version != 4 || ipv4.ihl != 5)
+		return TC_ACT_UNSPEC;
+	sum = bpf_csum_diff(NULL, 0, (__be32 *)&ipv4, sizeof(ipv4), 0);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	fragment = bpf_ntohs(ipv4.frag_off);
+	found.bytes = bpf_ntohs(ipv4.tot_len);
+	if (sum != 0xffff || fragment & (IPV4_MORE | IPV4_OFFSET) || found.bytes != skb->len - at || ipv4.ttl <= 1 ||
+	    ipv4.protocol == ICMPV6)
+		return TC_ACT_UNSPEC;
+	found.protocol = ipv4.protocol;
+	found.tos = ipv4.tos;
+	found.source4 = ipv4.saddr;
+	found.destination4 = ipv4.daddr;
+	if (!read_transport(skb, IPV4_HEADER_BYTES, &found) || !to_ipv6(ipv4.saddr, &found.source6) ||
+	    !to_ipv6(ipv4.daddr, &found.destination6))
+		return TC_ACT_UNSPEC;
+	most = TRANSLATOR.mtu6;
+	if (!(fragment & IPV4_DONT_FRAGMENT) && TRANSLATOR.lowest_ipv6_mtu < most)
+		most = TRANSLATOR.lowest_ipv6_mtu;
+	if (found.segment_bytes + 20 > most || !find_way(skb, &found, true, &lookup))
+		return TC_ACT_UNSPEC;
+	ipv6.priority = found.tos >> 4;
+	ipv6.flow_lbl[0] = found.tos << 4;
+	ipv6.payload_len = bpf_htons(found.bytes - IPV4_HEADER_BYTES);
+	ipv6.nexthdr = found.protocol == IPPROTO_ICMP ? ICMPV6 : found.protocol;
+	ipv6.hop_limit = ipv4.ttl - 1;
+	__builtin_memcpy(&ipv6.saddr, &found.source6, 16);
+	__builtin_memcpy(&ipv6.daddr, &found.destination6, 16);
+	if (!update_transport(skb, at + IPV4_HEADER_BYTES, &found, true) ||
+	    bpf_skb_change_proto(skb, bpf_htons(ETH_P_IPV6), 0) ||
+	    bpf_skb_store_bytes(skb, ETH_HLEN, &ipv6, sizeof(ipv6), 0)) {
+		count(TRANSLATED_NO_ROOM, &found, gso_size);
+		return TC_ACT_SHOT;
+	}
+	count(TRANSLATED_TO_IPV6, &found, gso_size);
+	return send(skb, &lookup, bpf_htons(ETH_P_IPV6));
+}
+
+SEC("classifier")
+int translate(struct __sk_buff *skb)
+{
+	if (skb->protocol == bpf_htons(ETH_P_IPV6))
+		return from_ipv6(skb);
+	if (skb->protocol == bpf_htons(ETH_P_IP))
+		return from_ipv4(skb);
+	return TC_ACT_UNSPEC;
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,90 @@
+//! What became of a translator's packets.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use sixbench_wire::siit::{Clause, Decision, Fate};
+
+use super::fast::FastCounts;
+use crate::counters::Traffic;
+
+/// The reason of packets that the node did not take back.
+const NOT_SENT: &str = "not-sent";
+/// The reason of packets for which the kernel had no memory.
+const NO_ROOM: &str = "no-room";
+
+/// The counters of one thread.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// From IPv4, and from IPv6.
+    translated: [Traffic; 2],
+    by_clause: [BTreeMap<Clause, Traffic>; 3],
+    not_sent: Traffic,
+}
+
+/// A translator's counters: packets as they came, and their bytes with the IP header.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct TranslatorReport {
+    /// Translated to IPv6.
+    pub to_ipv6: Traffic,
+    /// Translated to IPv4.
+    pub to_ipv4: Traffic,
+    /// Of these, by user space: by the clause that decided.
+    pub slow: BTreeMap<&'static str, Traffic>,
+    /// Those whose source was told of an error instead, by clause.
+    pub answered: BTreeMap<&'static str, Traffic>,
+    /// Dropped, by clause.
+    pub drops: BTreeMap<&'static str, Traffic>,
+}
+
+impl Counts {
+    /// Counts a packet.
+    pub fn add(&mut self, packet: &[u8], decision: &Decision) {
+        let fate = match decision.fate {
+            Fate::Translated => 0,
+            Fate::Answered => 1,
+            Fate::Dropped => 2,
+        };
+        count(self.by_clause[fate].entry(decision.clause).or_default(), packet);
+        if decision.fate == Fate::Translated {
+            let is_ipv6 = packet.first().is_some_and(|octet| octet >> 4 == 6);
+            count(&mut self.translated[usize::from(is_ipv6)], packet);
+        }
+    }
+
+    /// Counts a packet that was to be sent and could not be.
+    pub fn add_not_sent(&mut self, packet: &[u8]) {
+        count(&mut self.not_sent, packet);
+    }
+
+    /// By name, together with what the program did.
+    pub fn report(&self, fast: &FastCounts) -> TranslatorReport {
+        let named = |counts: &BTreeMap<Clause, Traffic>| {
+            counts.iter().map(|(clause, &traffic)| (clause.name(), traffic)).collect::<BTreeMap<_, _>>()
+        };
+        let [slow, answered, mut drops] = [0, 1, 2].map(|fate| named(&self.by_clause[fate]));
+        if self.not_sent.packets > 0 {
+            drops.insert(NOT_SENT, self.not_sent);
+        }
+        if fast.no_room.packets > 0 {
+            drops.insert(NO_ROOM, fast.no_room);
+        }
+        let [to_ipv6, to_ipv4] = self.translated;
+        TranslatorReport {
+            to_ipv6: sum(to_ipv6, fast.to_ipv6),
+            to_ipv4: sum(to_ipv4, fast.to_ipv4),
+            slow,
+            answered,
+            drops,
+        }
+    }
+}
+
+fn sum(one: Traffic, other: Traffic) -> Traffic {
+    Traffic { packets: one.packets + other.packets, bytes: one.bytes + other.bytes }
+}
+
+fn count(traffic: &mut Traffic, packet: &[u8]) {
+    traffic.packets += 1;
+    traffic.bytes += packet.len() as u64;
+}

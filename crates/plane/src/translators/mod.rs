@@ -1,0 +1,206 @@
+//! The translators of a node.
+//!
+//! A translator is a veth pair. Packets of either family are routed into its near end, and come in at it as packets of the other, which the node forwards. So the node takes one from the hop limit twice: when it forwards a packet into the device, and when it forwards the translation. [`sixbench_wire::siit`] decides.
+
+mod counting;
+mod fast;
+mod spec;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use nix::net::if_::if_nametoindex;
+use serde::Serialize;
+use sixbench_wire::siit::Translator;
+use sixbench_wire::virtio;
+
+use crate::device::{Device, far_name, ip};
+use crate::program::Features;
+use crate::slow::offload::{FrameHead, complete};
+use crate::slow::{BATCH, BUFFER_BYTES, ETHERTYPE_IPV4, ETHERTYPE_IPV6, RECEIVE_BUFFER_BYTES, wait};
+use crate::spec::Engine;
+use crate::sys::{FarSocket, Message, ReceiveBatch, SendBatch};
+use crate::{Error, Result};
+use counting::Counts;
+pub use counting::TranslatorReport;
+pub use fast::{FastCounts, Program, TRANSLATE};
+pub use spec::TranslatorSpec;
+
+/// The near end's address: locally administered, and the same every time.
+const MAC: [u8; 6] = [0x02, 0x46, 0, 0, 0, 1];
+
+/// The translators of a node. With this value they go.
+#[derive(Default)]
+pub struct Translators(BTreeMap<String, Running>);
+
+/// What a translator is in the node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct AddedTranslator {
+    /// Of its device.
+    pub ifindex: u32,
+}
+
+/// A translator at work. Fields go in this order: first no packets come any more, then the device goes.
+struct Running {
+    /// Absent where user space carries all.
+    program: Option<Program>,
+    counts: Arc<Mutex<Counts>>,
+    /// Closed to tell the thread to end.
+    stop: Option<UnixStream>,
+    thread: Option<JoinHandle<()>>,
+    /// Held, not asked.
+    _device: Device,
+}
+
+impl Translators {
+    /// Makes a translator, in the namespace of this thread. It carries packets when this returns.
+    pub fn add(&mut self, spec: &TranslatorSpec) -> Result<AddedTranslator> {
+        let translator = spec.compile()?;
+        if self.0.contains_key(&spec.device) || if_nametoindex(spec.device.as_str()).is_ok() {
+            return Err(Error::TranslatorExists(spec.device.clone()));
+        }
+        let device =
+            Device::pair(spec.device.clone(), "making the translator's device", &commands(spec), &settings(spec))?;
+        let ifindex = device.near_ifindex;
+        let program = match spec.engine {
+            Engine::Ebpf => {
+                let mut program =
+                    Program::load(&spec.device, translator.settings(), ifindex, spec.through_node, Features::here())?;
+                program.attach()?;
+                Some(program)
+            }
+            Engine::User => None,
+        };
+        let starting = |call| {
+            let doing = format!("starting the translator {}", spec.device);
+            move |error: io::Error| Error::system(doing, call, error)
+        };
+        let far = FarSocket::open(device.far_ifindex, RECEIVE_BUFFER_BYTES).map_err(starting("socket(AF_PACKET)"))?;
+        let carrier = Carrier { translator, far };
+        let running = Running::start(device, program, carrier).map_err(starting("clone"))?;
+        ip(&format!("link set {} up\n", spec.device))
+            .map_err(|error| Error::system(format!("setting {} up", spec.device), "ip -batch", error))?;
+        self.0.insert(spec.device.clone(), running);
+        Ok(AddedTranslator { ifindex })
+    }
+
+    /// Takes a translator away, and returns its last counters.
+    pub fn remove(&mut self, device: &str) -> Result<TranslatorReport> {
+        let running = self.0.remove(device).ok_or_else(|| Error::NoTranslator(device.to_owned()))?;
+        running.report()
+    }
+
+    /// Every translator's counters, or one's.
+    pub fn counters(&self, device: Option<&str>) -> Result<BTreeMap<String, TranslatorReport>> {
+        if let Some(device) = device.filter(|&device| !self.0.contains_key(device)) {
+            return Err(Error::NoTranslator(device.to_owned()));
+        }
+        let asked = self.0.iter().filter(|(name, _)| device.is_none_or(|device| device == name.as_str()));
+        asked.map(|(name, running)| Ok((name.clone(), running.report()?))).collect()
+    }
+}
+
+impl Running {
+    fn start(device: Device, program: Option<Program>, carrier: Carrier) -> io::Result<Self> {
+        let counts = Arc::<Mutex<Counts>>::default();
+        let (stopped, stop) = UnixStream::pair()?;
+        let kept = Arc::clone(&counts);
+        let thread =
+            thread::Builder::new().name("translate".to_owned()).spawn(move || carrier.work(&kept, &stopped))?;
+        Ok(Self { program, counts, stop: Some(stop), thread: Some(thread), _device: device })
+    }
+
+    fn report(&self) -> Result<TranslatorReport> {
+        let fast = self.program.as_ref().map(Program::counts).transpose()?.unwrap_or_default();
+        Ok(self.counts.lock().unwrap_or_else(PoisonError::into_inner).report(&fast))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The commands that make the translator's pair of devices, for `ip -batch`. The near end stays down: no packet is to come before the program is attached.
+fn commands(spec: &TranslatorSpec) -> String {
+    let (near, far, mtu_bytes) = (&spec.device, far_name(&spec.device), spec.mtu_bytes);
+    let mac = MAC.map(|octet| format!("{octet:02x}")).join(":");
+    let lines = [
+        format!("link add {near} mtu {mtu_bytes} address {mac} type veth peer name {far} mtu {mtu_bytes}"),
+        format!("link set {near} arp off addrgenmode none"),
+        format!("link set {far} arp off addrgenmode none up"),
+        String::new(),
+    ];
+    lines.join("\n")
+}
+
+/// Packets go through the near end both ways. Errors that the translator sends itself have an address of the node.
+fn settings(spec: &TranslatorSpec) -> Vec<(String, &'static str)> {
+    let (near, far) = (&spec.device, far_name(&spec.device));
+    let of = |family: &str, device: &str, setting: &str| format!("/proc/sys/net/{family}/conf/{device}/{setting}");
+    vec![
+        (of("ipv6", &far, "disable_ipv6"), "1"),
+        (of("ipv6", near, "forwarding"), "1"),
+        (of("ipv4", near, "forwarding"), "1"),
+        (of("ipv4", near, "accept_local"), "1"),
+        (of("ipv4", near, "rp_filter"), "0"),
+    ]
+}
+
+/// The slow path: what the program leaves over, or all of it.
+struct Carrier {
+    translator: Translator,
+    far: FarSocket,
+}
+
+impl Carrier {
+    fn work(mut self, counts: &Mutex<Counts>, stopped: &UnixStream) {
+        let mut inbox = ReceiveBatch::new(BATCH, BUFFER_BYTES);
+        let mut outbox = SendBatch::default();
+        while wait(&self.far, stopped) {
+            // An error is the device's (it is down); the next packet may come.
+            if inbox.receive(&self.far).is_ok() {
+                self.translate_all(&mut inbox, &mut outbox, &mut counts.lock().unwrap_or_else(PoisonError::into_inner));
+            }
+        }
+    }
+
+    fn translate_all(&mut self, inbox: &mut ReceiveBatch, outbox: &mut SendBatch, counts: &mut Counts) {
+        let mut outgoing = Vec::with_capacity(BATCH);
+        for received in inbox.packets() {
+            let Some(frame) = complete(received.packet) else { continue };
+            if frame.ethertype == ETHERTYPE_IPV4 || frame.ethertype == ETHERTYPE_IPV6 {
+                let decision = self.translator.translate(frame.packet);
+                counts.add(frame.packet, &decision);
+                outgoing.extend(decision.packets.into_iter().map(|packet| (head(&packet), packet)));
+            }
+        }
+        let mut rest = &outgoing[..];
+        while let Some((_, first)) = rest.first() {
+            let messages = rest.iter().map(|(head, packet)| Message { head, body: packet, destination: None });
+            let sent = outbox.send(&self.far, messages).unwrap_or_else(|_| {
+                // The device is down, or its MTU is less than this.
+                counts.add_not_sent(first);
+                1
+            });
+            rest = &rest[sent..];
+        }
+    }
+}
+
+/// What precedes a translation on its way into the far end.
+fn head(packet: &[u8]) -> FrameHead {
+    let mut head = [0; size_of::<FrameHead>()];
+    let (_, ethernet) = head.split_at_mut(virtio::HEADER_BYTES);
+    ethernet[..6].copy_from_slice(&MAC);
+    let is_ipv6 = packet.first().is_some_and(|octet| octet >> 4 == 6);
+    ethernet[12..].copy_from_slice(if is_ipv6 { &ETHERTYPE_IPV6 } else { &ETHERTYPE_IPV4 });
+    head
+}

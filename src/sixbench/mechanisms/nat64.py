@@ -1,0 +1,119 @@
+"""NAT64 (RFC 6146) and 464XLAT (RFC 6877): translation between the families, and of IPv4 addresses and ports behind it.
+
+The stateless translator gives each IPv6 address an IPv4 address that nobody outside sees, and the node's NAT44 gives
+its connections an address and a port of the node. So the state is that of Linux's connection tracking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from ipaddress import IPv4Network, IPv6Network
+
+from ..engines import EBPF, USER
+from ..model.network import Network
+from ..model.parameter import Parameter
+from ..model.path import Path
+from ..model.stage import Stage
+from ..model.topology import Topology
+from . import embedding
+from .common import check_overlap, legs_of
+from .kind import Mechanism, MechanismError
+from .translating import OPTIONS, Stretch, one_to_one, translated
+
+INSIDE = IPv4Network("100.64.0.0/16")
+"""The addresses between translator and NAT44 (RFC 6598)."""
+DEFAULT_CLAT_PREFIX = "2001:db8:c1a7::/96"
+FIRST_PORT = 1024
+
+PORTS = Parameter(
+    name="ports",
+    column="ports",
+    kind="count",
+    doc="how many ports, from 1024 on, the connections of all clients share",
+    minimum=1,
+    maximum=65536 - FIRST_PORT,
+    unless_given="what Linux takes: the client's own port where it is free",
+)
+
+
+def _nat64(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
+    network = translated(
+        path, topology, between, lambda stretches: one_to_one(path, stretches, INSIDE), through_node=path.nodes
+    )
+    check_overlap(path, network.topology, [INSIDE])
+    return _masqueraded(path, network, [INSIDE])
+
+
+def _464xlat(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
+    prefix = IPv6Network(str(path.options.get("clat-prefix", DEFAULT_CLAT_PREFIX)))
+    wrong = embedding.check_prefix(prefix)
+    if wrong is not None:
+        raise MechanismError(wrong, "clat-prefix")
+    inside: list[IPv4Network] = []
+
+    def table(stretches: Sequence[Stretch]) -> tuple[embedding.Mapping, ...]:
+        inside.extend(stretches[0].networks)
+        return tuple(embedding.Mapping(network, embedding.embed_network(prefix, network)) for network in inside)
+
+    network = translated(path, topology, between, table, through_node=path.nodes[1:])
+    check_overlap(path, network.topology, [prefix], "clat-prefix")
+    return _masqueraded(path, network, inside)
+
+
+def _masqueraded(path: Path, network: Network, inside: Iterable[IPv4Network]) -> Network:
+    """The network with NAT44 at the last translator, which the server sees instead of the client."""
+    *others, last = network.legs
+    [seen, *_] = legs_of(network.topology, (last.near, last.far), 4)
+    device = network.translators[-1]
+    ports = path.options.get("ports")
+    target = "masquerade" if ports is None else f"masquerade to :{FIRST_PORT}-{FIRST_PORT - 1 + int(ports)}"
+    of_ports = "" if ports is None else "meta l4proto { tcp, udp } "
+    rule = f'ip saddr {{ {", ".join(map(str, inside))} }} oifname != "{device.device}"'
+    ruleset = f"""table ip sixbench_nat64 {{
+  chain translation {{
+    type nat hook postrouting priority srcnat; policy accept;
+    {rule} {of_ports}{target}
+    {rule} masquerade
+  }}
+}}
+"""
+    stage = Stage(nft=ruleset, tracks=frozenset({4}))
+    legs = (*others, replace(last, source=seen.source))
+    return replace(network, legs=legs, stages=(*network.stages, {last.near: stage}))
+
+
+NAT64 = Mechanism(
+    name="nat64",
+    doc="Stateful translation for IPv6 clients of IPv4 servers (RFC 6146), by the node's connection tracking.",
+    family=lambda options: 6,
+    server_family=lambda options, nodes: 4,
+    install=_nat64,
+    carriers=frozenset({4, 6}),
+    node_count=(1, 1),
+    executed_by=(EBPF, USER),
+    options=(*OPTIONS, PORTS),
+    sample=("r1",),
+)
+FOUR_SIX_FOUR_XLAT = Mechanism(
+    name="464xlat",
+    doc="IPv4 over an IPv6 network by a CLAT without state and a PLAT, which is a NAT64 (RFC 6877).",
+    family=lambda options: 4,
+    install=_464xlat,
+    carriers=frozenset({4, 6}),
+    node_count=(2, 2),
+    node_order="the CLAT, then the PLAT",
+    executed_by=(EBPF, USER),
+    options=(
+        *OPTIONS,
+        Parameter(
+            name="clat-prefix",
+            column="clat_prefix",
+            kind="ipv6-prefix",
+            doc="the IPv6 prefix in which the CLAT embeds its clients' addresses",
+            default=DEFAULT_CLAT_PREFIX,
+        ),
+        PORTS,
+    ),
+    sample=("r1", "r2"),
+)

@@ -1,0 +1,292 @@
+"""What mechanisms with translators share: how these part a network, the addresses on each side, and their devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from typing import Any
+
+from ..model.device import Translator
+from ..model.leg import Address, Leg
+from ..model.network import Network
+from ..model.parameter import Parameter
+from ..model.path import Path
+from ..model.topology import ETHERNET_MIN_MTU_V6, Family, Link, Topology
+from . import embedding, tayga
+from .common import check_overlap, legs_of, without_family
+from .kind import MechanismError
+
+DEFAULT_PREFIX = "2001:db8:64::/96"
+"""RFC 3849. Of the prefixes that are set aside for translators, the well-known one must not stand for the addresses of
+a lab (RFC 6052 section 3.1), and Debian's tayga refuses the other one (RFC 8215)."""
+HOPS = 2
+"""The node forwards packets into the translator, and what comes out of it."""
+
+PREFIX = Parameter(
+    name="prefix",
+    column="prefix",
+    kind="ipv6-prefix",
+    doc="the IPv6 prefix in which IPv4 addresses are embedded (RFC 6052)",
+    default=DEFAULT_PREFIX,
+)
+ZERO_CHECKSUM = Parameter(
+    name="zero-checksum",
+    column="zero_checksum",
+    kind="choice",
+    choices=("drop", "compute"),
+    doc="what becomes of UDP over IPv4 without a checksum (RFC 7915 section 4.5)",
+    default="drop",
+)
+LOWEST_IPV6_MTU = Parameter(
+    name="lowest-ipv6-mtu",
+    column="lowest_ipv6_mtu_bytes",
+    kind="mtu",
+    doc="the size to which IPv4 packets that may be fragmented are cut for IPv6 (RFC 7915 section 4)",
+    minimum=ETHERNET_MIN_MTU_V6,
+    maximum=65535,
+    default=ETHERNET_MIN_MTU_V6,
+)
+OPTIONS = (PREFIX, ZERO_CHECKSUM, LOWEST_IPV6_MTU)
+"""The options of every mechanism with translators."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stretch:
+    """A part of the network in which all packets are of one family: between translators, or beyond the last one."""
+
+    family: Family
+    links: tuple[Link, ...]
+
+    @property
+    def addresses(self) -> list[tuple[str, Address]]:
+        """Those of its nodes, each with its node."""
+        ends = [end for link in self.links for end in link.ends]
+        found = [(end.node, end.address(self.family)) for end in ends]
+        return [(node, address.ip) for node, address in found if address is not None]
+
+    @property
+    def networks(self) -> list[Any]:
+        """Those of its links."""
+        found = [link.ends[0].address(self.family) for link in self.links]
+        return [address.network for address in found if address is not None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Addresses:
+    """How addresses of one family are written in the other."""
+
+    prefix: IPv6Network
+    rows: tuple[embedding.Mapping, ...]
+
+    def seen(self, address: Address, family: Family) -> Address | None:
+        """An address as packets of that family have it; None: nothing stands for it."""
+        if address.version == family:
+            return address
+        found = embedding.find(self.rows, address)
+        if found is None and isinstance(address, IPv4Address):
+            return embedding.embed(self.prefix, address)
+        return found
+
+
+Table = Callable[[Sequence[Stretch]], tuple[embedding.Mapping, ...]]
+"""The explicit address mappings of a network that is parted so."""
+
+
+def translated(
+    path: Path, topology: Topology, between: tuple[str, str], table: Table, *, through_node: Collection[str] = ()
+) -> Network:
+    """The network with the path's translators in it. Raises `MechanismError` where it cannot be.
+
+    Args:
+        through_node: the translators whose nodes translate IPv4 addresses besides.
+    """
+    stretches = _stretches(path, topology, between)
+    for stretch in stretches:
+        other: Family = 4 if stretch.family == 6 else 6
+        topology = without_family(topology, {link.name for link in stretch.links}, other)
+    prefix = _prefix(path)
+    check_overlap(path, topology, [prefix], "prefix")
+    _check_well_known(prefix, stretches)
+    addresses = Addresses(prefix=prefix, rows=table(stretches))
+    ends = [*path.nodes, between[1]]
+    real = [legs_of(topology, (near, far), one.family)[0] for near, far, one in _pairs(between[0], ends, stretches)]
+    client, server = real[0].source, real[-1].destination
+    legs = tuple(
+        Leg(
+            family=stretch.family,
+            near=near,
+            far=far,
+            source=_required(addresses, client, stretch.family, between[0]),
+            destination=_required(addresses, server, stretch.family, between[1]),
+        )
+        for near, far, stretch in _pairs(between[0], ends, stretches)
+    )
+    devices = tuple(
+        _device(path, number, stretches, addresses, through_node=node in through_node)
+        for number, node in enumerate(path.nodes)
+    )
+    return Network(topology=topology, legs=legs, devices=devices)
+
+
+def _pairs(client: str, ends: Sequence[str], stretches: Sequence[Stretch]) -> list[tuple[str, str, Stretch]]:
+    return list(zip([client, *ends[:-1]], ends, stretches, strict=True))
+
+
+def _stretches(path: Path, topology: Topology, between: tuple[str, str]) -> list[Stretch]:
+    """The stretches from client to server. Raises `MechanismError` where the translators do not part the network so."""
+    route = topology.route(*between) or []
+    nodes, at = [between[0]], between[0]
+    for link in route:
+        at = link.other_end(at).node
+        nodes.append(at)
+    for node in path.nodes:
+        if topology.nodes[node].kind == "host":
+            raise MechanismError(f'"{node}" is a host; a translator is a router')
+        if node not in nodes[1:-1]:
+            raise MechanismError(
+                f'the translator "{node}" is not on the way from "{between[0]}" to "{between[1]}", '
+                f"which is {' - '.join(nodes)}"
+            )
+    twice = [node for index, node in enumerate(path.nodes) if node in path.nodes[:index]]
+    if twice:
+        raise MechanismError(f'{path.mechanism} names "{twice[0]}" twice; name different nodes')
+    if len(path.nodes) == 2 and nodes.index(path.nodes[0]) >= nodes.index(path.nodes[1]):
+        raise MechanismError(
+            f'the translators are named from the client on, and "{path.nodes[1]}" comes before "{path.nodes[0]}"'
+        )
+    places = [0, *(nodes.index(node) for node in path.nodes)]
+    families: list[Family] = [path.family]
+    for _ in path.nodes:
+        families.append(4 if families[-1] == 6 else 6)
+    found: list[Stretch] = []
+    for place, family in zip(places, families, strict=True):
+        links = _reached(topology, route[place], set(path.nodes))
+        names = {link.name for link in links}
+        for index, other in enumerate(found):
+            both = [link.name for link in other.links if link.name in names]
+            if both:
+                raise MechanismError(
+                    f'a way around "{path.nodes[index]}" leads over the link "{both[0]}": packets could pass the '
+                    "translator by; install it where there is no other way"
+                )
+        found.append(Stretch(family=family, links=tuple(links)))
+    return found
+
+
+def _reached(topology: Topology, first: Link, translators: set[str]) -> list[Link]:
+    """The links that are reached from one without passing a translator."""
+    found, waiting, seen = {first.name}, [end.node for end in first.ends], set[str]()
+    while waiting:
+        node = waiting.pop()
+        if node in translators or node in seen:
+            continue
+        seen.add(node)
+        for link in topology.links_of(node):
+            found.add(link.name)
+            waiting.append(link.other_end(node).node)
+    return [link for link in topology.links if link.name in found]
+
+
+def _prefix(path: Path) -> IPv6Network:
+    prefix = IPv6Network(str(path.options.get("prefix", DEFAULT_PREFIX)))
+    wrong = embedding.check_prefix(prefix)
+    if wrong is not None:
+        raise MechanismError(wrong, "prefix")
+    return prefix
+
+
+def _check_well_known(prefix: IPv6Network, stretches: Sequence[Stretch]) -> None:
+    if prefix != embedding.WELL_KNOWN_PREFIX:
+        return
+    for stretch in stretches:
+        for node, address in stretch.addresses:
+            if address.version == 4 and not address.is_global:
+                raise MechanismError(
+                    f'the well-known prefix {prefix} must not stand for {address} of "{node}", which is no global '
+                    f"address (RFC 6052 section 3.1): give another prefix, such as {DEFAULT_PREFIX}",
+                    "prefix",
+                )
+
+
+def one_to_one(path: Path, stretches: Sequence[Stretch], pool: IPv4Network) -> tuple[embedding.Mapping, ...]:
+    """An address of the pool for each address of an IPv6 node that is no translator. Raises `MechanismError` where the
+    pool is too small."""
+    own = [
+        address
+        for stretch in stretches
+        for node, address in stretch.addresses
+        if isinstance(address, IPv6Address) and node not in path.nodes
+    ]
+    hosts = pool.num_addresses - 2
+    if len(own) > hosts:
+        raise MechanismError(f"{len(own)} addresses of IPv6 nodes need as many of IPv4, and {pool} has {hosts}", "pool")
+    numbered = enumerate(own, start=1)
+    return tuple(embedding.Mapping(IPv4Network(pool[number]), IPv6Network(address)) for number, address in numbered)
+
+
+def _required(addresses: Addresses, address: Address, family: Family, node: str) -> Address:
+    found = addresses.seen(address, family)
+    if found is None:
+        raise MechanismError(f'no row of the table maps {address} of "{node}" to IPv4; add one', "eam")
+    return found
+
+
+def _device(
+    path: Path,
+    number: int,
+    stretches: Sequence[Stretch],
+    addresses: Addresses,
+    *,
+    through_node: bool,
+) -> Translator:
+    """The translator between the stretch of that number and the next one."""
+    node, beside = path.nodes[number], stretches[number : number + 2]
+    mtus = {
+        stretch.family: min(link.mtu_bytes for link in stretch.links if node in (end.node for end in link.ends))
+        for stretch in beside
+    }
+    own = {address.version: address for stretch in beside for at, address in stretch.addresses if at == node}
+    least = path.options.get("lowest-ipv6-mtu", ETHERNET_MIN_MTU_V6)
+    prefixes: list[Any] = []
+    for stretch in beside:
+        away = stretches[number + 1 :] if stretch is beside[0] else stretches[: number + 1]
+        prefixes += _led_to(stretch.family, away, addresses, is_only=len(path.nodes) == 1)
+    return Translator(
+        node=node,
+        device=f"{path.mechanism}-{number + 1}",
+        mtu_bytes=max(*mtus.values(), ETHERNET_MIN_MTU_V6),
+        prefixes=tuple(dict.fromkeys(prefixes)),
+        mapping={
+            "kind": "siit",
+            "prefixes": [str(addresses.prefix)],
+            "explicit": [[str(row.ipv4), str(row.ipv6)] for row in addresses.rows],
+            "own4": str(own[4]),
+            "own6": str(own[6]),
+            "zero_checksum": str(path.options.get("zero-checksum", "drop")),
+            "lowest_ipv6_mtu": int(least),
+            "mtu4": mtus[4],
+            "mtu6": mtus[6],
+        },
+        through_node=through_node,
+        hops=tayga.HOPS if path.engine == tayga.TAYGA.name else HOPS,
+    )
+
+
+def _led_to(family: Family, away: Sequence[Stretch], addresses: Addresses, *, is_only: bool) -> list[Any]:
+    """The prefixes of a family that stand for the addresses of the stretches beyond a translator. `is_only`: whether
+    there is no other one, so that all of the prefix leads to it."""
+    found: list[Any] = []
+    for stretch in away:
+        if stretch.family == family:
+            found += stretch.networks
+        elif family == 6:
+            found += (
+                [addresses.prefix]
+                if is_only
+                else [embedding.embed_network(addresses.prefix, network) for network in stretch.networks]
+            )
+            found += [row.ipv6 for row in addresses.rows if any(row.ipv4.overlaps(one) for one in stretch.networks)]
+        else:
+            found += [row.ipv4 for row in addresses.rows if any(row.ipv6.overlaps(one) for one in stretch.networks)]
+    return found

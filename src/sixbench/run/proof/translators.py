@@ -1,0 +1,98 @@
+"""The translators in a trial: packets of each family, and what was answered or dropped by which clause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ...model.evidence import Count, TranslatorCounters
+from ...model.network import Network
+from ...model.reason import Reason, ReasonKind
+from ...model.workload import Traffic
+
+QUIET_CLAUSES = frozenset({"not-unicast"})
+"""Clauses that mean nothing: packets that a node itself sends to groups, such as multicast listener reports."""
+
+Counters = Mapping[str, Mapping[str, Mapping[str, Any]]]
+"""The answers to `translator-counters`, by node and device."""
+
+Translators = Mapping[str, Mapping[str, TranslatorCounters]]
+"""What translators did, by node and device."""
+
+
+def translator_evidence(
+    network: Network, before: Counters, after: Counters
+) -> dict[str, dict[str, TranslatorCounters]]:
+    """What the translators of a network did between two looks, by node and device."""
+    found: dict[str, dict[str, TranslatorCounters]] = {}
+    for device in network.translators:
+        late = after.get(device.node, {}).get(device.device)
+        if late is not None:
+            early = before.get(device.node, {}).get(device.device, {})
+            found.setdefault(device.node, {})[device.device] = _difference(early, late)
+    return found
+
+
+def check_translators(network: Network, counted: Translators, traffic: Traffic) -> list[Reason]:
+    """The reasons against the trial: translators on the way that did not translate what arrived."""
+    return [Reason(kind=kind, text=text) for kind, text in _wrong(network, counted, traffic)]
+
+
+def _wrong(network: Network, counted: Translators, traffic: Traffic) -> Iterator[tuple[ReasonKind, str]]:
+    by_node = {device.node: device.device for device in network.translators}
+    for before, behind in zip(network.legs, network.legs[1:], strict=False):
+        if before.family == behind.family:
+            continue
+        node = behind.near
+        device = by_node.get(node)
+        own = None if device is None else counted.get(node, {}).get(device)
+        if own is None:
+            yield ReasonKind.NOT_COUNTED, f"{node} could not be asked for the counters of its translator {device}"
+            continue
+        for family, payload_bytes in (
+            (behind.family, traffic.forward_payload_bytes),
+            (before.family, traffic.reverse_payload_bytes),
+        ):
+            translated = own.to(family)
+            if translated.bytes < payload_bytes:
+                yield (
+                    ReasonKind.TRANSLATOR_COUNTERS,
+                    f"{payload_bytes} bytes of payload arrived, but {device} of {node} translated only "
+                    f"{translated.bytes} bytes to IPv{family}: they took another way",
+                )
+
+
+def translation_notes(counted: Translators) -> list[str]:
+    """Remarks on packets that were dropped, or whose source was told of an error."""
+    return [
+        f"{device} of {node} {what} {count.packets} packets: {clause}"
+        for node, devices in counted.items()
+        for device, own in devices.items()
+        for what, by_clause in (("dropped", own.drops), ("answered", own.answered))
+        for clause, count in by_clause.items()
+        if clause not in QUIET_CLAUSES
+    ]
+
+
+def _difference(early: Mapping[str, Any], late: Mapping[str, Any]) -> TranslatorCounters:
+    return TranslatorCounters(
+        to_ipv6=_rise(early.get("to_ipv6"), late["to_ipv6"]),
+        to_ipv4=_rise(early.get("to_ipv4"), late["to_ipv4"]),
+        slow=_rises(early.get("slow"), late["slow"]),
+        answered=_rises(early.get("answered"), late["answered"]),
+        drops=_rises(early.get("drops"), late["drops"]),
+    )
+
+
+def _rises(early: Mapping[str, Any] | None, late: Mapping[str, Any]) -> dict[str, Count]:
+    """By clause, without those that did not rise."""
+    rises = {clause: _rise((early or {}).get(clause), count) for clause, count in late.items()}
+    return {clause: rise for clause, rise in rises.items() if rise.packets}
+
+
+def _rise(early: Mapping[str, int] | None, late: Mapping[str, int]) -> Count:
+    early = early or {}
+    return Count(
+        packets=int(late["packets"]) - int(early.get("packets", 0)),
+        bytes=int(late["bytes"]) - int(early.get("bytes", 0)),
+    )

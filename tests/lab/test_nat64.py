@@ -1,0 +1,63 @@
+"""NAT64 and 464XLAT in real networks: every workload with evidence, path MTUs, and ports that run out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from lab.experiments import run, wrong
+
+from sixbench.agent import AgentHub
+
+NETWORK = """
+topology:
+  nodes: {{h1: host, r1: router, r2: router, h2: host}}
+  links: [{{endpoints: [h1, r1]}}, {{endpoints: [r1, r2], mtu: {mtu}}}, {{endpoints: [r2, h2]}}]
+between: [h1, h2]
+paths:
+  stateful: {{nat64: {{nodes: [r1], engine: {engine}}}}}
+  far: {{nat64: {{nodes: [r2], ports: 4000, engine: {engine}}}}}
+  phone: {{464xlat: {{nodes: [r1, r2], engine: {engine}}}}}
+baseline: stateful
+blocks: 1
+"""
+ENGINES = ("ebpf", "user")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_workload_with_evidence(hub: AgentHub, tmp_path: Path, engine: str) -> None:
+    workloads = """
+workloads:
+  - ping: {count: 10, interval: 2ms}
+  - udp-rr: {message: 200B, duration: 100ms, warmup: 0s}
+  - tcp-rr: {duration: 100ms, warmup: 0s}
+  - tcp-connect: {duration: 100ms, warmup: 0s}
+  - tcp-stream: {duration: 200ms, warmup: 50ms, direction: [forward, reverse]}
+  - udp-stream: {datagram: 1200B, rate: 5Mbit, duration: 200ms, warmup: 0s}
+"""
+    finished = run(hub, NETWORK.format(mtu=1500, engine=engine) + workloads, tmp_path / "run")
+    assert wrong(finished.trials) == []
+    seen = {trial.path: set((trial.evidence.segments or ())[-1].outer) for trial in finished.trials}
+    assert seen["stateful"] == {"198.18.1.1 > 198.18.2.2", "198.18.2.2 > 198.18.1.1"}
+    assert seen["far"] == seen["phone"] == {"198.18.2.1 > 198.18.2.2", "198.18.2.2 > 198.18.2.1"}
+    for trial in finished.trials:
+        for segment in trial.evidence.segments or ():
+            assert (segment.other_addresses, segment.other_hop_limits) == ({}, {}), (trial.key, segment)
+        for devices in (trial.evidence.translators or {}).values():
+            [counted] = devices.values()
+            slow = sum(count.packets for count in counted.slow.values())
+            translated = counted.to_ipv6.packets + counted.to_ipv4.packets
+            assert slow == translated if engine == "user" else slow < 10
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_path_mtus_are_learned_through_state(hub: AgentHub, tmp_path: Path, engine: str) -> None:
+    finished = run(hub, NETWORK.format(mtu=1300, engine=engine) + "workloads: [pmtu]\n", tmp_path / "run")
+    assert wrong(finished.trials) == []
+    found = {}
+    for trial in finished.trials:
+        record = json.loads((finished.directory / "trials" / trial.key / "trial.json").read_text())
+        forward, reverse = record["client"]["forward"], record["server"]["reverse"]
+        found[trial.path] = [forward["kernel_bytes"], forward["probed_bytes"], reverse["kernel_bytes"]]
+    assert found == {"stateful": [1320, 1320, 1300], "far": [1300, 1300, 1280], "phone": [1280, 1280, 1280]}

@@ -1,0 +1,133 @@
+"""Stateless translators in real networks: every workload with evidence, path MTUs both ways, and what passes a narrow
+link."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from lab.experiments import Finished, run, wrong
+
+from sixbench.agent import AgentHub
+
+NETWORK = """
+topology:
+  nodes: {{h1: host, r1: router, r2: router, h2: host}}
+  links:
+    - {{endpoints: [h1, r1], offload: {offload}}}
+    - {{endpoints: [r1, r2], mtu: {mtu}, offload: {offload}}}
+    - {{endpoints: [r2, h2], offload: {offload}}}
+between: [h1, h2]
+paths:
+  six: {{siit: {{nodes: [r1], engine: {engine}}}}}
+  four: {{siit: {{nodes: [r1], client: ipv4, engine: {engine}}}}}
+  over-six: {{siit: {{nodes: [r1, r2], client: ipv4, prefix: "2001:db8:100::/40", engine: {engine}}}}}
+  over-four: {{siit: {{nodes: [r1, r2], engine: {engine}}}}}
+baseline: six
+blocks: 1
+"""
+
+
+def of_paths(finished: Finished, metric: str) -> dict[str, float]:
+    return {trial.path: trial.metrics[metric] for trial in finished.trials if metric in trial.metrics}
+
+
+ENGINES = ("ebpf", "user")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("offload", ["true", "false"])
+def test_every_workload_with_evidence(hub: AgentHub, tmp_path: Path, offload: str, engine: str) -> None:
+    workloads = """
+workloads:
+  - ping: {count: 10, interval: 2ms}
+  - udp-rr: {message: 200B, duration: 100ms, warmup: 0s}
+  - tcp-rr: {duration: 100ms, warmup: 0s}
+  - tcp-connect: {duration: 100ms, warmup: 0s}
+  - tcp-stream: {duration: 200ms, warmup: 50ms}
+  - udp-stream: {datagram: 1200B, rate: 5Mbit, duration: 200ms, warmup: 0s}
+"""
+    finished = run(hub, NETWORK.format(mtu=1500, offload=offload, engine=engine) + workloads, tmp_path / "run")
+    assert wrong(finished.trials) == []
+    assert {trial.path for trial in finished.trials} == {"six", "four", "over-six", "over-four"}
+    for trial in finished.trials:
+        translators = trial.evidence.translators or {}
+        assert set(translators) == ({"r1"} if trial.path in ("six", "four") else {"r1", "r2"})
+        for devices in translators.values():
+            [counted] = devices.values()
+            both_ways = [counted.to_ipv6.packets > 5, counted.to_ipv4.packets > 5]
+            assert any(both_ways) if trial.workload == "udp-stream" else all(both_ways)
+            slow = sum(count.packets for count in counted.slow.values())
+            translated = counted.to_ipv6.packets + counted.to_ipv4.packets
+            assert slow == translated if engine == "user" else slow < 10
+        for segment in trial.evidence.segments or ():
+            assert (segment.other_addresses, segment.other_hop_limits) == ({}, {}), (trial.key, segment)
+
+
+def test_each_leg_has_its_family_and_addresses(hub: AgentHub, tmp_path: Path) -> None:
+    text = NETWORK.format(mtu=1500, offload="true", engine="ebpf") + "workloads: [{ping: {count: 5, interval: 2ms}}]\n"
+    finished = run(hub, text, tmp_path / "run")
+    assert wrong(finished.trials) == []
+    seen = {
+        trial.path: [(one.claimed, set(one.outer)) for one in trial.evidence.segments or ()]
+        for trial in finished.trials
+    }
+    six = {"2001:2::1 > 2001:db8:64::c612:202", "2001:db8:64::c612:202 > 2001:2::1"}
+    four = {"192.0.2.1 > 198.18.2.2", "198.18.2.2 > 192.0.2.1"}
+    assert seen["six"] == [("ipv6", six), ("ipv4", four), ("ipv4", four)]
+    assert [family for family, _ in seen["over-six"]] == ["ipv4", "ipv6", "ipv4"]
+    assert seen["over-six"][1][1] == {
+        "2001:db8:1c6:1200:1:: > 2001:db8:1c6:1202:2::",
+        "2001:db8:1c6:1202:2:: > 2001:db8:1c6:1200:1::",
+    }
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_path_mtus_are_learned_through_translators(hub: AgentHub, tmp_path: Path, engine: str) -> None:
+    """The question of OpenBSD's tests: behind a link of 1300, the IPv4 client learns 1280, the IPv6 client 1320."""
+    finished = run(
+        hub, NETWORK.format(mtu=1300, offload="true", engine=engine) + "workloads: [pmtu]\n", tmp_path / "run"
+    )
+    assert wrong(finished.trials) == []
+    found = {}
+    for trial in finished.trials:
+        file = finished.directory / "trials" / trial.key / "trial.json"
+        record = json.loads(file.read_text())
+        forward, reverse = record["client"]["forward"], record["server"]["reverse"]
+        found[trial.path] = [forward["kernel_bytes"], forward["probed_bytes"], reverse["kernel_bytes"]]
+    # The link is an IPv4 one for `six` and `over-four`, and an IPv6 one for the others.
+    assert found == {
+        "six": [1320, 1320, 1300],
+        "four": [1280, 1280, 1300],
+        "over-six": [1280, 1280, 1280],
+        "over-four": [1320, 1320, 1320],
+    }
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_200_000_bytes_come_through_a_narrow_link(hub: AgentHub, tmp_path: Path, engine: str) -> None:
+    workloads = "workloads: [{tcp-stream: {bytes: 200000B, direction: [forward, reverse]}}]\n"
+    finished = run(hub, NETWORK.format(mtu=1300, offload="true", engine=engine) + workloads, tmp_path / "run")
+    assert wrong(finished.trials) == []
+    assert len(finished.trials) == 8
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_fragments_are_what_theory_says(hub: AgentHub, tmp_path: Path, engine: str) -> None:
+    """IPv4 packets that may be fragmented are cut for IPv6, and IPv6's fragments become those of IPv4."""
+    workloads = """
+workloads:
+  - udp-stream: {datagram: [1252B, 1400B, 4000B], df: [clear, set, kernel], rate: 2Mbit, duration: 150ms, warmup: 0s}
+"""
+    finished = run(hub, NETWORK.format(mtu=1500, offload="true", engine=engine) + workloads, tmp_path / "run")
+    unexpected = [
+        (trial.key, trial.combination, trial.path, trial.status, trial.evidence.fragments)
+        for trial in finished.trials
+        if trial.evidence.fragments is not None and trial.evidence.fragments.agrees is False
+    ]
+    assert unexpected == []
+    judged = [
+        trial for trial in finished.trials if (trial.evidence.fragments or None) and trial.evidence.fragments.agrees
+    ]
+    assert len(judged) >= 30

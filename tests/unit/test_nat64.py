@@ -1,0 +1,79 @@
+"""NAT64 and 464XLAT in a network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from sixbench.mechanisms import install
+from sixbench.model.experiment import Experiment
+from sixbench.model.network import Network
+
+Read = Callable[[str], Experiment]
+Problems = Callable[[str], list[str]]
+
+TEXT = """
+topology:
+  nodes: {{h1: host, r1: router, r2: router, h2: host}}
+  links: [{{endpoints: [h1, r1]}}, {{endpoints: [r1, r2]}}, {{endpoints: [r2, h2]}}]
+between: [h1, h2]
+paths:
+  p: {path}
+workloads: [ping]
+"""
+
+
+def network(read: Read, path: str) -> Network:
+    experiment = read(TEXT.format(path=path))
+    return install(experiment.paths[0], experiment.topologies[0], experiment.between)
+
+
+def test_the_server_sees_the_router_that_translates(read: Read) -> None:
+    made = network(read, "{nat64: [r1]}")
+    assert [(leg.family, leg.near, leg.far, str(leg.source), str(leg.destination)) for leg in made.legs] == [
+        (6, "h1", "r1", "2001:2::1", "2001:db8:64::c612:202"),
+        (4, "r1", "h2", "198.18.1.1", "198.18.2.2"),
+    ]
+    [device] = made.translators
+    assert device.through_node
+    assert device.mapping["explicit"] == [["100.64.0.1/32", "2001:2::1/128"]]
+    [stages] = made.stages
+    assert 'ip saddr { 100.64.0.0/16 } oifname != "nat64-1" masquerade' in stages["r1"].nft
+    assert stages["r1"].tracks == {4}
+
+
+def test_the_clat_has_no_state_and_the_plat_has(read: Read) -> None:
+    made = network(read, "{464xlat: [r1, r2]}")
+    assert [(leg.family, str(leg.source), str(leg.destination)) for leg in made.legs] == [
+        (4, "198.18.0.1", "198.18.2.2"),
+        (6, "2001:db8:c1a7::c612:1", "2001:db8:64::c612:202"),
+        (4, "198.18.2.1", "198.18.2.2"),
+    ]
+    clat, plat = made.translators
+    assert (clat.through_node, plat.through_node) == (False, True)
+    assert [set(stages) for stages in made.stages] == [{"r2"}]
+
+
+def test_ports_that_are_given_are_those_of_tcp_and_udp(read: Read) -> None:
+    [stages] = network(read, "{nat64: {nodes: [r1], ports: 1000}}").stages
+    assert "meta l4proto { tcp, udp } masquerade to :1024-2023" in stages["r1"].nft
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("{nat64: [r1, r2]}", "nat64 is installed on 1 nodes"),
+        ("{nat64: [h1]}", '"h1" is a host'),
+        ("{nat64: {nodes: [r1], ports: 0}}", "0 is too small"),
+        ("{nat64: {nodes: [r1], prefix: '2001:db8::/50'}}", "another length"),
+        ("{464xlat: [r1]}", "464xlat is installed on 2 nodes"),
+        ("{464xlat: [r2, r1]}", "named from the client on"),
+        ("{464xlat: {nodes: [r1, r2], clat-prefix: '2001:db8::/50'}}", "another length"),
+        ("{464xlat: {nodes: [r1, r2], clat-prefix: '2001:2::/32'}}", "overlaps"),
+    ],
+)
+def test_what_cannot_be_installed_is_told_with_its_line(problems: Problems, path: str, words: str) -> None:
+    [found] = problems(TEXT.format(path=path))
+    assert found.startswith("test.yaml:7: ")
+    assert words in found
