@@ -55,7 +55,7 @@ def test_every_workload_goes_through_tayga_with_evidence(hub: AgentHub, tmp_path
 
 def test_tayga_and_ours_tell_the_same_path_mtus(hub: AgentHub, tmp_path: Path) -> None:
     found = {}
-    for engine in ("tayga", "user", "ebpf"):
+    for engine in ("tayga", "user"):
         text = EXPERIMENT.format(mtu=1300, engine=engine, workloads="[pmtu]")
         finished = run(hub, text, tmp_path / engine)
         assert wrong(finished.trials) == []
@@ -65,4 +65,4 @@ def test_tayga_and_ours_tell_the_same_path_mtus(hub: AgentHub, tmp_path: Path) -
             told = [(side["kernel_bytes"], side["probed_bytes"]) for side in sides]
             found.setdefault(trial.path, {})[engine] = told
     for path, by_engine in found.items():
-        assert by_engine["tayga"] == by_engine["user"] == by_engine["ebpf"], path
+        assert by_engine["tayga"] == by_engine["user"], path
