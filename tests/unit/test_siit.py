@@ -102,6 +102,10 @@ def test_a_table_takes_the_place_of_the_pool(network: Make) -> None:
         ("{siit: {nodes: [r1], pool: 192.0.2.0}}", "", "is not an IPv4 prefix"),
         ("{siit: {nodes: [r1], eam: {192.0.2.1: '2001:db8::1'}}}", "", "no row of the table maps 2001:2::1"),
         ("{siit: {nodes: [r1], eam: {192.0.2.1: '2001:2::1', 192.0.2.2: '2001:2::1'}}}", "", "overlap"),
+        ("{siit: {nodes: [r1], eam: {198.18.2.2: '2001:2::1'}}}", "", "overlaps 198.18.2.0/24"),
+        ("{siit: {nodes: [r1], pool: 224.0.0.0/8}}", "", "is for no hosts"),
+        ("{siit: {nodes: [r1], pool: 0.0.0.0/8}}", "", "is for no hosts"),
+        ("{siit: {nodes: [r1], prefix: 'ff05::/96'}}", "", "is for no hosts"),
         ("{siit: [h1]}", "", '"h1" is a host'),
         ("{siit: [r2, r1]}", "", "named from the client on"),
         ("{siit: [r1]}", ", {endpoints: [h1, r2]}", "not on the way"),
@@ -114,6 +118,12 @@ def test_what_cannot_be_installed_is_told_with_its_line(problems: Problems, path
     assert len(found) == 1
     assert found[0].startswith("test.yaml:8: ")
     assert words in found[0]
+
+
+def test_another_translation_of_addresses_on_the_way_is_refused(problems: Problems) -> None:
+    given = text("{siit: [r1]}").replace("r2: router", "r2: {kind: router, masquerade: true}")
+    [found] = problems(given)
+    assert '"r2", on the way from "r1" to "h2", masquerades' in found
 
 
 def test_a_way_around_the_translator_is_refused(problems: Problems) -> None:

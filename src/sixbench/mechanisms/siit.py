@@ -12,11 +12,13 @@ from ..model.path import Path
 from ..model.topology import Family, Topology
 from . import embedding, tayga
 from .common import check_overlap
-from .kind import Mechanism, Options
+from .kind import Mechanism, MechanismError, Options
 from .translating import LOWEST_IPV6_MTU, PREFIX, ZERO_CHECKSUM, Stretch, one_to_one, translated
 
 DEFAULT_POOL = "192.0.2.0/24"
 """RFC 5737."""
+_THIS_NETWORK = IPv4Network("0.0.0.0/8")
+"""RFC 1122 section 3.2.1.3."""
 
 
 def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
@@ -29,8 +31,13 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
             return ()  # Between two translators, IPv6 nodes speak with nobody beyond them.
         return one_to_one(path, stretches, pool)
 
+    if pool.is_multicast or pool.is_loopback or pool.is_reserved or pool.is_link_local or pool.overlaps(_THIS_NETWORK):
+        raise MechanismError(f"the pool {pool} is for no hosts; give another one, such as {DEFAULT_POOL}", "pool")
     network = translated(path, topology, between, table)
-    if "eam" not in path.options:
+    if "eam" in path.options:
+        rows = embedding.table_of(str(path.options["eam"]))
+        check_overlap(path, network.topology, [row.ipv4 for row in rows], "eam")
+    else:
         check_overlap(path, network.topology, [pool], "pool")
     return network
 

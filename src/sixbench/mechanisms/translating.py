@@ -110,7 +110,7 @@ def translated(
     _check_well_known(prefix, stretches)
     addresses = Addresses(prefix=prefix, rows=table(stretches))
     ends = [*path.nodes, between[1]]
-    real = [legs_of(topology, (near, far), one.family)[0] for near, far, one in _pairs(between[0], ends, stretches)]
+    real = [_leg(path, topology, (near, far), one.family) for near, far, one in _pairs(between[0], ends, stretches)]
     client, server = real[0].source, real[-1].destination
     legs = tuple(
         Leg(
@@ -127,6 +127,16 @@ def translated(
         for number, node in enumerate(path.nodes)
     )
     return Network(topology=topology, legs=legs, devices=devices)
+
+
+def _leg(path: Path, topology: Topology, between: tuple[str, str], family: Family) -> Leg:
+    first, *others = legs_of(topology, between, family)
+    if others:
+        raise MechanismError(
+            f'"{others[0].near}", on the way from "{between[0]}" to "{between[1]}", masquerades: {path.mechanism} is '
+            "installed where nothing else translates addresses"
+        )
+    return first
 
 
 def _pairs(client: str, ends: Sequence[str], stretches: Sequence[Stretch]) -> list[tuple[str, str, Stretch]]:
@@ -193,6 +203,10 @@ def _prefix(path: Path) -> IPv6Network:
     wrong = embedding.check_prefix(prefix)
     if wrong is not None:
         raise MechanismError(wrong, "prefix")
+    if prefix.is_multicast or prefix.is_link_local:
+        raise MechanismError(
+            f"the prefix {prefix} is for no hosts; give another one, such as {DEFAULT_PREFIX}", "prefix"
+        )
     return prefix
 
 
@@ -218,7 +232,7 @@ def one_to_one(path: Path, stretches: Sequence[Stretch], pool: IPv4Network) -> t
         for node, address in stretch.addresses
         if isinstance(address, IPv6Address) and node not in path.nodes
     ]
-    hosts = pool.num_addresses - 2
+    hosts = max(0, pool.num_addresses - 2)
     if len(own) > hosts:
         raise MechanismError(f"{len(own)} addresses of IPv6 nodes need as many of IPv4, and {pool} has {hosts}", "pool")
     numbered = enumerate(own, start=1)
