@@ -253,9 +253,13 @@ def programs_table(analysis: Analysis) -> Table | None:
 
 
 def headers(described: PathDescription) -> str:
-    """The headers on the link that has most of them: `IPv6 in IPv4`."""
-    if described.way is not None:
-        return words.stack(described.way.deepest.headers)
+    """The headers on the link that has most of them: `IPv6 in IPv4`. Where nodes translate packets on the way, those of
+    all links: `IPv6, then IPv4`."""
+    way = described.way
+    if way is not None and way.network.translators:
+        return ", then ".join(words.stack(stretch.headers) for stretch in way.stretches)
+    if way is not None:
+        return words.stack(way.deepest.headers)
     middle = described.evidence.middle
     return ", ".join(words.protocols(claimed) for claimed in middle.claimed) if middle else ""
 

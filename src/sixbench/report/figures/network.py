@@ -103,6 +103,8 @@ def _caption(shape: _Shape, paths: Sequence[PathDescription]) -> str:
             " A pipe is a tunnel, in the colour of its outer packets (blue: IPv4, orange: IPv6). The nodes at its "
             "small squares encapsulate what goes in and decapsulate what comes out."
         )
+    if any(described.way is not None and described.way.network.translators for described in paths):
+        text += " A diamond is a node that translates packets to the other family."
     common = _common_label(shape)
     if common is not None:
         text += f" Links without a label: {', '.join(common.splitlines())}."

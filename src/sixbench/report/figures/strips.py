@@ -75,6 +75,11 @@ class Strip:
         if way is not None:
             for stretch in way.stretches:
                 self._stretch(axes, stretch, y_in)
+            for device in way.network.translators:
+                axes.plot(
+                    [self.places[device.node]], [y_in], marker="D", markersize=5.5, color=self.look.colour,
+                    markeredgecolor="white", markeredgewidth=0.7, zorder=5,
+                )  # fmt: skip
             if self.names:
                 self._names(axes, way, y_in)
 
