@@ -215,3 +215,22 @@ def test_devices_are_as_wide_as_the_links_of_their_node(network: Make) -> None:
     [device] = network("{siit: [r1]}", 1300).devices
     assert isinstance(device, Translator)
     assert (device.mtu_bytes, device.mapping["mtu4"], device.mapping["mtu6"]) == (1500, 1300, 1500)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "legs"),
+    [
+        ("[r1]", [("198.18.0.1", "192.0.2.3"), ("2001:db8:64::c612:1", "2001:2:0:2::2")]),
+        (
+            "[r1, r2]",
+            [
+                ("198.18.0.1", "198.18.2.2"),
+                ("2001:db8:64::c612:1", "2001:db8:ed6e::c612:202"),
+                ("198.18.0.1", "198.18.2.2"),
+            ],
+        ),
+    ],
+)
+def test_a_data_centre_with_border_and_edge_relays(network: Make, nodes: str, legs: list[tuple[str, str]]) -> None:
+    made = network(f"{{siit-dc: {nodes}}}")
+    assert [(str(leg.source), str(leg.destination)) for leg in made.legs] == legs

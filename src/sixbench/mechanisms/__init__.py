@@ -22,6 +22,7 @@ from .nat64 import FOUR_SIX_FOUR_XLAT, NAT64
 from .native import DUAL_STACK, NATIVE4, NATIVE6
 from .selection import by_preference
 from .siit import SIIT
+from .siitdc import SIIT_DC
 from .sixover4 import SIX_OVER_FOUR
 from .sixrd import SIX_RD
 from .sixtofour import SIX_TO_FOUR
@@ -43,7 +44,7 @@ MECHANISMS: Mapping[str, Mechanism] = {
         *(NATIVE4, NATIVE6, DUAL_STACK),
         *(SIX_IN_FOUR, SIX_OVER_FOUR, SIX_TO_FOUR, SIX_RD, ISATAP, TUNNEL_BROKER),
         *(FOUR_IN_SIX, DS_LITE, GRE, VXLAN),
-        *(SIIT, NAT64, FOUR_SIX_FOUR_XLAT),
+        *(SIIT, SIIT_DC, NAT64, FOUR_SIX_FOUR_XLAT),
     )
 }
 """All mechanisms, by name."""

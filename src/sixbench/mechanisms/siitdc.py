@@ -1,0 +1,69 @@
+"""SIIT-DC (RFC 7755, RFC 7756): IPv4 clients of a data centre that has IPv6 alone, and of IPv4 servers in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from ipaddress import IPv4Network, IPv6Network
+
+from ..engines import EBPF, USER
+from ..model.network import Network
+from ..model.parameter import Parameter
+from ..model.path import Path
+from ..model.topology import Family, Topology
+from . import embedding
+from .common import check_overlap
+from .kind import Mechanism, MechanismError, Options
+from .tayga import TAYGA
+from .translating import OPTIONS, Stretch, one_to_one, translated
+
+SERVICE_POOL = IPv4Network("192.0.2.0/24")
+"""The IPv4 service addresses of IPv6 servers (RFC 5737)."""
+DEFAULT_EDGE_PREFIX = "2001:db8:ed6e::/96"
+
+
+def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
+    prefix = IPv6Network(str(path.options.get("edge-prefix", DEFAULT_EDGE_PREFIX)))
+    wrong = embedding.check_prefix(prefix)
+    if wrong is not None:
+        raise MechanismError(wrong, "edge-prefix")
+
+    def table(stretches: Sequence[Stretch]) -> tuple[embedding.Mapping, ...]:
+        if len(stretches) == 2:
+            return one_to_one(path, stretches, SERVICE_POOL)
+        networks = stretches[-1].networks
+        return tuple(embedding.Mapping(network, embedding.embed_network(prefix, network)) for network in networks)
+
+    network = translated(path, topology, between, table)
+    if len(path.nodes) == 1:
+        check_overlap(path, network.topology, [SERVICE_POOL])
+    else:
+        check_overlap(path, network.topology, [prefix], "edge-prefix")
+    return network
+
+
+def _server_family(options: Options, nodes: Sequence[str]) -> Family:
+    return 6 if len(nodes) == 1 else 4
+
+
+SIIT_DC = Mechanism(
+    name="siit-dc",
+    doc="A data centre with IPv6 alone: border relay for IPv4 clients, edge relay for servers (RFC 7755, RFC 7756).",
+    family=lambda options: 4,
+    server_family=_server_family,
+    install=_install,
+    carriers=frozenset({4, 6}),
+    node_count=(1, 2),
+    node_order="the border relay, then the edge relay if servers have IPv4 alone",
+    executed_by=(EBPF, USER, TAYGA),
+    options=(
+        *OPTIONS,
+        Parameter(
+            name="edge-prefix",
+            column="edge_prefix",
+            kind="ipv6-prefix",
+            doc="the IPv6 prefix in which the edge relay's table has its servers' addresses",
+            default=DEFAULT_EDGE_PREFIX,
+        ),
+    ),
+    sample=("r1",),
+)
