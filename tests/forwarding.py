@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 from typing import Any
 
-from sixbench.mechanisms.dslite import _B4
+from sixbench.mechanisms.dslite import B4
 from sixbench.mechanisms.sixover4 import multicast_group
 from sixbench.model.device import Translator, Tunnel
 from sixbench.model.leg import Address, Crossing
@@ -138,7 +138,7 @@ class Forwarding:
     def follow_through(self, device: str, aftr: str, src: Address, dst: Address, hop_limit: int) -> list[Step]:
         """From an AFTR into a subscriber's tunnel, by the routing table of that subscriber alone."""
         steps: list[Step] = []
-        reached = self._cross(aftr, device, _B4.ip, ("ipv4",), ((src, dst, hop_limit),), steps)
+        reached = self._cross(aftr, device, B4.ip, ("ipv4",), ((src, dst, hop_limit),), steps)
         return steps + self.follow(reached, src, dst, hop_limit - 1)
 
     def holder(self, address: Address) -> str:

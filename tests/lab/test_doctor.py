@@ -41,12 +41,12 @@ def test_the_matrix_names_every_mechanism_and_engine(sixbench: Any) -> None:
     assert done.returncode == 0, done.stderr
     lines = [line.split() for line in done.stdout.splitlines()]
     start = lines.index(["mechanism", "kernel", "ebpf", "user", "tayga"])
-    rows = {line[0]: line[1:] for line in lines[start + 1 : start + 15]}
+    rows = {line[0]: line[1:] for line in lines[start + 1 : start + 16]}
     assert rows["vxlan"][1:] == ["-", "-", "-"]
     assert rows["6over4"][0] == "-"
     assert set(rows) == {
-        *("6in4", "6over4", "6to4", "6rd", "isatap", "tunnel-broker", "4in6", "ds-lite", "gre", "vxlan"),
-        *("siit", "siit-dc", "nat64", "464xlat"),
+        *("6in4", "6over4", "6to4", "6rd", "isatap", "tunnel-broker", "4in6", "ds-lite", "lw4o6"),
+        *("gre", "vxlan", "siit", "siit-dc", "nat64", "464xlat"),
     }
 
 

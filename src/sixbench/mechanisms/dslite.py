@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Interface, IPv4Network
 
 from ..engines import EBPF, KERNEL, USER
+from ..model.device import Tunnel
 from ..model.network import Network
 from ..model.path import Path
 from ..model.stage import Stage
@@ -27,12 +29,12 @@ from .common import (
 )
 from .kind import Mechanism, MechanismError
 
-_HEADERS = ("ipv6",)
-_B4 = IPv4Interface("192.0.0.2/29")
-_AFTR = IPv4Interface("192.0.0.1/29")
+HEADERS = ("ipv6",)
+B4 = IPv4Interface("192.0.0.2/29")
+AFTR = IPv4Interface("192.0.0.1/29")
 """The well-known addresses of the two ends (RFC 6333 section 5.7)."""
 
-_SUBSCRIBER_POOL = IPv4Network("192.168.0.0/16")
+SUBSCRIBER_POOL = IPv4Network("192.168.0.0/16")
 """The pool from whose first /24s every subscriber's own links have their addresses, the same for all subscribers."""
 _FIRST_SUBNET = 1
 _MAX_SUBNETS = 255
@@ -42,19 +44,31 @@ FIRST_TABLE = 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Subscriber:
+class Subscriber:
+    """A subscriber: its number from 1 on, its B4, the device at both ends of its softwire, and the way between them."""
+
     number: int
     node: str
     device: str
     way: Carrier
 
 
-def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
+@dataclass(frozen=True, kw_only=True)
+class Softwires:
+    """The softwires of all subscribers, installed."""
+
+    subscribers: Sequence[Subscriber]
+    topology: Topology
+    tunnels: Sequence[Tunnel]
+
+
+def softwires(path: Path, topology: Topology, between: tuple[str, str]) -> Softwires:
+    """The tunnels from each subscriber to the AFTR, which is named last. Raises `MechanismError`."""
     *homes, aftr = path.nodes
     if topology.nodes[aftr].kind != "router":
         raise MechanismError(f'"{aftr}" is a host; the AFTR is a router and named last, after the B4s')
     subscribers = [
-        _Subscriber(
+        Subscriber(
             number=number,
             node=node,
             device=f"{path.mechanism}-{number}",
@@ -62,20 +76,20 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
         )
         for number, node in enumerate(homes, start=1)
     ]
-    mtu_bytes = device_mtu(path, [one.way for one in subscribers], _HEADERS, 4)
+    mtu_bytes = device_mtu(path, [one.way for one in subscribers], HEADERS, 4)
     carrier_links = {link.name for one in subscribers for link in one.way.links}
     changed = without_family(topology, carrier_links, 4)
     for one in subscribers:
         changed = _give_private_addresses(path, changed, one, carrier_links)
     private = {link.name for link in changed.links if link.ipv4_domain is not None}
-    check_overlap(path, changed, [_B4.network, _SUBSCRIBER_POOL], numbered=private)
+    check_overlap(path, changed, [B4.network, SUBSCRIBER_POOL], numbered=private)
     links = [
         tunnel_link(
             path,
-            Interface(node=one.node, name=one.device, ipv4=_B4, ipv6=None),
-            Interface(node=aftr, name=one.device, ipv4=_AFTR, ipv6=None),
+            Interface(node=one.node, name=one.device, ipv4=B4, ipv6=None),
+            Interface(node=aftr, name=one.device, ipv4=AFTR, ipv6=None),
             mtu_bytes,
-            _HEADERS,
+            HEADERS,
             ipv4_domain=_domain(one),
         )
         for one in subscribers
@@ -94,26 +108,35 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
         for node, peer in ((one.node, aftr), (aftr, one.node))
     ]
     whole = with_links(changed, links)
+    _check_way_out(path, whole, aftr, between)
+    return Softwires(subscribers=subscribers, topology=whole, tunnels=tunnels)
+
+
+def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
+    made, aftr = softwires(path, topology, between), path.nodes[-1]
     translation = Stage(
-        ip=tuple(line for one in subscribers for line in _policy(one)), nft=_ruleset(subscribers), tracks=frozenset({4})
+        ip=tuple(line for one in made.subscribers for line in policy(one)),
+        nft=_ruleset(made.subscribers),
+        tracks=frozenset({4}),
     )
-    _check_way_out(whole, aftr, between)
-    return finish(path, whole, between, tunnels, 4, stages=({aftr: translation},), translating={aftr})
+    return finish(path, made.topology, between, made.tunnels, 4, stages=({aftr: translation},), translating={aftr})
 
 
-def _domain(one: _Subscriber) -> str:
+def _domain(one: Subscriber) -> str:
+    """The name of a subscriber's own network."""
     return f"subscriber {one.number}"
 
 
-def _give_private_addresses(path: Path, topology: Topology, one: _Subscriber, carrier_links: set[str]) -> Topology:
+def _give_private_addresses(path: Path, topology: Topology, one: Subscriber, carrier_links: set[str]) -> Topology:
+    """The topology in which a subscriber's own links have the addresses that all subscribers have."""
     site = site_links(topology, one.node, carrier_links)
     check_site(path, site, one.node, path.nodes)
     if len(site) > _MAX_SUBNETS:
-        raise MechanismError(f'behind "{one.node}" are {len(site)} links, and {_SUBSCRIBER_POOL} has {_MAX_SUBNETS}')
+        raise MechanismError(f'behind "{one.node}" are {len(site)} links, and {SUBSCRIBER_POOL} has {_MAX_SUBNETS}')
     taken = [link.name for link in site if link.ipv4_domain is not None]
     if taken:
-        raise MechanismError(f'the link "{taken[0]}" is in the networks of two subscribers of ds-lite')
-    base = int(_SUBSCRIBER_POOL.network_address)
+        raise MechanismError(f'the link "{taken[0]}" is in the networks of two subscribers of {path.mechanism}')
+    base = int(SUBSCRIBER_POOL.network_address)
     addresses = {
         link.name: (
             IPv4Interface((base + (number << 8) + 1, 24)),
@@ -130,7 +153,7 @@ def _give_private_addresses(path: Path, topology: Topology, one: _Subscriber, ca
     )
 
 
-def _check_way_out(topology: Topology, aftr: str, between: tuple[str, str]) -> None:
+def _check_way_out(path: Path, topology: Topology, aftr: str, between: tuple[str, str]) -> None:
     """Raises `MechanismError` where the route does not lead out of one subscriber's network, and that for good:
     addresses are translated for connections from there alone."""
     client, server = between
@@ -140,21 +163,21 @@ def _check_way_out(topology: Topology, aftr: str, between: tuple[str, str]) -> N
     leaves_once = None in domains and all(domain is None for domain in domains[domains.index(None) :])
     if len(entered) != 1 or not leaves_once:
         raise MechanismError(
-            f'with ds-lite, no route leads from "{client}" out of one subscriber\'s network through "{aftr}" '
+            f'with {path.mechanism}, no route leads from "{client}" out of one subscriber\'s network through "{aftr}" '
             f'to "{server}" over IPv4: connections begin behind a B4, which is named before the AFTR'
         )
 
 
-def _policy(one: _Subscriber) -> list[str]:
+def policy(one: Subscriber) -> list[str]:
     """The rules that send a subscriber's answers into its own tunnel, whatever its address."""
     table = FIRST_TABLE + one.number
     return [
-        f"route add default via {_B4.ip} dev {one.device} table {table}",
+        f"route add default via {B4.ip} dev {one.device} table {table}",
         f"rule add fwmark {one.number} lookup {table} priority {table}",
     ]
 
 
-def _ruleset(subscribers: list[_Subscriber]) -> str:
+def _ruleset(subscribers: Sequence[Subscriber]) -> str:
     """NAT44 keyed by softwire (RFC 6333 section 6.6): connections of a subscriber are tracked in a zone of its own, so
     that two with the same private address do not meet; answers are told apart by their public port."""
     zones = "\n".join(f'    iifname "{one.device}" ct original zone set {one.number}' for one in subscribers)
@@ -182,7 +205,7 @@ DS_LITE = Mechanism(
     doc="Dual-Stack Lite (RFC 6333): IPv4 in IPv6 from B4s to an AFTR, which translates addresses (NAT44).",
     family=lambda options: 4,
     install=_install,
-    headers=_HEADERS,
+    headers=HEADERS,
     carriers=frozenset({4, 6}),
     node_count=(2, 33),
     node_order="the B4s, then the AFTR",

@@ -1,0 +1,144 @@
+"""Lightweight 4over6 (RFC 7596): DS-Lite whose subscribers translate addresses themselves, each within a set of ports
+of a shared public address."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from ipaddress import IPv4Address, IPv4Network
+
+from ..engines import EBPF, KERNEL, USER
+from ..model.network import Network
+from ..model.parameter import Parameter
+from ..model.path import Path
+from ..model.stage import Stage
+from ..model.topology import Topology
+from .common import TUNNEL_OPTIONS, check_overlap, finish
+from .dslite import HEADERS, Subscriber, policy, softwires
+from .kind import Mechanism, MechanismError
+
+PUBLIC = IPv4Address("192.0.2.1")
+"""The address that all subscribers share (RFC 5737)."""
+_PORT_BITS = 16
+DEFAULT_PSID_BITS = 6
+"""64 sets of 1024 ports. The first one has the system ports, and is nobody's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Binding:
+    """An entry of the lwAFTR's binding table: a softwire, and its set of ports."""
+
+    subscriber: Subscriber
+    ports: str
+
+
+def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
+    *homes, aftr = path.nodes
+    hosts = [node for node in homes if topology.nodes[node].kind == "host"]
+    if hosts:
+        raise MechanismError(f'"{hosts[0]}" is a host; an lwB4 is a router, which translates for the hosts behind it')
+    made = softwires(path, topology, between)
+    check_overlap(path, made.topology, [IPv4Network(PUBLIC)])
+    bindings = _bindings(path, made.subscribers)
+    first, *others = made.tunnels
+    at_aftr = next(tunnel for tunnel in made.tunnels if tunnel.node == aftr)
+    # All other nodes send answers to the lwAFTR. It knows by their ports whose they are.
+    tunnels = [
+        replace(tunnel, prefixes=(IPv4Network(PUBLIC),)) if tunnel is at_aftr else tunnel for tunnel in (first, *others)
+    ]
+    stages: dict[str, Stage] = {
+        one.subscriber.node: Stage(nft=_translation(one), tracks=frozenset({4})) for one in bindings
+    }
+    stages[aftr] = Stage(
+        ip=tuple(line for one in bindings for line in policy(one.subscriber)),
+        nft=_table(bindings),
+        tracks=frozenset({4}),
+    )
+    network = finish(path, made.topology, between, tunnels, 4, stages=(stages,), translating=set(homes))
+    inside, *outside = network.legs
+    return replace(network, legs=(inside, *(replace(leg, source=PUBLIC) for leg in outside)))
+
+
+def _bindings(path: Path, subscribers: Sequence[Subscriber]) -> list[_Binding]:
+    bits = int(path.options.get("psid-bits", DEFAULT_PSID_BITS))
+    size = 1 << (_PORT_BITS - bits)
+    if len(subscribers) >= 1 << bits:
+        raise MechanismError(
+            f"{len(subscribers)} subscribers need as many sets of ports besides the first one, and {bits} bits make "
+            f"{1 << bits}",
+            "psid-bits",
+        )
+    return [_Binding(subscriber=one, ports=f"{one.number * size}-{(one.number + 1) * size - 1}") for one in subscribers]
+
+
+def _translation(one: _Binding) -> str:
+    """The lwB4's NAPT44 (RFC 7596 section 5.1). Echoes have identifiers in the place of ports (section 8.1)."""
+    out = f'oifname "{one.subscriber.device}"'
+    return f"""table ip sixbench_lwb4 {{
+  chain translation {{
+    type nat hook postrouting priority srcnat; policy accept;
+    {out} meta l4proto {{ tcp, udp }} snat to {PUBLIC}:{one.ports}
+    {out} meta l4proto icmp snat to {PUBLIC}:{one.ports}
+  }}
+}}
+"""
+
+
+def _table(bindings: Sequence[_Binding]) -> str:
+    """The lwAFTR's binding table (RFC 7596 section 6). Answers go to the softwire whose set has their port. Of ICMP
+    errors, the port in the packet inside counts (section 8.1). Packets from a softwire have its address and ports, or
+    are dropped (section 6.2). Linux puts fragments together before that, because connections are tracked."""
+    errors = "icmp type { destination-unreachable, time-exceeded, parameter-problem }"
+    marks, checks = [], []
+    for one in bindings:
+        mark, device = f"meta mark set {one.subscriber.number}", f'iifname "{one.subscriber.device}"'
+        marks += [
+            f"ip daddr {PUBLIC} meta l4proto {{ tcp, udp }} th dport {one.ports} {mark}",
+            f"ip daddr {PUBLIC} icmp type {{ echo-request, echo-reply }} icmp id {one.ports} {mark}",
+            f"ip daddr {PUBLIC} {errors} @th,224,16 {one.ports} {mark}",
+        ]
+        checks += [
+            f"{device} ip saddr != {PUBLIC} counter drop",
+            f"{device} meta l4proto {{ tcp, udp }} th sport != {one.ports} counter drop",
+            f"{device} icmp type {{ echo-request, echo-reply }} icmp id != {one.ports} counter drop",
+        ]
+    lines = ["\n".join(f"    {line}" for line in lines) for lines in (marks, checks)]
+    return f"""table ip sixbench_lwaftr {{
+  chain answers {{
+    type filter hook prerouting priority mangle; policy accept;
+{lines[0]}
+  }}
+  chain binding {{
+    type filter hook forward priority filter; policy accept;
+    ct state invalid counter drop
+{lines[1]}
+    ip daddr {PUBLIC} meta mark 0 counter drop
+  }}
+}}
+"""
+
+
+LW4O6 = Mechanism(
+    name="lw4o6",
+    doc="Lightweight 4over6 (RFC 7596): lwB4s translate addresses, each within its ports; the lwAFTR has their table.",
+    family=lambda options: 4,
+    install=_install,
+    headers=HEADERS,
+    carriers=frozenset({4, 6}),
+    node_count=(2, 33),
+    node_order="the lwB4s, then the lwAFTR",
+    executed_by=(KERNEL, EBPF, USER),
+    options=(
+        *TUNNEL_OPTIONS,
+        Parameter(
+            name="psid-bits",
+            column="psid_bits",
+            kind="count",
+            doc="the length of the number of a set of ports; there are as many sets as it can count",
+            minimum=1,
+            maximum=12,
+            default=DEFAULT_PSID_BITS,
+        ),
+    ),
+    sample=("r1", "r2"),
+)
