@@ -43,8 +43,6 @@ struct translation {
 	__u8 type;     /* of ICMP, in the other family */
 	__u8 old_type;
 	__u8 tos;
-	__u8 hop_limit;
-	__u8 dont_fragment;
 };
 
 /* Reads what is behind the IP header. False: it is for the slow path. */
