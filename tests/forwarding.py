@@ -53,6 +53,17 @@ def steps_back(crossings: Sequence[Crossing]) -> list[Step]:
     ]
 
 
+EMBEDDED = {
+    32: (4, 5, 6, 7),
+    40: (5, 6, 7, 9),
+    48: (6, 7, 9, 10),
+    56: (7, 9, 10, 11),
+    64: (9, 10, 11, 12),
+    96: (12, 13, 14, 15),
+}
+"""Where RFC 6052 has the octets of an IPv4 address, by the length of the prefix (section 2.2, figure 1)."""
+
+
 def translated(translator: Translator, address: Address) -> Address:
     """What a translator makes of an address: by its table, or by RFC 6052 section 2.2."""
     for ipv4, ipv6 in translator.mapping["explicit"]:
@@ -63,11 +74,14 @@ def translated(translator: Translator, address: Address) -> Address:
         if address in other:
             return IPv4Address(int(row[0]) + int(address) - int(other[0]))
     prefix = ip_network(translator.mapping["prefixes"][0])
-    assert prefix.prefixlen == 96, "other lengths have tests of their own"
+    places = EMBEDDED[prefix.prefixlen]
     if address.version == 4:
-        return IPv6Address(int(prefix[0]) | int(address))
+        octets = bytearray(prefix[0].packed)
+        for place, octet in zip(places, address.packed, strict=True):
+            octets[place] = octet
+        return IPv6Address(bytes(octets))
     assert address in prefix, f"nothing maps {address}"
-    return IPv4Address(int(address) & 0xFFFFFFFF)
+    return IPv4Address(bytes(address.packed[place] for place in places))
 
 
 class Forwarding:
