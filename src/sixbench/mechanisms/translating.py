@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Any
@@ -165,37 +165,64 @@ def _stretches(path: Path, topology: Topology, between: tuple[str, str]) -> list
         raise MechanismError(
             f'the translators are named from the client on, and "{path.nodes[1]}" comes before "{path.nodes[0]}"'
         )
-    places = [0, *(nodes.index(node) for node in path.nodes)]
     families: list[Family] = [path.family]
     for _ in path.nodes:
         families.append(4 if families[-1] == 6 else 6)
-    found: list[Stretch] = []
-    for place, family in zip(places, families, strict=True):
-        links = _reached(topology, route[place], set(path.nodes))
-        names = {link.name for link in links}
-        for index, other in enumerate(found):
-            both = [link.name for link in other.links if link.name in names]
-            if both:
-                raise MechanismError(
-                    f'a way around "{path.nodes[index]}" leads over the link "{both[0]}": packets could pass the '
-                    "translator by; install it where there is no other way"
-                )
-        found.append(Stretch(family=family, links=tuple(links)))
-    return found
+    # On the way, a stretch ends at each translator.
+    number_of = {link.name: sum(node in nodes[: place + 1] for node in path.nodes) for place, link in enumerate(route)}
+    members: list[set[str]] = [set() for _ in families]
+    for links in _parts(topology, set(path.nodes)):
+        number = _number(path, links, number_of)
+        if number is not None:
+            members[number] |= {link.name for link in links}
+    return [
+        Stretch(family=family, links=tuple(link for link in topology.links if link.name in names))
+        for family, names in zip(families, members, strict=True)
+    ]
 
 
-def _reached(topology: Topology, first: Link, translators: set[str]) -> list[Link]:
-    """The links that are reached from one without passing a translator."""
-    found, waiting, seen = {first.name}, [end.node for end in first.ends], set[str]()
-    while waiting:
-        node = waiting.pop()
-        if node in translators or node in seen:
+def _number(path: Path, links: Sequence[Link], number_of: Mapping[str, int]) -> int | None:
+    """The stretch that a part of the network belongs to. A part beside the way belongs to the client's side if it hangs
+    at the first translator, and to the server's at the second. None: it hangs at none. Raises `MechanismError` where a
+    part leads around a translator."""
+    touched = {end.node: link for link in links for end in link.ends if end.node in path.nodes}
+    on_way = sorted({number_of[link.name] for link in links if link.name in number_of})
+    if on_way:
+        number = on_way[0]
+        due = set(path.nodes[max(0, number - 1) : number + 1])
+        around = [node for node in path.nodes if node in touched and node not in due]
+        if len(on_way) > 1 or around:
+            passed = path.nodes[min(number, len(path.nodes) - 1)]
+            over = touched[around[0]] if around else next(one for one in links if number_of.get(one.name) == on_way[-1])
+            raise MechanismError(
+                f'a way around "{passed}" leads over the link "{over.name}": packets could pass the translator by; '
+                "install it where there is no other way"
+            )
+        return number
+    if not touched:
+        return None
+    return 1 if len(touched) == 2 else 0 if path.nodes[0] in touched else len(path.nodes)
+
+
+def _parts(topology: Topology, translators: set[str]) -> list[list[Link]]:
+    """The parts that the network falls into without the translators, by their links."""
+    parts: list[list[Link]] = []
+    placed: set[str] = set()
+    for first in topology.links:
+        if first.name in placed:
             continue
-        seen.add(node)
-        for link in topology.links_of(node):
-            found.add(link.name)
-            waiting.append(link.other_end(node).node)
-    return [link for link in topology.links if link.name in found]
+        names, waiting, seen = {first.name}, [end.node for end in first.ends], set[str]()
+        while waiting:
+            node = waiting.pop()
+            if node in translators or node in seen:
+                continue
+            seen.add(node)
+            for link in topology.links_of(node):
+                names.add(link.name)
+                waiting.append(link.other_end(node).node)
+        placed |= names
+        parts.append([link for link in topology.links if link.name in names])
+    return parts
 
 
 def _prefix(path: Path) -> IPv6Network:
