@@ -10,6 +10,8 @@ use crate::counters::Traffic;
 
 /// The reason of packets that the node did not take back.
 const NOT_SENT: &str = "not-sent";
+/// The reason of packets whose source would have been told of an error, had it not been told of so many already.
+const NOT_TOLD: &str = "error-limit";
 /// The reason of packets for which the kernel had no memory.
 const NO_ROOM: &str = "no-room";
 
@@ -20,6 +22,7 @@ pub struct Counts {
     translated: [Traffic; 2],
     by_clause: [BTreeMap<Clause, Traffic>; 3],
     not_sent: Traffic,
+    not_told: Traffic,
 }
 
 /// A translator's counters: packets as they came, and their bytes with the IP header.
@@ -57,6 +60,11 @@ impl Counts {
         count(&mut self.not_sent, packet);
     }
 
+    /// Counts a packet whose source is not told of its error.
+    pub fn add_not_told(&mut self, packet: &[u8]) {
+        count(&mut self.not_told, packet);
+    }
+
     /// By name, together with what the program did.
     pub fn report(&self, fast: &FastCounts) -> TranslatorReport {
         let named = |counts: &BTreeMap<Clause, Traffic>| {
@@ -66,8 +74,10 @@ impl Counts {
         if self.not_sent.packets > 0 {
             drops.insert(NOT_SENT, self.not_sent);
         }
-        if fast.no_room.packets > 0 {
-            drops.insert(NO_ROOM, fast.no_room);
+        for (reason, dropped) in [(NOT_TOLD, self.not_told), (NO_ROOM, fast.no_room)] {
+            if dropped.packets > 0 {
+                drops.insert(reason, dropped);
+            }
         }
         let [to_ipv6, to_ipv4] = self.translated;
         TranslatorReport {

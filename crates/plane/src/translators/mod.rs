@@ -2,6 +2,7 @@
 //!
 //! A translator is a veth pair. Packets of either family are routed into its near end, and come in at it as packets of the other, which the node forwards. So the node takes one from the hop limit twice: when it forwards a packet into the device, and when it forwards the translation. [`sixbench_wire::siit`] decides.
 
+mod budget;
 mod counting;
 mod fast;
 mod spec;
@@ -11,10 +12,11 @@ use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Instant;
 
 use nix::net::if_::if_nametoindex;
 use serde::Serialize;
-use sixbench_wire::siit::Translator;
+use sixbench_wire::siit::{Fate, Translator};
 use sixbench_wire::virtio;
 
 use crate::device::{Device, far_name, ip};
@@ -24,6 +26,7 @@ use crate::slow::{BATCH, BUFFER_BYTES, ETHERTYPE_IPV4, ETHERTYPE_IPV6, RECEIVE_B
 use crate::spec::Engine;
 use crate::sys::{FarSocket, Message, ReceiveBatch, SendBatch};
 use crate::{Error, Result};
+use budget::Budget;
 use counting::Counts;
 pub use counting::TranslatorReport;
 pub use fast::{FastCounts, Program, TRANSLATE};
@@ -79,7 +82,7 @@ impl Translators {
             move |error: io::Error| Error::system(doing, call, error)
         };
         let far = FarSocket::open(device.far_ifindex, RECEIVE_BUFFER_BYTES).map_err(starting("socket(AF_PACKET)"))?;
-        let carrier = Carrier { translator, far };
+        let carrier = Carrier { translator, far, errors: Budget::new(Instant::now()) };
         let running = Running::start(device, program, carrier).map_err(starting("clone"))?;
         ip(&format!("link set {} up\n", spec.device))
             .map_err(|error| Error::system(format!("setting {} up", spec.device), "ip -batch", error))?;
@@ -158,6 +161,8 @@ fn settings(spec: &TranslatorSpec) -> Vec<(String, &'static str)> {
 struct Carrier {
     translator: Translator,
     far: FarSocket,
+    /// For those that it sends itself.
+    errors: Budget,
 }
 
 impl Carrier {
@@ -174,10 +179,15 @@ impl Carrier {
 
     fn translate_all(&mut self, inbox: &mut ReceiveBatch, outbox: &mut SendBatch, counts: &mut Counts) {
         let mut outgoing = Vec::with_capacity(BATCH);
+        let now = Instant::now();
         for received in inbox.packets() {
             let Some(frame) = complete(received.packet) else { continue };
             if frame.ethertype == ETHERTYPE_IPV4 || frame.ethertype == ETHERTYPE_IPV6 {
                 let decision = self.translator.translate(frame.packet);
+                if decision.fate == Fate::Answered && !self.errors.take(now) {
+                    counts.add_not_told(frame.packet);
+                    continue;
+                }
                 counts.add(frame.packet, &decision);
                 outgoing.extend(decision.packets.into_iter().map(|packet| (head(&packet), packet)));
             }
