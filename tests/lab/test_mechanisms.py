@@ -13,6 +13,7 @@ from lab.experiments import Finished, run, wrong
 from lab.wire import Packet, decode
 
 from sixbench.agent import AgentHub, find_agent
+from sixbench.engines import ENGINES
 from sixbench.lab.privileges import try_namespace
 from sixbench.mechanisms import MECHANISMS
 from sixbench.model.errors import SixbenchError
@@ -57,6 +58,7 @@ class Claim:
         links: where they are.
         ends: the addresses in the outermost one, by node.
         fields: of tshark, that must have a value there.
+        families: the header on each link instead, where nodes translate packets; `ends` then has these nodes.
     """
 
     inner: str = "ipv6"
@@ -64,6 +66,18 @@ class Claim:
     links: tuple[str, ...] = ("r1-r2",)
     ends: Mapping[str, str] = field(default_factory=lambda: {"r1": "198.18.1.1", "r2": "198.18.1.2"})
     fields: tuple[tuple[str, str], ...] = ()
+    families: Mapping[str, str] = field(default_factory=dict)
+
+    def header_on(self, link: str) -> str:
+        """The header that hosts or translators give packets there."""
+        return self.families.get(link, self.inner)
+
+
+def translated(*families: str) -> Claim:
+    """Packets that change their family at the routers."""
+    by_link = dict(zip(("h1-r1", "r1-r2", "r2-h2"), families, strict=True))
+    changing = [name for name, one, other in (("r1", *families[:2]), ("r2", *families[1:])) if one != other]
+    return Claim(outer=(), links=(), ends=dict.fromkeys(changing, ""), families=by_link)
 
 
 _OVER_IPV6 = Claim(inner="ip", outer=("ipv6",), ends={"r1": "2001:2:0:1::1", "r2": "2001:2:0:1::2"})
@@ -76,8 +90,13 @@ CLAIMS = {
     "tunnel-broker": Claim(),
     "4in6": _OVER_IPV6,
     "ds-lite": _OVER_IPV6,
+    "lw4o6": _OVER_IPV6,
     "gre": Claim(outer=("ip", "gre"), fields=(("ip.proto", "47"), ("gre.proto", "0x86dd"))),
     "vxlan": Claim(outer=("ip", "vxlan"), fields=(("vxlan.vni", "1"),)),
+    "siit": translated("ipv6", "ip", "ip"),
+    "siit-dc": translated("ip", "ipv6", "ipv6"),
+    "nat64": translated("ipv6", "ip", "ip"),
+    "464xlat": translated("ip", "ipv6", "ip"),
 }
 
 
@@ -87,7 +106,7 @@ def engines_here() -> list[tuple[str, str]]:
         return []
     try:
         with AgentHub(find_agent()) as hub:
-            return [pair for pair, reason in refusals(hub).items() if reason is None]
+            return [pair for pair, reason in refusals(hub).items() if reason is None and pair[1] in ENGINES]
     except SixbenchError:
         return []
 
@@ -129,7 +148,7 @@ def test_a_mechanism_carries_ping_tcp_and_udp_both_ways_as_tshark_sees_it(
         streams = {trial.key for trial in finished.trials if trial.workload == "tcp-stream"}
         sizes = {packet.file.parent.name: 0 for packet in packets}
         for packet in packets:
-            if packet.file.stem in claim.links:
+            if packet.file.stem in (claim.links or claim.families):
                 sizes[packet.file.parent.name] = max(sizes[packet.file.parent.name], int(packet.fields["frame.len"]))
         assert min(sizes[key] for key in streams) > LARGEST_FRAME_BYTES, "segments are cut behind the tunnel"
     check_sources(mechanism, packets)
@@ -138,10 +157,11 @@ def test_a_mechanism_carries_ping_tcp_and_udp_both_ways_as_tshark_sees_it(
 def check_link(trial: TrialRecord, link: str, packets: Iterable[Packet], claim: Claim) -> None:
     """Nothing but what is claimed, both ways, and of the workload among it."""
     place = f"{trial.key} on {link}"
-    stack = (*claim.outer, claim.inner) if link in claim.links else (claim.inner,)
+    inner = claim.header_on(link)
+    stack = (*claim.outer, inner) if link in claim.links else (inner,)
     seen = [packet for packet in packets if not packet.keeps_the_link_going]
     assert {packet.stack for packet in seen} == {stack}, place
-    transport = {"ping": "icmp" if claim.inner == "ip" else "icmpv6"}.get(trial.workload, trial.workload.split("-")[0])
+    transport = {"ping": "icmp" if inner == "ip" else "icmpv6"}.get(trial.workload, trial.workload.split("-")[0])
     ways = {packet.sources[-1] for packet in seen if packet.transport == transport and not packet.is_discovery}
     assert len(ways) == (1 if trial.workload == "udp-stream" else 2), place
     if link in claim.links:
@@ -152,7 +172,10 @@ def check_link(trial: TrialRecord, link: str, packets: Iterable[Packet], claim: 
 
 
 def check_counters(trial: TrialRecord, finished: Finished, packets: list[Packet], claim: Claim, *, whole: bool) -> None:
-    """The tunnels' ends have counted what went over the link between them."""
+    """The tunnels' ends have counted what went over the link between them. Every translator was asked."""
+    if claim.families:
+        assert (trial.evidence.translators or {}).keys() == claim.ends.keys()
+        return
     file = finished.captures(trial)[claim.links[-1]]
     here = [packet for packet in packets if packet.file == file and packet.stack == (*claim.outer, claim.inner)]
     sent = Counter(packet.sources[0] for packet in here if not packet.destinations[0].startswith(GROUPS))
@@ -184,9 +207,11 @@ def check_sources(mechanism: str, packets: list[Packet]) -> None:
         assert any(source.endswith("5efe:c612:1" if mechanism == "isatap" else "::c612:1") for source in inner)
     if mechanism == "tunnel-broker":
         assert "2001:2::1" in inner
-    if mechanism == "ds-lite":
+    if mechanism in ("ds-lite", "lw4o6"):
         far = {packet.sources[-1] for packet in packets if packet.file.stem == "r2-h2"}
-        assert far == {"198.18.2.1", "198.18.2.2"}
+        # The lwAFTR's own address is that of its errors.
+        assert far - {"198.18.2.1"} == ({"198.18.2.2"} if mechanism == "ds-lite" else {"192.0.2.1", "198.18.2.2"})
+        assert mechanism == "lw4o6" or "198.18.2.1" in far
         assert "192.168.1.1" in inner
 
 

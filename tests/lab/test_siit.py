@@ -33,7 +33,7 @@ def of_paths(finished: Finished, metric: str) -> dict[str, float]:
     return {trial.path: trial.metrics[metric] for trial in finished.trials if metric in trial.metrics}
 
 
-@pytest.mark.parametrize(("offload", "engine"), [("true", "ebpf"), ("false", "ebpf"), ("false", "user")])
+@pytest.mark.parametrize(("offload", "engine"), [("true", "ebpf"), ("false", "user")])
 def test_every_workload_with_evidence(hub: AgentHub, tmp_path: Path, offload: str, engine: str) -> None:
     workloads = """
 workloads:

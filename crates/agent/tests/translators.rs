@@ -24,6 +24,8 @@ fn pair(engine: &str) -> Option<[Agent; 2]> {
     shell(&mut nodes[0], "ip address add 2001:db8::1/128 dev lo");
     shell(&mut nodes[1], "ip link set lo up; ip link set e0 up; ip address add 198.51.100.2/24 dev e0");
     shell(&mut nodes[1], "ip route add 192.0.2.1 via 198.51.100.1");
+    // A link that has just come up loses packets until the kernel has noticed.
+    shell(&mut nodes[0], "for n in $(seq 100); do ping -c 1 -W 1 198.51.100.2 && exit 0; done; exit 1");
     nodes[0].ok("translator-add", translator(engine));
     shell(&mut nodes[0], "ip -6 route add 64:ff9b:1::/96 dev t0 src 2001:db8::1; ip route add 192.0.2.1 dev t0");
     Some(nodes)
