@@ -27,7 +27,10 @@ fn pair(engine: &str) -> Option<[Agent; 2]> {
     // A link that has just come up loses packets until the kernel has noticed.
     shell(&mut nodes[0], "for n in $(seq 100); do ping -c 1 -W 1 198.51.100.2 && exit 0; done; exit 1");
     nodes[0].ok("translator-add", translator(engine));
-    shell(&mut nodes[0], "ip -6 route add 64:ff9b:1::/96 dev t0 src 2001:db8::1; ip route add 192.0.2.1 dev t0");
+    shell(&mut nodes[0], "ip route add 192.0.2.1 dev t0");
+    // The kernel makes an address usable after it has answered.
+    let route = "ip -6 route add 64:ff9b:1::/96 dev t0 src 2001:db8::1";
+    shell(&mut nodes[0], &format!("for n in $(seq 500); do {route} && exit 0; sleep 0.01; done; exit 1"));
     Some(nodes)
 }
 

@@ -16,6 +16,9 @@ use crate::{Error, Result};
 /// For what the kernel does at once, but not before it answers.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// The queue of a device that does not send yet.
+const DROPS_ALL: &str = "noop";
+
 /// A pair that was made. It goes with this value.
 #[derive(Debug)]
 pub struct Device {
@@ -99,6 +102,7 @@ impl Device {
     pub fn open(&self, spec: &Spec) -> Result<()> {
         let doing = || format!("setting the tunnel device {} up", self.name);
         ip(&opening_commands(spec)).map_err(|error| Error::system(doing(), "ip -batch", error))?;
+        self.wait_until_sending().map_err(|error| Error::system(doing(), "netlink", error))?;
         match spec.link_local() {
             Some(address) => self.wait_for(address).map_err(|error| Error::system(doing(), "netlink", error)),
             None => Ok(()),
@@ -118,6 +122,23 @@ impl Device {
                 ));
             }
             thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    /// Waits until both ends send. Of an end that was up before the other one, the kernel drops all packets until it has noticed, which is after it has
+    /// answered (net/core/link_watch.c).
+    pub(crate) fn wait_until_sending(&self) -> io::Result<()> {
+        let mut client = Client::open()?;
+        let end = Instant::now() + PATIENCE;
+        for index in [self.near_ifindex, self.far_ifindex] {
+            while client.link(index)?.queue.as_deref() == Some(DROPS_ALL) {
+                if Instant::now() > end {
+                    let words = format!("{} does not send after {PATIENCE:?}", self.name);
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, words));
+                }
+                thread::sleep(Duration::from_millis(1));
+            }
         }
         Ok(())
     }

@@ -54,8 +54,7 @@ struct Running {
     /// Closed to tell the thread to end.
     stop: Option<UnixStream>,
     thread: Option<JoinHandle<()>>,
-    /// Held, not asked.
-    _device: Device,
+    device: Device,
 }
 
 impl Translators {
@@ -84,8 +83,9 @@ impl Translators {
         let far = FarSocket::open(device.far_ifindex, RECEIVE_BUFFER_BYTES).map_err(starting("socket(AF_PACKET)"))?;
         let carrier = Carrier { translator, far, errors: Budget::new(Instant::now()) };
         let running = Running::start(device, program, carrier).map_err(starting("clone"))?;
-        ip(&format!("link set {} up\n", spec.device))
-            .map_err(|error| Error::system(format!("setting {} up", spec.device), "ip -batch", error))?;
+        let failed = |call| move |error: io::Error| Error::system(format!("setting {} up", spec.device), call, error);
+        ip(&format!("link set {} up\n", spec.device)).map_err(failed("ip -batch"))?;
+        running.device.wait_until_sending().map_err(failed("netlink"))?;
         self.0.insert(spec.device.clone(), running);
         Ok(AddedTranslator { ifindex })
     }
@@ -113,7 +113,7 @@ impl Running {
         let kept = Arc::clone(&counts);
         let thread =
             thread::Builder::new().name("translate".to_owned()).spawn(move || carrier.work(&kept, &stopped))?;
-        Ok(Self { program, counts, stop: Some(stop), thread: Some(thread), _device: device })
+        Ok(Self { program, counts, stop: Some(stop), thread: Some(thread), device })
     }
 
     fn report(&self) -> Result<TranslatorReport> {
