@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 from installed import ROW, Installed, check_both_ways, ends, of, routes_of, stacks
 
-from sixbench.mechanisms import MECHANISMS, MechanismError
+from sixbench.mechanisms import MECHANISMS, MechanismError, install
 from sixbench.model.device import MAX_DEVICE_NAME
 from sixbench.model.experiment import Experiment
 from sixbench.model.parameter import Scalar
@@ -168,3 +168,20 @@ def test_a_node_twice(installed: Installed, name: str) -> None:
     nodes = ("h1", "h1", "r2") if name == "isatap" else ("r1", "r1")
     with pytest.raises(MechanismError, match=f'{name} names "(h|r)1" twice'):
         installed(name, *nodes)
+
+
+def test_sit_gives_outer_packets_that_may_be_fragmented_the_hop_limit_of_the_inner_ones(read: Read) -> None:
+    """ip-tunnel(8): `nopmtudisc` and a TTL of its own exclude one another."""
+    limits = {}
+    for engine in ("kernel", "ebpf"):
+        for pmtu in ("static", "dynamic"):
+            path = f"{{6in4: {{nodes: [r1, r2], engine: {engine}, pmtu: {pmtu}}}}}"
+            experiment = read(f"topology: {{chain: 4}}\nbetween: [h1, h2]\npaths: {{p: {path}}}\nworkloads: [ping]\n")
+            network = install(experiment.paths[0], experiment.topologies[0], experiment.between)
+            limits[engine, pmtu] = [crossing.hop_limit for crossing in network.crossings if crossing.tunnels]
+    assert limits == {
+        ("kernel", "static"): [63],
+        ("kernel", "dynamic"): [64],
+        ("ebpf", "static"): [64],
+        ("ebpf", "dynamic"): [64],
+    }
