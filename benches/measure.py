@@ -32,13 +32,14 @@ def our_trial(
     workload: str,
     params: dict[str, object],
     client_seen: str | None = None,
+    server_own: str | None = None,
     *,
     seconds: float = SECONDS,
     warmup_s: float = WARMUP_S,
 ) -> tuple[dict, dict]:
     """One trial without a scheduler: the client's and the server's result."""
     params = params | {"duration_ns": int(seconds * 1e9), "warmup_ns": int(warmup_s * 1e9)}
-    session, running = begin_trial(h1, h2, client, server, workload, params, client_seen)
+    session, running = begin_trial(h1, h2, client, server, workload, params, client_seen, server_own)
     result = h1.wait(running, "run", seconds + 20)
     return result, h2.call("finish", session=session, timeout_ns=int(DRAIN_S * 1e9))
 
@@ -51,11 +52,13 @@ def begin_trial(
     workload: str,
     params: dict[str, object],
     client_seen: str | None = None,
+    server_own: str | None = None,
 ) -> tuple[str, Future[dict]]:
-    """Begins one: its session, which the server has to finish, and the client's result to come."""
+    """Begins one: its session, which the server has to finish, and the client's result to come. `client_seen` and
+    `server_own` are the addresses that the server knows, where they are others than those that the client knows."""
     session = f"bench-{time.monotonic_ns()}"
     common = {"session": session, "workload": workload, "token": "5a" * 16, "params": params}
-    port = h2.call("serve", address=server, peer=client_seen or client, **common)["port"]
+    port = h2.call("serve", address=server_own or server, peer=client_seen or client, **common)["port"]
     return session, h1.submit("run", address=client, peer=server, port=port, **common)
 
 
