@@ -40,11 +40,10 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
     made = softwires(path, topology, between)
     check_overlap(path, made.topology, [IPv4Network(PUBLIC)])
     bindings = _bindings(path, made.subscribers)
-    first, *others = made.tunnels
     at_aftr = next(tunnel for tunnel in made.tunnels if tunnel.node == aftr)
     # All other nodes send answers to the lwAFTR. It knows by their ports whose they are.
     tunnels = [
-        replace(tunnel, prefixes=(IPv4Network(PUBLIC),)) if tunnel is at_aftr else tunnel for tunnel in (first, *others)
+        replace(tunnel, prefixes=(IPv4Network(PUBLIC),)) if tunnel is at_aftr else tunnel for tunnel in made.tunnels
     ]
     stages: dict[str, Stage] = {
         one.subscriber.node: Stage(nft=_translation(one), tracks=frozenset({4})) for one in bindings

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from ipaddress import IPv4Network, IPv6Network
+from ipaddress import IPv4Network
 
 from ..engines import EBPF, USER
 from ..model.network import Network
@@ -18,8 +18,8 @@ from ..model.stage import Stage
 from ..model.topology import Topology
 from . import embedding
 from .common import check_overlap, legs_of
-from .kind import Mechanism, MechanismError
-from .translating import OPTIONS, Stretch, one_to_one, translated
+from .kind import Mechanism
+from .translating import OPTIONS, Stretch, one_to_one, prefix_option, translated
 
 INSIDE = IPv4Network("100.64.0.0/16")
 """The addresses between translator and NAT44 (RFC 6598)."""
@@ -46,10 +46,7 @@ def _nat64(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
 
 
 def _464xlat(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
-    prefix = IPv6Network(str(path.options.get("clat-prefix", DEFAULT_CLAT_PREFIX)))
-    wrong = embedding.check_prefix(prefix)
-    if wrong is not None:
-        raise MechanismError(wrong, "clat-prefix")
+    prefix = prefix_option(path, "clat-prefix", DEFAULT_CLAT_PREFIX)
     inside: list[IPv4Network] = []
 
     def table(stretches: Sequence[Stretch]) -> tuple[embedding.Mapping, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ipaddress import IPv4Network, IPv6Network
+from ipaddress import IPv4Network
 
 from ..engines import EBPF, USER
 from ..model.network import Network
@@ -12,9 +12,9 @@ from ..model.path import Path
 from ..model.topology import Family, Topology
 from . import embedding
 from .common import check_overlap
-from .kind import Mechanism, MechanismError, Options
+from .kind import Mechanism, Options
 from .tayga import TAYGA
-from .translating import OPTIONS, Stretch, one_to_one, translated
+from .translating import OPTIONS, Stretch, one_to_one, prefix_option, translated
 
 SERVICE_POOL = IPv4Network("192.0.2.0/24")
 """The IPv4 service addresses of IPv6 servers (RFC 5737)."""
@@ -22,10 +22,7 @@ DEFAULT_EDGE_PREFIX = "2001:db8:ed6e::/96"
 
 
 def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
-    prefix = IPv6Network(str(path.options.get("edge-prefix", DEFAULT_EDGE_PREFIX)))
-    wrong = embedding.check_prefix(prefix)
-    if wrong is not None:
-        raise MechanismError(wrong, "edge-prefix")
+    prefix = prefix_option(path, "edge-prefix", DEFAULT_EDGE_PREFIX)
 
     def table(stretches: Sequence[Stretch]) -> tuple[embedding.Mapping, ...]:
         if len(stretches) == 2:

@@ -105,7 +105,7 @@ def translated(
     for stretch in stretches:
         other: Family = 4 if stretch.family == 6 else 6
         topology = without_family(topology, {link.name for link in stretch.links}, other)
-    prefix = _prefix(path)
+    prefix = prefix_option(path, "prefix", DEFAULT_PREFIX)
     check_overlap(path, topology, [prefix], "prefix")
     _check_well_known(prefix, stretches)
     addresses = Addresses(prefix=prefix, rows=table(stretches))
@@ -225,15 +225,17 @@ def _parts(topology: Topology, translators: set[str]) -> list[list[Link]]:
     return parts
 
 
-def _prefix(path: Path) -> IPv6Network:
-    prefix = IPv6Network(str(path.options.get("prefix", DEFAULT_PREFIX)))
+def prefix_option(path: Path, name: str, default: str) -> IPv6Network:
+    """The prefix that an option gives, in which IPv4 addresses are embedded.
+
+    Raises `MechanismError` if addresses cannot be embedded in it (RFC 6052 section 2.2), or if hosts have none in it.
+    """
+    prefix = IPv6Network(str(path.options.get(name, default)))
     wrong = embedding.check_prefix(prefix)
     if wrong is not None:
-        raise MechanismError(wrong, "prefix")
+        raise MechanismError(wrong, name)
     if prefix.is_multicast or prefix.is_link_local:
-        raise MechanismError(
-            f"the prefix {prefix} is for no hosts; give another one, such as {DEFAULT_PREFIX}", "prefix"
-        )
+        raise MechanismError(f"the prefix {prefix} is for no hosts; give another one, such as {default}", name)
     return prefix
 
 

@@ -13,7 +13,7 @@ use sixbench_wire::siit::{self, Net};
 use super::MAC;
 use crate::abi::{self, Count, Embedding, Row};
 use crate::counters::Traffic;
-use crate::program::{Features, RunTime};
+use crate::program::Features;
 use crate::refusal::Refusal;
 use crate::{Error, Result};
 
@@ -151,17 +151,6 @@ impl Program {
             }))
         };
         Ok(FastCounts { to_ipv6: sum(0)?, to_ipv4: sum(1)?, no_room: sum(2)? })
-    }
-
-    /// How long it ran.
-    pub fn run_time(&self) -> Result<RunTime> {
-        let failed = |refusal| Error::Programs {
-            doing: format!("translator {}: asking about {TRANSLATE}", self.device),
-            refusal,
-        };
-        let program = self.ebpf.program(TRANSLATE).ok_or_else(|| failed(missing(TRANSLATE)))?;
-        let info = program.info().map_err(|error| failed(Refusal::of(&error)))?;
-        Ok(RunTime { runs: info.run_count(), run_time_ns: info.run_time().as_nanos() as u64 })
     }
 
     /// A descriptor of it, for test runs.
