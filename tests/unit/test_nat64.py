@@ -70,6 +70,7 @@ def test_ports_that_are_given_are_those_of_tcp_and_udp(read: Read) -> None:
         ("{464xlat: [r1]}", "464xlat is installed on 2 nodes"),
         ("{464xlat: [r2, r1]}", "named from the client on"),
         ("{464xlat: {nodes: [r1, r2], clat-prefix: '2001:db8::/50'}}", "another length"),
+        ("{464xlat: {nodes: [r1, r2], clat-prefix: 'ff05::/96'}}", "is for no hosts"),
         ("{464xlat: {nodes: [r1, r2], clat-prefix: '2001:2::/32'}}", "overlaps"),
     ],
 )
