@@ -366,6 +366,18 @@ def test_a_run_belongs_to_one_process_at_a_time(tmp_path: Path) -> None:
     open_run(run.directory)[0].close()
 
 
+def test_a_run_is_unlocked_where_an_exception_ends_it_though_its_writer_is_still_known(
+    tmp_path: Path, manifest: Manifest
+) -> None:
+    writer = create_run(tmp_path / "run", manifest)
+    with pytest.raises(KeyError), writer:
+        raise KeyError("no such thing")
+    again, _ = open_run(tmp_path / "run")
+    again.close()
+    again.close()
+    assert writer.directory == again.directory == tmp_path / "run"
+
+
 def test_a_record_whose_reasons_are_texts_is_still_read(tmp_path: Path, manifest: Manifest) -> None:
     """As `sixbench.trial/1` wrote them."""
     create_run(tmp_path / "run", manifest).add_trial(record(status="failed"), {})

@@ -108,8 +108,10 @@ def calibrate(
             quick=quick,
             command=["sixbench", *sys.argv[1:]],
         )
-        with measuring(experiment.name, wait=wait, told=tell) as presence:
-            writer = begin_run(directory, manifest, is_named=out is not None)
+        with (
+            measuring(experiment.name, wait=wait, told=tell) as presence,
+            begin_run(directory, manifest, is_named=out is not None) as writer,
+        ):
             return _measure(experiment, writer, [], hub, presence, json, quiet)
 
 
@@ -121,15 +123,16 @@ def _go_on(directory: Path, hub: AgentHub, json: bool, quiet: bool, wait: bool) 
     from ..store import open_run
 
     writer, so_far = open_run(directory)
-    if not is_calibration(so_far.manifest.experiment):
-        raise UsageError(f"{writer.directory} holds a run that is not a calibration; give another --out")
-    if so_far.manifest.state == "complete":
-        present(writer.directory, json, is_new=False)
-        return Exit.DONE
-    experiment, _ = probe_machine(hub, so_far.manifest.experiment)
-    with measuring(experiment.name, wait=wait, told=tell) as presence:
-        writer.save_manifest(state="running")
-        return _measure(experiment, writer, so_far.trials, hub, presence, json, quiet)
+    with writer:
+        if not is_calibration(so_far.manifest.experiment):
+            raise UsageError(f"{writer.directory} holds a run that is not a calibration; give another --out")
+        if so_far.manifest.state == "complete":
+            present(writer.directory, json, is_new=False)
+            return Exit.DONE
+        experiment, _ = probe_machine(hub, so_far.manifest.experiment)
+        with measuring(experiment.name, wait=wait, told=tell) as presence:
+            writer.save_manifest(state="running")
+            return _measure(experiment, writer, so_far.trials, hub, presence, json, quiet)
 
 
 def _measure(

@@ -89,7 +89,8 @@ def run_in_guests(
         capture=capture,
         command=["sixbench", *sys.argv[1:]],
     )
-    return resume_in_guests(begin_run(directory, manifest, is_named=not own), json, quiet)
+    with begin_run(directory, manifest, is_named=not own) as writer:
+        return resume_in_guests(writer, json, quiet)
 
 
 def resume_in_guests(writer: RunWriter, json: bool, quiet: bool) -> int:

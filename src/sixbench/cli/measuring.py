@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
@@ -76,7 +77,8 @@ class Measuring:
     def run(self) -> int:
         """Measures and prints; the exit code. Raises `Interrupted` after printing what was done, `CapabilityError`
         where the other machine refuses, and `Bug`."""
-        with keeping_trials(None if self.writer is None else self.writer.directory):
+        directory = None if self.writer is None else self.writer.directory
+        with self.writer or contextlib.nullcontext(), keeping_trials(directory):
             return self._run()
 
     def _run(self) -> int:

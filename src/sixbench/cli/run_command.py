@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..model.experiment import Experiment
     from ..model.trial import TrialRecord
     from ..run.other_runs import Presence
-    from ..store import RunWriter
+    from ..store import Run, RunWriter
 
 
 def register(app: typer.Typer) -> None:
@@ -111,8 +111,8 @@ def run(
                 calibration=known_calibration(environment.kernel),
                 command=["sixbench", *sys.argv[1:]],
             )
-            writer = begin_run(directory, manifest, is_named=out is not None)
-            return _measure(loaded, writer, [], hub, presence, json, quiet)
+            with begin_run(directory, manifest, is_named=out is not None) as writer:
+                return _measure(loaded, writer, [], hub, presence, json, quiet)
 
 
 def resume(
@@ -127,15 +127,22 @@ def resume(
     ),
 ) -> int:
     """Finish an interrupted run. No trial is run twice."""
-    from ..lab.privileges import enter_namespace_if_needed
-    from ..model.errors import UsageError
-    from ..run.other_runs import measuring
     from ..store import open_run
 
     writer, run_so_far = open_run(directory)
+    with writer:
+        return _go_on(writer, run_so_far, json, quiet, wait, report)
+
+
+def _go_on(writer: RunWriter, run_so_far: Run, json: bool, quiet: bool, wait: bool, report: bool) -> int:
+    """Runs what an interrupted run lacks, and presents all of it."""
+    from ..lab.privileges import enter_namespace_if_needed
+    from ..model.errors import UsageError
+    from ..run.other_runs import measuring
+
     if not run_so_far.manifest.experiment.topologies:
         raise UsageError(
-            f"{directory} is a measurement between two machines, which cannot be resumed; "
+            f"{writer.directory} is a measurement between two machines, which cannot be resumed; "
             "measure again with another --out"
         )
     if run_so_far.manifest.experiment.kernels:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from ..model.errors import StoreError, UsageError, WriteError
 from ..model.trial import TrialRecord
@@ -83,7 +83,7 @@ class Run:
 
 
 class RunWriter:
-    """Adds trials to a run directory. One process at a time: the directory is locked for as long as this lives. A
+    """Adds trials to a run directory. One process at a time: the directory is locked until this is closed. A
     directory that is renamed meanwhile is still the same one.
 
     Raises `UsageError` where another process has it.
@@ -104,8 +104,14 @@ class RunWriter:
         """Where the run directory is now."""
         return self._folder.place
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
     def close(self) -> None:
-        """Unlocks the directory. The end of this object unlocks it too."""
+        """Unlocks the directory. Calls after the first do nothing."""
         self._folder.path = self._folder.place
         self._journal.close()
         self._trials.close()

@@ -50,12 +50,12 @@ def measure(
     try:
         for one in planned:
             writer, done = _opened(one, directory / one.name, environment, command, tuple(known.values()))
-            if writer.manifest.state not in ("complete", "partial"):
-                run_experiment(
-                    one.experiment, writer, done, hub, expected_amid_changes, overall, laboratories, presence
-                )
-            known |= {repr(bypass): bypass for bypass in writer.manifest.bypass}
-            writer.close()
+            with writer:
+                if writer.manifest.state not in ("complete", "partial"):
+                    run_experiment(
+                        one.experiment, writer, done, hub, expected_amid_changes, overall, laboratories, presence
+                    )
+                known |= {repr(bypass): bypass for bypass in writer.manifest.bypass}
             runs.append(read_run(writer.directory))
             overall.ended(one)
     except (Interrupted, KeyboardInterrupt):
