@@ -56,6 +56,7 @@ fn sum_up(protocol: u8, message: &mut [u8], pseudo: u16) {
         return;
     }
     message[at..at + 2].fill(0);
-    let sum = checksum::never_zero(checksum::upper_layer(pseudo, message));
+    let sum = checksum::upper_layer(pseudo, message);
+    let sum = if protocol == protocol::UDP { checksum::never_zero(sum) } else { sum };
     message[at..at + 2].copy_from_slice(&sum.to_be_bytes());
 }
