@@ -66,6 +66,9 @@ def test_whole_numbers_of_json_are_numbers_however_large() -> None:
     for kinds in ({"theory": float}, {}):
         assert table_of(rows, kinds).column("theory").to_pylist() == [1e18, None, 1.5]
 
+    large = [{"theory": 10**21}, {"theory": None}, {"theory": 3}]
+    assert table_of(large, {}).column("theory").to_pylist() == [1e21, None, 3.0]
+
 
 def test_the_same_as_polars(directory: Path) -> None:
     run = sixbench.load(directory, frames="polars")

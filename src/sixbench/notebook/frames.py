@@ -54,11 +54,15 @@ def table_of(rows: Sequence[Mapping[str, Any]], kinds: Mapping[str, type]) -> pa
     columns = {}
     for name in names:
         values = [row.get(name) for row in rows]
-        if kinds.get(name) is float or any(isinstance(value, float) for value in values):
+        if kinds.get(name) is float or any(_is_floating(value) for value in values):
             # JSON may have whole numbers among them, which Arrow takes up to 2^53 only.
             values = [float(value) if type(value) is int else value for value in values]
         columns[name] = pa.array(values, type=types[kinds[name]] if name in kinds else None)
     return pa.table(columns)
+
+
+def _is_floating(value: Any) -> bool:
+    return isinstance(value, float) or (type(value) is int and not -(2**63) <= value < 2**63)
 
 
 def _library(frames: str) -> Any:

@@ -251,6 +251,8 @@ impl Receiver {
         if now_ns >= opens_ns {
             self.tally.read(now_ns, now_ns - opens_ns, bytes, series);
             self.window.progress.add(now_ns, bytes);
+        } else {
+            self.tally.read_before(now_ns);
         }
         Advance::Moved
     }
