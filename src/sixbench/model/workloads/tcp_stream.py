@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 MAX_STREAMS = 1024
 MAX_THREADS = 64
 
-STANDSTILL_SHARE = 0.95
-"""Where the reads span a smaller share of the window, the flow stood still: a read that just misses the edge costs
-less."""
+STANDSTILL_SHARE = 0.05
+"""Where the time between the reads differs from the window by a larger share of it, the flow stood still: a read that
+just misses an edge costs less."""
 
 STREAMS = Parameter(
     name="streams",
@@ -92,14 +92,16 @@ def _receiver(measured: Measured, receiver: Any, column: str, direction: str) ->
 
 
 def _goodput_bps(measured: Measured, receiver: Any, direction: str) -> float | None:
-    """Bytes between the first and the last read over the time between them; over the whole window where the flow stood
-    still at an edge of it, which the time between reads would hide. None where there are too few reads."""
+    """Bytes between the last reads before either edge of the window, over the time between these reads. Over the window
+    where the flow stood still at an edge of it, since the time between reads is not the window's then. None where there
+    are too few reads."""
     measured_bytes, measured_ns = receiver.get("measured_bytes"), receiver.get("measured_ns")
     if not measured_bytes or not measured_ns:
         return None
     window_ns = int(receiver["ended_ns"] - receiver["started_ns"])
-    if measured_ns < STANDSTILL_SHARE * window_ns:
-        still_ms = (window_ns - measured_ns) / 1e6
+    still_ns = abs(window_ns - measured_ns)
+    if still_ns > STANDSTILL_SHARE * window_ns:
+        still_ms = still_ns / 1e6
         measured.notes.append(f"{direction}: the flow stood still for {still_ms:.0f} ms at an edge of the window")
         return float(measured_bytes) * 8e9 / window_ns
     return float(measured_bytes) * 8e9 / float(measured_ns)
