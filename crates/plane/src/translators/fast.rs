@@ -20,8 +20,6 @@ use crate::{Error, Result};
 static OBJECT: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/translator.bpf.o"));
 /// The program on the egress of the translator's device.
 pub const TRANSLATE: &str = "translate";
-/// The lengths of prefixes end in octets, and so do embedded addresses begin; but for octet 8, which is zero: RFC 6052 section 2.2.
-const RESERVED: u8 = 8;
 
 /// A translator's program, loaded. With this value it goes, and so does its link.
 pub struct Program {
@@ -75,18 +73,9 @@ fn compile(
         ..abi::Translator::default()
     };
     for (slot, prefix) in translator.prefixes.iter_mut().zip(&settings.prefixes) {
-        *slot = Embedding { prefix: prefix.address.into(), place: places(prefix.bits) };
+        *slot = Embedding { prefix: prefix.address.into(), place: prefix.places().map(|at| at as u8) };
     }
     Ok(translator)
-}
-
-/// Where the octets of an IPv4 address are behind a prefix.
-fn places(bits: u8) -> [u8; 4] {
-    let first = bits / 8;
-    [0, 1, 2, 3].map(|index| {
-        let place = first + index;
-        if first <= RESERVED && place >= RESERVED { place + 1 } else { place }
-    })
 }
 
 impl Program {
