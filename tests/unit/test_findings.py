@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import stats as scipy_stats
+from synthetic_trials import combination_of, experiment_of, trial_of
 
 from sixbench.analysis import analyse
 from sixbench.analysis.estimates import estimates
 from sixbench.analysis.findings import findings
-from sixbench.model.experiment import Blocks, Combination, Experiment, Statistics
+from sixbench.model.experiment import Blocks
 from sixbench.model.finding import Finding
 from sixbench.model.path import Path as NetworkPath
-from sixbench.model.trial import Status, TrialRecord
-from sixbench.model.workload import Workload
+from sixbench.model.trial import Status
 from sixbench.store import Environment, Manifest, Run
 
 GOODPUT, LOSS, RTT = "goodput_bps", "loss_ratio", "rtt_p50_ns"
@@ -29,26 +29,6 @@ Values = Mapping[str, Mapping[str, list[float | None]]]
 """By path and column, one value a block; None where the trial was not valid."""
 
 
-def _trial(combination: str, path: str, block: int, metrics: dict[str, float], status: Status = "ok") -> TrialRecord:
-    return TrialRecord(
-        key=f"b{block:03d}-{combination}-{path}",
-        sequence=block,
-        block=block,
-        combination=combination,
-        path=path,
-        mechanism="native4",
-        engine="kernel",
-        workload="tcp-stream",
-        params={},
-        levels={},
-        status=status,
-        started_realtime_ns=0,
-        elapsed_ns=1,
-        metrics=metrics,
-        theory={GOODPUT: 94.1e6} if path == "ipv4" else {},
-    )
-
-
 def _run(*combinations: Values, paths: tuple[NetworkPath, ...] = (IPV4, IPV6), **statistics: float) -> Run:
     trials = []
     for index, by_path in enumerate(combinations):
@@ -56,30 +36,11 @@ def _run(*combinations: Values, paths: tuple[NetworkPath, ...] = (IPV4, IPV6), *
             for block in range(max(map(len, columns.values()))):
                 metrics = {column: values[block] for column, values in columns.items()}
                 present = {column: value for column, value in metrics.items() if value is not None}
-                trials.append(_trial(f"c{index}", path, block + 1, present, "ok" if present else "invalid"))
-    experiment = Experiment(
-        name="made-up",
-        title="",
-        description="",
-        file="made-up.yaml",
-        text="",
-        topologies=(),
-        between=("h1", "h2"),
-        paths=paths,
-        baseline="ipv4",
-        combinations=tuple(
-            Combination(
-                name=f"c{index}",
-                workload=Workload(kind="tcp-stream", params={}),
-                levels={"message_bytes": 2**index},
-                topology=0,
-            )
-            for index in range(len(combinations))
-        ),
-        blocks=Blocks(minimum=5, maximum=5),
-        statistics=Statistics(**statistics),  # type: ignore[arg-type]
-        seed=1,
-    )
+                theory = {GOODPUT: 94.1e6} if path == "ipv4" else {}
+                status: Status = "ok" if present else "invalid"
+                trials.append(trial_of(f"c{index}", path, block + 1, present, status, theory=theory))
+    made = [combination_of(f"c{index}", message_bytes=2**index) for index in range(len(combinations))]
+    experiment = experiment_of(paths, made, Blocks(minimum=5, maximum=5), **statistics)
     environment = Environment(
         kernel="6.18", machine="x86_64", cpu="", distribution="", cores=2, memory_bytes=1, versions={}
     )

@@ -3,58 +3,25 @@
 from __future__ import annotations
 
 import pytest
+from synthetic_trials import combination_of, experiment_of, trials_of
 
 from sixbench.analysis.stopping import should_stop
-from sixbench.model.experiment import Blocks, Combination, Experiment, Statistics
+from sixbench.model.experiment import Blocks, Experiment
 from sixbench.model.path import Path
 from sixbench.model.trial import TrialRecord
-from sixbench.model.workload import Workload
 
-COMBINATION = Combination(name="c1", workload=Workload(kind="tcp-stream", params={}), levels={}, topology=0)
+COMBINATION = combination_of("c1")
 STEADY = [100.0, 100.1, 99.9, 100.2, 99.8]
 SHAKY = [100.0, 130.0, 80.0, 110.0, 95.0]
 
 
 def _experiment(*, paths: int = 2, minimum: int = 3, maximum: int = 10, **rules: float) -> Experiment:
-    return Experiment(
-        name="made-up",
-        title="",
-        description="",
-        file="",
-        text="",
-        topologies=(),
-        between=("h1", "h2"),
-        paths=tuple(Path(name=name, mechanism="native4", family=4) for name in ("base", "one", "two")[:paths]),
-        baseline="base",
-        combinations=(COMBINATION,),
-        blocks=Blocks(minimum=minimum, maximum=maximum, **rules),
-        statistics=Statistics(),
-        seed=1,
-    )
+    present = [Path(name=name, mechanism="native4", family=4) for name in ("base", "one", "two")[:paths]]
+    return experiment_of(present, [COMBINATION], Blocks(minimum=minimum, maximum=maximum, **rules))
 
 
 def _trials(combination: str = "c1", **values: list[float | None]) -> list[TrialRecord]:
-    """One value a block by path; None is a failed trial."""
-    return [
-        TrialRecord(
-            key=f"b{block:03d}-{combination}-{path}",
-            sequence=block,
-            block=block,
-            combination=combination,
-            path=path,
-            mechanism="native4",
-            engine="kernel",
-            workload="tcp-stream",
-            params={},
-            levels={},
-            status="failed" if value is None else "ok",
-            started_realtime_ns=0,
-            elapsed_ns=1,
-            metrics={} if value is None else {"goodput_bps": value},
-        )
-        for path, of_path in values.items()
-        for block, value in enumerate(of_path, start=1)
-    ]
+    return trials_of(combination, values)
 
 
 def _stops(experiment: Experiment, **values: list[float | None]) -> bool:

@@ -7,64 +7,29 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import synthetic
+from synthetic_trials import combination_of, experiment_of, trials_of
 
 from sixbench.analysis.findings import findings
 from sixbench.analysis.looks import expected_blocks, looks_so_far, schedule
 from sixbench.analysis.stopping import should_stop
-from sixbench.model.experiment import Blocks, Combination, Experiment, Statistics
+from sixbench.model.experiment import Blocks, Experiment
 from sixbench.model.path import Path
 from sixbench.model.trial import TrialRecord
-from sixbench.model.workload import Workload
 from sixbench.stats import Pairs, compare_all
 from sixbench.store import Manifest, Run, RunState
 
-COMBINATIONS = tuple(
-    Combination(name=name, workload=Workload(kind="tcp-stream", params={}), levels={}, topology=0)
-    for name in ("c1", "c2")
-)
+COMBINATIONS = (combination_of("c1"), combination_of("c2"))
 
 
 def _experiment(*, has_aa: bool = False, combinations: int = 1, minimum: int = 5, maximum: int = 60) -> Experiment:
     paths = [Path(name="base", mechanism="native4", family=4), Path(name="one", mechanism="native6", family=6)]
     again = [Path(name="base-aa", mechanism="native4", family=4, aa_of="base")] if has_aa else []
-    return Experiment(
-        name="made-up",
-        title="",
-        description="",
-        file="",
-        text="",
-        topologies=(),
-        between=("h1", "h2"),
-        paths=(*paths, *again),
-        baseline="base",
-        combinations=COMBINATIONS[:combinations],
-        blocks=Blocks(minimum=minimum, maximum=maximum, until="decided"),
-        statistics=Statistics(),
-        seed=1,
-    )
+    blocks = Blocks(minimum=minimum, maximum=maximum, until="decided")
+    return experiment_of([*paths, *again], COMBINATIONS[:combinations], blocks)
 
 
 def _trials(combination: str = "c1", **values: list[float]) -> list[TrialRecord]:
-    return [
-        TrialRecord(
-            key=f"b{block:03d}-{combination}-{path}",
-            sequence=block,
-            block=block,
-            combination=combination,
-            path=path.replace("_", "-"),
-            mechanism="native4",
-            engine="kernel",
-            workload="tcp-stream",
-            params={},
-            levels={},
-            status="ok",
-            started_realtime_ns=0,
-            elapsed_ns=1,
-            metrics={"goodput_bps": value},
-        )
-        for path, of_path in values.items()
-        for block, value in enumerate(of_path, start=1)
-    ]
+    return trials_of(combination, {path.replace("_", "-"): of_path for path, of_path in values.items()})
 
 
 def _run(experiment: Experiment, trials: list[TrialRecord], state: RunState = "complete") -> Run:

@@ -12,6 +12,7 @@ from precision import careful, ours
 from precision.curve import Answer, Truth, known_ratio, mean_and_t, points
 from precision.differences import DELAY, HEADER, HOP, PLAIN, RATE, Differences
 from synthetic import SECOND_NS, environment
+from synthetic_trials import trial_of
 
 from sixbench.model.experiment import Blocks, PlannedTrial
 from sixbench.model.trial import TrialRecord
@@ -30,23 +31,21 @@ def imagined(differences: Differences, changes: dict[str, float], noise: float, 
     trials: list[TrialRecord] = []
     for block in range(1, blocks + 1):
         for path in experiment.paths:
+            value = 1e6 * changes.get(path.name, 1.0)
             trials.append(
-                TrialRecord(
-                    key=f"b{block:03d}-c0001-{path.name}",
+                trial_of(
+                    "c0001",
+                    path.name,
+                    block,
+                    {column: value * (1 + dice.gauss(0, noise))},
                     sequence=len(trials) + 1,
-                    block=block,
-                    combination="c0001",
-                    path=path.name,
                     mechanism=path.mechanism,
-                    engine="kernel",
                     workload=combination.workload.kind,
                     params=combination.workload.params,
                     levels=combination.levels,
-                    status="ok",
                     started_realtime_ns=len(trials) * SPAN_NS,
                     elapsed_ns=SPAN_NS,
-                    metrics={column: 1e6 * changes.get(path.name, 1.0) * (1 + dice.gauss(0, noise))},
-                    theory={column: 1e6 * changes.get(path.name, 1.0)},
+                    theory={column: value},
                 )
             )
     manifest = Manifest(

@@ -9,7 +9,8 @@ import pytest
 import synthetic
 from synthetic_values import old_evidence
 
-from sixbench.model.evidence import Count, Evidence, KeptPacket, Layer, TunnelCounters, evidence_from_json
+from sixbench.model.captured import KeptPacket, Layer
+from sixbench.model.evidence import Count, Evidence, TunnelCounters, evidence_from_json
 from sixbench.model.path import Path as NetworkPath
 from sixbench.model.reason import Reason, ReasonKind
 from sixbench.model.trial import TrialRecord

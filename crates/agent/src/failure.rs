@@ -10,6 +10,11 @@ use sixbench_plane::refusal::Refusal;
 /// Result of an operation.
 pub type Outcome = Result<Value, Failure>;
 
+/// The result of an operation that was done.
+pub fn to_value(result: &impl Serialize) -> Outcome {
+    serde_json::to_value(result).map_err(|error| Failure::new("internal", format!("writing the result: {error}")))
+}
+
 /// An error response.
 #[derive(Debug, Clone, Serialize)]
 pub struct Failure {

@@ -15,7 +15,7 @@ use crate::conversation::{self, Asker, Reply};
 use crate::drops::Watch as Drops;
 use crate::emulation::Emulation;
 use crate::exec::Commands;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, to_value};
 use crate::lines::Lines;
 use crate::perf::Perf;
 use crate::protocol::{Hello, MAX_REQUEST_BYTES, Request};
@@ -104,8 +104,7 @@ impl Conversation {
             Request::Sysctl(request) => sysctl::apply(&request)?,
             Request::Counters {} => counters::read(emulation.waiting()?)?,
             Request::ForgetPathMtu {} => path_mtu::forget()?,
-            Request::Cpu {} => serde_json::to_value(cpu::sample())
-                .map_err(|error| Failure::new("internal", format!("writing the CPU sample: {error}")))?,
+            Request::Cpu {} => to_value(&cpu::sample())?,
             Request::CaptureStart(start) => captures.start(start)?,
             Request::CaptureStop { capture } => captures.stop(&capture)?,
             Request::DropsStart(start) => drops.start(&start)?,

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde::Serialize;
 use serde_json::json;
 use sixbench_plane::Tunnels;
 use sixbench_services::broker::{self, Broker, Lease};
@@ -12,7 +11,7 @@ use sixbench_services::discovery::{self, Advertiser};
 use sixbench_services::multicast::{self, Forwarder};
 use sixbench_services::{Error, Result};
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, to_value};
 use crate::job::Job;
 
 const MAX_ADVERTISERS: usize = 64;
@@ -195,8 +194,4 @@ impl Drop for Reservation {
 
 fn present<T>(service: Option<T>, name: &str) -> Result<T> {
     service.ok_or_else(|| Error::Missing(name.to_owned()))
-}
-
-fn to_value(result: &impl Serialize) -> Outcome {
-    serde_json::to_value(result).map_err(|error| Failure::new("internal", format!("writing the result: {error}")))
 }

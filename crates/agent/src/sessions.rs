@@ -1,18 +1,18 @@
 //! `serve`, `run`, `finish` and `cancel`: the node's part in trials.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+mod table;
+
 use std::fmt;
-use std::mem;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::{Map, Value, json};
 use sixbench_measure::clock;
 use sixbench_traffic as traffic;
-use sixbench_traffic::{Cancel, Endpoint, Progress, Server, Token, Workload};
+use sixbench_traffic::{Cancel, Endpoint, Progress, Token, Workload};
+use table::Table;
 
 use crate::failure::{Failure, Outcome};
 use crate::job::Job;
@@ -91,49 +91,20 @@ pub struct Sessions {
     table: Arc<Table>,
 }
 
-struct Table {
-    most: usize,
-    sessions: Mutex<HashMap<String, Session>>,
-}
-
-struct Session {
-    began: Instant,
-    cancel: Cancel,
-    progress: Progress,
-    stage: Stage,
-    /// What it takes of limits. It is given back by its end.
-    _held: Option<Box<dyn Send>>,
-}
-
-enum Stage {
-    /// A server works by itself and waits to be finished.
-    Serving(Box<dyn Server>),
-    /// A request is at work on it, and ends it.
-    Busy,
-}
-
 impl Sessions {
     /// No sessions yet, and room for so many.
     pub fn new(find: Find, most: usize) -> Self {
-        Self { find, table: Arc::new(Table { most, sessions: Mutex::default() }) }
+        Self { find, table: Arc::new(Table::new(most)) }
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.table.lock().is_empty()
+        self.table.is_empty()
     }
 
     /// Cancels those that began longer ago than this.
     pub fn cancel_older_than(&self, age: Duration) {
-        let old: Vec<_> = {
-            let sessions = self.table.lock();
-            sessions
-                .iter()
-                .filter(|(_, session)| session.began.elapsed() >= age)
-                .map(|(name, _)| name.clone())
-                .collect()
-        };
-        for name in old {
+        for name in self.table.older_than(age) {
             // It may have ended meanwhile. What the job would answer, nobody has asked.
             if let Ok(Some(job)) = self.cancel(&name) {
                 let _ = job();
@@ -195,7 +166,7 @@ impl Sessions {
 
     /// What has arrived at a session so far, and the time of this on the same clock.
     pub fn progress(&self, session: &str) -> Outcome {
-        let arrived = find_in(&mut self.table.lock(), session)?.progress.arrived();
+        let arrived = self.table.progress(session)?.arrived();
         let mut answer = json!({ "now_ns": clock::monotonic_ns() });
         if let Some(arrived) = arrived {
             answer["first_ns"] = json!(arrived.first_ns);
@@ -249,88 +220,6 @@ fn anybody(address: IpAddr) -> IpAddr {
     }
 }
 
-/// A session that is being worked on; it ends when this is dropped, also by a panic.
-struct Reservation {
-    table: Arc<Table>,
-    session: String,
-    cancel: Cancel,
-    is_kept: bool,
-}
-
-/// A session that served, and its server.
-type Served = (Reservation, Box<dyn Server>);
-
-impl Table {
-    fn begin(
-        self: &Arc<Self>,
-        session: &str,
-        endpoints: &[Endpoint],
-        held: Option<Box<dyn Send>>,
-    ) -> Result<Reservation, Failure> {
-        let mut sessions = self.lock();
-        let count = sessions.len();
-        let Entry::Vacant(entry) = sessions.entry(session.to_owned()) else {
-            return Err(Failure::new("session-exists", format!("there is a session `{session}` already")));
-        };
-        if count >= self.most {
-            return Err(Failure::new("busy", format!("there are {} sessions already", self.most)));
-        }
-        let cancel = Cancel::default();
-        let progress = endpoints.first().map(|endpoint| endpoint.progress.clone()).unwrap_or_default();
-        entry.insert(Session {
-            began: Instant::now(),
-            cancel: cancel.clone(),
-            progress,
-            stage: Stage::Busy,
-            _held: held,
-        });
-        Ok(Reservation { table: Arc::clone(self), session: session.to_owned(), cancel, is_kept: false })
-    }
-
-    /// Takes the server of a session out; `None` when it has none to take.
-    fn take(self: &Arc<Self>, session: &str) -> Result<Option<Served>, Failure> {
-        let mut sessions = self.lock();
-        let Session { cancel, stage, .. } = find_in(&mut sessions, session)?;
-        match mem::replace(stage, Stage::Busy) {
-            Stage::Busy => Ok(None),
-            Stage::Serving(server) => {
-                let (table, cancel) = (Arc::clone(self), cancel.clone());
-                Ok(Some((Reservation { table, session: session.to_owned(), cancel, is_kept: false }, server)))
-            }
-        }
-    }
-
-    fn raise(&self, session: &str) -> Result<(), Failure> {
-        find_in(&mut self.lock(), session).map(|session| session.cancel.raise())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Session>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn find_in<'a>(sessions: &'a mut HashMap<String, Session>, name: &str) -> Result<&'a mut Session, Failure> {
-    sessions.get_mut(name).ok_or_else(|| Failure::new("no-session", format!("there is no session `{name}`")))
-}
-
-impl Reservation {
-    /// Leaves the session to a server that works by itself.
-    fn keep(mut self, server: Box<dyn Server>) {
-        self.is_kept = true;
-        if let Some(session) = self.table.lock().get_mut(&self.session) {
-            session.stage = Stage::Serving(server);
-        }
-    }
-}
-
-impl Drop for Reservation {
-    fn drop(&mut self) {
-        if !self.is_kept {
-            self.table.lock().remove(&self.session);
-        }
-    }
-}
-
 impl<'de> Deserialize<'de> for Secret {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
@@ -347,6 +236,8 @@ impl fmt::Debug for Secret {
 #[cfg(test)]
 mod tests {
     use std::thread;
+
+    use sixbench_traffic::Server;
 
     use super::*;
     use crate::job::shielded;
@@ -396,7 +287,7 @@ mod tests {
         serve(&sessions, "a", json!({})).expect("it serves");
         let quiet = sessions.progress("a").expect("it is there");
         assert!(quiet["now_ns"].is_u64() && quiet.get("received_bytes").is_none());
-        sessions.table.lock()["a"].progress.add(7, 100);
+        sessions.table.progress("a").expect("it is there").add(7, 100);
         let busy = sessions.progress("a").expect("it is there");
         assert_eq!((&busy["first_ns"], &busy["received_bytes"]), (&json!(7), &json!(100)));
     }

@@ -1,11 +1,11 @@
 //! `translator-add`, `translator-remove`, `translator-counters`: translators of the node.
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use sixbench_plane::spec::Engine;
 use sixbench_plane::{TranslatorSpec, Translators};
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Outcome, to_value};
 use crate::translate::siit::Settings;
 
 /// The request `translator-counters`.
@@ -58,8 +58,4 @@ pub fn remove(translators: &mut Translators, device: &str) -> Outcome {
 pub fn counters(translators: &Translators, request: &Counters) -> Outcome {
     let reports = translators.counters(request.device.as_deref())?;
     Ok(json!({ "translators": to_value(&reports)? }))
-}
-
-fn to_value(result: &impl serde::Serialize) -> Result<Value, Failure> {
-    serde_json::to_value(result).map_err(|error| Failure::new("internal", format!("writing the result: {error}")))
 }

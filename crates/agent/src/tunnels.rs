@@ -1,10 +1,10 @@
 //! `tunnel-add`, `tunnel-remove`, `tunnel-counters`: tunnels that the node carries itself.
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use sixbench_plane::{RunTimeRequest, Spec, Tunnels};
 
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Outcome, to_value};
 
 /// The request `tunnel-counters`.
 #[derive(Debug, Deserialize)]
@@ -30,8 +30,4 @@ pub fn remove(tunnels: &mut Tunnels, device: &str) -> Outcome {
 pub fn counters(tunnels: &mut Tunnels, request: &Counters) -> Outcome {
     let reports = tunnels.counters(request.device.as_deref(), request.run_time)?;
     Ok(json!({ "tunnels": to_value(&reports)? }))
-}
-
-fn to_value(result: &impl serde::Serialize) -> Result<Value, Failure> {
-    serde_json::to_value(result).map_err(|error| Failure::new("internal", format!("writing the result: {error}")))
 }

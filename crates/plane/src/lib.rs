@@ -1,6 +1,6 @@
 //! The transition data plane: tunnels that the kernel carries by eBPF, or that we carry.
 //!
-//! What lives here: what a tunnel is ([`spec`]), its device ([`device`]), its programs ([`program`]: compiled from `bpf/` and embedded), its
+//! What lives here: what a tunnel is ([`spec`]), its device ([`device`]), its programs ([`program`], which `classifiers` loads: compiled from `bpf/` and embedded), its
 //! counters, the groups it is in ([`groups`]), what user space does for it ([`slow`]), a packet's way through it without a device ([`whole`]), and the tunnels of a
 //! node ([`Tunnels`]); its translators ([`Translators`]);
 //! and, by programs of their own, where packets are dropped ([`drops`]) and how late queues' timers are ([`timers`]). What may not: the agent's protocol, and how packets look (`sixbench-wire`).
@@ -10,6 +10,7 @@
 //! device of the kernel. `unsafe` only in [`sys`].
 
 pub mod abi;
+mod classifiers;
 pub mod counters;
 pub mod device;
 pub mod drops;

@@ -1,16 +1,15 @@
 //! The tunnel's programs in the kernel.
 
-use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
-use aya::maps::{Array, PerCpuArray};
-use aya::programs::tc::TcAttachOptions;
-use aya::programs::{LinkOrder, ProgramInfo, SchedClassifier, TcAttachType, tc};
+use aya::maps::Array;
+use aya::programs::TcAttachType;
 use aya::util::KernelVersion;
-use aya::{Ebpf, EbpfLoader, include_bytes_aligned};
+use aya::{EbpfLoader, include_bytes_aligned};
 use nix::sys::resource::{RLIM_INFINITY, Resource, setrlimit};
 
 use crate::abi::{self, Count, Outcome, State};
+use crate::classifiers::Classifiers;
 use crate::refusal::Refusal;
 use crate::{Error, Result};
 
@@ -75,10 +74,10 @@ impl Features {
 
 /// A tunnel's programs, loaded. With this value they go, and so do their links.
 pub struct Programs {
-    ebpf: Ebpf,
+    classifiers: Classifiers,
     device: String,
+    /// A tunnel with a peer takes its packets before one that takes them from anybody.
     has_peer: bool,
-    features: Features,
 }
 
 /// How long a program ran, since statistics were switched on.
@@ -93,107 +92,50 @@ pub struct RunTime {
 impl Programs {
     /// Loads the programs of a tunnel, for a kernel with these features. Nothing runs yet.
     pub fn load(device: &str, tunnel: &abi::Tunnel, features: Features) -> Result<Self> {
-        let doing = || format!("loading the programs of tunnel {device}");
-        features.lift_memory_limit(&doing())?;
-        let mut ebpf = EbpfLoader::new()
-            .set_global("TUNNEL", tunnel, true)
-            .set_global("HAS_DECAP_FLAGS", &u32::from(features.decap_flags), true)
-            .load(if features.fetch_and_add { OBJECT } else { OBJECT_WITH_LOCK })
-            .map_err(|error| Error::Programs { doing: doing(), refusal: Refusal::of(&error) })?;
+        let has_decap_flags = u32::from(features.decap_flags);
+        let mut loader = EbpfLoader::new();
+        loader.set_global("TUNNEL", tunnel, true).set_global("HAS_DECAP_FLAGS", &has_decap_flags, true);
+        let object = if features.fetch_and_add { OBJECT } else { OBJECT_WITH_LOCK };
+        let mut classifiers = Classifiers::load(format!("tunnel {device}"), features, &mut loader, object)?;
         for name in [ENCAPSULATE, DECAPSULATE] {
-            classifier(&mut ebpf, name)
-                .and_then(|program| program.load().map_err(|error| Refusal::of(&error)))
-                .map_err(|refusal| Error::Programs { doing: doing(), refusal })?;
+            classifiers.verify(name)?;
         }
         let has_peer = tunnel.mapping == abi::mapping::FIXED;
-        Ok(Self { ebpf, device: device.to_owned(), has_peer, features })
+        Ok(Self { classifiers, device: device.to_owned(), has_peer })
     }
 
     /// Attaches `encapsulate` to the tunnel's device.
     pub fn attach_egress(&mut self) -> Result<()> {
-        let interface = self.device.clone();
-        self.attach(ENCAPSULATE, &interface, TcAttachType::Egress)
+        self.classifiers.attach(ENCAPSULATE, &self.device, TcAttachType::Egress, self.has_peer)
     }
 
     /// Attaches `decapsulate` to a device below.
     pub fn attach_ingress(&mut self, interface: &str) -> Result<()> {
-        self.attach(DECAPSULATE, interface, TcAttachType::Ingress)
-    }
-
-    fn attach(&mut self, name: &str, interface: &str, direction: TcAttachType) -> Result<()> {
-        let doing = format!("tunnel {}: attaching {name} to {interface}", self.device);
-        let has_tcx = self.features.tcx;
-        // A tunnel with a peer takes its packets before one that takes them from anybody.
-        let place = (has_tcx && self.has_peer).then(|| TcAttachOptions::TcxOrder(LinkOrder::first()));
-        if !has_tcx {
-            match tc::qdisc_add_clsact(interface) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                    return Err(Error::system(doing, "adding a clsact qdisc", error));
-                }
-                _ => {}
-            }
-        }
-        classifier(&mut self.ebpf, name)
-            .and_then(|program| {
-                let attached = match place {
-                    Some(options) => program.attach_with_options(interface, direction, options),
-                    None => program.attach(interface, direction),
-                };
-                attached.map_err(|error| Refusal::of(&error))
-            })
-            .map(|_| ())
-            .map_err(|refusal| Error::Programs { doing, refusal })
+        self.classifiers.attach(DECAPSULATE, interface, TcAttachType::Ingress, self.has_peer)
     }
 
     /// What became of packets so far, in the order of [`Outcome::ALL`].
     pub fn counts(&self) -> Result<Vec<Count>> {
-        let failed =
-            |refusal| Error::Programs { doing: format!("reading the counters of tunnel {}", self.device), refusal };
-        let map = self.ebpf.map("COUNTS").ok_or_else(|| failed(Refusal::said("the object has no such map")))?;
-        let map = PerCpuArray::<_, Count>::try_from(map).map_err(|error| failed(Refusal::of(&error)))?;
-        let sum = |index| -> Result<Count> {
-            let values = map.get(&index, 0).map_err(|error| failed(Refusal::of(&error)))?;
-            Ok(values.iter().fold(Count::default(), |sum, count| Count {
-                packets: sum.packets + count.packets,
-                bytes: sum.bytes + count.bytes,
-            }))
-        };
-        (0..Outcome::ALL.len() as u32).map(sum).collect()
+        self.classifiers.counts("COUNTS", Outcome::ALL.len())
     }
 
     /// Says whether other tunnels of the node have the same local address and payload.
     pub fn set_shared(&mut self, is_shared: bool) -> Result<()> {
-        let doing = format!("writing the state of tunnel {}", self.device);
-        let failed = |refusal| Error::Programs { doing: doing.clone(), refusal };
-        let map = self.ebpf.map_mut("STATE").ok_or_else(|| failed(Refusal::said("the object has no such map")))?;
-        let mut map = Array::<_, State>::try_from(map).map_err(|error| failed(Refusal::of(&error)))?;
-        let state = map.get(&0, 0).map_err(|error| failed(Refusal::of(&error)))?;
-        map.set(0, State { is_shared: is_shared.into(), ..state }, 0).map_err(|error| failed(Refusal::of(&error)))
+        self.classifiers.write("STATE", |map| {
+            let mut map = Array::<_, State>::try_from(map).map_err(|error| Refusal::of(&error))?;
+            let state = map.get(&0, 0).map_err(|error| Refusal::of(&error))?;
+            map.set(0, State { is_shared: is_shared.into(), ..state }, 0).map_err(|error| Refusal::of(&error))
+        })
     }
 
     /// How long `name` ran.
     pub fn run_time(&self, name: &str) -> Result<RunTime> {
-        let info = self.info(name)?;
+        let info = self.classifiers.info(name)?;
         Ok(RunTime { runs: info.run_count(), run_time_ns: info.run_time().as_nanos() as u64 })
     }
 
     /// A descriptor of `name`, for test runs.
     pub fn descriptor(&self, name: &str) -> Result<OwnedFd> {
-        let failed = |refusal| Error::Programs { doing: format!("tunnel {}: opening {name}", self.device), refusal };
-        let fd = self.info(name)?.fd().map_err(|error| failed(Refusal::of(&error)))?;
-        fd.as_fd().try_clone_to_owned().map_err(|error| failed(Refusal::of(&error)))
+        self.classifiers.descriptor(name)
     }
-
-    fn info(&self, name: &str) -> Result<ProgramInfo> {
-        let failed =
-            |refusal| Error::Programs { doing: format!("tunnel {}: asking about {name}", self.device), refusal };
-        let program = self.ebpf.program(name).ok_or_else(|| failed(Refusal::said("the object has no such program")))?;
-        program.info().map_err(|error| failed(Refusal::of(&error)))
-    }
-}
-
-fn classifier<'a>(ebpf: &'a mut Ebpf, name: &str) -> std::result::Result<&'a mut SchedClassifier, Refusal> {
-    let missing = || Refusal::said(format!("the object has no program {name}"));
-    let program = ebpf.program_mut(name).ok_or_else(missing)?;
-    program.try_into().map_err(|error: aya::programs::ProgramError| Refusal::of(&error))
 }

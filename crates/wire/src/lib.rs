@@ -17,6 +17,7 @@ pub mod checksum;
 pub mod ethernet;
 pub mod gre;
 pub mod icmp;
+pub mod icmp_error;
 pub mod ipv4;
 pub mod ipv6;
 pub mod layers;

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, ValidationError
 
+from ..model.captured import AnyLayer
 from ..model.errors import AgentError
-from ..model.evidence import AnyLayer
 from ..model.form import ABSENT, Form, Natural, Ranges
 from ..model.result_form import Histogram
 

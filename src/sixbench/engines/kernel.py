@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import sha256
 
 from ..model.device import DEFAULT_TTL, Device, Tunnel
@@ -45,10 +46,22 @@ def unfit(device: Device) -> str | None:
         return f"Linux has no {type(device).__name__.lower()}"
     if not device.ecn:
         return "Linux's tunnels always let ECN through (RFC 6040)"
-    is_sit = device.payload == "ipv6" and device.outer == 4
-    if is_sit and device.pmtu == "static" and device.ttl not in (None, DEFAULT_TTL):
+    if _inherits_ttl(device) and device.ttl not in (None, DEFAULT_TTL):
         return f"sit takes a TTL of its own ({device.ttl}) only with pmtu: dynamic"
     return None
+
+
+def settled(device: Device) -> Device:
+    """The device with the TTL that outer packets have: not the default where it is the inner packet's."""
+    if isinstance(device, Tunnel) and _inherits_ttl(device) and device.ttl == DEFAULT_TTL:
+        return replace(device, ttl=None)
+    return device
+
+
+def _inherits_ttl(tunnel: Tunnel) -> bool:
+    """Whether outer packets have the inner packet's TTL: those of sit that may be fragmented, as ip-tunnel(8) has
+    it."""
+    return tunnel.payload == "ipv6" and tunnel.outer == 4 and tunnel.pmtu == "static"
 
 
 def refusal(stderr: str, lines: Sequence[str]) -> str:
@@ -65,7 +78,7 @@ def refusal(stderr: str, lines: Sequence[str]) -> str:
 def _sit(tunnel: Tunnel) -> list[str]:
     mapping = tunnel.mapping
     add = f"link add {tunnel.device} type sit local {tunnel.local}"
-    ttl = _ttl(tunnel) if tunnel.pmtu == "dynamic" else "ttl inherit"
+    ttl = "ttl inherit" if _inherits_ttl(tunnel) else _ttl(tunnel)
     rest = f"{ttl} {_tos(tunnel)} {_pmtu(tunnel)}"
     match mapping["kind"]:
         case "fixed":
@@ -137,4 +150,6 @@ def _pmtu(tunnel: Tunnel) -> str:
     return "pmtudisc" if tunnel.pmtu == "dynamic" else "nopmtudisc"
 
 
-KERNEL = Engine(name="kernel", doc="Linux's own devices: sit, ip6tnl, gre, vxlan.", make=make, unfit=unfit)
+KERNEL = Engine(
+    name="kernel", doc="Linux's own devices: sit, ip6tnl, gre, vxlan.", make=make, unfit=unfit, settled=settled
+)

@@ -7,6 +7,7 @@ One module a family of mechanisms, and this list. Engines (`sixbench.engines`) c
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ..engines import ENGINES, Engine
 from ..model.network import Network
@@ -64,4 +65,8 @@ def find_engine(name: str) -> Engine:
 
 def install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
     """The network with a path installed. Raises `MechanismError` where it cannot be."""
-    return MECHANISMS[path.mechanism].install(path, topology, between)
+    network = MECHANISMS[path.mechanism].install(path, topology, between)
+    if path.engine is None:
+        return network
+    settled = find_engine(path.engine).settled
+    return replace(network, devices=tuple(settled(device) for device in network.devices))

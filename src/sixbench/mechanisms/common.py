@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv4Network, IPv6Network
 from typing import Any, Literal
 
-from ..engines import KERNEL
 from ..model.device import DEFAULT_TTL, Payload, Tunnel
 from ..model.headers import HEADERS
 from ..model.leg import Address, Leg, Legs
@@ -176,11 +175,7 @@ def make_tunnel(
     """One end of a tunnel, with the options that every tunnel has."""
     ways = list(ways)
     options = path.options
-    ttl = options.get("ttl", DEFAULT_TTL)
     pmtu: Literal["static", "dynamic"] = "dynamic" if options.get("pmtu") == "dynamic" else "static"
-    is_sit = path.engine == KERNEL.name and payload == "ipv6" and ways[0].family == 4
-    if is_sit and pmtu == "static" and int(ttl) == DEFAULT_TTL:
-        ttl = 0  # As ip-tunnel(8) has it: outer packets that may be fragmented have the inner one's.
     return Tunnel(
         node=node,
         device=device,
@@ -190,7 +185,7 @@ def make_tunnel(
         local=ways[0].local(node),
         underlay=tuple(dict.fromkeys(way.interface(node).name for way in ways)),
         mapping=mapping,
-        ttl=int(ttl) or None,
+        ttl=int(options.get("ttl", DEFAULT_TTL)) or None,
         tos=None if "tos" not in options else int(options["tos"]),
         ecn=bool(options.get("ecn", True)),
         pmtu=pmtu,

@@ -95,7 +95,9 @@ def parse_table(value: object) -> str:
     if not 0 < len(pairs) <= MAX_ROWS:
         raise ValueError(f"a table of address mappings has 1 to {MAX_ROWS} rows, and this one has {len(pairs)}")
     rows = [_row(ipv4, ipv6) for ipv4, ipv6 in pairs]
-    _check_one_to_one(rows)
+    # Which of two rows that share addresses holds would depend on their order.
+    _check_apart([row.ipv4 for row in rows])
+    _check_apart([row.ipv6 for row in rows])
     return " ".join(map(str, rows))
 
 
@@ -118,12 +120,6 @@ def _row(ipv4: str, ipv6: str) -> Mapping:
             f"{96 + row.ipv4.prefixlen} (RFC 7757 section 3.2)"
         )
     return row
-
-
-def _check_one_to_one(rows: Sequence[Mapping]) -> None:
-    """Raises `ValueError` where two rows share addresses: which of them holds would depend on their order."""
-    _check_apart([row.ipv4 for row in rows])
-    _check_apart([row.ipv6 for row in rows])
 
 
 def _check_apart(networks: Sequence[IPv4Network] | Sequence[IPv6Network]) -> None:

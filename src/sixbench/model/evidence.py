@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, TypeAdapter, ValidationError
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
-from .form import MAX_ITEMS, Counts, Flag, Name, Natural, Number, Text, Whole, words_of
-from .headers import IP_HEADERS
+from .captured import KeptPacket
+from .form import MAX_ITEMS, Counts, Flag, Kept, Name, Natural, Number, Text, Whole, words_of
 from .topology import Family
 
 Changes = dict[Name, Whole]
@@ -27,155 +27,8 @@ Range = tuple[Natural, Natural]
 """Sequence numbers, both ends included."""
 
 
-class _Kept:
-    """The base of what evidence keeps. JSON has lists and objects where these types have tuples and dataclasses. So it
-    is numbers and truth values alone that are not converted."""
-
-    __slots__ = ()
-    __pydantic_config__ = ConfigDict(extra="ignore", allow_inf_nan=False)
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Fragment(_Kept):
-    """The place of a fragment in its packet."""
-
-    offset_bytes: Natural
-    more: Flag
-    identification: Natural | None = None
-
-    @property
-    def is_atomic(self) -> bool:
-        """Whether it is the whole packet, which has a Fragment header all the same (RFC 6946)."""
-        return self.offset_bytes == 0 and not self.more
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Layer(_Kept):
-    """A header of a captured packet, or the rest that was not decoded. The kinds of which records keep more have a
-    class of their own. docs/protocol.md says what each kind has.
-
-    Attributes:
-        bytes: the length of the header, or of the rest.
-    """
-
-    kind: Name
-    bytes: Natural | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class IpHeader(Layer):
-    """`ipv4` and `ipv6`.
-
-    Attributes:
-        hop_limit: also the TTL of IPv4.
-        protocol: the number of what follows, behind extension headers.
-    """
-
-    source: Name | None = None
-    destination: Name | None = None
-    total_bytes: Natural | None = None
-    hop_limit: Natural | None = None
-    traffic_class: Natural | None = None
-    flow_label: Natural | None = None
-    protocol: Natural | None = None
-    dont_fragment: Flag | None = None
-    extensions: Annotated[tuple[Name, ...], Field(max_length=100)] | None = None
-    fragment: Fragment | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TransportHeader(Layer):
-    """`tcp` and `udp`.
-
-    Attributes:
-        payload_bytes: of the whole datagram or segment, of which the packet may be a fragment.
-    """
-
-    source_port: Natural | None = None
-    destination_port: Natural | None = None
-    payload_bytes: Natural | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class IcmpHeader(Layer):
-    """`icmp` and `icmpv6`.
-
-    Attributes:
-        payload_bytes: as of `TransportHeader`.
-        identifier, sequence: of echoes.
-        mtu_bytes: of Packet Too Big and Fragmentation Needed.
-    """
-
-    type: Natural | None = None
-    code: Natural | None = None
-    payload_bytes: Natural | None = None
-    identifier: Natural | None = None
-    sequence: Natural | None = None
-    mtu_bytes: Natural | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class OtherLayer(Layer):
-    """All other kinds that have more than a length.
-
-    Attributes:
-        protocol_type, key: of `gre`.
-        vni: of `vxlan`.
-        vlan_id, priority: of `vlan`.
-        operation, sender, target: of `arp`.
-        after, number: what an `unknown` layer came after, and its EtherType or protocol.
-        of, reason: of what was `truncated` or `malformed`.
-    """
-
-    protocol_type: Natural | None = None
-    key: Natural | None = None
-    vni: Natural | None = None
-    vlan_id: Natural | None = None
-    priority: Natural | None = None
-    operation: Natural | None = None
-    sender: Name | None = None
-    target: Name | None = None
-    after: Name | None = None
-    number: Natural | None = None
-    of: Name | None = None
-    reason: Name | None = None
-
-
-_LAYERS: Mapping[str, type[Layer]] = {
-    **dict.fromkeys(IP_HEADERS, IpHeader),
-    **dict.fromkeys(("tcp", "udp"), TransportHeader),
-    **dict.fromkeys(("icmp", "icmpv6"), IcmpHeader),
-    **dict.fromkeys(("gre", "vxlan", "vlan", "arp", "unknown", "truncated", "malformed"), OtherLayer),
-}
-"""The classes of layers by kind. All other kinds have none of their own."""
-
-
-def _layer_class(layer: Any) -> str:
-    kind = layer.get("kind") if isinstance(layer, dict) else getattr(layer, "kind", None)
-    return (_LAYERS.get(kind, Layer) if isinstance(kind, str) else Layer).__name__
-
-
-AnyLayer = Annotated[
-    Annotated[Layer, Tag("Layer")]
-    | Annotated[IpHeader, Tag("IpHeader")]
-    | Annotated[TransportHeader, Tag("TransportHeader")]
-    | Annotated[IcmpHeader, Tag("IcmpHeader")]
-    | Annotated[OtherLayer, Tag("OtherLayer")],
-    Discriminator(_layer_class),
-]
-"""A layer of the class that its kind has."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class KeptPacket(_Kept):
-    """A captured packet by its headers, outermost first."""
-
-    wire_bytes: Natural
-    layers: Annotated[tuple[AnyLayer, ...], Field(max_length=100)]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Segment(_Kept):
+class Segment(Kept):
     """What was seen on a link of the way. Counts are of packets.
 
     Attributes:
@@ -211,7 +64,7 @@ class Segment(_Kept):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class NodeCounters(_Kept):
+class NodeCounters(Kept):
     """By how much the counters of a node rose, without those that did not change.
 
     Attributes:
@@ -224,7 +77,7 @@ class NodeCounters(_Kept):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class FragmentLink(_Kept):
+class FragmentLink(Kept):
     """What theory expects on a link of datagrams that may be fragmented, and what crossed it.
 
     Attributes:
@@ -252,7 +105,7 @@ class FragmentLink(_Kept):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Fragments(_Kept):
+class Fragments(Kept):
     """The fragments that nodes counted, and what theory says of them (`run.proof.fragments`).
 
     Attributes:
@@ -280,7 +133,7 @@ class Fragments(_Kept):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Summary(_Kept):
+class Summary(Kept):
     """A histogram without its buckets. One of no values has the count alone.
 
     Attributes:
@@ -300,7 +153,7 @@ class Summary(_Kept):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class EmulatedWay(_Kept):
+class EmulatedWay(Kept):
     """What an emulator of ours did in one direction of a link. docs/protocol.md says what it counts. The histograms are
     of nanoseconds."""
 
@@ -322,7 +175,7 @@ class EmulatedWay(_Kept):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class EmulatedLink(_Kept):
+class EmulatedLink(Kept):
     """A link with a known truth.
 
     Attributes:
@@ -343,7 +196,7 @@ class EmulatedLink(_Kept):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class LinkEvent(_Kept):
+class LinkEvent(Kept):
     """A change of a link in the middle of the trial.
 
     Attributes:
@@ -363,7 +216,7 @@ class LinkEvent(_Kept):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Count(_Kept):
+class Count(Kept):
     """By how much packets and their bytes rose."""
 
     packets: Whole
@@ -374,7 +227,7 @@ class Count(_Kept):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TunnelCounters(_Kept):
+class TunnelCounters(Kept):
     """What one end of a tunnel did.
 
     Attributes:
@@ -393,7 +246,7 @@ class TunnelCounters(_Kept):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TranslatorCounters(_Kept):
+class TranslatorCounters(Kept):
     """What a translator did, in packets as they came to it.
 
     Attributes:
@@ -415,7 +268,7 @@ class TranslatorCounters(_Kept):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class LateTimers(_Kept):
+class LateTimers(Kept):
     """The timers of the token bucket that sends on a link (`run.proof.timers`).
 
     Attributes:
@@ -433,7 +286,7 @@ class LateTimers(_Kept):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class LostPlace(_Kept):
+class LostPlace(Kept):
     """A place at which packets were lost, and why (`run.proof.losses`).
 
     Attributes:
@@ -462,7 +315,7 @@ class LostPlace(_Kept):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class DropCounter(_Kept):
+class DropCounter(Kept):
     """A drop counter that rose. It counts everybody's packets."""
 
     node: Name
@@ -471,7 +324,7 @@ class DropCounter(_Kept):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Losses(_Kept):
+class Losses(Kept):
     """What was lost, and where.
 
     Attributes:
@@ -493,7 +346,7 @@ class Losses(_Kept):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Evidence(_Kept):
+class Evidence(Kept):
     """All evidence of a trial.
 
     Attributes:
@@ -553,11 +406,6 @@ def _adapter() -> TypeAdapter[Evidence]:
 
 
 @cache
-def _packet_adapter() -> TypeAdapter[KeptPacket]:
-    return TypeAdapter(KeptPacket)
-
-
-@cache
 def _way_adapter() -> TypeAdapter[EmulatedWay]:
     return TypeAdapter(EmulatedWay)
 
@@ -574,11 +422,6 @@ def evidence_from_json(data: Any) -> Evidence:
         return _adapter().validate_python(data)
     except ValidationError as error:
         raise ValueError(next(words_of(error))) from None
-
-
-def packet_of(answer: Mapping[str, Any]) -> KeptPacket:
-    """A packet of an agent's capture (docs/protocol.md)."""
-    return _packet_adapter().validate_python(answer)
 
 
 def emulated_way(answer: Mapping[str, Any]) -> EmulatedWay:

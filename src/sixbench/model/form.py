@@ -74,6 +74,14 @@ class Form(BaseModel):
     model_config = ConfigDict(strict=True, extra="ignore", allow_inf_nan=False)
 
 
+class Kept:
+    """The base of what evidence keeps. JSON has lists and objects where these types have tuples and dataclasses. So it
+    is numbers and truth values alone that are not converted."""
+
+    __slots__ = ()
+    __pydantic_config__ = ConfigDict(extra="ignore", allow_inf_nan=False)
+
+
 def words_of(error: ValidationError) -> Iterator[str]:
     """What makes a value another than a form says, each with the keys that lead there, such as
     `evidence.segments.0.packets is 5, which is not a list`."""

@@ -67,8 +67,25 @@ def _path_mtu(name: str, label: str, reference: str) -> Metric:
     return Metric(name=f"pmtu_{name}", suffix="bytes", unit="bytes", better="higher", label=label, reference=reference)
 
 
-def _convergence(name: str, label: str, reference: str) -> Metric:
+def _time(name: str, label: str, reference: str) -> Metric:
     return Metric(name=name, suffix="ns", unit="ns", better="lower", label=label, reference=reference)
+
+
+def _cores(name: str, label: str, reference: str = "/proc/stat") -> Metric:
+    return Metric(name=f"cpu_{name}", suffix="cores", unit="cores", better="lower", label=label, reference=reference)
+
+
+def _share(name: str, label: str, reference: str) -> Metric:
+    """A share that is better the lower it is, and often is zero."""
+    return Metric(
+        name=name,
+        suffix="ratio",
+        unit="1",
+        better="lower",
+        label=label,
+        reference=reference,
+        scale="difference",
+    )
 
 
 def _hop(name: str, label: str) -> Metric:
@@ -118,14 +135,7 @@ _ALL = [
         reference="RFC 5166 section 2.3, DEC-TR-301",
         scale="difference",
     ),
-    Metric(
-        name="transfer_time",
-        suffix="ns",
-        unit="ns",
-        better="lower",
-        label="Transfer time",
-        reference="RFC 6349 section 4.1",
-    ),
+    _time("transfer_time", "Transfer time", "RFC 6349 section 4.1"),
     *_times("rtt", "Round-trip time", "RFC 2681", "mean", "min", "p50", "p90", "p99", "p999", "stdev"),
     *_times(
         "rtt_jitter", "Difference of consecutive round trips", "RFC 5481 section 4.1, for round trips", "mean", "p99"
@@ -195,26 +205,11 @@ _ALL = [
         label="Connection attempts for a connection",
         reference="RFC 8305 section 5",
     ),
-    Metric(
-        name="failed",
-        suffix="ratio",
-        unit="1",
-        better="lower",
-        label="Share of connections that failed",
-        reference="RFC 8305",
-        scale="difference",
-    ),
+    _share("failed", "Share of connections that failed", "RFC 8305"),
     *_times("one_way_delay", "One-way delay", "RFC 7679", "mean", "min", "p50", "p99", "p999"),
     *_times("ipdv", "IPDV (absolute)", "RFC 5481 section 4.1", "mean", "p50", "p99"),
     *_times("pdv", "PDV", "RFC 5481 section 4.2", "p50", "p99", "p999"),
-    Metric(
-        name="jitter_rfc3550",
-        suffix="ns",
-        unit="ns",
-        better="lower",
-        label="Jitter (RFC 3550)",
-        reference="RFC 3550 section 6.4.1",
-    ),
+    _time("jitter_rfc3550", "Jitter (RFC 3550)", "RFC 3550 section 6.4.1"),
     Metric(
         name="packets_rate",
         suffix="pps",
@@ -239,15 +234,7 @@ _ALL = [
         label="Datagrams lost per second",
         reference="RFC 7680",
     ),
-    Metric(
-        name="loss_ratio",
-        suffix="ratio",
-        unit="1",
-        better="lower",
-        label="Loss",
-        reference="RFC 7680",
-        scale="difference",
-    ),
+    _share("loss_ratio", "Loss", "RFC 7680"),
     Metric(
         name="mos_cqe",
         suffix="cqe",
@@ -264,78 +251,19 @@ _ALL = [
         label="Transmission rating factor",
         reference="ITU-T G.107 section 7.1",
     ),
-    Metric(
-        name="playout_loss_ratio",
-        suffix="ratio",
-        unit="1",
-        better="lower",
-        label="Loss after the jitter buffer",
-        reference="ITU-T G.107 section 7.5",
-        scale="difference",
-    ),
-    Metric(
-        name="mouth_to_ear",
-        suffix="ns",
-        unit="ns",
-        better="lower",
-        label="Delay from mouth to ear",
-        reference="ITU-T G.107 section 7.4",
-    ),
-    Metric(
-        name="loss_reverse",
-        suffix="ratio",
-        unit="1",
-        better="lower",
-        label="Loss, server to client",
-        reference="RFC 7680",
-        scale="difference",
-    ),
-    Metric(
-        name="duplicates_ratio",
-        suffix="ratio",
-        unit="1",
-        better="lower",
-        label="Duplicates",
-        reference="RFC 5560",
-        scale="difference",
-    ),
-    Metric(
-        name="reordered_ratio",
-        suffix="ratio",
-        unit="1",
-        better="lower",
-        label="Reordered",
-        reference="RFC 4737",
-        scale="difference",
-    ),
-    Metric(
-        name="refused_ratio",
-        suffix="ratio",
-        unit="1",
-        better="lower",
-        label="Datagrams refused by the sender",
-        reference="ip(7), EMSGSIZE",
-        scale="difference",
-    ),
+    _share("playout_loss_ratio", "Loss after the jitter buffer", "ITU-T G.107 section 7.5"),
+    _time("mouth_to_ear", "Delay from mouth to ear", "ITU-T G.107 section 7.4"),
+    _share("loss_reverse", "Loss, server to client", "RFC 7680"),
+    _share("duplicates_ratio", "Duplicates", "RFC 5560"),
+    _share("reordered_ratio", "Reordered", "RFC 4737"),
+    _share("refused_ratio", "Datagrams refused by the sender", "ip(7), EMSGSIZE"),
     *_times("tcp_rtt", "TCP's round-trip time", "RFC 6298 (TCP_INFO)", "mean"),
     *_times("tcp_jitter", "Difference of consecutive TCP round-trip samples", "TCP_INFO, RFC 5481 section 4.1", "mean"),
-    Metric(
-        name="retransmits_ratio",
-        suffix="ratio",
-        unit="1",
-        better="lower",
-        label="Retransmitted segments",
-        reference="RFC 4898",
-        scale="difference",
-    ),
-    Metric(
-        name="zerocopy_copied_ratio",
-        suffix="ratio",
-        unit="1",
-        better="lower",
-        label="Sends without a copy that the kernel copied after all",
-        reference="Linux, Documentation/networking/msg_zerocopy.rst",
-        scale="difference",
+    _share("retransmits_ratio", "Retransmitted segments", "RFC 4898"),
+    _share(
+        "zerocopy_copied_ratio",
+        "Sends without a copy that the kernel copied after all",
+        "Linux, Documentation/networking/msg_zerocopy.rst",
     ),
     _path_mtu("forward", "Path MTU, client to server", "RFC 8899"),
     _path_mtu("reverse", "Path MTU, server to client", "RFC 8899"),
@@ -344,9 +272,9 @@ _ALL = [
     _path_mtu("probed", "Path MTU that probing found, client to server", "RFC 8899"),
     _path_mtu("tcp", "Packets that TCP settled on, client to server", "RFC 4821 (TCP_INFO)"),
     _path_mtu("tcp_reverse", "Packets that TCP settled on, server to client", "RFC 4821 (TCP_INFO)"),
-    _convergence("pmtu_converge", "Time to find the path MTU by probing", "RFC 8899"),
-    _convergence("pmtu_converge_kernel", "Time to learn the path MTU from ICMP", "RFC 1191, RFC 8201"),
-    _convergence("pmtu_converge_tcp", "Time until TCP sends what fits the path", "RFC 4821 (TCP_INFO)"),
+    _time("pmtu_converge", "Time to find the path MTU by probing", "RFC 8899"),
+    _time("pmtu_converge_kernel", "Time to learn the path MTU from ICMP", "RFC 1191, RFC 8201"),
+    _time("pmtu_converge_tcp", "Time until TCP sends what fits the path", "RFC 4821 (TCP_INFO)"),
     Metric(
         name="pmtu_probes",
         suffix="count",
@@ -374,76 +302,16 @@ _ALL = [
     ),
     _hop("black_hole_hop", "Hop of a black hole, client to server"),
     _hop("black_hole_hop_reverse", "Hop of a black hole, server to client"),
-    Metric(
-        name="cpu_busy",
-        suffix="cores",
-        unit="cores",
-        better="lower",
-        label="CPU, whole machine",
-        reference="/proc/stat",
-    ),
-    Metric(
-        name="cpu_user", suffix="cores", unit="cores", better="lower", label="CPU in user space", reference="/proc/stat"
-    ),
-    Metric(
-        name="cpu_system",
-        suffix="cores",
-        unit="cores",
-        better="lower",
-        label="CPU in the kernel",
-        reference="/proc/stat",
-    ),
-    Metric(
-        name="cpu_softirq",
-        suffix="cores",
-        unit="cores",
-        better="lower",
-        label="CPU in soft interrupts",
-        reference="/proc/stat",
-    ),
-    Metric(
-        name="cpu_client",
-        suffix="cores",
-        unit="cores",
-        better="lower",
-        label="CPU of the client's process",
-        reference="getrusage(2)",
-    ),
-    Metric(
-        name="cpu_server",
-        suffix="cores",
-        unit="cores",
-        better="lower",
-        label="CPU of the server's process",
-        reference="getrusage(2)",
-    ),
-    Metric(
-        name="cpu_steal",
-        suffix="cores",
-        unit="cores",
-        better="lower",
-        label="CPU time that the hypervisor took",
-        reference="/proc/stat (steal)",
-    ),
-    Metric(
-        name="cpu_other",
-        suffix="cores",
-        unit="cores",
-        better="lower",
-        label="CPU of programs that are none of the bench's",
-        reference="/proc/stat, getrusage(2)",
-    ),
-    Metric(
-        name="cpu_per_byte", suffix="ns", unit="ns", better="lower", label="CPU time per byte", reference="/proc/stat"
-    ),
-    Metric(
-        name="cpu_per_packet",
-        suffix="ns",
-        unit="ns",
-        better="lower",
-        label="CPU time per packet",
-        reference="/proc/stat",
-    ),
+    _cores("busy", "CPU, whole machine"),
+    _cores("user", "CPU in user space"),
+    _cores("system", "CPU in the kernel"),
+    _cores("softirq", "CPU in soft interrupts"),
+    _cores("client", "CPU of the client's process", "getrusage(2)"),
+    _cores("server", "CPU of the server's process", "getrusage(2)"),
+    _cores("steal", "CPU time that the hypervisor took", "/proc/stat (steal)"),
+    _cores("other", "CPU of programs that are none of the bench's", "/proc/stat, getrusage(2)"),
+    _time("cpu_per_byte", "CPU time per byte", "/proc/stat"),
+    _time("cpu_per_packet", "CPU time per packet", "/proc/stat"),
     Metric(
         name="cycles_per_packet",
         suffix="per_packet",
@@ -476,22 +344,8 @@ _ALL = [
         label="Instructions per CPU cycle",
         reference="perf_event_open(2)",
     ),
-    Metric(
-        name="bpf_encapsulate",
-        suffix="ns",
-        unit="ns",
-        better="lower",
-        label="Run time of the encapsulating program",
-        reference="bpf(2), BPF_ENABLE_STATS",
-    ),
-    Metric(
-        name="bpf_decapsulate",
-        suffix="ns",
-        unit="ns",
-        better="lower",
-        label="Run time of the decapsulating program",
-        reference="bpf(2), BPF_ENABLE_STATS",
-    ),
+    _time("bpf_encapsulate", "Run time of the encapsulating program", "bpf(2), BPF_ENABLE_STATS"),
+    _time("bpf_decapsulate", "Run time of the decapsulating program", "bpf(2), BPF_ENABLE_STATS"),
 ]
 
 METRICS: dict[str, Metric] = {metric.name: metric for metric in _ALL}

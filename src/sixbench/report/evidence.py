@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..model.evidence import NO_EVIDENCE, IcmpHeader, IpHeader, KeptPacket, Segment, TransportHeader
+from ..model.captured import IcmpHeader, IpHeader, KeptPacket, TransportHeader
+from ..model.evidence import NO_EVIDENCE, Segment
 from ..model.headers import stack_name
 from ..model.trial import TrialRecord
 from ..store import Run

@@ -117,7 +117,7 @@ def _page(data: ReportData, shown: list[_Shown], left_out: list[str], most: int)
         "matrices": tables_of_values[: most // 10],
         "findings_left_out": len(analysis.findings) - len(findings),
         "filters": _filters(findings),
-        "confidence": f"{100 * statistics.confidence:g} %",
+        "confidence": words.percent(statistics.confidence),
         "margin": words.margin_words(statistics),
         "claims": analysis.claims,
         "published": tables.published_table(analysis.published, statistics.confidence) if analysis.published else None,

@@ -46,7 +46,7 @@ def mark(finding: Finding, statistics: Statistics) -> str:
             said = finding.verdict if better == "neither" else "better" if finding.verdict == better else "worse"
             return f"decided: {said}"
         case "equivalent":
-            return f"equivalent within {100 * statistics.margin_of(finding.workload):g} %"
+            return f"equivalent within {words.percent(statistics.margin_of(finding.workload))}"
         case "too variable":
             return f"{TOO_VARIABLE} to tell"
     return finding.mark

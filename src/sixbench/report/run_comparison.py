@@ -154,7 +154,7 @@ def _conclusion(comparison: RunComparison) -> str:
     compared = words.count(len(comparison.cells), "comparison")
     lines = [f"\nOf {compared}: {told or 'none has changed for certain'}{no_interval}.\n"]
     if comparison.limit is not None:
-        lines.append(_verdict(comparison, f"{100 * comparison.limit:g} %"))
+        lines.append(_verdict(comparison, words.percent(comparison.limit)))
     return "".join(lines)
 
 

@@ -119,7 +119,7 @@ def method(run: Run) -> str:
         if statistics.trim
         else ""
     )
-    confidence, margin = f"{100 * statistics.confidence:g} %", words.margin_words(statistics)
+    confidence, margin = words.percent(statistics.confidence), words.margin_words(statistics)
     cost = packet_cost(run)
     return (
         "The trial is the statistical unit. Trials run in blocks. A block is one pass over all paths in random "

@@ -127,20 +127,21 @@ def count(number_of: int, one: str, many: str | None = None) -> str:
 
 def margin_words(statistics: Statistics) -> str:
     """The margin of equivalence: `1 %`, or `1 % (5 % of TCP connection)`."""
-    text = _percent(statistics.margin)
+    text = percent(statistics.margin)
     by_margin: dict[float, list[str]] = {}
     for workload, margin in statistics.margins.items():
         by_margin.setdefault(margin, []).append(workload_title(workload))
-    own = [f"{_percent(margin)} of {listing(titles)}" for margin, titles in by_margin.items()]
+    own = [f"{percent(margin)} of {listing(titles)}" for margin, titles in by_margin.items()]
     return f"{text} ({'; '.join(own)})" if own else text
 
 
 def margins_of(statistics: Statistics, findings: Iterable[Finding], sign: str = "") -> str:
     """The margins of these findings: `1 %`, or `1 % or 5 %`."""
-    return " or ".join(sign + _percent(margin) for margin in statistics.margins_of(one.workload for one in findings))
+    return " or ".join(sign + percent(margin) for margin in statistics.margins_of(one.workload for one in findings))
 
 
-def _percent(ratio: float) -> str:
+def percent(ratio: float) -> str:
+    """A margin, or a confidence: `1 %`."""
     return f"{100 * ratio:g} %"
 
 

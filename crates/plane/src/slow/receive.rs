@@ -176,7 +176,7 @@ impl Receiver {
         };
         if let Some((packet, inner)) = rules::quoted(&self.spec, &buffer[..error.length]).filter(|_| is_unreachable) {
             let mut counts = lock(&self.counts);
-            let _ = icmp::send(&icmp::unreachable(packet, &inner), &inner); // The packet is lost, whoever hears of it.
+            let _ = icmp::send(icmp::UNREACHABLE, packet, &inner); // The packet is lost, whoever hears of it.
             counts.lose(Outcome::CarrierUnreachable, packet.len());
         }
         true

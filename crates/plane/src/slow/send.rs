@@ -127,7 +127,7 @@ impl Sender {
         }
         let path_bytes = sys::path_mtu_bytes(packet.destination.address).map_err(|_| Outcome::NoRoute)?;
         let tunnel_bytes = path_bytes.saturating_sub(self.spec.overhead_bytes());
-        icmp::send(&icmp::too_big(packet.packet, inner, tunnel_bytes), inner).map_err(|_| Outcome::NoRoute)?;
+        icmp::send(icmp::too_big(tunnel_bytes), packet.packet, inner).map_err(|_| Outcome::NoRoute)?;
         Err(Outcome::OuterTooBig)
     }
 }

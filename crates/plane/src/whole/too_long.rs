@@ -2,13 +2,11 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use sixbench_wire::{Span, checksum, ipv4, ipv6, protocol};
+use sixbench_wire::{Span, checksum, icmp_error, ipv4, ipv6, protocol};
 
 use crate::slow::icmp;
 use crate::slow::rules::Inner;
 
-/// The hop limit of errors: RFC 1700.
-const HOP_LIMIT: u8 = 64;
 /// Fragment offsets count these.
 const FRAGMENT_UNIT_BYTES: usize = 8;
 /// Options of IPv4: RFC 791 section 3.1.
@@ -28,38 +26,12 @@ pub fn answer(
     if !may_be_told(packet, inner) {
         return None;
     }
-    let mut message = icmp::too_big(packet, inner, mtu_bytes);
+    let told = icmp::too_big(mtu_bytes);
     if inner.version == 6 {
-        let (source, destination) = (own6?, Ipv6Addr::from(inner.source.0));
-        let payload_bytes = message.len();
-        let pseudo = checksum::pseudo_header_v6(source, destination, protocol::ICMPV6, payload_bytes as u32);
-        let computed = checksum::upper_layer(pseudo, &message);
-        message[2..4].copy_from_slice(&computed.to_be_bytes());
-        let header = ipv6::Repr {
-            source,
-            destination,
-            traffic_class: 0,
-            flow_label: 0,
-            hop_limit: HOP_LIMIT,
-            next_header: protocol::ICMPV6,
-            payload_bytes,
-        };
-        return Some([&header.emit()[..], &message].concat());
+        return Some(icmp_error::v6_packet(told.v6, packet, (own6?, Ipv6Addr::from(inner.source.0))));
     }
     let [a, b, c, d, ..] = inner.source.0;
-    let header = ipv4::Repr {
-        source: own4?,
-        destination: Ipv4Addr::new(a, b, c, d),
-        traffic_class: 0,
-        identification: 0,
-        dont_fragment: false,
-        more_fragments: false,
-        offset_bytes: 0,
-        hop_limit: HOP_LIMIT,
-        protocol: protocol::ICMP,
-        payload_bytes: message.len(),
-    };
-    Some([&header.emit()[..], &message].concat())
+    Some(icmp_error::v4_packet(told.v4, packet, (own4?, Ipv4Addr::new(a, b, c, d)), 0, 0))
 }
 
 /// RFC 4443 section 2.4 (e), RFC 1122 section 3.2.2.

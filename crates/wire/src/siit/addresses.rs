@@ -79,7 +79,7 @@ impl Ipv6Net {
     /// An IPv6 address in this prefix, with an IPv4 address in it: RFC 6052 section 2.2.
     pub fn embed(&self, address: Ipv4Addr) -> Ipv6Addr {
         let mut octets = self.address.octets();
-        for (at, octet) in self.places().zip(address.octets()) {
+        for (at, octet) in self.places().into_iter().zip(address.octets()) {
             octets[at] = octet;
         }
         Ipv6Addr::from(octets)
@@ -99,9 +99,13 @@ impl Ipv6Net {
         Some(Ipv4Addr::from(found))
     }
 
-    fn places(&self) -> impl Iterator<Item = usize> {
+    /// In which octets of its addresses the IPv4 address is: RFC 6052 section 2.2.
+    pub fn places(&self) -> [usize; 4] {
         let first = usize::from(self.bits.min(96) / 8);
-        (first..first + 5).filter(|&at| at != RESERVED).take(4)
+        [0, 1, 2, 3].map(|index| {
+            let at = first + index;
+            if first <= RESERVED && at >= RESERVED { at + 1 } else { at }
+        })
     }
 
     /// How many bits follow the prefix.

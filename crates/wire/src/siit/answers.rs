@@ -3,10 +3,10 @@
 use std::net::Ipv4Addr;
 
 use super::addresses::{is_host4, is_host6};
-use super::{ERROR4_BYTES, HOP_LIMIT, LEAST_MTU6, Prohibited, Translator};
-use crate::icmp::{HEADER_BYTES, V4Repr, V6Repr};
+use super::{Prohibited, Translator};
+use crate::icmp::{V4Repr, V6Repr};
 use crate::ipv6::Extension;
-use crate::{checksum, ipv4, ipv6, protocol};
+use crate::{icmp_error, ipv4, ipv6, protocol};
 
 /// The type of service of errors: internetwork control (RFC 1812 section 4.3.2.5).
 const TOS: u8 = 0xc0;
@@ -25,41 +25,16 @@ impl Translator {
         if !may_be_told4(packet) {
             return None;
         }
-        let room = ERROR4_BYTES - ipv4::HEADER_BYTES - HEADER_BYTES;
-        let quoted = &bytes[..packet.total_bytes().min(room).min(bytes.len())];
-        let header = ipv4::Repr {
-            source: self.settings.own4,
-            destination: packet.source(),
-            traffic_class: TOS,
-            identification: self.identifications.next(),
-            dont_fragment: false,
-            more_fragments: false,
-            offset_bytes: 0,
-            hop_limit: HOP_LIMIT,
-            protocol: protocol::ICMP,
-            payload_bytes: HEADER_BYTES + quoted.len(),
-        };
-        Some([&header.emit()[..], &told.emit_summed(checksum::sum(quoted)), quoted].concat())
+        let about = &bytes[..packet.total_bytes().min(bytes.len())];
+        let ends = (self.settings.own4, packet.source());
+        Some(icmp_error::v4_packet(told, about, ends, TOS, self.identifications.next()))
     }
 
     /// An error for the source of an IPv6 packet, unless it must not be told of any.
     pub(super) fn answer6(&self, bytes: &[u8], packet: &ipv6::Packet<'_>, told: V6Repr) -> Option<Vec<u8>> {
         let source = self.own6.filter(|_| may_be_told6(packet, told))?;
-        let room = LEAST_MTU6 - ipv6::HEADER_BYTES - HEADER_BYTES;
-        let quoted = &bytes[..packet.total_bytes().min(room).min(bytes.len())];
-        let payload_bytes = HEADER_BYTES + quoted.len();
-        let destination = packet.source();
-        let pseudo = checksum::pseudo_header_v6(source, destination, protocol::ICMPV6, payload_bytes as u32);
-        let header = ipv6::Repr {
-            source,
-            destination,
-            traffic_class: 0,
-            flow_label: 0,
-            hop_limit: HOP_LIMIT,
-            next_header: protocol::ICMPV6,
-            payload_bytes,
-        };
-        Some([&header.emit()[..], &told.emit_summed(pseudo, checksum::sum(quoted)), quoted].concat())
+        let about = &bytes[..packet.total_bytes().min(bytes.len())];
+        Some(icmp_error::v6_packet(told, about, (source, packet.source())))
     }
 }
 

@@ -33,12 +33,8 @@ pub use settings::{PLATEAUS, Settings, ZeroChecksum};
 
 use crate::{Span, checksum, ipv4, ipv6};
 
-/// The hop limit of errors that the translator sends itself.
-const HOP_LIMIT: u8 = 64;
-/// The least MTU of IPv6, and what an error of ICMPv6 has at most: RFC 8200 section 5, RFC 4443 section 2.4.
+/// The least MTU of IPv6: RFC 8200 section 5.
 const LEAST_MTU6: usize = 1280;
-/// What an error of ICMP has at most: RFC 1812 section 4.3.2.3.
-const ERROR4_BYTES: usize = 576;
 /// How much longer an IPv6 header is.
 const MORE_BYTES: usize = ipv6::HEADER_BYTES - ipv4::HEADER_BYTES;
 /// What a packet can have at most with its IP header, and what fragments can make.

@@ -1,8 +1,8 @@
 //! The packet in an ICMP error, and the extensions behind it: RFC 7915 sections 4.3 and 5.3, RFC 4884.
 
-use super::{Clause, ERROR4_BYTES, LEAST_MTU6, Translator};
+use super::{Clause, Translator};
 use crate::icmp::HEADER_BYTES;
-use crate::{ipv4, ipv6};
+use crate::icmp_error::{QUOTED_V4_BYTES, QUOTED_V6_BYTES};
 
 /// A packet has at least this length before extensions: RFC 4884 section 3.
 const LEAST_BYTES: usize = 128;
@@ -43,8 +43,8 @@ impl<'a> Quoted<'a> {
     /// length attribute (`takes_length`) in the other family.
     pub fn translate(self, translator: &Translator, takes_length: bool, out: &mut Vec<u8>) -> Result<u8, Clause> {
         let (word_bytes, room) = match self.way {
-            Way::ToIpv6 => (8, LEAST_MTU6 - ipv6::HEADER_BYTES - HEADER_BYTES),
-            Way::ToIpv4 => (4, ERROR4_BYTES - ipv4::HEADER_BYTES - HEADER_BYTES),
+            Way::ToIpv6 => (8, QUOTED_V6_BYTES),
+            Way::ToIpv4 => (4, QUOTED_V4_BYTES),
         };
         let (mut packet, packet_bytes) = match self.way {
             Way::ToIpv6 => translator.quoted_to_ipv6(self.packet)?,

@@ -4,3 +4,5 @@ mod held;
 mod hostile;
 mod packets;
 mod properties;
+#[path = "../common/seeded.rs"]
+mod seeded;

@@ -52,7 +52,7 @@ class Context:
     @property
     def confidence(self) -> str:
         """Such as `95 %`."""
-        return f"{100 * self.experiment.statistics.confidence:g} %"
+        return words.percent(self.experiment.statistics.confidence)
 
     def paths(self, present: Iterable[str]) -> list[PathStyle]:
         """Styles of the paths that are present, in the experiment's order."""

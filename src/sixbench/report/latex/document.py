@@ -121,7 +121,7 @@ class _Document:
 
     def _means(self) -> str:
         blocks = len({trial.block for trial in self.run.trials if trial.status == "ok"})
-        confidence = f"{100 * self.experiment.statistics.confidence:g} %"
+        confidence = words.percent(self.experiment.statistics.confidence)
         return f"means of valid trials, with half of their {confidence} confidence interval (n = {blocks} at most)"
 
     def _plain(self, one: Table) -> Float:

@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ...model.evidence import Changes, Evidence, NodeCounters, Segment, packet_of
+from ...model.captured import packet_of
+from ...model.evidence import Changes, Evidence, NodeCounters, Segment
 from ...model.headers import IP_HEADERS, STACK_HEADERS, stack_name
 from ...model.leg import Crossing, Legs
 from ...model.network import Network

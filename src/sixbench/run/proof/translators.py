@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...model.evidence import Count, TranslatorCounters
+from ...model.evidence import TranslatorCounters
 from ...model.network import Network
 from ...model.reason import Reason, ReasonKind
 from ...model.workload import Traffic
+from .rises import rise, rises
 
 QUIET_CLAUSES = frozenset({"not-unicast"})
 """Clauses that mean nothing: packets that a node itself sends to groups, such as multicast listener reports."""
@@ -76,23 +77,9 @@ def translation_notes(counted: Translators) -> list[str]:
 
 def _difference(early: Mapping[str, Any], late: Mapping[str, Any]) -> TranslatorCounters:
     return TranslatorCounters(
-        to_ipv6=_rise(early.get("to_ipv6"), late["to_ipv6"]),
-        to_ipv4=_rise(early.get("to_ipv4"), late["to_ipv4"]),
-        slow=_rises(early.get("slow"), late["slow"]),
-        answered=_rises(early.get("answered"), late["answered"]),
-        drops=_rises(early.get("drops"), late["drops"]),
-    )
-
-
-def _rises(early: Mapping[str, Any] | None, late: Mapping[str, Any]) -> dict[str, Count]:
-    """By clause, without those that did not rise."""
-    rises = {clause: _rise((early or {}).get(clause), count) for clause, count in late.items()}
-    return {clause: rise for clause, rise in rises.items() if rise.packets}
-
-
-def _rise(early: Mapping[str, int] | None, late: Mapping[str, int]) -> Count:
-    early = early or {}
-    return Count(
-        packets=int(late["packets"]) - int(early.get("packets", 0)),
-        bytes=int(late["bytes"]) - int(early.get("bytes", 0)),
+        to_ipv6=rise(early.get("to_ipv6"), late["to_ipv6"]),
+        to_ipv4=rise(early.get("to_ipv4"), late["to_ipv4"]),
+        slow=rises(early.get("slow"), late["slow"]),
+        answered=rises(early.get("answered"), late["answered"]),
+        drops=rises(early.get("drops"), late["drops"]),
     )

@@ -10,6 +10,7 @@ from ...model.evidence import Changes, Count, TunnelCounters
 from ...model.network import Network
 from ...model.reason import Reason, ReasonKind
 from ...model.workload import Traffic
+from .rises import rise, rises
 
 KERNEL_DROPS = ("rx_dropped", "tx_dropped", "rx_errors", "tx_errors")
 """The counters of an interface that mean that a packet went no further."""
@@ -105,24 +106,10 @@ def _bytes(fast: Count, slow: Count | None) -> int:
 
 def _difference(early: Mapping[str, Any], late: Mapping[str, Any]) -> TunnelCounters:
     return TunnelCounters(
-        encapsulated=_rise(early.get("encapsulated"), late.get("encapsulated")),
-        decapsulated=_rise(early.get("decapsulated"), late.get("decapsulated")),
-        slow_encapsulated=_rise(early.get("slow_encapsulated"), late.get("slow_encapsulated")),
-        slow_decapsulated=_rise(early.get("slow_decapsulated"), late.get("slow_decapsulated")),
-        slow=_rises(early.get("slow"), late.get("slow")),
-        drops=_rises(early.get("drops"), late.get("drops")),
-    )
-
-
-def _rises(early: Mapping[str, Any] | None, late: Mapping[str, Any] | None) -> dict[str, Count]:
-    """By reason, without those that did not rise."""
-    rises = {reason: _rise((early or {}).get(reason), count) for reason, count in (late or {}).items()}
-    return {reason: rise for reason, rise in rises.items() if rise.packets}
-
-
-def _rise(early: Mapping[str, int] | None, late: Mapping[str, int] | None) -> Count:
-    early, late = early or {}, late or {}
-    return Count(
-        packets=int(late.get("packets", 0)) - int(early.get("packets", 0)),
-        bytes=int(late.get("bytes", 0)) - int(early.get("bytes", 0)),
+        encapsulated=rise(early.get("encapsulated"), late.get("encapsulated")),
+        decapsulated=rise(early.get("decapsulated"), late.get("decapsulated")),
+        slow_encapsulated=rise(early.get("slow_encapsulated"), late.get("slow_encapsulated")),
+        slow_decapsulated=rise(early.get("slow_decapsulated"), late.get("slow_decapsulated")),
+        slow=rises(early.get("slow"), late.get("slow")),
+        drops=rises(early.get("drops"), late.get("drops")),
     )

@@ -1,0 +1,116 @@
+//! Programs at the devices of a node, and their maps.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use aya::maps::{Map, PerCpuArray};
+use aya::programs::tc::TcAttachOptions;
+use aya::programs::{LinkOrder, ProgramError, ProgramInfo, SchedClassifier, TcAttachType, tc};
+use aya::{Ebpf, EbpfLoader};
+
+use crate::abi::Count;
+use crate::program::Features;
+use crate::refusal::Refusal;
+use crate::{Error, Result};
+
+/// The programs of an object, loaded. With this value they go, and so do their links.
+pub struct Classifiers {
+    ebpf: Ebpf,
+    owner: String,
+    features: Features,
+}
+
+impl Classifiers {
+    /// Loads an object for a kernel with these features. `owner` is whose programs they are, in errors: `tunnel sb0`.
+    pub fn load(owner: String, features: Features, loader: &mut EbpfLoader<'_>, object: &[u8]) -> Result<Self> {
+        let doing = format!("loading the programs of {owner}");
+        features.lift_memory_limit(&doing)?;
+        let ebpf = loader.load(object).map_err(|error| Error::Programs { doing, refusal: Refusal::of(&error) })?;
+        Ok(Self { ebpf, owner, features })
+    }
+
+    /// Has the kernel verify a program. It does not run yet.
+    pub fn verify(&mut self, name: &str) -> Result<()> {
+        let verified = self.program(name).and_then(|program| program.load().map_err(|error| Refusal::of(&error)));
+        verified.map_err(|refusal| self.failed("loading the programs of", refusal))
+    }
+
+    /// Attaches a program to a device, before those that are there already if `is_first` and the kernel can (TCX).
+    pub fn attach(&mut self, name: &str, interface: &str, direction: TcAttachType, is_first: bool) -> Result<()> {
+        let doing = format!("{}: attaching {name} to {interface}", self.owner);
+        let has_tcx = self.features.tcx;
+        if !has_tcx {
+            match tc::qdisc_add_clsact(interface) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                    return Err(Error::system(doing, "adding a clsact qdisc", error));
+                }
+                _ => {}
+            }
+        }
+        self.program(name)
+            .and_then(|program| {
+                let attached = if has_tcx && is_first {
+                    program.attach_with_options(interface, direction, TcAttachOptions::TcxOrder(LinkOrder::first()))
+                } else {
+                    program.attach(interface, direction)
+                };
+                attached.map_err(|error| Refusal::of(&error))
+            })
+            .map(|_| ())
+            .map_err(|refusal| Error::Programs { doing, refusal })
+    }
+
+    /// The first so many counters of a map, each over all processors.
+    pub fn counts(&self, map: &str, count: usize) -> Result<Vec<Count>> {
+        let read = || -> std::result::Result<Vec<Count>, Refusal> {
+            let map = self.ebpf.map(map).ok_or_else(|| missing(map))?;
+            let map = PerCpuArray::<_, Count>::try_from(map).map_err(|error| Refusal::of(&error))?;
+            let sum = |index| {
+                let values = map.get(&index, 0).map_err(|error| Refusal::of(&error))?;
+                Ok(values.iter().fold(Count::default(), |sum, count| Count {
+                    packets: sum.packets + count.packets,
+                    bytes: sum.bytes + count.bytes,
+                }))
+            };
+            (0..count as u32).map(sum).collect()
+        };
+        read().map_err(|refusal| self.failed("reading the counters of", refusal))
+    }
+
+    /// Does something to a map.
+    pub fn write<T>(
+        &mut self,
+        map: &str,
+        write: impl FnOnce(&mut Map) -> std::result::Result<T, Refusal>,
+    ) -> Result<T> {
+        let written = self.ebpf.map_mut(map).ok_or_else(|| missing(map)).and_then(write);
+        written.map_err(|refusal| self.failed(&format!("writing the map {map} of"), refusal))
+    }
+
+    /// What the kernel says of a program.
+    pub fn info(&self, name: &str) -> Result<ProgramInfo> {
+        let program = self.ebpf.program(name).ok_or_else(|| missing(name));
+        let info = program.and_then(|program| program.info().map_err(|error| Refusal::of(&error)));
+        info.map_err(|refusal| self.failed(&format!("asking about {name} of"), refusal))
+    }
+
+    /// A descriptor of a program, for test runs.
+    pub fn descriptor(&self, name: &str) -> Result<OwnedFd> {
+        let failed = |refusal| self.failed(&format!("opening {name} of"), refusal);
+        let fd = self.info(name)?.fd().map_err(|error| failed(Refusal::of(&error)))?;
+        fd.as_fd().try_clone_to_owned().map_err(|error| failed(Refusal::of(&error)))
+    }
+
+    fn program(&mut self, name: &str) -> std::result::Result<&mut SchedClassifier, Refusal> {
+        let program = self.ebpf.program_mut(name).ok_or_else(|| missing(name))?;
+        program.try_into().map_err(|error: ProgramError| Refusal::of(&error))
+    }
+
+    fn failed(&self, doing: &str, refusal: Refusal) -> Error {
+        Error::Programs { doing: format!("{doing} {}", self.owner), refusal }
+    }
+}
+
+fn missing(name: &str) -> Refusal {
+    Refusal::said(format!("the object has no {name}"))
+}

@@ -1,0 +1,70 @@
+//! Errors of ICMP and ICMPv6 as they are sent: what the source of a packet is told, and as much of that packet as there is room for.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use crate::icmp::{HEADER_BYTES, V4Repr, V6Repr};
+use crate::{checksum, ipv4, ipv6, protocol};
+
+/// How much of a packet an error of ICMP quotes at most: it has 576 bytes, by RFC 1812 section 4.3.2.3.
+pub const QUOTED_V4_BYTES: usize = 576 - ipv4::HEADER_BYTES - HEADER_BYTES;
+/// The same of ICMPv6: what fits IPv6's least MTU, by RFC 4443 section 2.4 (c).
+pub const QUOTED_V6_BYTES: usize = 1280 - ipv6::HEADER_BYTES - HEADER_BYTES;
+
+/// The hop limit of errors: RFC 1700.
+const HOP_LIMIT: u8 = 64;
+
+/// An error about a packet, without an IP header.
+pub fn v4_message(told: V4Repr, about: &[u8]) -> Vec<u8> {
+    let quoted = quote(about, QUOTED_V4_BYTES);
+    [&told.emit_summed(checksum::sum(quoted)), quoted].concat()
+}
+
+/// The same of ICMPv6. It lacks its checksum, which raw sockets write: RFC 3542 section 3.1.
+pub fn v6_message(told: V6Repr, about: &[u8]) -> Vec<u8> {
+    [&told.emit(0), quote(about, QUOTED_V6_BYTES)].concat()
+}
+
+/// An error about a packet, with an IPv4 header that has this type of service and identification.
+pub fn v4_packet(
+    told: V4Repr,
+    about: &[u8],
+    (source, destination): (Ipv4Addr, Ipv4Addr),
+    tos: u8,
+    identification: u16,
+) -> Vec<u8> {
+    let message = v4_message(told, about);
+    let header = ipv4::Repr {
+        source,
+        destination,
+        traffic_class: tos,
+        identification,
+        dont_fragment: false,
+        more_fragments: false,
+        offset_bytes: 0,
+        hop_limit: HOP_LIMIT,
+        protocol: protocol::ICMP,
+        payload_bytes: message.len(),
+    };
+    [&header.emit()[..], &message].concat()
+}
+
+/// An error about a packet, with an IPv6 header.
+pub fn v6_packet(told: V6Repr, about: &[u8], (source, destination): (Ipv6Addr, Ipv6Addr)) -> Vec<u8> {
+    let quoted = quote(about, QUOTED_V6_BYTES);
+    let payload_bytes = HEADER_BYTES + quoted.len();
+    let pseudo = checksum::pseudo_header_v6(source, destination, protocol::ICMPV6, payload_bytes as u32);
+    let header = ipv6::Repr {
+        source,
+        destination,
+        traffic_class: 0,
+        flow_label: 0,
+        hop_limit: HOP_LIMIT,
+        next_header: protocol::ICMPV6,
+        payload_bytes,
+    };
+    [&header.emit()[..], &told.emit_summed(pseudo, checksum::sum(quoted)), quoted].concat()
+}
+
+fn quote(packet: &[u8], most_bytes: usize) -> &[u8] {
+    &packet[..packet.len().min(most_bytes)]
+}

@@ -1,0 +1,97 @@
+"""What the schema of experiment files is made of: types of JSON, definitions, and values of parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..model.parameter import MAX_FILE_NAME, Parameter, ParameterKind
+from .experiment_file import MAX_SEED
+from .factors import MAX_LEVELS
+
+Schema = dict[str, Any]
+
+_BOUNDED = ("count", "number", "mtu")
+"""The kinds whose schema has their bounds."""
+
+
+def parameter_schema(parameter: Parameter) -> Schema:
+    """What a file may give a parameter: a value, or levels of it."""
+    described = parameter.doc
+    if parameter.kind not in _BOUNDED and parameter.minimum is not None and parameter.maximum is not None:
+        described += f"; from {parameter.format(parameter.minimum)} to {parameter.format(parameter.maximum)}"
+    return {**swept(value_schema(parameter)), "description": description_of(parameter, described)}
+
+
+def description_of(parameter: Parameter, doc: str) -> str:
+    """What is said of a parameter, and its default."""
+    return f"{doc}; unless given: {parameter.default_text}" if parameter.default_text else doc
+
+
+def value_schema(parameter: Parameter) -> Schema:
+    """One value of a parameter."""
+    kind: ParameterKind = parameter.kind
+    if kind == "count":
+        return integer(int(parameter.minimum or 0), int(parameter.maximum or MAX_SEED))
+    if kind == "choice":
+        return {"enum": list(parameter.choices)}
+    if kind == "number":
+        return {"type": "number", "minimum": parameter.minimum, "maximum": parameter.maximum}
+    if kind == "file":
+        return {"type": "string", "minLength": 1, "maxLength": MAX_FILE_NAME}
+    if kind == "mtu-or-size":
+        return {"anyOf": [ref("mtu"), ref("size")]}
+    if kind == "ipv4-prefix":
+        return {"type": "string", "pattern": r"^[0-9.]+/[0-9]+$"}
+    if kind == "eam":
+        return {"anyOf": [{"type": "object", "additionalProperties": {"type": "string"}}, {"type": "string"}]}
+    if kind == "ipv6-prefix":
+        return {"type": "string", "pattern": r"^[0-9A-Fa-f:.]+/[0-9]+$"}
+    return ref(kind)
+
+
+def swept(value: Schema) -> Schema:
+    """A value, a list of levels, or a shared factor."""
+    return {"anyOf": [value, ref("factor"), levels(value)]}
+
+
+def levels(value: Schema) -> Schema:
+    """A list of levels."""
+    return {"type": "array", "items": value, "minItems": 1, "maxItems": MAX_LEVELS}
+
+
+def object_of(properties: Mapping[str, Schema], required: Iterable[str] = ()) -> Schema:
+    """An object with these keys and no others."""
+    schema: Schema = {"type": "object", "properties": dict(properties), "additionalProperties": False}
+    return schema | ({"required": list(required)} if required else {})
+
+
+def named(item: Schema) -> Schema:
+    """An object with such values, by name."""
+    return {"type": "object", "additionalProperties": item}
+
+
+def pair(item: Schema) -> Schema:
+    """A list of two."""
+    return {"type": "array", "items": item, "minItems": 2, "maxItems": 2}
+
+
+def integer(minimum: int, maximum: int) -> Schema:
+    """A whole number, with its bounds."""
+    return {"type": "integer", "minimum": minimum, "maximum": maximum}
+
+
+def text(description: str = "") -> Schema:
+    """A text that is not empty."""
+    schema: Schema = {"type": "string", "minLength": 1}
+    return schema | ({"description": description} if description else {})
+
+
+def ref(name: str) -> Schema:
+    """One of the schema's definitions."""
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def whole(pattern: str) -> str:
+    """A pattern that all of a text matches."""
+    return f"^{pattern}$"
