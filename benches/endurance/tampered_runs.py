@@ -211,7 +211,7 @@ def main() -> int:
         file=said,
     )
     if chosen.json:
-        counts = {"cases": tried.cases, "executions": tried.executions, "outcomes": len(tried.outcomes)}
+        counts = {"cases": tried.cases, "executions": tried.executions, "kinds": [*tried.outcomes]}
         print(json.dumps(counts | {"seed": chosen.seed, "failures": tried.failures, "cpu_s": round(cpu_s)}))
     return 1 if tried.failures else 0
 
