@@ -22,6 +22,8 @@ MAX_COUNT = 10**6
 REQUEST_BYTES, ANSWER_BYTES = 17, 2
 """The message that a connection has to answer at the end, and the answer (docs/protocol.md)."""
 QUICK_COUNT = 1000
+CLIENT_PORTS = 64_000
+"""The ports of an address, from 1024 on, less some that others may have."""
 
 TIMED_OUT, REFUSED = frozenset({"timeout", "ETIMEDOUT"}), frozenset({"ECONNREFUSED", "ECONNRESET"})
 """The reasons of failures, by what a user calls them. A reset in the place of the handshake's answer refuses, too."""
@@ -66,11 +68,11 @@ SERVER_PORTS = Parameter(
 
 
 def _check(params: Params, families: frozenset[Family]) -> Wrong | None:
-    most = 28_000 * int(params.get(SERVER_PORTS.column, 128))
+    most = CLIENT_PORTS * int(params.get(SERVER_PORTS.column, 128))
     if int(NUMBER.of(params)) <= most:
         return None
-    words = f"a client has some 28000 ports for each port of the server, which are too few for {NUMBER.of(params)}"
-    return Wrong(SERVER_PORTS.name, f"{words} connections: give more server-ports, or leave it out")
+    words = f"{NUMBER.of(params)} connections need more: a client has {CLIENT_PORTS} ports for each port of the server"
+    return Wrong(SERVER_PORTS.name, f"{words}; leave it out for as many as are needed")
 
 
 def _summarise(params: Params, client: Result, server: Result) -> Measured:
