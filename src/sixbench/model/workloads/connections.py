@@ -44,7 +44,7 @@ RATE = replace(
     SHORT_RATE,
     doc="connections to begin each second, whatever becomes of them (open loop); those that are open are asked at this "
     "rate, too",
-    unless_given="as fast as they go, with at most 256 unanswered at a time",
+    unless_given="as fast as they go, with at most 256 of the last 100 ms unanswered",
 )
 HOLD = Parameter(
     name="hold",

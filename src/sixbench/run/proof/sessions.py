@@ -34,14 +34,14 @@ def session_evidence(before: Answers, after: Answers) -> dict[str, TrackedSessio
         early = before.get(node, {})
         if "sessions" not in early or "sessions" not in late:
             continue
-        slabs = early.get("slab"), late.get("slab")
+        first, last = early.get("slab"), late.get("slab")
         found[node] = TrackedSessions(
             before=early["sessions"],
             after=late["sessions"],
             most=late["most"],
             failed=_failures(early.get("statistics"), late.get("statistics")),
-            object_bytes=None if None in slabs else slabs[1]["object_bytes"],
-            objects=None if None in slabs else slabs[1]["objects"] - slabs[0]["objects"],
+            object_bytes=last["object_bytes"] if first and last else None,
+            objects=last["objects"] - first["objects"] if first and last else None,
         )
     return found
 

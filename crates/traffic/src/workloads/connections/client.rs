@@ -173,8 +173,8 @@ impl Client<'_> {
     }
 
     fn drop_failed(&mut self, index: usize, reason: String, round: &mut Round) {
-        self.held[index] = None;
-        round.failed(reason);
+        let took_ns = self.held[index].take().map_or(0, |held| held.waited_ns());
+        round.failed(reason, took_ns);
     }
 
     /// Gives up what takes too long, and sends again what UDP may have lost.

@@ -136,6 +136,11 @@ impl Held {
         self.stage != Stage::Open
     }
 
+    /// Since it began to connect, or was asked.
+    pub fn waited_ns(&self) -> u64 {
+        clock::monotonic_ns().saturating_sub(self.since_ns)
+    }
+
     /// Sends the request of a round.
     pub fn ask(&mut self, endpoint: &Endpoint, round: u8) -> std::result::Result<(), Failed> {
         self.since_ns = clock::monotonic_ns();
@@ -191,6 +196,6 @@ impl Held {
 
     fn done(&mut self) -> Step {
         self.stage = Stage::Open;
-        Step::Done(clock::monotonic_ns().saturating_sub(self.since_ns))
+        Step::Done(self.waited_ns())
     }
 }

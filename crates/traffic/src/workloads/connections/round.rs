@@ -7,8 +7,10 @@ use sixbench_measure::histogram::Times;
 use crate::params::SECOND_NS;
 use crate::workloads::pacing::Interval;
 
-/// Without a rate, so many wait for an answer at a time.
+/// Without a rate, so many that began a short time ago wait for an answer at a time. Those that have waited for longer
+/// hold up nobody: with a translator's ports used up, most never get one.
 const IN_FLIGHT: u64 = 256;
+const SHORT_NS: u64 = 100_000_000;
 /// What got no answer over UDP is sent again after so long, as TCP's SYN is (RFC 6298 section 2).
 const RESEND_NS: u64 = SECOND_NS;
 
@@ -20,6 +22,8 @@ pub struct Round {
     started_ns: u64,
     begun: u64,
     waiting: u64,
+    /// Without a rate: the end of each place of those at a time.
+    places: VecDeque<u64>,
     /// Those that may still wait, in the order in which they began, and when.
     pending: VecDeque<(usize, u64)>,
     /// What to send again, and when.
@@ -55,6 +59,7 @@ impl Round {
             started_ns: now_ns,
             begun: 0,
             waiting: 0,
+            places: VecDeque::new(),
             pending: VecDeque::new(),
             again: VecDeque::new(),
             times: Times::default(),
@@ -66,15 +71,22 @@ impl Round {
     }
 
     /// What to do now.
-    pub fn next(&self, now_ns: u64) -> Next {
+    pub fn next(&mut self, now_ns: u64) -> Next {
         if self.begun == self.count {
             return if self.waiting == 0 { Next::End } else { Next::WaitUntil(None) };
         }
         match self.due_ns() {
             Some(due_ns) if due_ns > now_ns => Next::WaitUntil(Some(due_ns)),
-            None if self.waiting >= IN_FLIGHT => Next::WaitUntil(None),
+            None if self.is_full(now_ns) => Next::WaitUntil(None),
             _ => Next::Begin(self.begun),
         }
+    }
+
+    fn is_full(&mut self, now_ns: u64) -> bool {
+        while self.places.front().is_some_and(|end_ns| now_ns >= *end_ns) {
+            self.places.pop_front();
+        }
+        self.places.len() as u64 >= IN_FLIGHT
     }
 
     fn due_ns(&self) -> Option<u64> {
@@ -91,19 +103,30 @@ impl Round {
         self.first_and_last_ns = Some((self.first_and_last_ns.map_or(now_ns, |(first_ns, _)| first_ns), now_ns));
         self.pending.push_back((index, now_ns));
         self.again.push_back((index, now_ns.saturating_add(RESEND_NS)));
+        if self.rate.is_none() {
+            self.places.push_back(now_ns.saturating_add(SHORT_NS));
+        }
     }
 
     /// One succeeded that took so long.
     pub fn succeeded(&mut self, took_ns: u64, now_ns: u64) {
-        self.waiting -= 1;
+        self.leave(took_ns);
         self.times.record(took_ns);
         self.succeeded_ns = Some(now_ns);
     }
 
-    /// One failed.
-    pub fn failed(&mut self, reason: String) {
-        self.waiting -= 1;
+    /// One failed after so long.
+    pub fn failed(&mut self, reason: String, took_ns: u64) {
+        self.leave(took_ns);
         *self.failed.entry(reason).or_default() += 1;
+    }
+
+    /// One is over. What took longer has left its place before.
+    fn leave(&mut self, took_ns: u64) {
+        self.waiting -= 1;
+        if took_ns < SHORT_NS {
+            self.places.pop_front();
+        }
     }
 
     /// The next one that began so long ago that it takes too long if it still waits.
@@ -157,7 +180,7 @@ mod tests {
         assert_eq!((round.overdue(1_026), round.next(1_026)), (None, Next::Begin(2)));
         round.begin(2, 1_026);
         assert_eq!((round.overdue(1_027), round.overdue(1_027)), (Some(0), None));
-        round.failed("timeout".to_owned());
+        round.failed("timeout".to_owned(), 25);
         round.succeeded(5, 1_030);
         assert_eq!(round.next(1_030), Next::WaitUntil(None));
         round.succeeded(5, 1_031);
@@ -174,8 +197,12 @@ mod tests {
             round.begin(index as usize, 5);
         }
         assert_eq!(round.next(5), Next::WaitUntil(None));
-        round.failed("timeout".to_owned());
+        round.failed("ECONNREFUSED".to_owned(), 7);
         assert_eq!(round.next(5), Next::Begin(IN_FLIGHT));
+        round.begin(IN_FLIGHT as usize, 6);
+        assert_eq!(round.next(6), Next::WaitUntil(None));
+        assert_eq!(round.next(5 + SHORT_NS), Next::Begin(IN_FLIGHT + 1));
+        round.failed("timeout".to_owned(), 2 * SHORT_NS);
         assert_eq!((round.lasted_ns(), round.lateness.count()), (None, 0));
     }
 
