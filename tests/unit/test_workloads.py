@@ -446,6 +446,16 @@ def test_a_request_that_is_refused_is_not_lost() -> None:
 
 OF_FAMILY = {"wins": 5, "begun": 10, "failed": {}, "alone": {"connect": HISTOGRAM, "failed": {}}}
 RACED = {"races": 10, "connect": HISTOGRAM, "failed": {}, "ipv4": OF_FAMILY, "ipv6": OF_FAMILY}
+HELD = {
+    "attempts": 3,
+    "established": 3,
+    "failed": {},
+    "alive": 3,
+    "lost": {},
+    "connect": HISTOGRAM,
+    "check": HISTOGRAM,
+    "establishing_ns": 10**6,
+}
 FLOWS_RECEIVER = STREAM_RECEIVER | {"streams": [{"measured_bytes": 1000, "measured_ns": 10**9}]}
 GOOD: dict[str, tuple[Params, Result, Result]] = {
     "tcp-stream": ({}, {"forward_sender": STREAM_SENDER}, {"forward_receiver": STREAM_RECEIVER}),
@@ -454,6 +464,7 @@ GOOD: dict[str, tuple[Params, Result, Result]] = {
     "udp-rr": ({}, RR_CLIENT, {}),
     "tcp-connect": ({}, CONNECTIONS, {}),
     "tcp-crr": ({}, CONNECTIONS | {"transaction": HISTOGRAM}, {}),
+    "connections": ({}, HELD, {"accepted": 3, "answered": 3}),
     "ping": ({}, PING, {}),
     "voip": ({}, UDP_CLIENT | {"scheduled_ns": 99_000}, UDP_SERVER | {"pdv": HISTOGRAM, "one_way_delay_negative": 0}),
     "pmtu": ({}, {"forward": TOLD, "received_bytes": 1}, {"reverse": TOLD, "received_bytes": 1}),

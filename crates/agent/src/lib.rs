@@ -33,6 +33,7 @@ mod startup;
 mod sys;
 mod sysctl;
 mod timers;
+mod tracking;
 mod translate;
 mod translators;
 mod tunnels;

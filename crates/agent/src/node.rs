@@ -22,7 +22,7 @@ use crate::protocol::{Hello, MAX_REQUEST_BYTES, Request};
 use crate::services::Services;
 use crate::sessions::{MAX_SESSIONS, Sessions};
 use crate::timers::Watch as Timers;
-use crate::{counters, hello, path_mtu, sysctl, translators, tunnels};
+use crate::{counters, hello, path_mtu, sysctl, tracking, translators, tunnels};
 
 /// Answers requests from standard input until it closes.
 pub fn serve(name: String) -> ExitCode {
@@ -103,6 +103,7 @@ impl Conversation {
             Request::Exec(request) => return node.commands.accept(request).map(Reply::Later),
             Request::Sysctl(request) => sysctl::apply(&request)?,
             Request::Counters {} => counters::read(emulation.waiting()?)?,
+            Request::ConnectionTracking(request) => tracking::answer(&request)?,
             Request::ForgetPathMtu {} => path_mtu::forget()?,
             Request::Cpu {} => to_value(&cpu::sample())?,
             Request::CaptureStart(start) => captures.start(start)?,

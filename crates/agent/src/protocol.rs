@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use sixbench_services::{broker, discovery, multicast};
 
-use crate::{awake, capture, drops, emulation, exec, sessions, sysctl, timers, translators, tunnels};
+use crate::{awake, capture, drops, emulation, exec, sessions, sysctl, timers, tracking, translators, tunnels};
 
 /// The version of the protocol that this agent speaks.
 pub const VERSION: u32 = 1;
@@ -30,6 +30,7 @@ pub enum Request {
     Exec(exec::Request),
     Sysctl(sysctl::Request),
     Counters {},
+    ConnectionTracking(tracking::Request),
     ForgetPathMtu {},
     Cpu {},
     CaptureStart(capture::Start),
@@ -93,6 +94,7 @@ impl Request {
             Request::Exec(_) => "exec",
             Request::Sysctl(_) => "sysctl",
             Request::Counters {} => "counters",
+            Request::ConnectionTracking(_) => "connection-tracking",
             Request::ForgetPathMtu {} => "forget-path-mtu",
             Request::Cpu {} => "cpu",
             Request::CaptureStart(_) => "capture-start",

@@ -77,6 +77,13 @@ pub fn return_freed_memory() {
     }
 }
 
+/// The size of a page of memory.
+pub fn page_bytes() -> u64 {
+    // SAFETY: the call only reads a constant of the system.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    bytes.unsigned_abs()
+}
+
 /// A socket that sees every packet of one device, in both directions. It never blocks.
 pub struct PacketSocket(OwnedFd);
 

@@ -23,9 +23,18 @@ pub struct Client {
 }
 
 impl Client {
-    /// Opens a socket.
+    /// Opens a socket for links, queues and routes.
     pub fn open() -> io::Result<Self> {
-        let protocol = Protocol::from(libc::NETLINK_ROUTE);
+        Self::of(libc::NETLINK_ROUTE)
+    }
+
+    /// Opens a socket for what netfilter has.
+    pub(crate) fn of_netfilter() -> io::Result<Self> {
+        Self::of(libc::NETLINK_NETFILTER)
+    }
+
+    fn of(protocol: i32) -> io::Result<Self> {
+        let protocol = Protocol::from(protocol);
         let socket = Socket::new(Domain::from(libc::AF_NETLINK), Type::RAW, Some(protocol))?;
         socket.set_read_timeout(Some(PATIENCE))?;
         Ok(Self { socket, sequence: 0, piece: vec![0; PIECE_BYTES] })

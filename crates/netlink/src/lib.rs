@@ -14,6 +14,7 @@ mod link;
 pub mod message;
 mod queue;
 mod route;
+pub mod tracking;
 
 pub use client::Client;
 pub use link::Link;

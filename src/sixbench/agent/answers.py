@@ -128,6 +128,23 @@ class CountersAnswer(Form):
     emulated_waiting: Natural = ABSENT
 
 
+class Slab(Form):
+    """The memory of tracked connections, of the whole machine."""
+
+    objects: Natural
+    object_bytes: Natural
+
+
+class TrackingAnswer(Form):
+    """The connections that a node keeps track of; nothing where its kernel keeps track of none."""
+
+    sessions: Natural = ABSENT
+    most: Natural = ABSENT
+    statistics: dict[str, Natural] = ABSENT
+    slab: Slab = ABSENT
+    forgotten: bool = ABSENT
+
+
 class ForgottenAnswer(Form):
     """The number of exceptions to IPv6 routes that were forgotten."""
 

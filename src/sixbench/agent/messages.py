@@ -30,6 +30,7 @@ from .answers import (
     ServeAnswer,
     SysctlAnswer,
     TimersAnswer,
+    TrackingAnswer,
     TranslatorAnswer,
     TranslatorsAnswer,
     TranslatorState,
@@ -99,6 +100,15 @@ class Counters(Request):
 
     op: ClassVar[str] = "counters"
     answer: ClassVar[type[Form]] = CountersAnswer
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConnectionTracking(Request):
+    """The connections that the node keeps track of; `forget`: it forgets all of them first."""
+
+    op: ClassVar[str] = "connection-tracking"
+    answer: ClassVar[type[Form]] = TrackingAnswer
+    forget: bool | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -474,7 +484,7 @@ class EmulateRemove(Request):
 REQUESTS: dict[str, type[Request]] = {
     request.op: request
     for request in (
-        *(Hello, Exec, Sysctl, Counters, ForgetPathMtu, Cpu, CaptureStart, CaptureStop),
+        *(Hello, Exec, Sysctl, Counters, ConnectionTracking, ForgetPathMtu, Cpu, CaptureStart, CaptureStop),
         *(TunnelAdd, TunnelRemove, TunnelCounters),
         *(TranslatorAdd, TranslatorRemove, TranslatorCounters),
         *(MulticastForward, RouterAdvertise, RouterSolicit),

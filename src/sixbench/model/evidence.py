@@ -268,6 +268,32 @@ class TranslatorCounters(Kept):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class TrackedSessions(Kept):
+    """The sessions of a node that keeps state: the connections that Linux tracks there (`run.proof.sessions`).
+
+    Attributes:
+        before, after: how many there were at the beginning and at the end.
+        most: how many there may be (`nf_conntrack_max`).
+        failed: what the table refused or gave up, by the kernel's counter (`insert_failed`, `drop`, `early_drop`),
+            without those of which there were none. None: the kernel does not tell.
+        object_bytes: the memory that the kernel's entry of a session takes. None: only root may know.
+        objects: by how much the entries of the whole machine rose. None: likewise.
+    """
+
+    before: Natural
+    after: Natural
+    most: Natural
+    failed: Counts | None = None
+    object_bytes: Natural | None = None
+    objects: Whole | None = None
+
+    @property
+    def rise(self) -> int:
+        """How many more there were at the end."""
+        return self.after - self.before
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class LateTimers(Kept):
     """The timers of the token bucket that sends on a link (`run.proof.timers`).
 
@@ -360,6 +386,7 @@ class Evidence(Kept):
         emulation: links with a known truth, by name.
         tunnels: the ends of tunnels by node and device.
         translators: likewise.
+        sessions: of the nodes that track connections.
         timers: those of links' rates, by link and the node that sends.
         processors: those that each node on the way ran on; empty where the kernel put none there.
         proved, client, server: of a measurement between two machines: that nothing was proved, and the addresses.
@@ -377,6 +404,7 @@ class Evidence(Kept):
     events: Annotated[tuple[LinkEvent, ...], Field(max_length=MAX_ITEMS)] | None = None
     tunnels: dict[Name, dict[Name, TunnelCounters]] | None = None
     translators: dict[Name, dict[Name, TranslatorCounters]] | None = None
+    sessions: dict[Name, TrackedSessions] | None = None
     losses: Losses | None = None
     timers: dict[Name, dict[Name, LateTimers]] | None = None
     processors: dict[Name, Annotated[tuple[Natural, ...], Field(max_length=MAX_ITEMS)]] | None = None

@@ -94,6 +94,22 @@ def _hop(name: str, label: str) -> Metric:
     )
 
 
+SESSION_MEMORY = "session_memory"
+"""The metric that follows from the evidence of nodes that track connections."""
+
+
+def _connections(what: str, better: Direction, label: str) -> Metric:
+    return Metric(
+        name=f"connections_{what}",
+        suffix="count",
+        unit="connections",
+        better=better,
+        label=label,
+        reference="RFC 3511 section 5.2",
+        scale="difference",
+    )
+
+
 _ALL = [
     Metric(
         name="goodput", suffix="bps", unit="bit/s", better="higher", label="Goodput", reference="RFC 2647 section 3.17"
@@ -171,6 +187,26 @@ _ALL = [
         reference="RFC 3511 section 5.3",
     ),
     *_times("transaction", "Transaction time", "RFC 3511 section 5.3", "mean", "p50", "p99"),
+    _connections("established", "higher", "Connections established"),
+    _connections("alive", "higher", "Connections alive at the end"),
+    _connections("refused", "lower", "Connections refused"),
+    _connections("timed_out", "lower", "Connections that timed out"),
+    Metric(
+        name="establishment_rate",
+        suffix="per_s",
+        unit="1/s",
+        better="higher",
+        label="Connections established per second",
+        reference="RFC 3511 section 5.3",
+    ),
+    Metric(
+        name=SESSION_MEMORY,
+        suffix="bytes",
+        unit="bytes",
+        better="lower",
+        label="Memory of a session where connections are tracked",
+        reference="/proc/slabinfo (nf_conntrack)",
+    ),
     *_times("connect", "Connection time", "RFC 3511 section 5.3", "mean", "p50", "p99"),
     *(
         metric

@@ -73,6 +73,12 @@ class Network(Blueprint):
         return self.legs[0].family
 
     @property
+    def tracking(self) -> tuple[str, ...]:
+        """The nodes that track connections: those that masquerade, and those where the mechanism does."""
+        by_mechanism = {node for stages in self.stages for node, stage in stages.items() if stage.tracks}
+        return tuple(name for name, node in self.topology.nodes.items() if node.masquerade or name in by_mechanism)
+
+    @property
     def reversed(self) -> Network:
         """The same network with the path from the server to the client."""
         return replace(self, legs=reversed_legs(self.legs))

@@ -177,6 +177,9 @@ class WorkloadKind:
         flow: what it is to theory and to the counters of fragments; None: nothing that they know.
         gap_ns: the time from one of the things that `count` counts to the next, where the parameters say it.
         is_search: whether a trial looks for an answer that a second one would only find again.
+        fills_tables: whether it may open more connections than a node on the way can keep state of, to see what
+            happens then.
+        quick_count: the largest `count` of a trial that `--quick` shortens; None: it leaves the count alone.
         has_series: whether the agent tells what it measured in each interval of the parameter `interval`.
     """
 
@@ -202,6 +205,8 @@ class WorkloadKind:
     flow: Flow | None = None
     gap_ns: Callable[[Params], float | None] = lambda _: None
     is_search: bool = False
+    fills_tables: bool = False
+    quick_count: int | None = None
     has_series: bool = True
 
     @property

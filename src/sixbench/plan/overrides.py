@@ -209,7 +209,20 @@ def _default_quick(source: Source) -> Source:
     for index, item in enumerate(workloads if isinstance(workloads, list) else []):
         if _is_timed(item):
             changed.put_in("workloads", index, "duration", QUICK_DURATION, "--quick")
+        count = _quick_count(item)
+        if count is not None:
+            changed.put_in("workloads", index, "count", count, "--quick")
     return changed.source()
+
+
+def _quick_count(item: Any) -> int | None:
+    """The count of a workload that is too large for a quick run, as it is written; None: it is not."""
+    if not isinstance(item, dict) or len(item) != 1:
+        return None
+    [(name, parameters)] = item.items()
+    most = WORKLOADS[name].quick_count if name in WORKLOADS else None
+    count = parameters.get("count") if isinstance(parameters, dict) else None
+    return most if most is not None and isinstance(count, int) and count > most else None
 
 
 def _is_timed(item: Any) -> bool:

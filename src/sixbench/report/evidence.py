@@ -16,6 +16,7 @@ from ..store import Run
 from . import words
 from .losses import Losses, LossSum
 from .once import once_a_run
+from .session_sums import SessionSum
 from .tunnel_counts import TranslatorSum, TunnelEnd, TunnelSum
 
 _REMAINDERS = frozenset({"fragment-data", "unknown", "truncated", "malformed", "too-deep"})
@@ -110,6 +111,7 @@ class PathEvidence:
         packets: the largest packet of one trial with each of the stacks of the way, from client to server.
         tunnels: what the ends of the tunnels did.
         translators: what the translators did.
+        sessions: those of nodes that track connections.
         losses: what was lost, where.
     """
 
@@ -124,6 +126,7 @@ class PathEvidence:
     packets: list[OnLinks] = field(default_factory=list)
     tunnels: list[TunnelEnd] = field(default_factory=list)
     translators: list[TranslatorSum] = field(default_factory=list)
+    sessions: list[SessionSum] = field(default_factory=list)
     losses: Losses = field(default_factory=Losses)
 
 
@@ -155,6 +158,7 @@ class _Sum:
         self.packets: list[OnLinks] = []
         self.tunnels = TunnelSum()
         self.translators: dict[tuple[str, str], TranslatorSum] = {}
+        self.sessions: dict[str, SessionSum] = {}
         self.losses = LossSum()
 
     def add(self, trial: TrialRecord) -> None:
@@ -180,6 +184,8 @@ class _Sum:
             for device, counted in devices.items():
                 known = self.translators.get((node, device)) or TranslatorSum(node=node, device=device)
                 self.translators[node, device] = known.with_trial(counted)
+        for node, own in (evidence.sessions or {}).items():
+            self.sessions[node] = (self.sessions.get(node) or SessionSum(node=node)).with_trial(own)
         if evidence.losses is not None:
             self.losses.add(evidence.losses)
 
@@ -198,6 +204,7 @@ class _Sum:
             packets=self.packets,
             tunnels=self.tunnels.ends(),
             translators=list(self.translators.values()),
+            sessions=list(self.sessions.values()),
             losses=self.losses.told(),
         )
 

@@ -156,6 +156,31 @@ def translators_summary(paths: Sequence[PathDescription]) -> Summary | None:
     )
 
 
+def sessions_table(paths: Sequence[PathDescription]) -> Table | None:
+    """A row for each node that tracks connections; None where there is none."""
+    made = [
+        [
+            described.path.name,
+            one.node,
+            str(one.trials),
+            words.whole(one.before),
+            words.whole(one.after),
+            words.whole(one.most),
+            words.MISSING if one.failed is None else ", ".join(f"{name} {count}" for name, count in one.failed.items()),
+        ]
+        for described in paths
+        for one in described.evidence.sessions
+    ]
+    if not made:
+        return None
+    columns = [
+        *(Column(name=name) for name in ("path", "node")),
+        *(Column(name=name, align="right") for name in ("trials", "before", "at the end", "at most")),
+        Column(name="refused or given up"),
+    ]
+    return without_empty(Table(title="Sessions of nodes that keep state", columns=columns, rows=made))
+
+
 def losses_table(paths: Sequence[PathDescription]) -> Table | None:
     """A row for each place at which trials of a path lost something; None where nothing was lost."""
     made = []

@@ -170,6 +170,16 @@ SECTIONS: tuple[Section, ...] = (
         "translated, its source was told of an error (answered), or the packet was dropped.",
     ),
     Section(
+        name="sessions",
+        part="evidence",
+        tables=lambda data: [path_tables.sessions_table(data.paths)],
+        entries="nodes that keep state",
+        trials="all valid trials",
+        about="Where addresses and ports are translated, Linux tracks connections: these are the most sessions that a "
+        "trial began and ended with, over the valid trials of each path, how many a node may have, and what its table "
+        "refused or gave up, by the kernel's counters.",
+    ),
+    Section(
         name="losses",
         part="evidence",
         tables=lambda data: [path_tables.losses_table(data.paths)],

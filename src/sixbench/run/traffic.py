@@ -77,6 +77,8 @@ class Observed:
     tunnels_after: dict[str, Any] = field(default_factory=dict)
     translators_before: dict[str, Any] = field(default_factory=dict)
     translators_after: dict[str, Any] = field(default_factory=dict)
+    sessions_before: dict[str, Any] = field(default_factory=dict)
+    sessions_after: dict[str, Any] = field(default_factory=dict)
     programs: dict[str, Any] = field(default_factory=dict)
     events: list[LinkEvent] = field(default_factory=list)
     drops: Drops = field(default_factory=Drops)
@@ -164,6 +166,11 @@ class Setting:
         is_ours = self.laboratory.engine in (EBPF.name, USER.name)
         return self._carrying(self.network.translators) if is_ours else {}
 
+    @property
+    def tracking(self) -> dict[str, Agent]:
+        """The nodes that track connections."""
+        return {name: self.laboratory.agents[name] for name in self.network.tracking}
+
     def _carrying(self, devices: Sequence[Device]) -> dict[str, Agent]:
         if self.laboratory.engine == "kernel":
             return {}
@@ -189,6 +196,7 @@ def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Se
         observed.before = _settled(setting)
         observed.tunnels_before = _tunnel_counters(setting)
         observed.translators_before = _translator_counters(setting)
+        observed.sessions_before = answers(ask_all(setting.tracking, "connection-tracking", forget=True))
         watching = [drops.start(), timers.start()]
         capturing = _start_captures(setting, key, int(params.get("warmup_ns", 0)), limit_ns, captured)
         forget_path_mtu(setting.laboratory, dict.fromkeys([*setting.between, *setting.network.device_nodes]))
@@ -229,6 +237,7 @@ def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Se
             observed.after = {name: looked[name] for name in setting.watched}
             observed.tunnels_after = _tunnel_counters(setting)
             observed.translators_after = _translator_counters(setting)
+            observed.sessions_after = answers(ask_all(setting.tracking, "connection-tracking"))
         observed.emulated = emulation.end(setting.laboratory, observed.unanswered)
         setting.laboratory.left = _left(setting, looked)
 

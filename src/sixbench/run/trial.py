@@ -12,6 +12,7 @@ from ..model.bypass import Bypass, bypassed_column, is_tester_limited
 from ..model.errors import AgentError, LabError
 from ..model.evidence import NO_EVIDENCE, Fragments, LinkEvent
 from ..model.experiment import LinkChange
+from ..model.metric import METRICS, SESSION_MEMORY
 from ..model.network import Network
 from ..model.parameter import Scalar
 from ..model.path import Path
@@ -46,6 +47,7 @@ from .proof.link_state import link_failures
 from .proof.losses import loss_evidence
 from .proof.packets import Judgement, Viewpoint, judge, link_traffic, middle_of, silent_notes, viewpoints
 from .proof.pcapng import to_pcapng
+from .proof.sessions import judge_sessions, session_evidence, session_memory_bytes
 from .proof.strays import judge_strays
 from .proof.timers import judge_timers, timer_evidence
 from .proof.translators import check_translators, translation_notes, translator_evidence
@@ -250,6 +252,14 @@ def _assess(
     translators = None
     if setting.translating:
         translators = translator_evidence(setting.network, observed.translators_before, observed.translators_after)
+    sessions = session_evidence(observed.sessions_before, observed.sessions_after)
+    tracking = setting.network.tracking
+    said, refused = judge_sessions(tracking, sessions, observed.sessions_before, is_meant=kind.fills_tables)
+    measured.notes.extend(said)
+    judgement.invalid.extend(refused)
+    memory_bytes = session_memory_bytes(sessions)
+    if memory_bytes is not None and SESSION_MEMORY in kind.metrics:
+        measured.metrics[METRICS[SESSION_MEMORY].column] = memory_bytes
     nodes = {agent.hello["netns_inode"]: name for name, agent in setting.laboratory.agents.items()}
     losses = loss_evidence(
         {WORKLOADS[part.workload].transport for part in parts_of(kind, params)},
@@ -277,6 +287,7 @@ def _assess(
         events=tuple(observed.events) if setting.events else None,
         tunnels=tunnels,
         translators=translators,
+        sessions=sessions or None,
         losses=losses.losses,
         timers=timers,
         processors=observed.placed,

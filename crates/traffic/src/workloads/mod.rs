@@ -1,5 +1,6 @@
 //! One module a workload, and the list of them.
 
+mod connections;
 mod cpu_watch;
 mod guard;
 mod happy_eyeballs;
@@ -27,6 +28,7 @@ pub static ALL: &[&dyn Workload] = &[
     &udp_rr::UdpRr,
     &tcp_transactions::TcpConnect,
     &tcp_transactions::TcpCrr,
+    &connections::Connections,
     &ping::Ping,
     &pmtu::Pmtu,
     &happy_eyeballs::HappyEyeballs,

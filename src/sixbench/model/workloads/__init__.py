@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..workload import WorkloadKind
 from . import (
     compete,
+    connections,
     happy_eyeballs,
     latency_under_load,
     ping,
@@ -27,6 +28,7 @@ WORKLOADS: dict[str, WorkloadKind] = {
         udp_rr.KIND,
         tcp_connect.KIND,
         tcp_crr.KIND,
+        connections.KIND,
         ping.KIND,
         pmtu.KIND,
         voip.KIND,

@@ -1,152 +1,200 @@
-"""What `tcp-connect` and `tcp-crr` share."""
+"""`connections`: connections that are opened, held and asked at the end, as many as the path's translators carry."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
+from ..metric import SESSION_MEMORY
 from ..parameter import Parameter, Params, Wrong
 from ..reason import ReasonKind
 from ..topology import Family
-from ..workload import CONNECTION_PACKETS, Expected, Measured, Result, Side, Traffic, nothing_of_its_own
-from .common import (
-    CONGESTION,
-    COUNT,
-    DURATION,
-    INTERVAL,
-    SECOND_NS,
-    SHORT_WARMUP,
-    TIMEOUT,
-    histogram,
-    is_behind,
-    one_length,
-    rate,
-)
+from ..workload import CONNECTION_PACKETS, Expected, Measured, Result, Side, Traffic, WorkloadKind
+from .common import CONGESTION, COUNT, SECOND_NS, TIMEOUT, histogram, is_behind, rate
+from .short_connections import RATE as SHORT_RATE
 
 if TYPE_CHECKING:
     from ..form import Form
 
-RATE = Parameter(
-    name="rate",
-    column="rate_per_s",
+MAX_COUNT = 10**6
+REQUEST_BYTES, ANSWER_BYTES = 17, 2
+"""The message that a connection has to answer at the end, and the answer (docs/protocol.md)."""
+QUICK_COUNT = 1000
+CLIENT_PORTS = 64_000
+"""The ports of an address, from 1024 on, less some that others may have."""
+
+TIMED_OUT, REFUSED = frozenset({"timeout", "ETIMEDOUT"}), frozenset({"ECONNREFUSED", "ECONNRESET"})
+"""The reasons of failures, by what a user calls them. A reset in the place of the handshake's answer refuses, too."""
+TESTERS_OWN = frozenset({"EADDRNOTAVAIL", "EADDRINUSE", "EMFILE", "ENFILE", "ENOMEM"})
+"""Those for which the client itself has no port, no descriptor or no memory left."""
+
+TRANSPORT = Parameter(
+    name="transport",
+    column="transport",
+    kind="choice",
+    choices=("tcp", "udp"),
+    doc="what a connection is: one of TCP, or datagrams of UDP between the same addresses and ports",
+    identifying=True,
+    default="tcp",
+)
+NUMBER = replace(COUNT, doc="how many to open", maximum=MAX_COUNT, length=False, identifying=True, default=QUICK_COUNT)
+RATE = replace(
+    SHORT_RATE,
+    doc="connections to begin each second, whatever becomes of them (open loop); those that are open are asked at this "
+    "rate, too",
+    unless_given="as fast as they go, with at most 256 of the last 100 ms unanswered",
+)
+HOLD = Parameter(
+    name="hold",
+    column="hold_ns",
+    kind="duration",
+    doc="how long nothing is sent, once all have been opened, before they are asked",
+    minimum=0,
+    maximum=24 * 3600 * SECOND_NS,
+    length=True,
+    default=0,
+)
+SERVER_PORTS = Parameter(
+    name="server-ports",
+    column="server_ports",
     kind="count",
-    doc="connections to begin each second, whatever becomes of them (open loop); times count from when each was due",
+    doc="how many ports of the server they go to, by turns; Linux gives the ports of a translator out for each anew",
     minimum=1,
-    maximum=10**7,
-)
-PARAMETERS = (
-    DURATION,
-    COUNT,
-    SHORT_WARMUP,
-    Parameter(
-        name="in-flight",
-        column="in_flight",
-        kind="count",
-        doc="connections at the same time: the next one begins when one ends; with a rate, at most this many",
-        minimum=1,
-        maximum=8192,
-        default=1,
-        unless_given="1; with a rate 1024",
-    ),
-    RATE,
-    Parameter(
-        name="first-close",
-        column="first_close",
-        kind="choice",
-        doc="who closes first and keeps the connection in TIME-WAIT: the client, or the server; or the client closes "
-        "by a reset",
-        choices=("client", "server", "reset"),
-        default="client",
-    ),
-    TIMEOUT,
-    CONGESTION,
-    INTERVAL,
+    maximum=128,
+    unless_given="one for each 10000 connections",
 )
 
 
-def gap_ns(params: Params) -> float | None:
-    """The time from the beginning of one connection to the next, where there is a rate."""
-    return SECOND_NS / float(params[RATE.column]) if RATE.column in params else None
+def _check(params: Params, families: frozenset[Family]) -> Wrong | None:
+    most = CLIENT_PORTS * int(params.get(SERVER_PORTS.column, 128))
+    if int(NUMBER.of(params)) <= most:
+        return None
+    words = f"{NUMBER.of(params)} connections need more: a client has {CLIENT_PORTS} ports for each port of the server"
+    return Wrong(SERVER_PORTS.name, f"{words}; leave it out for as many as are needed")
 
 
-def check(params: Params, families: frozenset[Family]) -> Wrong | None:
-    """What is wrong with the parameters; None if nothing is."""
-    return one_length(params, DURATION, COUNT)
-
-
-def summarise(params: Params, client: Result, server: Result) -> Measured:
-    """Connections per second, and how long each took."""
+def _summarise(params: Params, client: Result, server: Result) -> Measured:
     measured = Measured()
     histogram(measured, client, "connect", "connect", "mean", "p50", "p99")
-    histogram(measured, client, "transaction", "transaction", "mean", "p50", "p99")
-    transactions = client["transactions"]
-    transactions_rate = rate(transactions, client["measured_ns"])
-    if transactions and transactions_rate is not None:
-        measured.metrics["transactions_rate_per_s"] = transactions_rate
-    else:
-        measured.reject(ReasonKind.NOTHING_ARRIVED, "no connection was completed")
-    failed = {reason: count for reason, count in (client.get("failed") or {}).items() if count}
-    if failed:
-        measured.notes.append(
-            "connections that failed: " + ", ".join(f"{count} {reason}" for reason, count in failed.items())
-        )
-    if client.get("series"):
-        measured.series["client"] = client["series"]
+    established, failed = client["established"], client["failed"]
+    measured.metrics["connections_established_count"] = float(established)
+    measured.metrics["connections_alive_count"] = float(client["alive"])
+    measured.metrics["connections_refused_count"] = float(_sum(failed, REFUSED))
+    measured.metrics["connections_timed_out_count"] = float(_sum(failed, TIMED_OUT))
+    establishing = rate(established, client.get("establishing_ns", 0))
+    if not established:
+        measured.reject(ReasonKind.NOTHING_ARRIVED, f"none of {client['attempts']} connections was established")
+    elif establishing is not None:
+        measured.metrics["establishment_rate_per_s"] = establishing
+    own = {reason: count for reason, count in failed.items() if reason in TESTERS_OWN}
+    if own:
+        words = f"the client could not begin all connections: {_words(own)}"
+        measured.reject(ReasonKind.TESTER_LIMITED, words)
+    others = failed.keys() - own.keys()
+    if others:
+        measured.notes.append(f"connections that failed: {_words({one: failed[one] for one in sorted(others)})}")
+    if client["lost"]:
+        measured.notes.append(f"connections that were not alive at the end: {_words(client['lost'])}")
     _schedule(measured, params, client)
     return measured
 
 
+def _sum(failed: Mapping[str, int], reasons: frozenset[str]) -> int:
+    return sum(count for reason, count in failed.items() if reason in reasons)
+
+
+def _words(failed: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {reason}" for reason, count in failed.items())
+
+
 def _schedule(measured: Measured, params: Params, client: Result) -> None:
     """Whether the connections began when they were due."""
-    rate_per_s, attempts = params.get(RATE.column), client.get("attempts", 0)
-    if not isinstance(rate_per_s, int) or not attempts:
+    rate_per_s = params.get(RATE.column)
+    if not isinstance(rate_per_s, int):
         return
-    if client.get("lateness", {}).get("count"):
-        measured.histograms["start_lateness"] = dict(client["lateness"])
+    measured.histograms["start_lateness"] = dict(client["lateness"])
     offered_s = client["offered_ns"] / 1e9
-    unstarted, held_back = client.get("unstarted", 0), client.get("held_back", 0)
-    if unstarted or is_behind(attempts - 1, rate_per_s, offered_s):
-        words = f"{attempts} connections began in {offered_s:.3g} s where {rate_per_s}/s were asked for"
-        if held_back:
-            words += f"; {held_back} of them had to wait until another one in flight ended: raise in-flight"
-        measured.reject(ReasonKind.TESTER_LIMITED, words)
-    elif held_back:
-        measured.notes.append(f"{held_back} connections had to wait until another one in flight ended")
+    if is_behind(client["attempts"] - 1, rate_per_s, offered_s):
+        words = f"{client['attempts']} connections began in {offered_s:.3g} s where {rate_per_s}/s were asked for"
+        measured.reject(ReasonKind.TESTER_LIMITED, f"{words}; ask for fewer, or leave the rate out")
 
 
-def traffic(payload_bytes: int, client: Result) -> Traffic:
-    """Each connection carries so many bytes each way."""
-    carried = payload_bytes * int(client["transactions"])
-    connections = int(client["transactions"]) + int(client.get("warmup_transactions", 0))
-    messages = CONNECTION_PACKETS * connections
-    return Traffic(forward_payload_bytes=carried, reverse_payload_bytes=carried, messages=messages)
+def _traffic(params: Params, client: Result, server: Result) -> Traffic:
+    """Each connection that was alive carried the message and its answer; over UDP that is how they are opened, too."""
+    alive, established = int(client["alive"]), int(client["established"])
+    is_udp = TRANSPORT.of(params) == "udp"
+    exchanges = alive + (established if is_udp else 0)
+    opening = 0 if is_udp else CONNECTION_PACKETS * established
+    return Traffic(
+        forward_payload_bytes=REQUEST_BYTES * exchanges,
+        reverse_payload_bytes=ANSWER_BYTES * exchanges,
+        messages=opening + 2 * exchanges,
+    )
 
 
-def results(side: Side, params: Params) -> tuple[Expected, ...]:
-    """What is expected of either side's result."""
-    if side == "server":
-        return nothing_of_its_own(side, params)
-    return (Expected(form=_client(), keys=("attempts", "offered_ns") if RATE.column in params else ()),)
+def _results(side: Side, params: Params) -> tuple[Expected, ...]:
+    keys = ("lateness", "offered_ns") if side == "client" and RATE.column in params else ()
+    return (Expected(form=_forms()[side], keys=keys),)
 
 
 @cache
-def _client() -> type[Form]:
+def _forms() -> dict[Side, type[Form]]:
+    from pydantic import model_validator
+
     from ..form import ABSENT, Counts, Natural
     from ..result_form import Histogram, SideResult
 
-    class Connections(SideResult):
-        """The client that opens connections."""
+    class HeldConnections(SideResult):
+        """The client that opens connections and holds them."""
 
-        transactions: Natural
-        warmup_transactions: Natural = ABSENT
-        measured_ns: Natural
+        attempts: Natural
+        established: Natural
+        failed: Counts
+        alive: Natural
+        lost: Counts
         connect: Histogram
-        transaction: Histogram = ABSENT
-        failed: Counts = ABSENT
-        attempts: Natural = ABSENT
-        lateness: Histogram = ABSENT
+        check: Histogram
+        establishing_ns: Natural = ABSENT
         offered_ns: Natural = ABSENT
-        held_back: Natural = ABSENT
-        unstarted: Natural = ABSENT
+        lateness: Histogram = ABSENT
 
-    return Connections
+        @model_validator(mode="after")
+        def _adds_up(self) -> HeldConnections:
+            if self.attempts != self.established + sum(self.failed.values()):
+                raise ValueError("the attempts are not those that were established and those that failed")
+            if self.established != self.alive + sum(self.lost.values()):
+                raise ValueError("the connections are not those that were alive and those that were lost")
+            return self
+
+    class AcceptedConnections(SideResult):
+        """The server of connections."""
+
+        accepted: Natural
+        answered: Natural
+
+    return {"client": HeldConnections, "server": AcceptedConnections}
+
+
+KIND = WorkloadKind(
+    name="connections",
+    title="Connections held",
+    transport="tcp",
+    doc="Open connections of TCP or UDP and keep them open; each has to answer at the end. It is for the state of "
+    "translators: how many connections they carry, and what becomes of those that are too many.",
+    parameters=(TRANSPORT, NUMBER, RATE, HOLD, SERVER_PORTS, TIMEOUT, CONGESTION),
+    primary="connections_alive",
+    headline=("connections_alive", "establishment_rate", "connect_p50", "connections_timed_out", SESSION_MEMORY),
+    metrics=(
+        *("connections_established", "connections_alive", "connections_refused", "connections_timed_out"),
+        *("establishment_rate", "connect_mean", "connect_p50", "connect_p99", SESSION_MEMORY),
+    ),
+    check=_check,
+    summarise=_summarise,
+    traffic=_traffic,
+    results=_results,
+    gap_ns=lambda params: SECOND_NS / float(params[RATE.column]) if RATE.column in params else None,
+    fills_tables=True,
+    quick_count=QUICK_COUNT,
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..parameter import Params
 from ..workload import Result, Traffic, WorkloadKind
-from .connections import PARAMETERS, check, gap_ns, results, summarise, traffic
+from .short_connections import PARAMETERS, check, gap_ns, results, summarise, traffic
 
 
 def _traffic(params: Params, client: Result, server: Result) -> Traffic:

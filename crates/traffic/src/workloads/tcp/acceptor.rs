@@ -111,7 +111,8 @@ pub fn listen_at_all(endpoints: &[Endpoint], options: &TcpOptions) -> Result<(Ve
     }
 }
 
-fn listen_at(endpoint: &Endpoint, port: u16, options: &TcpOptions) -> Result<(TcpListener, u16)> {
+/// A listening socket with this port, or with one of the kernel's choice where that is 0.
+pub fn listen_at(endpoint: &Endpoint, port: u16, options: &TcpOptions) -> Result<(TcpListener, u16)> {
     let socket = socket::open(endpoint.address, Type::STREAM, Some(Protocol::TCP))?;
     options.apply(&socket)?;
     socket::bind(&socket, endpoint.address, port)?;

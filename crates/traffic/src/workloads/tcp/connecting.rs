@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::os::fd::AsFd;
 
 use nix::sys::socket::{setsockopt, sockopt};
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, Type};
@@ -47,7 +48,7 @@ impl Route {
     }
 
     /// Begins to connect, or asks what has become of it: whether it is connected.
-    pub fn connect(&self, stream: &TcpStream) -> io::Result<bool> {
+    pub fn connect(&self, stream: &impl AsFd) -> io::Result<bool> {
         match SockRef::from(stream).connect(&self.peer) {
             Ok(()) => Ok(true),
             Err(e) => match e.raw_os_error() {

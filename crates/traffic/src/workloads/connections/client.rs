@@ -1,0 +1,225 @@
+//! The client of `connections`: one thread and one epoll set, a round that opens, and a round that checks.
+
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
+use serde_json::{Value, json};
+use sixbench_measure::{clock, cpu};
+use socket2::Socket;
+
+use super::held::{CHECK, Failed, Held, Step, Ways};
+use super::round::{Next, Round};
+use super::{ConnectionsParams, Transport, allow_descriptors};
+use crate::workloads::tcp::{PATIENCE, Stop, connecting};
+use crate::{Endpoint, Error, Result, sys};
+
+/// Connections begun before those under way have their turn.
+const BEGUN_IN_TURN: usize = 64;
+/// Connections that one wait tells of at most.
+const EVENTS: usize = 256;
+/// What is overdue is looked for so often.
+const TICK_NS: u64 = 10_000_000;
+/// The last stretch before a connection is due is not slept through: a thread wakes up some 20 to 60 us late.
+const SPIN_NS: u64 = 60_000;
+const DOING: &str = "holding connections";
+
+/// Opens them, holds them, asks each for an answer, and closes them.
+pub fn run(endpoint: &Endpoint, params: &ConnectionsParams, stop: &Stop) -> Result<Value> {
+    allow_descriptors(params.count)?;
+    let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(|e| Error::system(DOING, "epoll_create1", e))?;
+    let ways = Ways::new(endpoint, params)?;
+    let held = Vec::with_capacity(params.count as usize);
+    let mut client = Client { endpoint, params, stop, epoll, ways, held };
+    let _timers = params.rate.map(|_| clock::PreciseTimers::new());
+    let started_ns = clock::monotonic_ns();
+    let from = cpu::sample();
+    let opening = client.open_all()?;
+    let cpu = cpu::Span { from, to: cpu::sample() };
+    let opened_ns = clock::monotonic_ns();
+    client.hold(opened_ns.saturating_add(params.hold_ns))?;
+    let check = client.check_all()?;
+    let socket = client.granted();
+    client.close_all();
+    let mut result = json!({
+        "attempts": opening.begun(), "established": opening.times.count(), "failed": opening.failed,
+        "alive": check.times.count(), "lost": check.failed,
+        "connect": opening.times.to_json(), "check": check.times.to_json(),
+        "started_ns": started_ns, "opened_ns": opened_ns, "ended_ns": clock::monotonic_ns(),
+        "server_ports": params.server_ports, "cpu": cpu,
+    });
+    if let Some(socket) = socket {
+        result["socket"] = socket;
+    }
+    if let Some(establishing_ns) = opening.lasted_ns() {
+        result["establishing_ns"] = json!(establishing_ns);
+    }
+    if let (Some(_), Some(offered_ns)) = (params.rate, opening.offered_ns()) {
+        result["offered_ns"] = json!(offered_ns);
+        result["lateness"] = opening.lateness.to_json();
+    }
+    Ok(result)
+}
+
+struct Client<'a> {
+    endpoint: &'a Endpoint,
+    params: &'a ConnectionsParams,
+    stop: &'a Stop,
+    epoll: Epoll,
+    ways: Ways,
+    /// By number; absent are those that failed.
+    held: Vec<Option<Held>>,
+}
+
+impl Client<'_> {
+    fn open_all(&mut self) -> Result<Round> {
+        self.go_round(self.params.count, |client, number, round| {
+            round.begin(number as usize, clock::monotonic_ns());
+            client.held.push(None);
+            match Held::open(&mut client.ways, number, client.endpoint) {
+                Ok((held, step)) => {
+                    client.watch(&held.socket, number)?;
+                    client.held[number as usize] = Some(held);
+                    client.note(number as usize, Ok(step), round);
+                }
+                Err(failure) => client.note(number as usize, Err(failure), round),
+            }
+            Ok(())
+        })
+    }
+
+    fn check_all(&mut self) -> Result<Round> {
+        let open: Vec<usize> = (0..self.held.len()).filter(|index| self.held[*index].is_some()).collect();
+        self.go_round(open.len() as u64, |client, number, round| {
+            let index = open[number as usize];
+            round.begin(index, clock::monotonic_ns());
+            let Some(held) = &mut client.held[index] else { return Ok(()) };
+            let asked = held.ask(client.endpoint, CHECK).map(|()| Step::Waits);
+            client.note(index, asked, round);
+            Ok(())
+        })
+    }
+
+    /// Nothing is asked meanwhile.
+    fn hold(&self, until_ns: u64) -> Result<()> {
+        loop {
+            self.stop.check()?;
+            let now_ns = clock::monotonic_ns();
+            if now_ns >= until_ns {
+                return Ok(());
+            }
+            clock::sleep_until(until_ns.min(now_ns.saturating_add(PATIENCE.as_nanos() as u64)));
+        }
+    }
+
+    /// All have their turn, in which `begin` begins them, and have succeeded or failed.
+    fn go_round(
+        &mut self,
+        count: u64,
+        mut begin: impl FnMut(&mut Self, u64, &mut Round) -> Result<()>,
+    ) -> Result<Round> {
+        let mut round = Round::new(self.params.rate, count, self.params.timeout_ns, clock::monotonic_ns());
+        let mut events = vec![EpollEvent::empty(); EVENTS];
+        loop {
+            self.stop.check()?;
+            let mut until_ns = clock::monotonic_ns().saturating_add(TICK_NS);
+            for _ in 0..BEGUN_IN_TURN {
+                match round.next(clock::monotonic_ns()) {
+                    Next::Begin(number) => {
+                        begin(self, number, &mut round)?;
+                        until_ns = 0;
+                        continue;
+                    }
+                    Next::End => return Ok(round),
+                    Next::WaitUntil(Some(due_ns)) => until_ns = until_ns.min(due_ns.saturating_sub(SPIN_NS)),
+                    Next::WaitUntil(None) => until_ns = until_ns.max(clock::monotonic_ns().saturating_add(TICK_NS)),
+                }
+                break;
+            }
+            for event in self.wait(&mut events, until_ns)? {
+                self.advance(event.data() as usize, &mut round);
+            }
+            self.look_at_time(&mut round);
+        }
+    }
+
+    fn watch(&self, socket: &Socket, number: u64) -> Result<()> {
+        let flags = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLET;
+        self.epoll.add(socket, EpollEvent::new(flags, number)).map_err(|e| Error::system(DOING, "epoll_ctl", e))
+    }
+
+    fn wait<'e>(&self, events: &'e mut [EpollEvent], until_ns: u64) -> Result<&'e [EpollEvent]> {
+        let timeout = Duration::from_nanos(until_ns.saturating_sub(clock::monotonic_ns()));
+        match sys::epoll_wait(&self.epoll, events, timeout) {
+            Ok(ready) => Ok(&events[..ready]),
+            Err(Errno::EINTR) => Ok(&[]),
+            Err(e) => Err(Error::system(DOING, "epoll_wait", e)),
+        }
+    }
+
+    /// What nobody waits for is looked at when it is asked next.
+    fn advance(&mut self, index: usize, round: &mut Round) {
+        let Some(held) = self.held[index].as_mut().filter(|held| held.is_waiting()) else { return };
+        let step = held.advance(&self.ways, self.endpoint);
+        self.note(index, step, round);
+    }
+
+    fn note(&mut self, index: usize, step: std::result::Result<Step, Failed>, round: &mut Round) {
+        match step {
+            Ok(Step::Waits) => {}
+            Ok(Step::Done(took_ns)) => round.succeeded(took_ns, clock::monotonic_ns()),
+            Err(failure) => self.drop_failed(index, failure.reason(), round),
+        }
+    }
+
+    fn drop_failed(&mut self, index: usize, reason: String, round: &mut Round) {
+        let took_ns = self.held[index].take().map_or(0, |held| held.waited_ns());
+        round.failed(reason, took_ns);
+    }
+
+    /// Gives up what takes too long, and sends again what UDP may have lost.
+    fn look_at_time(&mut self, round: &mut Round) {
+        let now_ns = clock::monotonic_ns();
+        while let Some(index) = round.overdue(now_ns) {
+            if self.held[index].as_ref().is_some_and(Held::is_waiting) {
+                self.drop_failed(index, "timeout".to_owned(), round);
+            }
+        }
+        if self.params.transport != Transport::Udp {
+            return;
+        }
+        while let Some(index) = round.unanswered(now_ns) {
+            let Some(held) = self.held[index].as_mut().filter(|held| held.is_waiting()) else { continue };
+            if let Err(failure) = held.ask_again(self.endpoint) {
+                self.drop_failed(index, failure.reason(), round);
+            }
+        }
+    }
+
+    /// What the kernel granted to the first of them.
+    fn granted(&self) -> Option<Value> {
+        let held = self.held.iter().flatten().next()?;
+        (self.params.transport == Transport::Tcp).then(|| self.params.options.granted((&held.socket).into()))
+    }
+
+    /// By resets over TCP: nobody has them in TIME-WAIT, and no translator holds them for long.
+    fn close_all(self) {
+        if self.params.transport == Transport::Tcp {
+            for held in self.held.iter().flatten() {
+                // A failure leaves an orderly close, which ends the connection as well.
+                let _ = held.socket.set_linger(Some(Duration::ZERO));
+            }
+        }
+    }
+}
+
+impl Failed {
+    /// The key in `failed` and `lost`: an errno's name, or a word of ours.
+    fn reason(&self) -> String {
+        match self {
+            Failed::Io(error) => connecting::reason(error),
+            Failed::Closed => "closed".to_owned(),
+            Failed::WrongAnswer => "wrong-answer".to_owned(),
+        }
+    }
+}

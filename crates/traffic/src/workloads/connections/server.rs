@@ -1,0 +1,328 @@
+//! The server of `connections`: one thread and one epoll set for the listeners and for all that they accepted.
+
+use std::collections::HashSet;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
+use serde_json::{Value, json};
+use sixbench_measure::clock;
+
+use super::held::CHECK;
+use super::{ANSWER_BYTES, ConnectionsParams, REQUEST_BYTES, Transport, allow_descriptors, answer, round_of};
+use crate::df::Df;
+use crate::socket::Buffers;
+use crate::workloads::cpu_watch::{CpuWatch, Edges};
+use crate::workloads::tcp::{Stop, Worker, Workers, acceptor, io as tcp_io};
+use crate::{Cancel, Endpoint, Error, Finish, Result, Server, datagram_socket, sys};
+
+/// Connections that one wait tells of at most.
+const EVENTS: usize = 256;
+/// Connections or datagrams taken from a socket before others have their turn.
+const TAKEN_IN_TURN: usize = 64;
+/// What an epoll set calls listeners, from here down; accepted connections have their numbers.
+const FIRST_SOCKET: u64 = u64::MAX;
+/// How often the end of the session is looked for.
+const PATIENCE: Duration = Duration::from_millis(20);
+/// Tries to find so many ports in a row.
+const TRIES: usize = 32;
+/// Room for the requests of a burst.
+const RECEIVE_BUFFER_BYTES: usize = 8 << 20;
+const WATCHING: &str = "watching the connections of a session";
+
+/// Listens at as many ports as the parameters say, one after the other.
+pub fn serve(endpoint: &Endpoint, params: &ConnectionsParams, cancel: &Cancel) -> Result<Box<dyn Server>> {
+    if params.transport == Transport::Tcp {
+        allow_descriptors(params.count)?;
+    }
+    let stop = Stop::new(cancel);
+    let workers = Workers::new(&stop);
+    let (sockets, port) = ports_in_a_row(params.server_ports, |port| Listening::at(endpoint, port, params))?;
+    let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(|e| Error::system(WATCHING, "epoll_create1", e))?;
+    for (socket, name) in sockets.iter().zip((0..=FIRST_SOCKET).rev()) {
+        socket.watch(&epoll, name).map_err(|e| Error::system(WATCHING, "epoll_ctl", e))?;
+    }
+    let (cpu, edges) =
+        CpuWatch::start(0).map_err(|e| Error::system("starting to watch the CPU of a server", "clone", e))?;
+    let finishing = Arc::new(AtomicBool::new(false));
+    let serving = Serving {
+        endpoint: endpoint.clone(),
+        most: params.count as usize,
+        sockets,
+        epoll,
+        open: Vec::new(),
+        sources: HashSet::new(),
+        edges,
+        counted: Counted::default(),
+        finishing: Arc::clone(&finishing),
+    };
+    let worker = workers
+        .starter()
+        .start("connections", 1, move |stop| serving.run(stop))
+        .map_err(|e| Error::system("starting to accept connections", "clone", e))?;
+    let (worker, cpu) = (Some(worker), Some(cpu));
+    Ok(Box::new(ConnectionsServer { port, workers, worker, cpu, finishing, stop }))
+}
+
+/// A socket for each of so many ports in a row, and the first of these.
+fn ports_in_a_row<T>(count: u16, at: impl Fn(u16) -> Result<(T, u16)>) -> Result<(Vec<T>, u16)> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let (first, port) = at(0)?;
+        let mut sockets = vec![first];
+        let others = (1..count).try_for_each(|number| {
+            let next = port.checked_add(number).ok_or_else(|| {
+                Error::system("finding ports in a row", "bind", io::Error::from(io::ErrorKind::AddrInUse))
+            })?;
+            sockets.push(at(next)?.0);
+            Ok(())
+        });
+        match others {
+            Ok(()) => return Ok((sockets, port)),
+            Err(Error::System { source, .. }) if source.kind() == io::ErrorKind::AddrInUse && tries < TRIES => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+struct ConnectionsServer {
+    port: u16,
+    workers: Workers,
+    /// Taken when the session ends.
+    worker: Option<Worker<Counted>>,
+    cpu: Option<CpuWatch>,
+    finishing: Arc<AtomicBool>,
+    stop: Stop,
+}
+
+impl Server for ConnectionsServer {
+    fn port(&self) -> u16 {
+        self.port
+    }
+
+    fn finish(mut self: Box<Self>, finish: &Finish) -> Result<Value> {
+        self.finishing.store(true, Ordering::Relaxed);
+        let deadline_ns = clock::monotonic_ns().saturating_add(finish.timeout_ns);
+        self.workers.wait(1, Some(deadline_ns), "closing the connections of a session")?;
+        let counted = self.end().unwrap_or_default();
+        let mut result = json!({
+            "accepted": counted.accepted, "answered": counted.answered,
+            "strays": {"connections": counted.stray_connections, "datagrams": counted.stray_datagrams},
+        });
+        if let Some(span) = self.cpu.take().and_then(CpuWatch::end) {
+            result["cpu"] = json!(span);
+        }
+        Ok(result)
+    }
+}
+
+impl ConnectionsServer {
+    fn end(&mut self) -> Option<Counted> {
+        self.stop.raise();
+        self.worker.take()?.join().ok().flatten()
+    }
+}
+
+impl Drop for ConnectionsServer {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Counts of the session.
+#[derive(Default)]
+struct Counted {
+    /// Connections, or sources of datagrams.
+    accepted: u64,
+    /// Answers of the round that checks.
+    answered: u64,
+    stray_connections: u64,
+    stray_datagrams: u64,
+}
+
+enum Listening {
+    Tcp(TcpListener),
+    Udp(UdpSocket),
+}
+
+impl Listening {
+    fn at(endpoint: &Endpoint, port: u16, params: &ConnectionsParams) -> Result<(Self, u16)> {
+        match params.transport {
+            Transport::Tcp => {
+                let (listener, port) = acceptor::listen_at(endpoint, port, &params.options)?;
+                Ok((Self::Tcp(listener), port))
+            }
+            Transport::Udp => {
+                let buffers = Buffers { rcvbuf_bytes: Some(RECEIVE_BUFFER_BYTES), ..Buffers::default() };
+                let socket = datagram_socket::udp_at(endpoint.address, port, buffers, Df::Clear)?;
+                datagram_socket::never_wait(&socket)?;
+                let port = datagram_socket::local_port(&socket)?;
+                Ok((Self::Udp(socket.into()), port))
+            }
+        }
+    }
+
+    fn watch(&self, epoll: &Epoll, name: u64) -> nix::Result<()> {
+        let event = EpollEvent::new(EpollFlags::EPOLLIN, name);
+        match self {
+            Self::Tcp(listener) => epoll.add(listener, event),
+            Self::Udp(socket) => epoll.add(socket, event),
+        }
+    }
+}
+
+/// A connection that was accepted, and what has come of its request.
+struct Open {
+    stream: TcpStream,
+    request: [u8; REQUEST_BYTES],
+    have: usize,
+}
+
+struct Serving {
+    endpoint: Endpoint,
+    /// Connections at a time.
+    most: usize,
+    sockets: Vec<Listening>,
+    epoll: Epoll,
+    /// By number; absent are those that have ended.
+    open: Vec<Option<Open>>,
+    /// Of datagrams.
+    sources: HashSet<SocketAddr>,
+    edges: Edges,
+    counted: Counted,
+    finishing: Arc<AtomicBool>,
+}
+
+impl Serving {
+    fn run(mut self, stop: &Stop) -> Result<Counted> {
+        let mut events = vec![EpollEvent::empty(); EVENTS];
+        loop {
+            stop.check()?;
+            // The client has all its answers before it asks for the end.
+            let is_last = self.finishing.load(Ordering::Relaxed);
+            // A wait that was interrupted or failed is one in which nothing became ready.
+            let patience = if is_last { Duration::ZERO } else { PATIENCE };
+            let ready = sys::epoll_wait(&self.epoll, &mut events, patience).unwrap_or(0);
+            for event in &events[..ready] {
+                let socket = FIRST_SOCKET - event.data();
+                if socket < self.sockets.len() as u64 {
+                    self.take_some(socket as usize);
+                } else {
+                    self.advance(event.data() as usize);
+                }
+            }
+            if is_last && ready == 0 {
+                return Ok(self.counted);
+            }
+        }
+    }
+
+    fn take_some(&mut self, socket: usize) {
+        for _ in 0..TAKEN_IN_TURN {
+            let has_more = match &self.sockets[socket] {
+                Listening::Tcp(listener) => match acceptor::accept(listener) {
+                    Some((stream, from)) => {
+                        self.accept(stream, from);
+                        true
+                    }
+                    None => false,
+                },
+                Listening::Udp(_) => self.answer_datagram(socket),
+            };
+            if !has_more {
+                return;
+            }
+        }
+    }
+
+    fn accept(&mut self, stream: TcpStream, from: SocketAddr) {
+        if !self.endpoint.admits(from.ip()) || self.counted.accepted >= self.most as u64 {
+            self.counted.stray_connections += 1;
+            return tcp_io::reset(stream);
+        }
+        let number = self.open.len();
+        let flags = EpollFlags::EPOLLIN | EpollFlags::EPOLLET;
+        if self.epoll.add(&stream, EpollEvent::new(flags, number as u64)).is_err() {
+            // Short of memory for it, which its client sees.
+            return tcp_io::reset(stream);
+        }
+        self.note_accepted();
+        self.open.push(Some(Open { stream, request: [0; REQUEST_BYTES], have: 0 }));
+    }
+
+    fn note_accepted(&mut self) {
+        if self.counted.accepted == 0 {
+            let _ = self.edges.send(clock::monotonic_ns());
+        }
+        self.counted.accepted += 1;
+    }
+
+    fn advance(&mut self, number: usize) {
+        let Some(Some(open)) = self.open.get_mut(number) else { return };
+        match open.read() {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(_) => {
+                self.open[number] = None;
+                return;
+            }
+        }
+        match round_of(&open.request, &self.endpoint.token) {
+            Some(round) if matches!(open.stream.write(&answer(&self.endpoint.token, round)), Ok(ANSWER_BYTES)) => {
+                open.have = 0;
+                self.counted.answered += u64::from(round == CHECK);
+            }
+            Some(_) => self.open[number] = None,
+            None => {
+                self.counted.stray_connections += 1;
+                self.counted.accepted -= 1;
+                if let Some(open) = self.open[number].take() {
+                    tcp_io::reset(open.stream);
+                }
+            }
+        }
+    }
+
+    /// Takes a datagram, and says whether there was one.
+    fn answer_datagram(&mut self, socket: usize) -> bool {
+        let Listening::Udp(socket) = &self.sockets[socket] else { return false };
+        let mut bytes = [0; REQUEST_BYTES + 1];
+        let (length, from) = match socket.recv_from(&mut bytes) {
+            Ok(received) => received,
+            // Else it is told of an error that an answer met, and the next datagram may be there.
+            Err(e) => return !tcp_io::is_pause(&e),
+        };
+        match round_of(&bytes[..length], &self.endpoint.token).filter(|_| self.endpoint.admits(from.ip())) {
+            None => self.counted.stray_datagrams += 1,
+            Some(round) => {
+                // What is lost here is as if it were lost on the way.
+                let _ = socket.send_to(&answer(&self.endpoint.token, round), from);
+                self.counted.answered += u64::from(round == CHECK);
+                if self.sources.insert(from) {
+                    self.note_accepted();
+                }
+            }
+        }
+        true
+    }
+}
+
+impl Open {
+    /// Reads what is there, and says whether the request is whole. A connection that has ended is an error.
+    fn read(&mut self) -> io::Result<bool> {
+        while self.have < REQUEST_BYTES {
+            match self.stream.read(&mut self.request[self.have..]) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(bytes) => self.have += bytes,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) if tcp_io::is_pause(&e) => return Ok(false),
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,152 @@
+"""What `tcp-connect` and `tcp-crr` share."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from ..parameter import Parameter, Params, Wrong
+from ..reason import ReasonKind
+from ..topology import Family
+from ..workload import CONNECTION_PACKETS, Expected, Measured, Result, Side, Traffic, nothing_of_its_own
+from .common import (
+    CONGESTION,
+    COUNT,
+    DURATION,
+    INTERVAL,
+    SECOND_NS,
+    SHORT_WARMUP,
+    TIMEOUT,
+    histogram,
+    is_behind,
+    one_length,
+    rate,
+)
+
+if TYPE_CHECKING:
+    from ..form import Form
+
+RATE = Parameter(
+    name="rate",
+    column="rate_per_s",
+    kind="count",
+    doc="connections to begin each second, whatever becomes of them (open loop); times count from when each was due",
+    minimum=1,
+    maximum=10**7,
+)
+PARAMETERS = (
+    DURATION,
+    COUNT,
+    SHORT_WARMUP,
+    Parameter(
+        name="in-flight",
+        column="in_flight",
+        kind="count",
+        doc="connections at the same time: the next one begins when one ends; with a rate, at most this many",
+        minimum=1,
+        maximum=8192,
+        default=1,
+        unless_given="1; with a rate 1024",
+    ),
+    RATE,
+    Parameter(
+        name="first-close",
+        column="first_close",
+        kind="choice",
+        doc="who closes first and keeps the connection in TIME-WAIT: the client, or the server; or the client closes "
+        "by a reset",
+        choices=("client", "server", "reset"),
+        default="client",
+    ),
+    TIMEOUT,
+    CONGESTION,
+    INTERVAL,
+)
+
+
+def gap_ns(params: Params) -> float | None:
+    """The time from the beginning of one connection to the next, where there is a rate."""
+    return SECOND_NS / float(params[RATE.column]) if RATE.column in params else None
+
+
+def check(params: Params, families: frozenset[Family]) -> Wrong | None:
+    """What is wrong with the parameters; None if nothing is."""
+    return one_length(params, DURATION, COUNT)
+
+
+def summarise(params: Params, client: Result, server: Result) -> Measured:
+    """Connections per second, and how long each took."""
+    measured = Measured()
+    histogram(measured, client, "connect", "connect", "mean", "p50", "p99")
+    histogram(measured, client, "transaction", "transaction", "mean", "p50", "p99")
+    transactions = client["transactions"]
+    transactions_rate = rate(transactions, client["measured_ns"])
+    if transactions and transactions_rate is not None:
+        measured.metrics["transactions_rate_per_s"] = transactions_rate
+    else:
+        measured.reject(ReasonKind.NOTHING_ARRIVED, "no connection was completed")
+    failed = {reason: count for reason, count in (client.get("failed") or {}).items() if count}
+    if failed:
+        measured.notes.append(
+            "connections that failed: " + ", ".join(f"{count} {reason}" for reason, count in failed.items())
+        )
+    if client.get("series"):
+        measured.series["client"] = client["series"]
+    _schedule(measured, params, client)
+    return measured
+
+
+def _schedule(measured: Measured, params: Params, client: Result) -> None:
+    """Whether the connections began when they were due."""
+    rate_per_s, attempts = params.get(RATE.column), client.get("attempts", 0)
+    if not isinstance(rate_per_s, int) or not attempts:
+        return
+    if client.get("lateness", {}).get("count"):
+        measured.histograms["start_lateness"] = dict(client["lateness"])
+    offered_s = client["offered_ns"] / 1e9
+    unstarted, held_back = client.get("unstarted", 0), client.get("held_back", 0)
+    if unstarted or is_behind(attempts - 1, rate_per_s, offered_s):
+        words = f"{attempts} connections began in {offered_s:.3g} s where {rate_per_s}/s were asked for"
+        if held_back:
+            words += f"; {held_back} of them had to wait until another one in flight ended: raise in-flight"
+        measured.reject(ReasonKind.TESTER_LIMITED, words)
+    elif held_back:
+        measured.notes.append(f"{held_back} connections had to wait until another one in flight ended")
+
+
+def traffic(payload_bytes: int, client: Result) -> Traffic:
+    """Each connection carries so many bytes each way."""
+    carried = payload_bytes * int(client["transactions"])
+    connections = int(client["transactions"]) + int(client.get("warmup_transactions", 0))
+    messages = CONNECTION_PACKETS * connections
+    return Traffic(forward_payload_bytes=carried, reverse_payload_bytes=carried, messages=messages)
+
+
+def results(side: Side, params: Params) -> tuple[Expected, ...]:
+    """What is expected of either side's result."""
+    if side == "server":
+        return nothing_of_its_own(side, params)
+    return (Expected(form=_client(), keys=("attempts", "offered_ns") if RATE.column in params else ()),)
+
+
+@cache
+def _client() -> type[Form]:
+    from ..form import ABSENT, Counts, Natural
+    from ..result_form import Histogram, SideResult
+
+    class Connections(SideResult):
+        """The client that opens connections."""
+
+        transactions: Natural
+        warmup_transactions: Natural = ABSENT
+        measured_ns: Natural
+        connect: Histogram
+        transaction: Histogram = ABSENT
+        failed: Counts = ABSENT
+        attempts: Natural = ABSENT
+        lateness: Histogram = ABSENT
+        offered_ns: Natural = ABSENT
+        held_back: Natural = ABSENT
+        unstarted: Natural = ABSENT
+
+    return Connections

@@ -1,0 +1,97 @@
+"""The sessions of nodes that keep state, by Linux's connection tracking: how many, and what the table refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ...model.evidence import TrackedSessions
+from ...model.reason import Reason, ReasonKind
+
+FAILURES: Mapping[str, str] = {
+    "insert_failed": "no entry could be made, because no address and port were left for it or another one had them",
+    "drop": "packets were dropped for want of an entry",
+    "early_drop": "sessions were given up so that others could be",
+}
+"""The kernel's counters of what went wrong with sessions, and what each means (conntrack-tools, conntrack(8), -S)."""
+
+LEAST_SESSIONS = 10_000
+"""The least rise of sessions of which the memory is told. Processors keep some hundred entries at hand, which count as
+used: of these sessions that is a few percent."""
+
+Answers = Mapping[str, Mapping[str, Any]]
+"""The answers to `connection-tracking`, by node."""
+
+Sessions = Mapping[str, TrackedSessions]
+"""The sessions by node."""
+
+
+def session_evidence(before: Answers, after: Answers) -> dict[str, TrackedSessions]:
+    """The sessions of each node at the beginning and at the end, and what failed in between. A node whose kernel tracks
+    nothing is absent."""
+    found = {}
+    for node, late in after.items():
+        early = before.get(node, {})
+        if "sessions" not in early or "sessions" not in late:
+            continue
+        first, last = early.get("slab"), late.get("slab")
+        found[node] = TrackedSessions(
+            before=early["sessions"],
+            after=late["sessions"],
+            most=late["most"],
+            failed=_failures(early.get("statistics"), late.get("statistics")),
+            object_bytes=last["object_bytes"] if first and last else None,
+            objects=last["objects"] - first["objects"] if first and last else None,
+        )
+    return found
+
+
+def _failures(early: Mapping[str, int] | None, late: Mapping[str, int] | None) -> dict[str, int] | None:
+    if early is None or late is None:
+        return None
+    rises = {name: late[name] - early.get(name, 0) for name in FAILURES if name in late}
+    return {name: rise for name, rise in rises.items() if rise > 0}
+
+
+def judge_sessions(
+    nodes: Iterable[str], sessions: Sessions, before: Answers, *, is_meant: bool
+) -> tuple[list[str], list[Reason]]:
+    """Remarks, and the reasons against the trial: nodes whose table refused sessions.
+
+    Args:
+        nodes: those that track connections.
+        is_meant: whether the workload fills the table to see what happens.
+    """
+    notes: list[str] = []
+    reasons: list[Reason] = []
+    for node in nodes:
+        own = sessions.get(node)
+        if own is None:
+            words = f"{node} could not be asked for its sessions"
+            reasons.append(Reason(kind=ReasonKind.NOT_COUNTED, text=words))
+            continue
+        if own.before and before[node].get("forgotten") is False:
+            notes.append(
+                f"{node} had {own.before} sessions before the trial, which its kernel could not forget: it has no "
+                "nf_conntrack_netlink"
+            )
+        if own.failed:
+            told = "; ".join(f"{name} {count}: {FAILURES[name]}" for name, count in own.failed.items())
+            words = f"{node} refused sessions, with {own.after} of at most {own.most} at the end ({told})"
+            if is_meant:
+                notes.append(words)
+            else:
+                reasons.append(Reason(kind=ReasonKind.SESSIONS_REFUSED, text=words))
+    return notes, reasons
+
+
+def session_memory_bytes(sessions: Sessions) -> float | None:
+    """The memory that one more session at a node took, by the entries of the whole machine; None where too few came, or
+    where the kernel does not tell."""
+    rise = sum(one.rise for one in sessions.values())
+    told = [(one.objects, one.object_bytes) for one in sessions.values()]
+    if rise < LEAST_SESSIONS or not told:
+        return None
+    # All nodes of a trial look at the same machine.
+    objects, object_bytes = told[0]
+    return None if objects is None or object_bytes is None else objects * object_bytes / rise
