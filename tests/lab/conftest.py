@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from lab.commands import SIXBENCH, WITHOUT_FIGURES, Doctor
 from lab.unprivileged import NOBODY
 
 from sixbench.agent import AgentHub, find_agent
@@ -63,12 +63,23 @@ def nobodys_directory() -> Iterator[Path]:
         yield directory
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def sixbench() -> SixbenchCommand:
-    """Runs the command as a user would, and returns what it did."""
+    """Runs the command as a user would, and returns what it did. With `figures=False` its report has none."""
 
-    def run(*arguments: str | Path, timeout: float = 120, **options: object) -> subprocess.CompletedProcess[str]:
-        words = [sys.executable, "-m", "sixbench", *map(str, arguments)]
+    def run(
+        *arguments: str | Path, timeout: float = 120, figures: bool = True, **options: object
+    ) -> subprocess.CompletedProcess[str]:
+        words = [*(SIXBENCH if figures else WITHOUT_FIGURES), *map(str, arguments)]
         return subprocess.run(words, capture_output=True, text=True, timeout=timeout, check=False, **options)  # type: ignore[call-overload]
 
     return run
+
+
+@pytest.fixture(scope="session")
+def doctor(sixbench: SixbenchCommand) -> Doctor:
+    """What `sixbench doctor` says here, which tries every mechanism with every engine."""
+    interfaces = set(os.listdir("/sys/class/net"))
+    shown, data = sixbench("doctor"), sixbench("doctor", "--json")
+    left = set(os.listdir("/sys/class/net")) - interfaces
+    return Doctor(shown=shown, data=data, left_interfaces=left)

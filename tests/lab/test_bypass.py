@@ -25,7 +25,7 @@ workloads:
 blocks: 1
 """
     )
-    done = sixbench("run", file, "--out", tmp_path / "run")
+    done = sixbench("run", file, "--out", tmp_path / "run", figures=False)
     assert done.returncode == 0, done.stderr
     manifest = json.loads((tmp_path / "run/manifest.json").read_text())
     assert [(one["workload"], one["family"], one["offload"]) for one in manifest["bypass"]] == [

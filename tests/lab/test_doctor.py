@@ -7,9 +7,9 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
+from lab.commands import Doctor
 from lab.unprivileged import run_as_nobody
 
 
@@ -19,11 +19,9 @@ def told(done: subprocess.CompletedProcess[str]) -> dict[tuple[str, str], dict[s
     return {(answer["mechanism"], answer["engine"]): answer for answer in answers}
 
 
-def test_every_mechanism_is_tried_with_every_engine_and_the_reason_is_said(sixbench: Any) -> None:
-    interfaces = set(os.listdir("/sys/class/net"))
-    done = sixbench("doctor", "--json")
-    assert done.returncode == 0, done.stderr
-    answers = told(done)
+def test_every_mechanism_is_tried_with_every_engine_and_the_reason_is_said(doctor: Doctor) -> None:
+    assert doctor.data.returncode == 0, doctor.data.stderr
+    answers = told(doctor.data)
     if os.environ.get("SIXBENCH_EXPECT_LAB") == "1":
         ours = {pair: answer for pair, answer in answers.items() if pair[1] in ("ebpf", "user")}
         assert {pair: answer["reason"] for pair, answer in ours.items() if answer["answer"] != "yes"} == {}
@@ -33,13 +31,12 @@ def test_every_mechanism_is_tried_with_every_engine_and_the_reason_is_said(sixbe
             assert " echoes were answered; r1-r2 carried ipv" in answer["reason"]
         elif engine == "kernel":
             assert "this kernel has no " in answer["reason"], (mechanism, answer)
-    assert set(os.listdir("/sys/class/net")) == interfaces
+    assert doctor.left_interfaces == set()
 
 
-def test_the_matrix_names_every_mechanism_and_engine(sixbench: Any) -> None:
-    done = sixbench("doctor")
-    assert done.returncode == 0, done.stderr
-    lines = [line.split() for line in done.stdout.splitlines()]
+def test_the_matrix_names_every_mechanism_and_engine(doctor: Doctor) -> None:
+    assert doctor.shown.returncode == 0, doctor.shown.stderr
+    lines = [line.split() for line in doctor.shown.stdout.splitlines()]
     start = lines.index(["mechanism", "kernel", "ebpf", "user", "tayga"])
     rows = {line[0]: line[1:] for line in lines[start + 1 : start + 16]}
     assert rows["vxlan"][1:] == ["-", "-", "-"]
@@ -50,9 +47,9 @@ def test_the_matrix_names_every_mechanism_and_engine(sixbench: Any) -> None:
     }
 
 
-def test_the_conclusion_is_the_last_that_is_said_and_the_same_in_json(sixbench: Any) -> None:
-    shown = sixbench("doctor").stdout
-    conclusion = json.loads(sixbench("doctor", "--json").stdout)["conclusion"]
+def test_the_conclusion_is_the_last_that_is_said_and_the_same_in_json(doctor: Doctor) -> None:
+    shown = doctor.shown.stdout
+    conclusion = json.loads(doctor.data.stdout)["conclusion"]
     assert conclusion["ready"] is True
     assert conclusion["sentence"].startswith("Ready")
     told = shown[shown.index(f"\n{conclusion['sentence']}\n") :]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lab.commands import Doctor
 from lab.experiments import run
 
 from sixbench.agent import AgentHub
@@ -27,15 +28,17 @@ blocks: 1
 HARDWARE = {"cycles_per_packet", "instructions_per_packet", "instructions_per_cycle"}
 
 
-def test_cycles_are_counted_or_the_manifest_and_doctor_say_why_not(sixbench: Any, tmp_path: Path) -> None:
+def test_cycles_are_counted_or_the_manifest_and_doctor_say_why_not(
+    sixbench: Any, doctor: Doctor, tmp_path: Path
+) -> None:
     file = tmp_path / "experiment.yaml"
     file.write_text(EXPERIMENT)
-    done = sixbench("run", file, "--out", tmp_path / "run", "--quick")
+    done = sixbench("run", file, "--out", tmp_path / "run", figures=False)
     assert done.returncode == 0, done.stderr
     environment = json.loads((tmp_path / "run" / "manifest.json").read_text())["environment"]
     trials = [json.loads(path.read_text()) for path in tmp_path.glob("run/trials/*/trial.json")]
     known = {trial["workload"]: HARDWARE & trial["metrics"].keys() for trial in trials}
-    told = json.loads(sixbench("doctor", "--json").stdout)["capabilities"]
+    told = json.loads(doctor.data.stdout)["capabilities"]
     (capability,) = (one for one in told if one["name"] == "hardware counters")
     report = " ".join((tmp_path / "run" / "report.html").read_text().split())
     if environment["hardware_counters"]:

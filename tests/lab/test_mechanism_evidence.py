@@ -45,7 +45,7 @@ workloads: [{{tcp-stream: {{duration: 150ms, warmup: 50ms}}}}]
 blocks: 2
 """
     )
-    done = sixbench("run", file, "--out", tmp_path / "run", "--json")
+    done = sixbench("run", file, "--out", tmp_path / "run", "--json", figures=False)
     assert done.returncode == 0, done.stderr
     trials = [json.loads(trial.read_text()) for trial in (tmp_path / "run").glob("trials/*/trial.json")]
     assert {(trial["path"], trial["engine"], trial["status"]) for trial in trials} == {

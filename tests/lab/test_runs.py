@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lab.commands import WITHOUT_FIGURES
 from lab.experiments import TESTERS
 from lab.unprivileged import run_as_nobody
 from waiting import wait_for
@@ -57,7 +58,7 @@ def records(run: Path) -> list[dict[str, Any]]:
 
 def test_every_workload_runs_over_both_families_and_is_proved(sixbench: Any, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    done = sixbench("run", write(tmp_path, SMALL), "--out", run, "--json")
+    done = sixbench("run", write(tmp_path, SMALL), "--out", run, "--json", figures=False)
     assert done.returncode == 0, done.stderr
     trials = records(run)
     assert len(trials) == 32
@@ -93,7 +94,7 @@ def test_every_workload_runs_over_both_families_and_is_proved(sixbench: Any, tmp
 def test_the_captured_headers_are_what_tshark_reads(sixbench: Any, tmp_path: Path) -> None:
     run = tmp_path / "run"
     text = SMALL.split("  - tcp-rr", maxsplit=1)[0] + "blocks: 1\n"
-    assert sixbench("run", write(tmp_path, text), "--out", run, "--quiet").returncode == 0
+    assert sixbench("run", write(tmp_path, text), "--out", run, "--quiet", figures=False).returncode == 0
     seen = {}
     for capture in run.glob("trials/*/*.pcapng"):
         done = subprocess.run(
@@ -122,7 +123,7 @@ def started_run(directory: Path, text: str) -> Iterator[tuple[subprocess.Popen[s
     """A run that is going on, with at least one trial done."""
     run = directory / "run"
     process = subprocess.Popen(
-        [sys.executable, "-m", "sixbench", "run", write(directory, text), "--out", run, "--quiet"],
+        [*WITHOUT_FIGURES, "run", write(directory, text), "--out", run, "--quiet"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -155,7 +156,7 @@ def test_kill_9_leaves_nothing_and_resume_completes_with_every_trial_once(sixben
     assert {path.name for path in Path("/sys/class/net").iterdir()} == interfaces
     before = {record["key"]: record["started_realtime_ns"] for record in records(run)}
     assert 0 < len(before) < 18
-    done = sixbench("resume", run, "--json")
+    done = sixbench("resume", run, "--json", figures=False)
     assert done.returncode == 0, done.stderr
     after = records(run)
     assert len(after) == 18
@@ -164,7 +165,7 @@ def test_kill_9_leaves_nothing_and_resume_completes_with_every_trial_once(sixben
         assert before.get(record["key"], record["started_realtime_ns"]) == record["started_realtime_ns"]
     assert all(finding["n"] == 3 for finding in json.loads(done.stdout)["findings"])
     assert json.loads((run / "manifest.json").read_text())["state"] == "complete"
-    again = sixbench("resume", run, "--json")
+    again = sixbench("resume", run, "--json", figures=False)
     assert again.returncode == 0
     assert len(records(run)) == 18
 
@@ -227,7 +228,7 @@ def test_a_path_that_reaches_nothing_fails_by_itself_and_the_others_go_on(sixben
         file = write(tmp_path, DEAF[:workload] + rest.replace("SEED", str(seed)))
         if block_order(read_experiment(read_yaml(file), MECHANISMS), 1)[0].path == "ipv4":
             break
-    done = sixbench("run", file, "--out", tmp_path / "run", "--quiet")
+    done = sixbench("run", file, "--out", tmp_path / "run", "--quiet", figures=False)
     assert done.returncode == 4, done.stderr
     status = {record["path"]: record for record in records(tmp_path / "run")}
     assert status["ipv4"]["status"] == "ok"
@@ -293,7 +294,7 @@ def test_full_queues_are_empty_before_the_next_trial_and_nothing_of_the_last_one
         "paths: {ipv4: native4, ipv6: native6}\nblocks: 4\n"
         "workloads: [{tcp-stream: {duration: 200ms, warmup: 300ms}}, {udp-rr: {duration: 30ms, warmup: 0s}}]\n"
     )
-    done = sixbench("run", file, "--out", out, "--quiet", "--capture")
+    done = sixbench("run", file, "--out", out, "--quiet", "--capture", figures=False)
     assert done.returncode == 0, done.stderr
     trials = [json.loads(path.read_text()) for path in sorted(out.glob("trials/*/trial.json"))]
     assert len(trials) == 16

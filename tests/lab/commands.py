@@ -1,0 +1,25 @@
+"""The command as tests start it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+SIXBENCH = (sys.executable, "-m", "sixbench")
+WITHOUT_FIGURES = (sys.executable, "-P", str(Path(__file__).with_name("without_figures.py")))
+"""With a report that has no figures."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Doctor:
+    """`sixbench doctor`, once in words and once as JSON.
+
+    Attributes:
+        left_interfaces: those that are there afterwards and were not before.
+    """
+
+    shown: subprocess.CompletedProcess[str]
+    data: subprocess.CompletedProcess[str]
+    left_interfaces: set[str]
