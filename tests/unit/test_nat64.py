@@ -126,7 +126,9 @@ def test_nodes_have_the_resolver_that_they_reach(read: Read) -> None:
 )
 def test_names_that_dns_has_not_are_told(problems: Problems, name: str, words: str) -> None:
     text = TEXT.format(path="{nat64: {nodes: [r1], dns64: r1}}")
-    text = text.replace("h2: host}", f'"{name}": host, h2: host}}').replace("[r2, h2]}]", f'[r2, h2]}}, {{endpoints: [r1, "{name}"]}}]')
+    text = text.replace("h2: host}", f'"{name}": host, h2: host}}').replace(
+        "[r2, h2]}]", f'[r2, h2]}}, {{endpoints: [r1, "{name}"]}}]'
+    )
     [found] = problems(text)
     assert found.startswith("test.yaml:7: ")
     assert words in found

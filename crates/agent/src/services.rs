@@ -36,7 +36,14 @@ struct Leases(Arc<Mutex<BTreeMap<String, Option<Lease>>>>);
 impl Services {
     /// None yet.
     pub fn new(tunnels: Arc<Mutex<Tunnels>>) -> Self {
-        Self { tunnels, forwarder: None, advertisers: BTreeMap::new(), broker: None, leases: Leases::default(), dns: None }
+        Self {
+            tunnels,
+            forwarder: None,
+            advertisers: BTreeMap::new(),
+            broker: None,
+            leases: Leases::default(),
+            dns: None,
+        }
     }
 
     /// Forwards IPv4 multicast from now on.

@@ -39,8 +39,8 @@ def with_resolver(path: Path, network: Network) -> Network:
         raise MechanismError(f"there is no node {shown(node)}; known here: {listed(topology.nodes)}", DNS64.name)
     if not any(address.version == path.family for address in resolver_addresses(topology, client, node)):
         raise MechanismError(
-            f'the client "{client}" does not reach the resolver "{node}" over IPv{path.family}: name a node on its side '
-            f'of the translator, such as "{path.nodes[0]}"',
+            f'the client "{client}" does not reach the resolver "{node}" over IPv{path.family}: name a node on its '
+            f'side of the translator, such as "{path.nodes[0]}"',
             DNS64.name,
         )
     names = addresses_by_name(network)
@@ -64,7 +64,8 @@ def _check_names(nodes: Iterable[str]) -> None:
     for node in nodes:
         if not _LABELS.fullmatch(node):
             raise MechanismError(
-                f'DNS has no name "{node}": give the node one without .. in it that ends neither with a dot nor with arpa',
+                f'DNS has no name "{node}": give the node one without two dots in a row that ends neither with '
+                "a dot nor with arpa",
                 DNS64.name,
             )
         other = seen.setdefault(node.lower(), node)

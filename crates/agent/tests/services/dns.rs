@@ -22,7 +22,10 @@ fn request() -> Value {
 
 fn pair() -> Option<(Agent, Agent)> {
     let (mut host, mut router) = (node()?, node()?);
-    join((&mut host, "e0", &["198.18.0.1/24", "2001:2::1/64"]), (&mut router, "e0", &["198.18.0.2/24", "2001:2::2/64"]));
+    join(
+        (&mut host, "e0", &["198.18.0.1/24", "2001:2::1/64"]),
+        (&mut router, "e0", &["198.18.0.2/24", "2001:2::2/64"]),
+    );
     router.ok("dns-start", request());
     Some((host, router))
 }

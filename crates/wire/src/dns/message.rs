@@ -147,7 +147,11 @@ impl<'a> Message<'a> {
         for _ in 0..count(4) {
             let (name, fixed) = Name::read(message, at)?;
             let &[a, b, c, d] = chunk::<4>(message, fixed)?;
-            questions.push(Question { name, kind: Kind(u16::from_be_bytes([a, b])), class: u16::from_be_bytes([c, d]) });
+            questions.push(Question {
+                name,
+                kind: Kind(u16::from_be_bytes([a, b])),
+                class: u16::from_be_bytes([c, d]),
+            });
             at = fixed + 4;
         }
         let mut edns = None;

@@ -138,7 +138,9 @@ impl FromStr for Name {
         let inner = text.strip_suffix('.').unwrap_or(text);
         for label in inner.split('.').filter(|_| !text.is_empty() && text != ".") {
             if label.is_empty() || label.len() > MAX_LABEL_BYTES || !label.bytes().all(|byte| byte.is_ascii_graphic()) {
-                return Err(format!("{text:?} is no domain name: labels have 1 to {MAX_LABEL_BYTES} printable characters"));
+                return Err(format!(
+                    "{text:?} is no domain name: labels have 1 to {MAX_LABEL_BYTES} printable characters"
+                ));
             }
             wire.push(label.len() as u8);
             wire.extend_from_slice(label.as_bytes());

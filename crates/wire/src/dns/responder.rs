@@ -1,6 +1,8 @@
 //! The message that answers a message.
 
-use super::{Answer, CLASS_ANY, CLASS_IN, Data, Dns64, Edns, Found, Header, Kind, Message, Name, Question, Record, Zone};
+use super::{
+    Answer, CLASS_ANY, CLASS_IN, Data, Dns64, Edns, Found, Header, Kind, Message, Name, Question, Record, Zone,
+};
 
 /// The longest datagram that we send or take: what the least MTU of IPv6 has room for (RFC 9715 section 3).
 pub const OUR_UDP_BYTES: u16 = 1232;
@@ -172,16 +174,15 @@ impl Draft {
         // How long a name may be kept as not there: RFC 2308 section 3.
         let is_nothing = matches!(outcome, Outcome::NoData | Outcome::NoName);
         let authority = is_nothing.then(|| Record { name: Name::root(), data: Data::Soa });
-        let opt = self.edns.map(|edns| {
-            Edns { udp_bytes: OUR_UDP_BYTES, version: 0, ..edns }.emit(outcome.rcode())
-        });
+        let opt = self.edns.map(|edns| Edns { udp_bytes: OUR_UDP_BYTES, version: 0, ..edns }.emit(outcome.rcode()));
         let mut records: Vec<u8> = answers.iter().chain(&authority).flat_map(|record| record.emit(asked)).collect();
         let question = self.question.as_ref().map_or_else(Vec::new, |question| {
             [question.name.wire(), &question.kind.0.to_be_bytes(), &question.class.to_be_bytes()].concat()
         });
         let fixed_bytes = super::HEADER_BYTES + question.len() + opt.map_or(0, |opt| opt.len());
         let is_truncated = fixed_bytes + records.len() > limit_bytes;
-        let mut counts = [u16::from(self.question.is_some()), answers.len() as u16, u16::from(is_nothing), u16::from(opt.is_some())];
+        let mut counts =
+            [u16::from(self.question.is_some()), answers.len() as u16, u16::from(is_nothing), u16::from(opt.is_some())];
         if is_truncated {
             records.clear();
             (counts[1], counts[2]) = (0, 0);

@@ -47,7 +47,8 @@ impl Zone {
             if addresses.len() > MAX_ADDRESSES {
                 return Err(format!("{name} has {} addresses, more than {MAX_ADDRESSES}", addresses.len()));
             }
-            let top = std::iter::successors(Some(name.clone()), Name::parent).nth(name.labels().count().saturating_sub(1));
+            let top =
+                std::iter::successors(Some(name.clone()), Name::parent).nth(name.labels().count().saturating_sub(1));
             if name == Name::root() || top.as_ref() == Some(&arpa) {
                 return Err(format!("{name} is no name of a host"));
             }
@@ -86,8 +87,7 @@ impl Zone {
 impl Source for Zone {
     fn find(&self, name: &Name, kind: Kind) -> Found {
         let Some(held) = self.0.get(name) else { return Found::NoName };
-        let found: Vec<Data> =
-            held.iter().filter(|data| kind == Kind::ANY || data.kind() == kind).cloned().collect();
+        let found: Vec<Data> = held.iter().filter(|data| kind == Kind::ANY || data.kind() == kind).cloned().collect();
         if found.is_empty() { Found::NoData } else { Found::Data(found) }
     }
 }

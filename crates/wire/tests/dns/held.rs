@@ -43,7 +43,8 @@ pub fn responder() -> Responder {
 /// A question, and the OPT record with size and DO if there is one.
 pub fn query(name: &Name, kind: u16, flags: u16, edns: Option<(u16, bool)>) -> Vec<u8> {
     let counts = [1, 0, 0, u16::from(edns.is_some())];
-    let mut message = [0x5eed_u16, flags].iter().chain(&counts).flat_map(|word| word.to_be_bytes()).collect::<Vec<u8>>();
+    let mut message =
+        [0x5eed_u16, flags].iter().chain(&counts).flat_map(|word| word.to_be_bytes()).collect::<Vec<u8>>();
     message.extend_from_slice(name.wire());
     message.extend([kind, 1].iter().flat_map(|word| word.to_be_bytes()));
     if let Some((bytes, wants_dnssec)) = edns {

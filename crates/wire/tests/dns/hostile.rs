@@ -48,7 +48,7 @@ fn a_million_messages_that_were_questions_are_answered_or_ignored() {
             match random.below(6) {
                 // Pointers, counts and lengths.
                 0 => message[at] = [0xc0, 0xff, 0, 0x3f, 0x40, 0x80][random.below(6)],
-                1 => message[random.below(12)] = [0, 1, 0xff, 2][random.below(4)],
+                1 => message[at % 12] = [0, 1, 0xff, 2][random.below(4)],
                 2 => message.insert(at, random.below(256) as u8),
                 3 => message[at] = random.below(256) as u8,
                 4 => message.truncate(at.max(1)),

@@ -127,7 +127,9 @@ fn rfc8020_what_leads_to_names_is_there() {
         assert_eq!(ask(text, Kind::A).found, Err(Found::NoData), "{text}");
     }
     // Names of the prefix are there as far as they are shorter than an address.
-    for text in ["4.6.0.0.8.b.d.0.1.0.0.2.ip6.arpa", "c.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.4.6.0.0.8.b.d.0.1.0.0.2.ip6.arpa"] {
+    for text in
+        ["4.6.0.0.8.b.d.0.1.0.0.2.ip6.arpa", "c.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.4.6.0.0.8.b.d.0.1.0.0.2.ip6.arpa"]
+    {
         assert_eq!(ask(text, Kind::A).found, Err(Found::NoData), "{text}");
     }
     assert_eq!(ask("5.6.0.0.8.b.d.0.1.0.0.2.ip6.arpa", Kind::A).found, Err(Found::NoName));
