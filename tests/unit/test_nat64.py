@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from sixbench.agent.messages import REQUESTS
 from sixbench.lab.names import hosts_file, nsswitch_conf, resolv_confs
 from sixbench.mechanisms import install
 from sixbench.model.experiment import Experiment
@@ -95,6 +96,7 @@ def test_names_resolve_at_the_node_that_is_named(read: Read) -> None:
     [request] = made.stages[-1]["r1"].requests
     names = {one["name"]: one["addresses"] for one in request.fields["names"]}
     assert (request.op, request.fields["prefix"]) == ("dns-start", "2001:db8:7::/96")
+    assert REQUESTS["dns-start"](**request.fields).to_json(1)["names"] == request.fields["names"]
     assert request.fields["addresses"] == ["2001:2::2", "2001:2:0:1::1"]
     assert names["h1"] == ["2001:2::1"]
     assert names["h2"] == ["198.18.2.2"]
