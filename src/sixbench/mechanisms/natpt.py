@@ -36,8 +36,8 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
 
 NAT_PT = Mechanism(
     name="nat-pt",
-    doc="Translation with a DNS-ALG in the same node (RFC 2766), which RFC 4966 made historic: names resolve only where "
-    "the packets pass, and answers are changed unseen.",
+    doc="Translation with a DNS-ALG in the same node (RFC 2766), which RFC 4966 made historic: names resolve only "
+    "where the packets pass, and answers are changed unseen.",
     family=NAT64.family,
     server_family=NAT64.server_family,
     install=_install,
