@@ -131,13 +131,16 @@ impl Responder {
     }
 
     fn judge(&self, message: &[u8], draft: &mut Draft) -> Outcome {
-        if draft.header.opcode() != 0 {
+        let is_query = draft.header.opcode() == 0;
+        let unread = if is_query { Outcome::Malformed } else { Outcome::NotImplemented };
+        let Ok(Message { header, questions, edns, .. }) = Message::parse(message) else { return unread };
+        // Who sends one gets one: RFC 6891 section 6.1.1.
+        draft.edns = edns;
+        let Ok([question]) = <[Question; 1]>::try_from(questions) else { return unread };
+        let question = draft.question.insert(question);
+        if !is_query {
             return Outcome::NotImplemented;
         }
-        let Ok(Message { header, questions, edns, .. }) = Message::parse(message) else { return Outcome::Malformed };
-        draft.edns = edns;
-        let Ok([question]) = <[Question; 1]>::try_from(questions) else { return Outcome::Malformed };
-        let question = draft.question.insert(question);
         if edns.is_some_and(|edns| edns.version != 0) {
             return Outcome::BadVersion;
         }

@@ -68,6 +68,8 @@ pub fn check(responder: &Responder, message: &[u8]) {
         assert!(answer.header.is_response() && !answer.header.is_authentic());
         assert_eq!(Some(answer.header.id), Header::parse(message).map(|header| header.id));
         assert_eq!(answer.header.is_truncated(), reply.is_truncated);
+        // RFC 6891 section 6.1.1.
+        assert_eq!(answer.edns.is_some(), asked.as_ref().is_ok_and(|asked| asked.edns.is_some()));
         assert_eq!(responder.reply(&reply.message, transport), Err(Ignored::Response));
         let most = match (&asked, transport) {
             (_, Transport::Tcp) => usize::from(u16::MAX),
