@@ -96,6 +96,7 @@ CLAIMS = {
     "siit": translated("ipv6", "ip", "ip"),
     "siit-dc": translated("ip", "ipv6", "ipv6"),
     "nat64": translated("ipv6", "ip", "ip"),
+    "nat-pt": translated("ipv6", "ip", "ip"),
     "464xlat": translated("ip", "ipv6", "ip"),
 }
 

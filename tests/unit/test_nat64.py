@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from sixbench.agent.messages import REQUESTS
+from sixbench.lab.names import hosts_file, nsswitch_conf, resolv_confs
 from sixbench.mechanisms import install
 from sixbench.model.experiment import Experiment
 from sixbench.model.network import Network
@@ -67,6 +69,14 @@ def test_ports_that_are_given_are_those_of_tcp_and_udp(read: Read) -> None:
         ("{nat64: [h1]}", '"h1" is a host'),
         ("{nat64: {nodes: [r1], ports: 0}}", "0 is too small"),
         ("{nat64: {nodes: [r1], prefix: '2001:db8::/50'}}", "another length"),
+        ("{nat64: {nodes: [r1], dns64: r9}}", 'there is no node "r9"; known here: h1, r1, r2, h2'),
+        ("{nat64: {nodes: [r1], dns64: [r1]}}", "is not a name"),
+        (
+            "{nat64: {nodes: [r1], dns64: r2}}",
+            'the client "h1" does not reach the resolver "r2" over IPv6: name a node on its side of the translator, '
+            'such as "r1"',
+        ),
+        ("{native6: {dns64: r1}}", "unknown option of native6"),
         ("{464xlat: [r1]}", "464xlat is installed on 2 nodes"),
         ("{464xlat: [r2, r1]}", "named from the client on"),
         ("{464xlat: {nodes: [r1, r2], clat-prefix: '2001:db8::/50'}}", "another length"),
@@ -78,3 +88,58 @@ def test_what_cannot_be_installed_is_told_with_its_line(problems: Problems, path
     [found] = problems(TEXT.format(path=path))
     assert found.startswith("test.yaml:7: ")
     assert words in found
+
+
+def test_names_resolve_at_the_node_that_is_named(read: Read) -> None:
+    made = network(read, "{nat64: {nodes: [r2], dns64: r1, prefix: '2001:db8:7::/96'}}")
+    assert made.resolver == made.blueprint.resolver == "r1"
+    [request] = made.stages[-1]["r1"].requests
+    names = {one["name"]: one["addresses"] for one in request.fields["names"]}
+    assert (request.op, request.fields["prefix"]) == ("dns-start", "2001:db8:7::/96")
+    assert REQUESTS["dns-start"](**request.fields).to_json(1)["names"] == request.fields["names"]
+    assert request.fields["addresses"] == ["2001:2::2", "2001:2:0:1::1"]
+    assert names["h1"] == ["2001:2::1"]
+    assert names["h2"] == ["198.18.2.2"]
+    assert names["r2-eth0"] == ["2001:2:0:1::2"]
+    assert names["r2-eth1"] == ["198.18.2.1"]
+    assert network(read, "{nat64: [r2]}").resolver is None
+
+
+def test_nodes_have_the_resolver_that_they_reach(read: Read) -> None:
+    made = network(read, "{nat64: {nodes: [r1], dns64: r1}}")
+    assert resolv_confs(made) == {
+        "h1": "nameserver 2001:2::2\n",
+        "r1": "nameserver 2001:2::2\nnameserver 198.18.1.1\n",
+        "r2": "nameserver 198.18.1.1\n",
+        "h2": "nameserver 198.18.1.1\n",
+    }
+    assert hosts_file(made, "h1").splitlines()[1:] == ["127.0.1.1 h1", "::1 localhost ip6-localhost ip6-loopback"]
+    assert resolv_confs(network(read, "{nat64: [r1]}")) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("a..b", 'DNS has no name "a..b"'),
+        ("a.", 'DNS has no name "a."'),
+        ("in-addr.ARPA", "ends neither with a dot nor with arpa"),
+        ("R2", "are one name (RFC 4343)"),
+    ],
+)
+def test_names_that_dns_has_not_are_told(problems: Problems, name: str, words: str) -> None:
+    text = TEXT.format(path="{nat64: {nodes: [r1], dns64: r1}}")
+    text = text.replace("h2: host}", f'"{name}": host, h2: host}}').replace(
+        "[r2, h2]}]", f'[r2, h2]}}, {{endpoints: [r1, "{name}"]}}]'
+    )
+    [found] = problems(text)
+    assert found.startswith("test.yaml:7: ")
+    assert words in found
+
+
+@pytest.mark.parametrize("machines", ["", "passwd: files\nhosts: resolve dns\nnetworks: files\n", "hosts:files\nx: y"])
+def test_commands_look_names_up_by_dns_alone(machines: str) -> None:
+    lines = nsswitch_conf(machines).splitlines()
+    assert [line for line in lines if line.startswith("hosts")] == ["hosts: files dns"]
+    assert {line for line in lines if not line.startswith("hosts")} == {
+        line for line in machines.splitlines() if not line.startswith("hosts")
+    }

@@ -144,6 +144,9 @@ impl Conversation {
             Request::BrokerStatus {} => services.broker_status()?,
             Request::BrokerStop {} => services.stop_broker()?,
             Request::BrokerAsk(request) => return services.request_tunnel(*request).map(Reply::Later),
+            Request::DnsStart(request) => services.start_dns(&request)?,
+            Request::DnsCounters {} => services.dns_counters()?,
+            Request::DnsStop {} => services.stop_dns()?,
             Request::BrokerRelease(release) => return services.release_tunnel(release).map(Reply::Later),
         };
         Ok(Reply::Now(value))

@@ -1,7 +1,7 @@
 //! What a request may look like.
 
 use serde::Deserialize;
-use sixbench_services::{broker, discovery, multicast};
+use sixbench_services::{broker, discovery, dns, multicast};
 
 use crate::{awake, capture, drops, emulation, exec, sessions, sysctl, timers, tracking, translators, tunnels};
 
@@ -84,6 +84,9 @@ pub enum Request {
     #[serde(rename = "broker-request")]
     BrokerAsk(Box<broker::Request>),
     BrokerRelease(broker::Release),
+    DnsStart(Box<dns::Request>),
+    DnsCounters {},
+    DnsStop {},
 }
 
 impl Request {
@@ -133,6 +136,9 @@ impl Request {
             Request::BrokerStop {} => "broker-stop",
             Request::BrokerAsk(_) => "broker-request",
             Request::BrokerRelease(_) => "broker-release",
+            Request::DnsStart(_) => "dns-start",
+            Request::DnsCounters {} => "dns-counters",
+            Request::DnsStop {} => "dns-stop",
         }
     }
 }

@@ -8,6 +8,7 @@ use serde_json::json;
 use sixbench_plane::Tunnels;
 use sixbench_services::broker::{self, Broker, Lease};
 use sixbench_services::discovery::{self, Advertiser};
+use sixbench_services::dns;
 use sixbench_services::multicast::{self, Forwarder};
 use sixbench_services::{Error, Result};
 
@@ -24,6 +25,7 @@ pub struct Services {
     advertisers: BTreeMap<String, Advertiser>,
     broker: Option<Broker>,
     leases: Leases,
+    dns: Option<dns::Server>,
 }
 
 /// By device. `None` while a request is at work on it.
@@ -33,7 +35,14 @@ struct Leases(Arc<Mutex<BTreeMap<String, Option<Lease>>>>);
 impl Services {
     /// None yet.
     pub fn new(tunnels: Arc<Mutex<Tunnels>>) -> Self {
-        Self { tunnels, forwarder: None, advertisers: BTreeMap::new(), broker: None, leases: Leases::default() }
+        Self {
+            tunnels,
+            forwarder: None,
+            advertisers: BTreeMap::new(),
+            broker: None,
+            leases: Leases::default(),
+            dns: None,
+        }
     }
 
     /// Forwards IPv4 multicast from now on.
@@ -100,6 +109,27 @@ impl Services {
         let status = self.broker_status();
         self.broker = None;
         status
+    }
+
+    /// Answers questions for names from now on.
+    pub fn start_dns(&mut self, request: &dns::Request) -> Outcome {
+        if self.dns.is_some() {
+            return Err(Error::Exists("this node is a resolver".to_owned()).into());
+        }
+        self.dns = Some(dns::Server::start(request)?);
+        Ok(json!({}))
+    }
+
+    /// What was asked.
+    pub fn dns_counters(&self) -> Outcome {
+        to_value(&present(self.dns.as_ref(), "resolver")?.counters())
+    }
+
+    /// Answers no more.
+    pub fn stop_dns(&mut self) -> Outcome {
+        let counters = self.dns_counters();
+        self.dns = None;
+        counters
     }
 
     /// Asks a broker for a tunnel, or for more time for the one it gave.

@@ -4,6 +4,7 @@
 //! them the corpus in `fuzz/corpus` and changes of it, on any toolchain.
 #![forbid(unsafe_code)]
 
+mod dns;
 mod greeting;
 mod netlink;
 mod packets;
@@ -12,6 +13,7 @@ mod request_lines;
 mod translator;
 mod tunnels;
 
+pub use dns::dns;
 pub use greeting::greeting;
 pub use netlink::netlink;
 pub use packets::{layers, slow_path};
@@ -23,12 +25,13 @@ pub use translator::translator;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Those that any user can run.
-pub const TARGETS: [Target; 6] = [
+pub const TARGETS: [Target; 7] = [
     ("request_lines", request_lines),
     ("greeting", greeting),
     ("layers", layers),
     ("slow_path", slow_path),
     ("translator", translator),
+    ("dns", dns),
     ("netlink", netlink),
 ];
 

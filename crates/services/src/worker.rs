@@ -64,20 +64,31 @@ pub fn wait(
     stop: Option<&Stop>,
     deadline: Option<Instant>,
 ) -> io::Result<Woken> {
+    wait_any(ready.as_slice(), stop, deadline).map(|(woken, _)| woken)
+}
+
+/// Waits for one of: the events of one of the descriptors, the order to stop, the deadline. Also says which of the descriptors have something.
+pub fn wait_any(
+    ready: &[(BorrowedFd<'_>, PollFlags)],
+    stop: Option<&Stop>,
+    deadline: Option<Instant>,
+) -> io::Result<(Woken, Vec<bool>)> {
     loop {
-        let mut polled: Vec<PollFd<'_>> = Vec::with_capacity(2);
+        let mut polled: Vec<PollFd<'_>> = Vec::with_capacity(ready.len() + 1);
+        polled.extend(ready.iter().map(|&(fd, events)| PollFd::new(fd, events)));
         polled.extend(stop.map(|stop| PollFd::new(stop.0.as_fd(), PollFlags::POLLIN)));
-        polled.extend(ready.map(|(fd, events)| PollFd::new(fd, events)));
         let timeout = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        match ppoll(&mut polled, timeout.map(TimeSpec::from), None) {
-            Ok(0) => return Ok(Woken::Late),
+        let woken = match ppoll(&mut polled, timeout.map(TimeSpec::from), None) {
+            Ok(0) => Woken::Late,
             Ok(_) => {
-                let is_stopped = stop.is_some() && polled[0].any() == Some(true);
-                return Ok(if is_stopped { Woken::Stopped } else { Woken::Ready });
+                let is_stopped = polled.get(ready.len()).is_some_and(|stop| stop.any() == Some(true));
+                if is_stopped { Woken::Stopped } else { Woken::Ready }
             }
-            Err(Errno::EINTR) => (),
+            Err(Errno::EINTR) => continue,
             Err(errno) => return Err(errno.into()),
-        }
+        };
+        let are_ready = polled[..ready.len()].iter().map(|one| one.any() == Some(true)).collect();
+        return Ok((woken, are_ready));
     }
 }
 

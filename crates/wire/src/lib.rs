@@ -1,7 +1,7 @@
 //! Packet formats, checksums and address mappings.
 //!
-//! Takes bytes, gives values, and bytes of values: no I/O, no clock, no `unsafe`. Called by `agent` (header captures), `plane`, `emulate` and
-//! `traffic`.
+//! Takes bytes, gives values, and bytes of values: no I/O, no clock, no `unsafe`. Called by `agent` (header captures), `plane`, `emulate`,
+//! `services` and `traffic`.
 //!
 //! Each format has a module with a view of its bytes (`Packet`, `Datagram`, ...): its `parse` checks every length once, so that
 //! no accessor panics, whatever the bytes. [`layers`] walks from view to view and gives the values that captures report.
@@ -14,6 +14,7 @@
 
 pub mod arp;
 pub mod checksum;
+pub mod dns;
 pub mod ethernet;
 pub mod gre;
 pub mod icmp;

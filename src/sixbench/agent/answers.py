@@ -316,6 +316,16 @@ class BrokerAnswer(Form):
     port: Natural
 
 
+class DnsAnswer(Form):
+    """What a resolver was asked, and what became of it."""
+
+    udp: Natural
+    tcp: Natural
+    outcomes: dict[str, Natural]
+    truncated: Natural
+    ignored: dict[str, Natural]
+
+
 class LeaseAnswer(Form):
     """The tunnel that a broker gave."""
 

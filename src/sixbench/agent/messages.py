@@ -17,6 +17,7 @@ from .answers import (
     BrokerAnswer,
     CaptureAnswer,
     CountersAnswer,
+    DnsAnswer,
     DropsAnswer,
     EmulateAnswer,
     ExecAnswer,
@@ -438,6 +439,34 @@ class BrokerRequest(Request):
 
 
 @dataclass(frozen=True, kw_only=True)
+class DnsStart(Request):
+    """A resolver with DNS64 in the node."""
+
+    op: ClassVar[str] = "dns-start"
+    addresses: list[str]
+    prefix: str
+    names: list[Mapping[str, Any]]
+    port: int | None = None
+    excluded: list[str] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DnsCounters(Request):
+    """What a resolver was asked."""
+
+    op: ClassVar[str] = "dns-counters"
+    answer: ClassVar[type[Form]] = DnsAnswer
+
+
+@dataclass(frozen=True, kw_only=True)
+class DnsStop(Request):
+    """The end of a resolver."""
+
+    op: ClassVar[str] = "dns-stop"
+    answer: ClassVar[type[Form]] = DnsAnswer
+
+
+@dataclass(frozen=True, kw_only=True)
 class EmulateAdd(Request):
     """Two interfaces that become the ends of a link with a known truth."""
 
@@ -489,6 +518,7 @@ REQUESTS: dict[str, type[Request]] = {
         *(TranslatorAdd, TranslatorRemove, TranslatorCounters),
         *(MulticastForward, RouterAdvertise, RouterSolicit),
         *(BrokerStart, BrokerStop, BrokerRequest, BrokerRelease),
+        *(DnsStart, DnsCounters, DnsStop),
         *(DropsStart, DropsStop, TimersStart, TimersStop, PerfStart, PerfStop, AwakeStart, Awake),
         *(EmulateAdd, EmulateChange, EmulateRecord, EmulateRemove),
         *(Serve, Run, Progress, Finish, Cancel),

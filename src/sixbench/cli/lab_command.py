@@ -178,28 +178,27 @@ def exec_(
     """Run a command inside a node, in its network namespace.
 
     The names of nodes resolve there, in both families, and so do NODE-INTERFACE, such as server-eth0. For that the
-    command has a hosts file of its own. That of the machine stays as it is.
+    command has a hosts file of its own, or where a path has DNS64 a resolver. Those of the machine stay as they are.
     """
     from ..lab import registry
 
     words = command[1:] if command and command[0] == "--" else command
     arguments = _enter(lab, node)
-    hosts = registry.hosts_path(registry.find(lab).name)
     if words:
-        words = _with_names(arguments, hosts, words)
+        words = _with_names(arguments, registry.etc_of(registry.find(lab).name, node), words)
     sys.stdout.flush()
     sys.stderr.flush()
     os.execvp(arguments[0], [*arguments, *words])
 
 
-def _with_names(arguments: list[str], hosts: Path, words: list[str]) -> list[str]:
+def _with_names(arguments: list[str], files: dict[str, str], words: list[str]) -> list[str]:
     """The command that sees the names of nodes. Where the machine refuses that: the plain command, and a line says
     why."""
     from ..lab.names import entering
 
-    tried = subprocess.run([*arguments, *entering(str(hosts), ["true"])], capture_output=True, text=True, check=False)
+    tried = subprocess.run([*arguments, *entering(files, ["true"])], capture_output=True, text=True, check=False)
     if tried.returncode == 0:
-        return entering(str(hosts), words)
+        return entering(files, words)
     why = " ".join(tried.stderr.split()) or f"unshare ended with {tried.returncode}"
     note(f"sixbench: names of nodes do not resolve in this command: {why}")
     return words

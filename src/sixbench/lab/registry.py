@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import stat
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -46,7 +48,7 @@ _DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError)
 """The errors of reading a file that is not one of a lab."""
 
 
-_HOSTS_SUFFIX = ".hosts"
+_ETC_SUFFIX = ".etc"
 
 
 def start_ticks(pid: int) -> int | None:
@@ -92,11 +94,11 @@ def claim(name: str) -> socket.socket:
     return taken
 
 
-def save(record: LabRecord, hosts: str = "") -> Path:
+def save(record: LabRecord, etc: Mapping[str, str] | None = None) -> Path:
     """Writes the file of a lab. Raises `WriteError`.
 
     Args:
-        hosts: the text of its hosts file, which stands beside it; empty: it has none.
+        etc: the texts of files that commands in its nodes see in place of the machine's, by name (`etc_of`).
     """
     path = _path(record.name)
     try:
@@ -106,9 +108,12 @@ def save(record: LabRecord, hosts: str = "") -> Path:
                 f"writing {path}: {path.parent} is not a directory that only this user may write in; remove it, or set "
                 "XDG_RUNTIME_DIR to one that is"
             )
-        if hosts:
-            hosts_path(record.name).write_text(hosts, encoding="utf-8")
-            hosts_path(record.name).chmod(0o644)  # commands in a node may run as anybody
+        if etc:
+            _etc(record.name).mkdir(mode=0o755, exist_ok=True)
+        for name, text in (etc or {}).items():
+            file = _etc(record.name) / name
+            file.write_text(text, encoding="utf-8")
+            file.chmod(0o644)  # commands in a node may run as anybody
         partial = path.with_suffix(".partial")
         partial.write_text(json.dumps(asdict(record)), encoding="utf-8")
         partial.replace(path)
@@ -120,12 +125,26 @@ def save(record: LabRecord, hosts: str = "") -> Path:
 def remove(name: str) -> None:
     """Removes the files of a lab, if there are any."""
     _path(name).unlink(missing_ok=True)
-    hosts_path(name).unlink(missing_ok=True)
+    shutil.rmtree(_etc(name), ignore_errors=True)
 
 
-def hosts_path(name: str) -> Path:
-    """Where the names of a lab's nodes are, as a hosts file."""
-    return directory() / f"{name}{_HOSTS_SUFFIX}"
+def etc_of(name: str, node: str) -> dict[str, str]:
+    """The files that a command in a node of a lab sees, by the machine's files in whose place they are.
+
+    `resolv.conf` is the node's own one, `resolv.conf@NODE`; the others are the same in every node.
+    """
+    files = {file: _etc(name) / file for file in ("hosts", "nsswitch.conf")}
+    files["resolv.conf"] = _etc(name) / own_file("resolv.conf", node)
+    return {f"/etc/{file}": str(path) for file, path in files.items() if path.exists()}
+
+
+def own_file(file: str, node: str) -> str:
+    """The name under which a file of one node is saved."""
+    return f"{file}@{node}"
+
+
+def _etc(name: str) -> Path:
+    return directory() / f"{name}{_ETC_SUFFIX}"
 
 
 def all_labs() -> list[LabRecord]:
@@ -164,9 +183,9 @@ def clean() -> list[str]:
         if stale:
             path.unlink(missing_ok=True)
             removed.append(str(path))
-    for path in _files(f"*{_HOSTS_SUFFIX}"):
+    for path in _files(f"*{_ETC_SUFFIX}"):
         if not path.with_suffix(".json").exists():
-            path.unlink(missing_ok=True)
+            shutil.rmtree(path, ignore_errors=True)
             removed.append(str(path))
     return removed
 

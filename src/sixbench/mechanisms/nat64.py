@@ -19,6 +19,7 @@ from ..model.topology import Topology
 from . import embedding
 from .common import check_overlap, legs_of
 from .kind import Mechanism
+from .resolving import DNS64, with_resolver
 from .translating import OPTIONS, Stretch, one_to_one, prefix_option, translated
 
 INSIDE = IPv4Network("100.64.0.0/16")
@@ -42,7 +43,7 @@ def _nat64(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
         path, topology, between, lambda stretches: one_to_one(path, stretches, INSIDE), through_node=path.nodes
     )
     check_overlap(path, network.topology, [INSIDE])
-    return _masqueraded(path, network, [INSIDE])
+    return with_resolver(path, _masqueraded(path, network, [INSIDE]))
 
 
 def _464xlat(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
@@ -89,7 +90,7 @@ NAT64 = Mechanism(
     carriers=frozenset({4, 6}),
     node_count=(1, 1),
     executed_by=(EBPF, USER),
-    options=(*OPTIONS, PORTS),
+    options=(*OPTIONS, PORTS, DNS64),
     sample=("r1",),
 )
 FOUR_SIX_FOUR_XLAT = Mechanism(

@@ -20,11 +20,13 @@ class Blueprint:
         topology: wires, and tunnels as links over them.
         devices: those that a mechanism needs, besides the ends of wires.
         stages: what else is done, in order, by node.
+        resolver: the node that the others ask for names (DNS); None: a hosts file has the names.
     """
 
     topology: Topology
     devices: tuple[Device, ...] = ()
     stages: tuple[Mapping[str, Stage], ...] = ()
+    resolver: str | None = None
 
     @property
     def is_plain(self) -> bool:
@@ -60,7 +62,7 @@ class Network(Blueprint):
     @property
     def blueprint(self) -> Blueprint:
         """What has to be built, whichever hosts use it."""
-        return Blueprint(topology=self.topology, devices=self.devices, stages=self.stages)
+        return Blueprint(topology=self.topology, devices=self.devices, stages=self.stages, resolver=self.resolver)
 
     @property
     def between(self) -> tuple[str, str]:

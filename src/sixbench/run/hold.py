@@ -6,10 +6,11 @@ import os
 import signal
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path as SystemFile
 
 from ..agent import AgentHub, find_agent
 from ..lab import registry
-from ..lab.names import hosts_file
+from ..lab.names import hosts_file, nsswitch_conf, resolv_confs
 from ..lab.privileges import in_user_namespace
 from ..model.network import Blueprint
 from ..model.path import Path
@@ -19,6 +20,8 @@ from .engines import choose_engine
 from .laboratory import Laboratory
 from .refused_settings import check_settings
 from .requirements import check_links, check_programs
+
+_NSSWITCH = SystemFile("/etc/nsswitch.conf")
 
 
 def hold(blueprint: Blueprint, name: str, ready: Callable[[], None], path: Path | None, source: Source) -> None:
@@ -42,13 +45,22 @@ def hold(blueprint: Blueprint, name: str, ready: Callable[[], None], path: Path 
         begin(laboratory, name)
         signals = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
         signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-        registry.save(_record(laboratory, name), hosts_file(blueprint, os.uname().nodename))
+        registry.save(_record(laboratory, name), _etc(blueprint))
         try:
             ready()
             signal.sigwait(signals)
         finally:
             registry.remove(name)
             laboratory.close()
+
+
+def _etc(blueprint: Blueprint) -> dict[str, str]:
+    """The files that commands in nodes see in place of the machine's."""
+    files = {"hosts": hosts_file(blueprint, os.uname().nodename)}
+    confs = resolv_confs(blueprint)
+    if confs and _NSSWITCH.exists():
+        files["nsswitch.conf"] = nsswitch_conf(_NSSWITCH.read_text(encoding="utf-8", errors="replace"))
+    return files | {registry.own_file("resolv.conf", node): text for node, text in confs.items()}
 
 
 def _record(laboratory: Laboratory, name: str) -> registry.LabRecord:

@@ -4,6 +4,7 @@ mod broker;
 #[path = "../common/mod.rs"]
 mod common;
 mod discovery;
+mod dns;
 mod multicast;
 
 use std::fs::File;

@@ -120,7 +120,7 @@ impl Ipv6Net {
     }
 
     /// Whether it may stand for that address: RFC 6052 section 3.1.
-    pub(super) fn may_represent(&self, address: Ipv4Addr) -> bool {
+    pub(crate) fn may_represent(&self, address: Ipv4Addr) -> bool {
         !self.never_represented().iter().any(|net| net.contains(address))
     }
 
@@ -129,7 +129,7 @@ impl Ipv6Net {
         if *self == WELL_KNOWN { &NON_GLOBAL } else { &[] }
     }
 
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         if !LENGTHS.contains(&self.bits) {
             return Err(format!(
                 "the prefix {self} has none of the lengths 32, 40, 48, 56, 64 and 96 (RFC 6052 section 2.2)"

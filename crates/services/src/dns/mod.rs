@@ -1,0 +1,6 @@
+//! A resolver for the nodes of a closed network, with DNS64: RFC 1035, RFC 6147, RFC 7766. What it answers is decided in `sixbench_wire::dns`.
+
+mod connection;
+mod server;
+
+pub use server::{Counters, Request, Server};

@@ -1,0 +1,26 @@
+//! The Domain Name System, as far as a resolver for a closed network with DNS64 needs it: RFC 1035, RFC 6891, RFC 6147, RFC 7050.
+//!
+//! [`Name`] and [`Message`] read what anybody may send: every length and pointer is checked, and the work is bounded by the length of the message.
+//! [`Zone`] has the names of a network. [`Dns64`] says what a question is answered with, given any [`Source`] of records. [`Responder`] makes the
+//! message that answers a message.
+
+mod message;
+mod name;
+mod record;
+mod responder;
+mod synthesis;
+mod zone;
+
+pub use message::{Edns, Flaw, HEADER_BYTES, Header, Message, Question, RecordView};
+pub use name::{MAX_NAME_BYTES, Name};
+pub use record::{Data, Kind, Record};
+pub use responder::{Ignored, OUR_UDP_BYTES, Outcome, Reply, Responder, Transport};
+pub use synthesis::{Answer, Dns64, default_excluded};
+pub use zone::{Found, Source, Zone};
+
+/// The class of the Internet: RFC 1035 section 3.2.4.
+pub const CLASS_IN: u16 = 1;
+/// Any class, in questions: RFC 1035 section 3.2.5.
+pub const CLASS_ANY: u16 = 255;
+/// How long an answer may be kept, in seconds. It is short, because networks of experiments come and go.
+pub const TTL_S: u32 = 60;

@@ -1,0 +1,205 @@
+//! The message that answers a message.
+
+use super::{
+    Answer, CLASS_ANY, CLASS_IN, Data, Dns64, Edns, Found, Header, Kind, Message, Name, Question, Record, Zone,
+};
+
+/// The longest datagram that we send or take: what the least MTU of IPv6 has room for (RFC 9715 section 3).
+pub const OUR_UDP_BYTES: u16 = 1232;
+/// What everybody takes: RFC 1035 section 2.3.4.
+const LEAST_UDP_BYTES: u16 = 512;
+
+/// What carries a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// A datagram.
+    Udp,
+    /// A connection, where a message comes after its length: RFC 7766.
+    Tcp,
+}
+
+/// What became of a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    /// Answered with records that there are.
+    Answered,
+    /// Answered with records made of others.
+    Synthesised,
+    /// The name has no such records.
+    NoData,
+    /// There is no such name.
+    NoName,
+    /// It could not be found out.
+    Failed,
+    /// The message was flawed.
+    Malformed,
+    /// It was no question.
+    NotImplemented,
+    /// A transfer, or another class.
+    Refused,
+    /// EDNS of a version that there is not.
+    BadVersion,
+}
+
+impl Outcome {
+    /// For counters.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Answered => "answered",
+            Self::Synthesised => "synthesised",
+            Self::NoData => "no-data",
+            Self::NoName => "no-name",
+            Self::Failed => "failed",
+            Self::Malformed => "malformed",
+            Self::NotImplemented => "not-implemented",
+            Self::Refused => "refused",
+            Self::BadVersion => "bad-version",
+        }
+    }
+
+    /// RFC 1035 section 4.1.1, RFC 6891 section 9.
+    fn rcode(self) -> u16 {
+        match self {
+            Self::Answered | Self::Synthesised | Self::NoData => 0,
+            Self::Malformed => 1,
+            Self::Failed => 2,
+            Self::NoName => 3,
+            Self::NotImplemented => 4,
+            Self::Refused => 5,
+            Self::BadVersion => 16,
+        }
+    }
+}
+
+/// Why a message is not answered at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ignored {
+    /// It is too short for a header.
+    Short,
+    /// It is an answer itself, so that two servers could go on for ever.
+    Response,
+}
+
+impl Ignored {
+    /// For counters.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Short => "short",
+            Self::Response => "response",
+        }
+    }
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// As it is sent; over TCP after its length.
+    pub message: Vec<u8>,
+    /// What became of the question.
+    pub outcome: Outcome,
+    /// Whether the records did not fit (TC), so that TCP is to be tried.
+    pub is_truncated: bool,
+}
+
+/// Answers messages.
+#[derive(Debug, Clone)]
+pub struct Responder {
+    /// What it knows.
+    pub zone: Zone,
+    /// What it makes of that.
+    pub dns64: Dns64,
+}
+
+impl Responder {
+    /// The answer to a message, whatever its bytes are.
+    pub fn reply(&self, message: &[u8], transport: Transport) -> Result<Reply, Ignored> {
+        let header = Header::parse(message).ok_or(Ignored::Short)?;
+        if header.is_response() {
+            return Err(Ignored::Response);
+        }
+        let mut draft = Draft { header, question: None, edns: None, answer: None };
+        let outcome = self.judge(message, &mut draft);
+        let limit_bytes = match transport {
+            Transport::Tcp => usize::from(u16::MAX),
+            Transport::Udp => {
+                let taken = draft.edns.map_or(LEAST_UDP_BYTES, |edns| edns.udp_bytes);
+                taken.clamp(LEAST_UDP_BYTES, OUR_UDP_BYTES).into()
+            }
+        };
+        let (message, is_truncated) = draft.emit(outcome, limit_bytes);
+        Ok(Reply { message, outcome, is_truncated })
+    }
+
+    fn judge(&self, message: &[u8], draft: &mut Draft) -> Outcome {
+        let is_query = draft.header.opcode() == 0;
+        let unread = if is_query { Outcome::Malformed } else { Outcome::NotImplemented };
+        let Ok(Message { header, questions, edns, .. }) = Message::parse(message) else { return unread };
+        // Who sends one gets one: RFC 6891 section 6.1.1.
+        draft.edns = edns;
+        let Ok([question]) = <[Question; 1]>::try_from(questions) else { return unread };
+        let question = draft.question.insert(question);
+        if !is_query {
+            return Outcome::NotImplemented;
+        }
+        if edns.is_some_and(|edns| edns.version != 0) {
+            return Outcome::BadVersion;
+        }
+        if ![CLASS_IN, CLASS_ANY].contains(&question.class) || [Kind::AXFR, Kind::IXFR].contains(&question.kind) {
+            return Outcome::Refused;
+        }
+        let validates = header.is_checking_disabled() && edns.is_some_and(|edns| edns.wants_dnssec);
+        let answer = self.dns64.answer(&self.zone, &question.name, question.kind, validates);
+        let outcome = match &answer.found {
+            Ok(_) if answer.is_synthesised => Outcome::Synthesised,
+            Ok(_) => Outcome::Answered,
+            Err(Found::NoName) => Outcome::NoName,
+            Err(Found::Failed) => Outcome::Failed,
+            Err(_) => Outcome::NoData,
+        };
+        draft.answer = Some(answer);
+        outcome
+    }
+}
+
+/// What is known of an answer before it is written.
+struct Draft {
+    header: Header,
+    question: Option<Question>,
+    edns: Option<Edns>,
+    answer: Option<Answer>,
+}
+
+impl Draft {
+    fn emit(&self, outcome: Outcome, limit_bytes: usize) -> (Vec<u8>, bool) {
+        let root = Name::root();
+        let asked = self.question.as_ref().map_or(&root, |question| &question.name);
+        let answers: &[Record] = self.answer.as_ref().and_then(|answer| answer.found.as_deref().ok()).unwrap_or(&[]);
+        // How long a name may be kept as not there: RFC 2308 section 3.
+        let is_nothing = matches!(outcome, Outcome::NoData | Outcome::NoName);
+        let authority = is_nothing.then(|| Record { name: Name::root(), data: Data::Soa });
+        let opt = self.edns.map(|edns| Edns { udp_bytes: OUR_UDP_BYTES, version: 0, ..edns }.emit(outcome.rcode()));
+        let mut records: Vec<u8> = answers.iter().chain(&authority).flat_map(|record| record.emit(asked)).collect();
+        let question = self.question.as_ref().map_or_else(Vec::new, |question| {
+            [question.name.wire(), &question.kind.0.to_be_bytes(), &question.class.to_be_bytes()].concat()
+        });
+        let fixed_bytes = super::HEADER_BYTES + question.len() + opt.map_or(0, |opt| opt.len());
+        let is_truncated = fixed_bytes + records.len() > limit_bytes;
+        let mut counts =
+            [u16::from(self.question.is_some()), answers.len() as u16, u16::from(is_nothing), u16::from(opt.is_some())];
+        if is_truncated {
+            records.clear();
+            (counts[1], counts[2]) = (0, 0);
+        }
+        let added = Header::RECURSION_AVAILABLE
+            | if is_truncated { Header::TRUNCATED } else { 0 }
+            | if self.answer.is_some() { Header::AUTHORITATIVE } else { 0 };
+        let mut message = Vec::with_capacity(fixed_bytes + records.len());
+        message.extend(self.header.id.to_be_bytes());
+        message.extend(self.header.answer_flags(added, outcome.rcode() as u8).to_be_bytes());
+        message.extend(counts.iter().flat_map(|count| count.to_be_bytes()));
+        message.extend(question);
+        message.extend(records);
+        message.extend(opt.iter().flatten());
+        (message, is_truncated)
+    }
+}

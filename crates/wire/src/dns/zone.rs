@@ -1,0 +1,93 @@
+//! The names of a closed network, and whatever else has records.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
+
+use super::{Data, Kind, Name};
+
+/// The name by which clients learn the prefix of their translator, and its addresses: RFC 7050 section 8.2.
+const WELL_KNOWN: (&str, [Ipv4Addr; 2]) =
+    ("ipv4only.arpa", [Ipv4Addr::new(192, 0, 0, 170), Ipv4Addr::new(192, 0, 0, 171)]);
+/// More addresses of a name would make answers that no datagram carries.
+const MAX_ADDRESSES: usize = 64;
+const MAX_NAMES: usize = 4096;
+
+/// What there is of a name and a type: RFC 2308 section 2.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// Records, at least one.
+    Data(Vec<Data>),
+    /// The name is there, and has no such record (NODATA).
+    NoData,
+    /// There is no such name (NXDOMAIN).
+    NoName,
+    /// It could not be found out (SERVFAIL).
+    Failed,
+}
+
+/// Whatever has records.
+pub trait Source {
+    /// What there is of a name and a type.
+    fn find(&self, name: &Name, kind: Kind) -> Found;
+}
+
+/// The names of a network with their addresses, the names of the addresses, and `ipv4only.arpa`. There are no others, so that it is the authority for the root.
+#[derive(Debug, Clone)]
+pub struct Zone(BTreeMap<Name, Vec<Data>>);
+
+impl Zone {
+    /// That of hosts. Of several with the same address, the first gives it its name. Fails where a name has too many addresses, or is one of `arpa`.
+    pub fn new(hosts: impl IntoIterator<Item = (Name, Vec<IpAddr>)>) -> Result<Self, String> {
+        let mut zone = Self(BTreeMap::from([(Name::root(), vec![Data::Soa])]));
+        let arpa: Name = "arpa".parse()?;
+        for (number, (name, addresses)) in hosts.into_iter().enumerate() {
+            if number >= MAX_NAMES {
+                return Err(format!("there are more than {MAX_NAMES} names"));
+            }
+            if addresses.len() > MAX_ADDRESSES {
+                return Err(format!("{name} has {} addresses, more than {MAX_ADDRESSES}", addresses.len()));
+            }
+            let top =
+                std::iter::successors(Some(name.clone()), Name::parent).nth(name.labels().count().saturating_sub(1));
+            if name == Name::root() || top.as_ref() == Some(&arpa) {
+                return Err(format!("{name} is no name of a host"));
+            }
+            zone.add_host(&name, &addresses);
+        }
+        zone.add_host(&WELL_KNOWN.0.parse()?, &WELL_KNOWN.1.map(IpAddr::V4));
+        for domain in ["in-addr.arpa", "ip6.arpa"] {
+            zone.add(&domain.parse()?, None);
+        }
+        Ok(zone)
+    }
+
+    fn add_host(&mut self, name: &Name, addresses: &[IpAddr]) {
+        self.add(name, None);
+        for &address in addresses {
+            self.add(name, Some(Data::of(address)));
+            let reverse = Name::reverse(address);
+            if !self.0.contains_key(&reverse) {
+                self.add(&reverse, Some(Data::Ptr(name.clone())));
+            }
+        }
+    }
+
+    /// A name is there where one below it is, without data of its own: RFC 8020.
+    fn add(&mut self, name: &Name, data: Option<Data>) {
+        let held = self.0.entry(name.clone()).or_default();
+        held.extend(data.filter(|data| !held.contains(data)));
+        let mut at = name.parent();
+        while let Some(name) = at {
+            at = name.parent();
+            self.0.entry(name).or_default();
+        }
+    }
+}
+
+impl Source for Zone {
+    fn find(&self, name: &Name, kind: Kind) -> Found {
+        let Some(held) = self.0.get(name) else { return Found::NoName };
+        let found: Vec<Data> = held.iter().filter(|data| kind == Kind::ANY || data.kind() == kind).cloned().collect();
+        if found.is_empty() { Found::NoData } else { Found::Data(found) }
+    }
+}

@@ -1,0 +1,93 @@
+//! What resolvers hold to, whatever the message.
+#![allow(dead_code)] // The fuzzers use a part.
+
+use std::net::IpAddr;
+
+use sixbench_wire::dns::{
+    Dns64, Header, Ignored, Message, Name, OUR_UDP_BYTES, Responder, Transport, Zone, default_excluded,
+};
+use sixbench_wire::siit::Net;
+
+pub fn name(text: &str) -> Name {
+    text.parse().expect("a name")
+}
+
+pub fn addresses(texts: &[&str]) -> Vec<IpAddr> {
+    texts.iter().map(|text| text.parse().expect("an address")).collect()
+}
+
+/// A network of an IPv4 host, an IPv6 host, one of both families, some with addresses that are none, and one with many.
+pub fn zone() -> Zone {
+    let many: Vec<IpAddr> = (1..=60_u8).map(|number| IpAddr::from([198, 51, 100, number])).collect();
+    let hosts = [
+        (name("server"), addresses(&["198.18.1.2"])),
+        (name("client"), addresses(&["2001:db8::2"])),
+        (name("both"), addresses(&["198.18.1.3", "2001:db8::3"])),
+        (name("mapped"), addresses(&["198.18.1.4", "::ffff:198.18.1.4"])),
+        (name("partly"), addresses(&["198.18.1.5", "::ffff:198.18.1.5", "2001:db8::5"])),
+        (name("empty"), Vec::new()),
+        (name("Many.Of.Them"), many),
+    ];
+    Zone::new(hosts).expect("a zone")
+}
+
+pub fn dns64(prefix: &str, bits: u8) -> Dns64 {
+    let prefix = Net { address: prefix.parse().expect("an address"), bits };
+    Dns64::new(prefix, default_excluded()).expect("a prefix")
+}
+
+pub fn responder() -> Responder {
+    Responder { zone: zone(), dns64: dns64("2001:db8:64::", 96) }
+}
+
+/// A question, and the OPT record with size and DO if there is one.
+pub fn query(name: &Name, kind: u16, flags: u16, edns: Option<(u16, bool)>) -> Vec<u8> {
+    let counts = [1, 0, 0, u16::from(edns.is_some())];
+    let mut message =
+        [0x5eed_u16, flags].iter().chain(&counts).flat_map(|word| word.to_be_bytes()).collect::<Vec<u8>>();
+    message.extend_from_slice(name.wire());
+    message.extend([kind, 1].iter().flat_map(|word| word.to_be_bytes()));
+    if let Some((bytes, wants_dnssec)) = edns {
+        message.extend([0, 0, 41]);
+        message.extend(bytes.to_be_bytes());
+        message.extend([0, 0, if wants_dnssec { 0x80 } else { 0 }, 0, 0, 0]);
+    }
+    message
+}
+
+/// Asks, and looks at the answer.
+pub fn check(responder: &Responder, message: &[u8]) {
+    let asked = Message::parse(message);
+    for transport in [Transport::Udp, Transport::Tcp] {
+        let reply = match responder.reply(message, transport) {
+            Ok(reply) => reply,
+            Err(Ignored::Short) => return assert!(message.len() < 12),
+            Err(Ignored::Response) => return assert!(message[2] & 0x80 != 0),
+        };
+        let answer = Message::parse(&reply.message).expect("our own message");
+        assert!(answer.header.is_response() && !answer.header.is_authentic());
+        assert_eq!(Some(answer.header.id), Header::parse(message).map(|header| header.id));
+        assert_eq!(answer.header.is_truncated(), reply.is_truncated);
+        // RFC 6891 section 6.1.1.
+        assert_eq!(answer.edns.is_some(), asked.as_ref().is_ok_and(|asked| asked.edns.is_some()));
+        assert_eq!(responder.reply(&reply.message, transport), Err(Ignored::Response));
+        let most = match (&asked, transport) {
+            (_, Transport::Tcp) => usize::from(u16::MAX),
+            (Ok(asked), _) => asked.edns.map_or(512, |edns| edns.udp_bytes.clamp(512, OUR_UDP_BYTES)).into(),
+            (Err(_), _) => 512,
+        };
+        assert!(reply.message.len() <= most, "{} bytes", reply.message.len());
+        if let [question] = &answer.questions[..] {
+            let asked = &asked.as_ref().expect("it was read").questions;
+            // Case is kept, so that who asks knows its question again.
+            assert_eq!(asked.len(), 1);
+            assert_eq!(question.name.wire(), asked[0].name.wire());
+            assert_eq!((question.kind, question.class), (asked[0].kind, asked[0].class));
+        } else {
+            assert!(answer.sections.iter().all(Vec::is_empty) && answer.header.rcode() != 0);
+        }
+        if reply.is_truncated {
+            assert!(answer.sections.iter().all(Vec::is_empty) && transport == Transport::Udp);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Messages that nobody should send.
+
+use crate::held::{check, name, query, responder};
+
+/// xorshift64* (Marsaglia 2003, Vigna 2016).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % limit
+    }
+}
+
+fn questions() -> Vec<Vec<u8>> {
+    let reverse = "2.0.2.1.2.1.6.c.0.0.0.0.0.0.0.0.0.0.0.0.4.6.0.0.8.b.d.0.1.0.0.2.ip6.arpa";
+    let mut found = Vec::new();
+    for (text, kind) in [
+        ("server", 28),
+        ("SerVer", 28),
+        ("client", 28),
+        ("both", 1),
+        ("many.of.them", 28),
+        ("many.of.them", 255),
+        ("ipv4only.arpa", 28),
+        (reverse, 12),
+        ("2.1.18.198.in-addr.arpa", 12),
+        ("nobody", 28),
+    ] {
+        found.push(query(&name(text), kind, 0x0100, None));
+        found.push(query(&name(text), kind, 0x0110, Some((4096, kind == 28))));
+    }
+    found
+}
+
+#[test]
+fn a_million_messages_that_were_questions_are_answered_or_ignored() {
+    let (responder, questions) = (responder(), questions());
+    let mut random = Random(0x5eed);
+    let mut message = Vec::new();
+    for case in 0..1_000_000 {
+        message.clear();
+        message.extend_from_slice(&questions[case % questions.len()]);
+        for _ in 0..random.below(4) {
+            let at = random.below(message.len());
+            match random.below(6) {
+                // Pointers, counts and lengths.
+                0 => message[at] = [0xc0, 0xff, 0, 0x3f, 0x40, 0x80][random.below(6)],
+                1 => message[at % 12] = [0, 1, 0xff, 2][random.below(4)],
+                2 => message.insert(at, random.below(256) as u8),
+                3 => message[at] = random.below(256) as u8,
+                4 => message.truncate(at.max(1)),
+                _ => message.extend_from_within(at..),
+            }
+        }
+        check(&responder, &message);
+    }
+}
+
+#[test]
+fn pointers_that_lead_on_take_no_longer_than_the_message() {
+    // Each record's name is a chain of pointers through all those before it.
+    let mut message = query(&name("server"), 28, 0, None);
+    message[10..12].copy_from_slice(&5000_u16.to_be_bytes());
+    let mut last = 12_u16;
+    for _ in 0..1300 {
+        let at = message.len() as u16;
+        message.extend([0xc0 | (last >> 8) as u8, last as u8]);
+        message.extend([0, 1, 0, 1, 0, 0, 0, 0, 0, 0]);
+        last = at;
+    }
+    check(&responder(), &message);
+    message[10..12].copy_from_slice(&1300_u16.to_be_bytes());
+    check(&responder(), &message);
+    assert_eq!(sixbench_wire::dns::Message::parse(&message).expect("it is right").sections[2].len(), 1300);
+}

@@ -1,0 +1,75 @@
+"""What mechanisms with a translator share for names: a resolver with DNS64 (RFC 6147) in one of the nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ..model.network import Network
+from ..model.node_names import addresses_by_name, resolver_addresses
+from ..model.parameter import Parameter
+from ..model.path import Path
+from ..model.stage import Request, Stage
+from ..model.wording import listed, shown
+from .kind import MechanismError
+from .translating import DEFAULT_PREFIX, prefix_option
+
+DNS64 = Parameter(
+    name="dns64",
+    column="dns64",
+    kind="name",
+    doc="the node that resolves names for all nodes, with addresses in the prefix for what has IPv4 alone (RFC 6147)",
+    unless_given="names resolve by a hosts file",
+)
+
+_LABELS = re.compile(r"(?!.*\.\.)(?!(.*\.)?arpa\Z).*[^.]", re.IGNORECASE)
+"""Names of nodes that DNS can have: no label is empty (RFC 1035 section 3.1), and `arpa` is that of addresses."""
+
+
+def with_resolver(path: Path, network: Network) -> Network:
+    """The network with the resolver that the path's option names; as it is where there is no such option.
+
+    Raises `MechanismError` where the client does not reach that node.
+    """
+    if DNS64.name not in path.options:
+        return network
+    node, topology, client = str(path.options[DNS64.name]), network.topology, network.between[0]
+    if node not in topology.nodes:
+        raise MechanismError(f"there is no node {shown(node)}; known here: {listed(topology.nodes)}", DNS64.name)
+    if not any(address.version == path.family for address in resolver_addresses(topology, client, node)):
+        raise MechanismError(
+            f'the client "{client}" does not reach the resolver "{node}" over IPv{path.family}: name a node on its '
+            f'side of the translator, such as "{path.nodes[0]}"',
+            DNS64.name,
+        )
+    names = addresses_by_name(network)
+    _check_names(topology.nodes)
+    own = [address for link in topology.links_of(node) for address in names.get(f"{node}-{link.end_of(node).name}", [])]
+    start = Request(
+        op="dns-start",
+        fields={
+            "addresses": [str(address) for address in dict.fromkeys(own)],
+            "prefix": str(prefix_option(path, "prefix", DEFAULT_PREFIX)),
+            "names": [{"name": name, "addresses": list(map(str, found))} for name, found in names.items()],
+        },
+        undo=Request(op="dns-stop", fields={}),
+    )
+    return replace(network, resolver=node, stages=(*network.stages, {node: Stage(requests=(start,))}))
+
+
+def _check_names(nodes: Iterable[str]) -> None:
+    """Raises `MechanismError` where a name is none in DNS, or is another's but for case (RFC 4343)."""
+    seen: dict[str, str] = {}
+    for node in nodes:
+        if not _LABELS.fullmatch(node):
+            raise MechanismError(
+                f'DNS has no name "{node}": give the node one without two dots in a row that ends neither with '
+                "a dot nor with arpa",
+                DNS64.name,
+            )
+        other = seen.setdefault(node.lower(), node)
+        if other != node:
+            raise MechanismError(
+                f'to DNS "{other}" and "{node}" are one name (RFC 4343): give one of the nodes another', DNS64.name
+            )
