@@ -20,6 +20,7 @@ pub mod icmp;
 pub mod ipv4;
 pub mod ipv6;
 pub mod layers;
+pub mod map;
 pub mod siit;
 mod span;
 pub mod tcp;
