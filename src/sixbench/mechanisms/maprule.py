@@ -74,8 +74,8 @@ class Rule:
             )
         if self.psid_offset + self.psid_bits > PORT_BITS:
             raise RuleError(
-                f"a PSID of {self.psid_bits} bits behind an offset of {self.psid_offset} leaves no ports: both together "
-                f"have at most {PORT_BITS} bits (RFC 7597 section 5.1)",
+                f"a PSID of {self.psid_bits} bits behind an offset of {self.psid_offset} leaves no ports: both "
+                f"together have at most {PORT_BITS} bits (RFC 7597 section 5.1)",
                 "psid_offset" if self.psid_bits <= PORT_BITS else "ea_bits",
             )
 
