@@ -135,6 +135,24 @@ class Rule:
         is_psid = not psid >> self.psid_bits and (self.psid is None or self.psid.value == psid)
         return (ipv4, psid) if is_psid and ipv4 in self.ipv4 and self.address(ipv4, psid) == ipv6 else None
 
+    def of_prefix(self, prefix: IPv6Network) -> tuple[IPv4Address, int] | None:
+        """The IPv4 address and the port set of the customer edge with that End-user IPv6 prefix; None: it is none's."""
+        if prefix.prefixlen != self.end_user_bits or not prefix.subnet_of(self.ipv6):
+            return None
+        ea = int(prefix.network_address) >> (128 - self.end_user_bits) & ((1 << self.ea_bits) - 1)
+        psid = ea & ((1 << self.psid_bits) - 1)
+        return self.ipv4.network_address + (ea >> self.psid_bits), psid
+
+    def provisioned(self, ipv4: IPv4Address, psid: int) -> Rule:
+        """The rule that one customer edge alone has (RFC 7597 appendix A, example 5)."""
+        return Rule(
+            ipv6=self.end_user_prefix(ipv4, psid),
+            ipv4=IPv4Network(ipv4),
+            ea_bits=0,
+            psid_offset=self.psid_offset,
+            psid=Psid(bits=self.psid_bits, value=psid) if self.psid_bits else None,
+        )
+
     @property
     def told(self) -> dict[str, object]:
         """As docs/protocol.md has it."""
