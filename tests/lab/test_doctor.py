@@ -46,7 +46,7 @@ def test_the_matrix_names_every_mechanism_and_engine(sixbench: Any) -> None:
     assert rows["6over4"][0] == "-"
     assert set(rows) == {
         *("6in4", "6over4", "6to4", "6rd", "isatap", "tunnel-broker", "4in6", "ds-lite", "lw4o6"),
-        *("gre", "vxlan", "siit", "siit-dc", "nat64", "464xlat"),
+        *("gre", "vxlan", "siit", "siit-dc", "nat64", "464xlat", "map-t"),
     }
 
 
