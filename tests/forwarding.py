@@ -65,7 +65,11 @@ EMBEDDED = {
 
 
 def translated(translator: Translator, address: Address) -> Address:
-    """What a translator makes of an address: by its table, or by RFC 6052 section 2.2."""
+    """What a translator makes of an address: by its table, by its rule of MAP, or by RFC 6052 section 2.2."""
+    if "domain" in translator.mapping:
+        found = of_domain(translator.mapping["domain"], address)
+        if found is not None:
+            return found
     for ipv4, ipv6 in translator.mapping["explicit"]:
         row, other = ip_network(ipv4), ip_network(ipv6)
         assert other.prefixlen - row.prefixlen == 96, "the suffixes are equally long"
@@ -82,6 +86,19 @@ def translated(translator: Translator, address: Address) -> Address:
         return IPv6Address(bytes(octets))
     assert address in prefix, f"nothing maps {address}"
     return IPv4Address(bytes(address.packed[place] for place in places))
+
+
+def of_domain(domain: dict[str, Any], address: Address) -> Address | None:
+    """What RFC 7597 section 6 makes of the address of a customer edge, which its NAT gives to whoever is behind it.
+    None: the address is another's."""
+    own, rules = domain["own"], domain["rules"]
+    if address.version == 6:
+        is_edges = any(address in ip_network(rule["ipv6"]) for rule in ([own] if own else rules))
+        return IPv4Address(int(address) >> 16 & 0xFFFFFFFF) if is_edges else None
+    if own is None or not (address.is_private and address in ip_network("192.168.0.0/16")):
+        return None
+    shared, psid = ip_network(own["ipv4"])[0], own.get("psid", {"value": 0})["value"]
+    return IPv6Address(int(ip_network(own["ipv6"])[0]) + (int(shared) << 16) + psid)
 
 
 class Forwarding:

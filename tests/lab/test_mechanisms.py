@@ -98,6 +98,7 @@ CLAIMS = {
     "nat64": translated("ipv6", "ip", "ip"),
     "nat-pt": translated("ipv6", "ip", "ip"),
     "464xlat": translated("ip", "ipv6", "ip"),
+    "map-t": translated("ip", "ipv6", "ip"),
 }
 
 
@@ -208,6 +209,10 @@ def check_sources(mechanism: str, packets: list[Packet]) -> None:
         assert any(source.endswith("5efe:c612:1" if mechanism == "isatap" else "::c612:1") for source in inner)
     if mechanism == "tunnel-broker":
         assert "2001:2::1" in inner
+    if mechanism == "map-t":
+        between = {packet.sources[-1] for packet in packets if packet.file.stem == "r1-r2"}
+        assert {"2001:db8:ce00::c000:201:0", "2001:db8:64::c612:202"} <= between
+        assert {"192.168.1.1", "192.0.2.1"} <= inner
     if mechanism in ("ds-lite", "lw4o6"):
         far = {packet.sources[-1] for packet in packets if packet.file.stem == "r2-h2"}
         # The lwAFTR's own address is that of its errors.

@@ -126,6 +126,11 @@ def paths(draw: st.DrawFn, names: list[str], mechanism: str) -> Path:
         "client": st.sampled_from(["ipv4", "ipv6"]),
         "ports": st.just(1000),
         "psid-bits": st.sampled_from([1, 2, 6]),
+        "rule-prefix": st.sampled_from(["2001:db8:ce00::/40", "2001:db8::/32", "2001:2::/42", "2a00::/16"]),
+        "rule-ipv4": st.sampled_from(["192.0.2.0/24", "203.0.113.1/32", "198.18.0.0/24"]),
+        "ea-bits": st.sampled_from([0, 1, 6, 8, 12, 24]),
+        "psid-offset": st.sampled_from([0, 4, 10]),
+        "dmr-prefix": st.sampled_from(["2001:db8:64::/64", "2a00::/32"]),
         "ipv4-mask": st.sampled_from([0, 8, 15, 16, 24]),
         "inner": st.sampled_from(["ipv4", "ipv6"]),
         "outer": st.sampled_from(["ipv4", "ipv6"]),
@@ -184,7 +189,7 @@ def check_addresses(network: Network, mechanism: str) -> None:
         assert len(tunnel.device) <= MAX_DEVICE_NAME
     assert {address: nodes for address, nodes in holders.items() if len(nodes) > 1} == {}
     domains = {link.ipv4_domain for link in network.topology.links}
-    assert domains == {None} or mechanism in ("ds-lite", "lw4o6")
+    assert domains == {None} or mechanism in ("ds-lite", "lw4o6", "map-t")
     assert all(len(device.device) <= MAX_DEVICE_NAME for device in network.devices)
     devices = [(device.node, device.device) for device in network.devices]
     assert len(set(devices)) == len(devices)
@@ -213,7 +218,8 @@ def check_ways(network: Network) -> None:
     assert first.source in forwarding.own[first.near]
     assert last.destination in forwarding.own[last.far]
     assert forwarding.there() == steps_of(claimed)
-    if not any(last.source in device.prefixes[0] for device in network.tunnels if device.prefixes):
+    finds_by_port = [*network.tunnels, *(one for one in network.translators if "domain" in one.mapping)]
+    if not any(last.source in device.prefixes[0] for device in finds_by_port if device.prefixes):
         # Otherwise answers find their softwire by their ports, and packets here have none.
         assert way_back(network, forwarding) == steps_back(claimed)
     assert steps_of(network.reversed.crossings) == steps_back(claimed)

@@ -22,6 +22,7 @@ pub mod icmp_error;
 pub mod ipv4;
 pub mod ipv6;
 pub mod layers;
+pub mod map;
 pub mod siit;
 mod span;
 pub mod tcp;

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .packet_map import RULE_OPTIONS, domain
 from .packet_options import (
     Option,
     address,
@@ -297,6 +298,16 @@ _SIIT_OPTIONS = (
     ),
 )
 
+
+def _map_t(given: Given) -> dict[str, Any]:
+    others = {name: value for name, value in given.items() if name not in {option.name for option in RULE_OPTIONS}}
+    line = _siit(others | {"prefix": [given["dmr-prefix"]]})
+    line["siit"]["domain"] = domain(given)
+    return line
+
+
+_NOT_OF_MAP = {"prefix", "eam", "overlapping", "hairpin"}
+
 PACKET_MECHANISMS = (
     PacketKind(
         name="6in4",
@@ -376,5 +387,11 @@ PACKET_MECHANISMS = (
         doc="A stateless translator between IPv4 and IPv6 (RFC 7915).",
         options=_SIIT_OPTIONS,
         first_line=_siit,
+    ),
+    PacketKind(
+        name="map-t",
+        doc="The border relay of a MAP-T domain, or a customer edge (RFC 7599).",
+        options=(*RULE_OPTIONS, *(option for option in _SIIT_OPTIONS if option.name not in _NOT_OF_MAP)),
+        first_line=_map_t,
     ),
 )

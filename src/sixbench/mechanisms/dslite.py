@@ -80,7 +80,7 @@ def softwires(path: Path, topology: Topology, between: tuple[str, str]) -> Softw
     carrier_links = {link.name for one in subscribers for link in one.way.links}
     changed = without_family(topology, carrier_links, 4)
     for one in subscribers:
-        changed = _give_private_addresses(path, changed, one, carrier_links)
+        changed = with_private_addresses(path, changed, one, carrier_links)
     private = {link.name for link in changed.links if link.ipv4_domain is not None}
     check_overlap(path, changed, [B4.network, SUBSCRIBER_POOL], numbered=private)
     links = [
@@ -127,8 +127,9 @@ def _domain(one: Subscriber) -> str:
     return f"subscriber {one.number}"
 
 
-def _give_private_addresses(path: Path, topology: Topology, one: Subscriber, carrier_links: set[str]) -> Topology:
-    """The topology in which a subscriber's own links have the addresses that all subscribers have."""
+def with_private_addresses(path: Path, topology: Topology, one: Subscriber, carrier_links: set[str]) -> Topology:
+    """The topology in which a subscriber's own links have the addresses that all subscribers have. Raises
+    `MechanismError`."""
     site = site_links(topology, one.node, carrier_links)
     check_site(path, site, one.node, path.nodes)
     if len(site) > _MAX_SUBNETS:

@@ -110,7 +110,9 @@ def translated(
     _check_well_known(prefix, stretches)
     addresses = Addresses(prefix=prefix, rows=table(stretches))
     ends = [*path.nodes, between[1]]
-    real = [_leg(path, topology, (near, far), one.family) for near, far, one in _pairs(between[0], ends, stretches)]
+    real = [
+        plain_leg(path, topology, (near, far), one.family) for near, far, one in _pairs(between[0], ends, stretches)
+    ]
     client, server = real[0].source, real[-1].destination
     legs = tuple(
         Leg(
@@ -129,7 +131,9 @@ def translated(
     return Network(topology=topology, legs=legs, devices=devices)
 
 
-def _leg(path: Path, topology: Topology, between: tuple[str, str], family: Family) -> Leg:
+def plain_leg(path: Path, topology: Topology, between: tuple[str, str], family: Family) -> Leg:
+    """The leg between two nodes. Raises `MechanismError` where there are several, as something else translates
+    addresses on the way."""
     first, *others = legs_of(topology, between, family)
     if others:
         raise MechanismError(
@@ -171,7 +175,7 @@ def _stretches(path: Path, topology: Topology, between: tuple[str, str]) -> list
     # On the way, a stretch ends at each translator.
     number_of = {link.name: sum(node in nodes[: place + 1] for node in path.nodes) for place, link in enumerate(route)}
     members: list[set[str]] = [set() for _ in families]
-    for links in _parts(topology, set(path.nodes)):
+    for links in parts(topology, set(path.nodes)):
         number = _number(path, links, number_of)
         if number is not None:
             members[number] |= {link.name for link in links}
@@ -204,9 +208,9 @@ def _number(path: Path, links: Sequence[Link], number_of: Mapping[str, int]) -> 
     return 1 if len(touched) == 2 else 0 if path.nodes[0] in touched else len(path.nodes)
 
 
-def _parts(topology: Topology, translators: set[str]) -> list[list[Link]]:
+def parts(topology: Topology, translators: set[str]) -> list[list[Link]]:
     """The parts that the network falls into without the translators, by their links."""
-    parts: list[list[Link]] = []
+    found: list[list[Link]] = []
     placed: set[str] = set()
     for first in topology.links:
         if first.name in placed:
@@ -221,8 +225,8 @@ def _parts(topology: Topology, translators: set[str]) -> list[list[Link]]:
                 names.add(link.name)
                 waiting.append(link.other_end(node).node)
         placed |= names
-        parts.append([link for link in topology.links if link.name in names])
-    return parts
+        found.append([link for link in topology.links if link.name in names])
+    return found
 
 
 def prefix_option(path: Path, name: str, default: str) -> IPv6Network:

@@ -4,7 +4,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, de};
-use sixbench_wire::siit::{self, Clause, Net};
+use sixbench_wire::map::{Psid, Rule};
+use sixbench_wire::siit::{self, Clause, Domain, Net};
 
 /// As `docs/protocol.md` has them; what is not told is as [`siit::Settings`] has it by default.
 #[derive(Debug, Default, Deserialize)]
@@ -31,6 +32,53 @@ pub struct Settings {
     identification_seed: Option<u64>,
     told: Vec<Named>,
     hairpin: Option<bool>,
+    domain: Option<ToldDomain>,
+}
+
+/// The rules of a MAP-T domain.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ToldDomain {
+    #[serde(default)]
+    own: Option<ToldRule>,
+    #[serde(default)]
+    rules: Vec<ToldRule>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ToldRule {
+    ipv6: Written<Ipv6Addr>,
+    ipv4: Written<Ipv4Addr>,
+    ea_bits: u8,
+    psid_offset: u8,
+    #[serde(default)]
+    psid: Option<ToldPsid>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ToldPsid {
+    bits: u8,
+    value: u16,
+}
+
+impl From<ToldRule> for Rule {
+    fn from(told: ToldRule) -> Self {
+        Self {
+            ipv6: told.ipv6.0,
+            ipv4: told.ipv4.0,
+            ea_bits: told.ea_bits,
+            psid_offset: told.psid_offset,
+            psid: told.psid.map(|told| Psid { bits: told.bits, value: told.value }),
+        }
+    }
+}
+
+impl From<ToldDomain> for Domain {
+    fn from(told: ToldDomain) -> Self {
+        Self { own: told.own.map(Rule::from), rules: told.rules.into_iter().map(Rule::from).collect() }
+    }
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -102,6 +150,7 @@ impl Settings {
         settings.identification_seed = self.identification_seed;
         settings.told = self.told.iter().map(|named| named.0).collect();
         put(&mut settings.hairpin, self.hairpin);
+        settings.domain = self.domain.map(Domain::from);
     }
 }
 

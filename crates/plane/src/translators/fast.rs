@@ -56,6 +56,7 @@ fn compile(
         ("tos", settings.tos.is_some()),
         ("traffic_class", settings.traffic_class.is_some()),
         ("hairpin", settings.hairpin),
+        ("domain", settings.domain.is_some()),
     ];
     if let Some((name, _)) = others.iter().find(|(_, is_set)| *is_set) {
         return Err(format!("engine \"ebpf\" does not do {name}; engine \"user\" does"));

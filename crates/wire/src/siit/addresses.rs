@@ -63,7 +63,7 @@ impl Ipv4Net {
     }
 
     /// As it is, unless it has bits beyond its length.
-    pub(super) fn check_canonical(&self) -> Result<(), String> {
+    pub(crate) fn check_canonical(&self) -> Result<(), String> {
         let is_right = self.bits <= 32 && u64::from(self.address.to_bits()) % (1 << self.suffix_bits()) == 0;
         if is_right { Ok(()) } else { Err(self.to_string()) }
     }
@@ -114,7 +114,7 @@ impl Ipv6Net {
     }
 
     /// As it is, unless it has bits beyond its length.
-    pub(super) fn check_canonical(&self) -> Result<(), String> {
+    pub(crate) fn check_canonical(&self) -> Result<(), String> {
         let beyond = self.address.to_bits().checked_shl(self.bits.into()).unwrap_or(0);
         if self.bits <= 128 && beyond == 0 { Ok(()) } else { Err(self.to_string()) }
     }

@@ -48,6 +48,9 @@ clauses! {
     Malformed "malformed" "RFC 791, RFC 8200" "The bytes are no packet, or not a whole one, or a checksum is wrong.",
     NotUnicast "not-unicast" "RFC 7915 sections 4.1 and 5.1" "An address is no host's: multicast, loopback, link-local, broadcast or unspecified.",
     NoMapping "no-mapping" "RFC 7915 section 6" "Nothing maps an address of the packet to the other family.",
+    PortSet "port-set" "RFC 7597 section 5.1" "The port is in no port set of the rule for its IPv4 address, so it is no customer edge's.",
+    NoPort "no-port" "RFC 7597 section 8.3" "The packet has no port or identifier that tells whose it is, as a later fragment or a message of another protocol.",
+    NotByRule "not-by-rule" "RFC 7597 section 8.1" "The IPv6 address is not what the rule says for the packet's IPv4 address and port.",
     Denied "denied" "RFC 7915 sections 4.4 and 5.4" "An IPv4 address of the packet is in a denied prefix.",
     NonGlobal "non-global" "RFC 6052 section 3.1" "The well-known prefix 64:ff9b::/96 must not stand for an IPv4 address that is not global.",
     OtherFamily "other-family" "RFC 7915 sections 4.1 and 5.1" "The protocol number has a meaning in the other family only.",
@@ -66,6 +69,8 @@ impl Clause {
             self,
             Self::HeaderAfterFragment
                 | Self::NoMapping
+                | Self::PortSet
+                | Self::NoPort
                 | Self::Denied
                 | Self::NonGlobal
                 | Self::OtherFamily

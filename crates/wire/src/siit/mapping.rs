@@ -32,6 +32,9 @@ impl Ends {
 impl Translator {
     /// Of an IPv4 packet. `is_error`: it is an ICMP error, whose source may be any router.
     pub(super) fn ends_of_ipv4(&self, packet: &ipv4::Packet<'_>, is_error: bool) -> Result<Ends, Clause> {
+        if let Some(domain) = &self.settings.domain {
+            return self.domain_ends_of_ipv4(domain, packet, is_error, false);
+        }
         let ipv4 = [packet.source(), packet.destination()];
         let source = match is_error {
             true => self.router_to_ipv6(ipv4[0], packet.hop_limit())?,
@@ -44,6 +47,9 @@ impl Translator {
 
     /// Of the packet in an ICMP error.
     pub(super) fn ends_of_quoted_ipv4(&self, packet: &ipv4::Packet<'_>) -> Result<Ends, Clause> {
+        if let Some(domain) = &self.settings.domain {
+            return self.domain_ends_of_ipv4(domain, packet, false, true);
+        }
         let ipv4 = [packet.source(), packet.destination()];
         let destination = if self.is_back { self.embed(ipv4[1])? } else { self.to_ipv6(ipv4[1])? };
         Ok(Ends { ipv4, ipv6: [self.to_ipv6(ipv4[0])?, destination] })
@@ -51,6 +57,9 @@ impl Translator {
 
     /// Of an IPv6 packet. `is_error`: it is an ICMPv6 error, whose source may be any router.
     pub(super) fn ends_of_ipv6(&self, packet: &ipv6::Packet<'_>, is_error: bool) -> Result<Ends, Clause> {
+        if let Some(domain) = &self.settings.domain {
+            return self.domain_ends_of_ipv6(domain, packet, is_error, false);
+        }
         let ipv6 = [packet.source(), packet.destination()];
         let source = match self.to_ipv4(ipv6[0]) {
             Err(Clause::NoMapping | Clause::Denied | Clause::NonGlobal) if is_error => self.pooled4(packet.hop_limit()),
@@ -61,6 +70,9 @@ impl Translator {
 
     /// Of the packet in an ICMPv6 error.
     pub(super) fn ends_of_quoted_ipv6(&self, packet: &ipv6::Packet<'_>) -> Result<Ends, Clause> {
+        if let Some(domain) = &self.settings.domain {
+            return self.domain_ends_of_ipv6(domain, packet, false, true);
+        }
         let ipv6 = [packet.source(), packet.destination()];
         Ok(Ends { ipv4: [self.to_ipv4(ipv6[0])?, self.to_ipv4(ipv6[1])?], ipv6 })
     }
@@ -70,7 +82,7 @@ impl Translator {
         self.settings.hairpin && self.explicit.to_ipv4(ipv6).is_none() && self.explicit.to_ipv6(ipv4).is_some()
     }
 
-    fn to_ipv6(&self, address: Ipv4Addr) -> Result<Ipv6Addr, Clause> {
+    pub(super) fn to_ipv6(&self, address: Ipv4Addr) -> Result<Ipv6Addr, Clause> {
         if !is_host4(address, self.settings.allow_reserved) {
             return Err(Clause::NotUnicast);
         }
@@ -93,7 +105,7 @@ impl Translator {
     }
 
     /// An address that is no host's stands for itself, so that troubles can be found: RFC 7915 section 4.1.
-    fn router_to_ipv6(&self, address: Ipv4Addr, hop_limit: u8) -> Result<Ipv6Addr, Clause> {
+    pub(super) fn router_to_ipv6(&self, address: Ipv4Addr, hop_limit: u8) -> Result<Ipv6Addr, Clause> {
         let found = match self.is_back || !is_host4(address, self.settings.allow_reserved) {
             true => self.embed(address),
             false => self.to_ipv6(address),
@@ -101,7 +113,7 @@ impl Translator {
         found.or_else(|clause| self.pooled6(hop_limit).ok_or(clause))
     }
 
-    fn to_ipv4(&self, address: Ipv6Addr) -> Result<Ipv4Addr, Clause> {
+    pub(super) fn to_ipv4(&self, address: Ipv6Addr) -> Result<Ipv4Addr, Clause> {
         if !is_host6(address) {
             return Err(Clause::NotUnicast);
         }
@@ -131,14 +143,14 @@ impl Translator {
         self.settings.denied.iter().any(|net| net.contains(address))
     }
 
-    fn pooled4(&self, hop_limit: u8) -> Ipv4Addr {
+    pub(super) fn pooled4(&self, hop_limit: u8) -> Ipv4Addr {
         let sizes = self.settings.pool4.iter().map(|net| net.suffix_bits());
         let chosen = choose(sizes, hop_limit)
             .map(|(index, at)| Ipv4Addr::from_bits(self.settings.pool4[index].address.to_bits() + at));
         chosen.unwrap_or(self.settings.own4)
     }
 
-    fn pooled6(&self, hop_limit: u8) -> Option<Ipv6Addr> {
+    pub(super) fn pooled6(&self, hop_limit: u8) -> Option<Ipv6Addr> {
         let sizes = self.settings.pool6.iter().map(|net| net.suffix_bits());
         let chosen = choose(sizes, hop_limit)
             .map(|(index, at)| Ipv6Addr::from_bits(self.settings.pool6[index].address.to_bits() + u128::from(at)));

@@ -3,18 +3,20 @@
 //! [`Translator::translate`] takes a whole packet of either family and says what becomes of it, by which clause, and with which packets. Nothing is dropped
 //! without a clause. It does no I/O and has no clock, so it limits no rate: who sends the errors that it makes has to.
 //!
-//! `to_ipv6` and `to_ipv4` follow RFC 7915 sections 4 and 5. What they need: `mapping` for addresses, `headers` for what lies between the IP header and the
+//! `to_ipv6` and `to_ipv4` follow RFC 7915 sections 4 and 5. What they need: `mapping` for addresses, `domain` and `ports` for those of MAP, `headers` for what lies between the IP header and the
 //! transport header, `transport` for checksums, `icmp` for messages and `quote` for the packets in errors, `fragments`, and `answers` for the errors
 //! that the translator sends itself.
 
 mod addresses;
 mod answers;
 mod clause;
+mod domain;
 mod explicit;
 mod fragments;
 mod headers;
 mod icmp;
 mod mapping;
+mod ports;
 mod quote;
 mod settings;
 #[cfg(test)]
@@ -27,6 +29,7 @@ use std::net::Ipv6Addr;
 
 pub use addresses::{Ipv4Net, Ipv6Net, Net, Prefix6};
 pub use clause::Clause;
+pub use domain::Domain;
 use explicit::Table;
 use fragments::Identifications;
 pub use settings::{PLATEAUS, Settings, ZeroChecksum};

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::addresses::{Ipv4Net, Ipv6Net, Prefix6, is_host4};
 use super::explicit::Table;
-use super::{Clause, LEAST_MTU6};
+use super::{Clause, Domain, LEAST_MTU6};
 
 const MIN_MTU4: u32 = 68;
 
@@ -58,6 +58,8 @@ pub struct Settings {
     pub told: Vec<Clause>,
     /// Whether packets from one host in the table to another are translated twice: RFC 7757 section 4.2.2.
     pub hairpin: bool,
+    /// The rules of a MAP-T domain (RFC 7599). The prefix is then that of the Default Mapping Rule.
+    pub domain: Option<Domain>,
 }
 
 /// What becomes of UDP without a checksum: RFC 7915 section 4.5. IPv6 does not permit it but in tunnels (RFC 8200 section 8.1, RFC 6935).
@@ -96,6 +98,7 @@ impl Default for Settings {
             identification_seed: None,
             told: Vec::new(),
             hairpin: false,
+            domain: None,
         }
     }
 }
@@ -114,6 +117,7 @@ impl Settings {
     pub fn check(&self) -> Result<(), String> {
         self.check_mappings()?;
         self.check_mtus()?;
+        self.domain.as_ref().map_or(Ok(()), |domain| domain.check(self))?;
         for (name, pool) in [("denied IPv4 prefix", &self.denied), ("pool of IPv4 addresses", &self.pool4)] {
             pool.iter().try_for_each(|net| net.check_canonical().map_err(|net| beyond(name, &net)))?;
         }

@@ -1,5 +1,6 @@
 //! What holds of a translator, whatever the packet.
 
+mod domain;
 mod held;
 mod hostile;
 mod packets;

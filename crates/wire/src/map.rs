@@ -1,0 +1,162 @@
+//! The address arithmetic of MAP: RFC 7597 sections 5 and 6, which RFC 7599 shares.
+//!
+//! A [`Rule`] says which IPv6 address a customer edge has by its IPv4 address and one of its ports, and the other way round.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::ops::RangeInclusive;
+
+use crate::siit::{Ipv4Net, Ipv6Net};
+
+/// RFC 7598 section 4.1.
+pub const MAX_EA_BITS: u8 = 48;
+/// The End-user IPv6 prefix leaves room for the interface identifier: RFC 7597 section 6.
+const MAX_END_USER_BITS: u8 = 64;
+const PORT_BITS: u8 = 16;
+
+/// A mapping rule: RFC 7597 section 5.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rule {
+    /// The Rule IPv6 prefix.
+    pub ipv6: Ipv6Net,
+    /// The Rule IPv4 prefix.
+    pub ipv4: Ipv4Net,
+    /// How many Embedded Address bits follow the Rule IPv6 prefix.
+    pub ea_bits: u8,
+    /// How many bits of a port precede the PSID. Unless there are none, ports in which they are zero are nobody's.
+    pub psid_offset: u8,
+    /// The port set where no bits embed it: RFC 7597 appendix A, example 5.
+    pub psid: Option<Psid>,
+}
+
+/// A Port-Set Identifier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Psid {
+    /// Its length.
+    pub bits: u8,
+    /// What it is.
+    pub value: u16,
+}
+
+/// Why a rule maps an address and port to no IPv6 address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unmapped {
+    /// The address has not the Rule IPv4 prefix.
+    Address,
+    /// The port is in no port set, or in another than that of the rule.
+    Port,
+}
+
+impl Rule {
+    /// What is wrong, as a sentence.
+    pub fn check(&self) -> Result<(), String> {
+        self.ipv4.check_canonical().and(self.ipv6.check_canonical()).map_err(|net| {
+            format!("the prefix {net} of a rule has bits beyond its length, or a length that there is not")
+        })?;
+        let (ea_bits, suffix_bits) = (self.ea_bits, self.suffix_bits());
+        if ea_bits > MAX_EA_BITS {
+            return Err(format!("a rule has at most {MAX_EA_BITS} EA bits (RFC 7598 section 4.1), not {ea_bits}"));
+        }
+        if self.end_user_bits() > MAX_END_USER_BITS {
+            return Err(format!(
+                "{ea_bits} EA bits behind {} make an End-user IPv6 prefix of more than {MAX_END_USER_BITS} bits",
+                self.ipv6
+            ));
+        }
+        if ea_bits < suffix_bits {
+            return Err(format!(
+                "{ea_bits} EA bits are fewer than the {suffix_bits} bits of an IPv4 address that follow {}",
+                self.ipv4
+            ));
+        }
+        let psid_bits = u32::from(self.psid_bits());
+        if u32::from(self.psid_offset) + psid_bits > PORT_BITS.into() {
+            return Err(format!(
+                "a PSID of {psid_bits} bits behind an offset of {} leaves no ports: both together have at most \
+                 {PORT_BITS} bits (RFC 7597 section 5.1)",
+                self.psid_offset
+            ));
+        }
+        match self.psid {
+            Some(_) if ea_bits > suffix_bits => {
+                Err("a rule has its PSID in the EA bits or provisioned, not both (RFC 7597 section 5.2)".to_owned())
+            }
+            Some(psid) if u32::from(psid.value) >> psid.bits != 0 => {
+                Err(format!("the PSID {} has more than {} bits", psid.value, psid.bits))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// How many bits a PSID has.
+    pub fn psid_bits(&self) -> u8 {
+        self.psid.map_or(self.ea_bits.saturating_sub(self.suffix_bits()), |psid| psid.bits)
+    }
+
+    /// The length of the End-user IPv6 prefix.
+    pub fn end_user_bits(&self) -> u8 {
+        self.ipv6.bits.saturating_add(self.ea_bits)
+    }
+
+    /// Whether several customer edges may have an IPv4 address, so that it takes a port to tell them apart.
+    pub fn shares_addresses(&self) -> bool {
+        self.psid.is_none() && self.psid_bits() > 0
+    }
+
+    /// Which port set has a port (RFC 7597 section 5.1). None: no one of this rule.
+    pub fn psid_of(&self, port: u16) -> Option<u16> {
+        let (offset, bits) = (u32::from(self.psid_offset), u32::from(self.psid_bits()));
+        let port = u32::from(port);
+        if bits == 0 {
+            return Some(0);
+        }
+        if offset > 0 && port >> (u32::from(PORT_BITS) - offset) == 0 {
+            return None;
+        }
+        let psid = (port >> (u32::from(PORT_BITS) - offset - bits) & ((1 << bits) - 1)) as u16;
+        (self.psid.is_none_or(|own| own.value == psid)).then_some(psid)
+    }
+
+    /// The ports of a port set, in order: RFC 7597 section 5.1 and appendix B.
+    pub fn ports(&self, psid: u16) -> impl Iterator<Item = RangeInclusive<u16>> + use<> {
+        let (offset, bits) = (u32::from(self.psid_offset), u32::from(self.psid_bits()));
+        let is_split = offset > 0 && bits > 0;
+        let (first, count) = if is_split { (1, 1_u32 << offset) } else { (0, 1) };
+        let offset = if is_split { offset } else { 0 };
+        let range_bits = u32::from(PORT_BITS) - offset - bits;
+        (first..count).map(move |high| {
+            let start = high << (u32::from(PORT_BITS) - offset) | u32::from(psid) << range_bits;
+            start as u16..=(start + (1 << range_bits) - 1) as u16
+        })
+    }
+
+    /// The MAP IPv6 address of the customer edge that has an IPv4 address and a port set: RFC 7597 sections 5.2 and 6.
+    pub fn address(&self, ipv4: Ipv4Addr, psid: u16) -> Ipv6Addr {
+        let embedded_bits = self.ea_bits.saturating_sub(self.suffix_bits());
+        let suffix = u64::from(ipv4.to_bits()) & ((1 << self.suffix_bits()) - 1);
+        let in_ea = if self.psid.is_some() { 0 } else { u64::from(psid) };
+        let ea = suffix << embedded_bits | in_ea;
+        let ea = u128::from(ea).checked_shl(128 - u32::from(self.end_user_bits())).unwrap_or(0);
+        let end_user = self.ipv6.address.to_bits() | ea;
+        Ipv6Addr::from_bits(end_user | u128::from(ipv4.to_bits()) << 16 | u128::from(psid))
+    }
+
+    /// The MAP IPv6 address of the customer edge that has an IPv4 address and a port.
+    pub fn to_ipv6(&self, ipv4: Ipv4Addr, port: u16) -> Result<Ipv6Addr, Unmapped> {
+        if !self.ipv4.contains(ipv4) {
+            return Err(Unmapped::Address);
+        }
+        self.psid_of(port).map(|psid| self.address(ipv4, psid)).ok_or(Unmapped::Port)
+    }
+
+    /// The IPv4 address and the port set of a customer edge. None: it is not the MAP IPv6 address of any.
+    pub fn to_ipv4(&self, ipv6: Ipv6Addr) -> Option<(Ipv4Addr, u16)> {
+        let (ipv4, psid) = (Ipv4Addr::from_bits((ipv6.to_bits() >> 16) as u32), ipv6.to_bits() as u16);
+        let is_psid = u32::from(psid) >> self.psid_bits() == 0 && self.psid.is_none_or(|own| own.value == psid);
+        (is_psid && self.ipv4.contains(ipv4) && self.address(ipv4, psid) == ipv6).then_some((ipv4, psid))
+    }
+
+    /// How many bits of an IPv4 address follow the Rule IPv4 prefix.
+    fn suffix_bits(&self) -> u8 {
+        32_u8.saturating_sub(self.ipv4.bits)
+    }
+}

@@ -1,0 +1,154 @@
+//! Addresses of a MAP-T domain: RFC 7599.
+//!
+//! A customer edge has `own`, by which it has its own address, and the rules of others that it sends to directly; all else is embedded in the prefix of the
+//! Default Mapping Rule. A border relay has the domain's rules alone: one end of each packet is by a rule, and the other is embedded.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use super::mapping::Ends;
+use super::ports::{Port, Ports};
+use super::{Clause, Settings, Translator};
+use crate::map::{Rule, Unmapped};
+use crate::{ipv4, ipv6};
+
+/// The rules of a node of a MAP-T domain.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Domain {
+    /// A customer edge's, with its PSID provisioned. `None`: it is a border relay.
+    pub own: Option<Rule>,
+    /// Forwarding Mapping Rules.
+    pub rules: Vec<Rule>,
+}
+
+impl Domain {
+    pub(super) fn check(&self, settings: &Settings) -> Result<(), String> {
+        self.own.iter().chain(&self.rules).try_for_each(Rule::check)?;
+        if self.own.is_none() && self.rules.is_empty() {
+            return Err("a border relay has a rule of its domain at least (RFC 7599 section 5)".to_owned());
+        }
+        if self.own.is_some_and(|own| own.shares_addresses() || own.ipv4.bits != 32) {
+            return Err("a customer edge's own rule has its IPv4 address, of 32 bits, and its PSID".to_owned());
+        }
+        match &settings.prefixes[..] {
+            [_] if settings.explicit.is_empty() && !settings.hairpin => Ok(()),
+            _ => {
+                Err("with rules of MAP there is one prefix, that of the Default Mapping Rule, no table and no hairpin"
+                    .to_owned())
+            }
+        }
+    }
+
+    fn rule4(&self, address: Ipv4Addr) -> Option<&Rule> {
+        self.rules.iter().filter(|rule| rule.ipv4.contains(address)).max_by_key(|rule| rule.ipv4.bits)
+    }
+
+    fn rule6(&self, address: Ipv6Addr) -> Option<&Rule> {
+        self.rules.iter().filter(|rule| rule.ipv6.contains(address)).max_by_key(|rule| rule.ipv6.bits)
+    }
+}
+
+impl Translator {
+    /// Of an IPv4 packet, or of one in an ICMP error (`is_quoted`), which went the other way.
+    pub(super) fn domain_ends_of_ipv4(
+        &self,
+        domain: &Domain,
+        packet: &ipv4::Packet<'_>,
+        is_error: bool,
+        is_quoted: bool,
+    ) -> Result<Ends, Clause> {
+        let ipv4 = [packet.source(), packet.destination()];
+        let Ports(ports) = Ports::of_ipv4(packet);
+        let far = usize::from(!is_quoted);
+        let near = 1 - far;
+        let near6 = match self.near_to_ipv6(domain, ipv4[near], ports[near]) {
+            Err(_) if is_error => self.router_to_ipv6_of_own(domain, ipv4[near], packet.hop_limit())?,
+            found => found?,
+        };
+        let far6 = self.far_to_ipv6(domain, ipv4[far], ports[far])?;
+        Ok(Ends { ipv4, ipv6: if is_quoted { [far6, near6] } else { [near6, far6] } })
+    }
+
+    /// The same of IPv6.
+    pub(super) fn domain_ends_of_ipv6(
+        &self,
+        domain: &Domain,
+        packet: &ipv6::Packet<'_>,
+        is_error: bool,
+        is_quoted: bool,
+    ) -> Result<Ends, Clause> {
+        let ipv6 = [packet.source(), packet.destination()];
+        let Ports(ports) = Ports::of_ipv6(packet);
+        let far = usize::from(is_quoted);
+        let near = 1 - far;
+        let far4 = match self.far_to_ipv4(domain, ipv6[far], ports[far]) {
+            Err(Clause::NoMapping | Clause::Denied | Clause::NonGlobal) if is_error => self.pooled4(packet.hop_limit()),
+            found => found?,
+        };
+        let near4 = self.near_to_ipv4(domain, ipv6[near], ports[near])?;
+        Ok(Ends { ipv4: if is_quoted { [near4, far4] } else { [far4, near4] }, ipv6 })
+    }
+
+    /// The end beyond the IPv4 side: the customer edge itself, or for a border relay whoever is outside.
+    fn near_to_ipv6(&self, domain: &Domain, address: Ipv4Addr, port: Port) -> Result<Ipv6Addr, Clause> {
+        match &domain.own {
+            Some(own) => by_rule(own, address, port),
+            None => self.to_ipv6(address),
+        }
+    }
+
+    fn near_to_ipv4(&self, domain: &Domain, address: Ipv6Addr, port: Port) -> Result<Ipv4Addr, Clause> {
+        match &domain.own {
+            Some(own) => of_rule(own, address, port).map_err(|_| Clause::NoMapping),
+            None => self.to_ipv4(address),
+        }
+    }
+
+    /// The end beyond the IPv6 side.
+    fn far_to_ipv6(&self, domain: &Domain, address: Ipv4Addr, port: Port) -> Result<Ipv6Addr, Clause> {
+        match domain.rule4(address) {
+            Some(rule) => by_rule(rule, address, port),
+            None if domain.own.is_some() => self.to_ipv6(address),
+            None => Err(Clause::NoMapping),
+        }
+    }
+
+    fn far_to_ipv4(&self, domain: &Domain, address: Ipv6Addr, port: Port) -> Result<Ipv4Addr, Clause> {
+        match domain.rule6(address) {
+            Some(rule) => of_rule(rule, address, port),
+            None if domain.own.is_some() => self.to_ipv4(address),
+            None => Err(Clause::NoMapping),
+        }
+    }
+
+    /// A router's address behind a customer edge is nobody's outside.
+    fn router_to_ipv6_of_own(&self, domain: &Domain, address: Ipv4Addr, hop_limit: u8) -> Result<Ipv6Addr, Clause> {
+        match domain.own {
+            Some(_) => self.pooled6(hop_limit).ok_or(Clause::NoMapping),
+            None => self.router_to_ipv6(address, hop_limit),
+        }
+    }
+}
+
+fn by_rule(rule: &Rule, address: Ipv4Addr, port: Port) -> Result<Ipv6Addr, Clause> {
+    let number = match (port, rule.psid) {
+        (Port::Known(number), _) => number,
+        _ if rule.psid_bits() == 0 => 0,
+        // It is its own customer edge's, whatever the port that the first fragment has.
+        (Port::Elsewhere, Some(psid)) if rule.ipv4.contains(address) => return Ok(rule.address(address, psid.value)),
+        (Port::Elsewhere | Port::Absent, _) => return Err(Clause::NoPort),
+    };
+    rule.to_ipv6(address, number).map_err(|unmapped| match unmapped {
+        Unmapped::Address => Clause::NoMapping,
+        Unmapped::Port => Clause::PortSet,
+    })
+}
+
+/// Of a later fragment, the address alone is looked at. Without the first one, it is of no use to anybody.
+fn of_rule(rule: &Rule, address: Ipv6Addr, port: Port) -> Result<Ipv4Addr, Clause> {
+    let (found, psid) = rule.to_ipv4(address).ok_or(Clause::NotByRule)?;
+    match port {
+        Port::Known(number) if rule.psid_of(number) != Some(psid) => Err(Clause::NotByRule),
+        Port::Absent if rule.psid_bits() > 0 => Err(Clause::NoPort),
+        Port::Known(_) | Port::Elsewhere | Port::Absent => Ok(found),
+    }
+}

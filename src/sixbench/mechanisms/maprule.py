@@ -1,0 +1,165 @@
+"""The address arithmetic of MAP (RFC 7597 sections 5 and 6), which MAP-E and MAP-T share: which IPv6 address a customer
+edge has by its IPv4 address and port set, and which ports are in the set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+
+MAX_EA_BITS = 48
+"""RFC 7598 section 4.1."""
+MAX_PSID_OFFSET = 15
+"""RFC 7598 section 4.5."""
+MAX_END_USER_BITS = 64
+"""The End-user IPv6 prefix leaves room for the interface identifier (RFC 7597 section 6)."""
+PORT_BITS = 16
+
+
+class RuleError(Exception):
+    """A rule that cannot be.
+
+    Attributes:
+        part: what of it is wrong: `ea_bits`, or `psid_offset`.
+    """
+
+    def __init__(self, message: str, part: str) -> None:
+        super().__init__(message)
+        self.part = part
+
+
+@dataclass(frozen=True, kw_only=True)
+class Psid:
+    """A Port-Set Identifier that is provisioned: RFC 7598 section 4.5."""
+
+    bits: int
+    value: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """A mapping rule (RFC 7597 section 5).
+
+    Attributes:
+        ipv6: the Rule IPv6 prefix.
+        ipv4: the Rule IPv4 prefix.
+        ea_bits: how many Embedded Address bits follow the Rule IPv6 prefix.
+        psid_offset: how many bits of a port precede the PSID. Unless there are none, ports in which they are zero are
+            nobody's.
+        psid: the port set where no bits embed it.
+    """
+
+    ipv6: IPv6Network
+    ipv4: IPv4Network
+    ea_bits: int
+    psid_offset: int
+    psid: Psid | None = None
+
+    def check(self) -> None:
+        """Raises `RuleError` where the rule cannot be."""
+        if self.ea_bits > MAX_EA_BITS:
+            raise RuleError(f"a rule has at most {MAX_EA_BITS} EA bits (RFC 7598 section 4.1)", "ea_bits")
+        if self.end_user_bits > MAX_END_USER_BITS:
+            raise RuleError(
+                f"{self.ea_bits} EA bits behind {self.ipv6} make an End-user IPv6 prefix of {self.end_user_bits} bits, "
+                f"and it has at most {MAX_END_USER_BITS}: give at most {MAX_END_USER_BITS - self.ipv6.prefixlen}, or a "
+                "shorter rule prefix",
+                "ea_bits",
+            )
+        if self.ea_bits < self.suffix_bits:
+            raise RuleError(
+                f"{self.ea_bits} EA bits are fewer than the {self.suffix_bits} bits of an IPv4 address that follow "
+                f"{self.ipv4}: give at least {self.suffix_bits}, or a longer IPv4 prefix",
+                "ea_bits",
+            )
+        if self.psid_offset + self.psid_bits > PORT_BITS:
+            raise RuleError(
+                f"a PSID of {self.psid_bits} bits behind an offset of {self.psid_offset} leaves no ports: both "
+                f"together have at most {PORT_BITS} bits (RFC 7597 section 5.1)",
+                "psid_offset" if self.psid_bits <= PORT_BITS else "ea_bits",
+            )
+
+    @property
+    def suffix_bits(self) -> int:
+        """How many bits of an IPv4 address follow the Rule IPv4 prefix."""
+        return 32 - self.ipv4.prefixlen
+
+    @property
+    def psid_bits(self) -> int:
+        """How many bits a PSID has."""
+        return self.psid.bits if self.psid is not None else self.ea_bits - self.suffix_bits
+
+    @property
+    def end_user_bits(self) -> int:
+        """The length of the End-user IPv6 prefix."""
+        return self.ipv6.prefixlen + self.ea_bits
+
+    def psid_of(self, port: int) -> int | None:
+        """Which port set has a port (RFC 7597 section 5.1); None: no one of this rule."""
+        if self.psid_bits == 0:
+            return 0
+        if self.psid_offset and not port >> (PORT_BITS - self.psid_offset):
+            return None
+        psid = port >> (PORT_BITS - self.psid_offset - self.psid_bits) & ((1 << self.psid_bits) - 1)
+        return psid if self.psid is None or self.psid.value == psid else None
+
+    def ports(self, psid: int) -> Sequence[range]:
+        """The ports of a port set, in order (RFC 7597 section 5.1 and appendix B)."""
+        offset = self.psid_offset if self.psid_bits else 0
+        size = 1 << (PORT_BITS - offset - self.psid_bits)
+        starts = (
+            (high << (PORT_BITS - offset)) + psid * size
+            for high in range(1 if offset else 0, 1 << offset if offset else 1)
+        )
+        return [range(start, start + size) for start in starts]
+
+    def end_user_prefix(self, ipv4: IPv4Address, psid: int) -> IPv6Network:
+        """The End-user IPv6 prefix of a customer edge (RFC 7597 section 5.2)."""
+        embedded_bits = self.ea_bits - self.suffix_bits
+        suffix = int(ipv4) & ((1 << self.suffix_bits) - 1)
+        ea = (suffix << embedded_bits) + (psid if embedded_bits else 0)
+        return IPv6Network((int(self.ipv6.network_address) + (ea << (128 - self.end_user_bits)), self.end_user_bits))
+
+    def address(self, ipv4: IPv4Address, psid: int) -> IPv6Address:
+        """The MAP IPv6 address of a customer edge: in the first subnet of its prefix (RFC 7597 sections 5.2 and 6)."""
+        return self.end_user_prefix(ipv4, psid).network_address + (int(ipv4) << 16) + psid
+
+    def to_ipv6(self, ipv4: IPv4Address, port: int) -> IPv6Address | None:
+        """The MAP IPv6 address of the customer edge that has an IPv4 address and a port; None: the rule has none."""
+        psid = self.psid_of(port) if ipv4 in self.ipv4 else None
+        return None if psid is None else self.address(ipv4, psid)
+
+    def to_ipv4(self, ipv6: IPv6Address) -> tuple[IPv4Address, int] | None:
+        """The IPv4 address and the port set of a customer edge; None: it is not the MAP IPv6 address of any."""
+        ipv4, psid = IPv4Address(int(ipv6) >> 16 & 0xFFFFFFFF), int(ipv6) & 0xFFFF
+        is_psid = not psid >> self.psid_bits and (self.psid is None or self.psid.value == psid)
+        return (ipv4, psid) if is_psid and ipv4 in self.ipv4 and self.address(ipv4, psid) == ipv6 else None
+
+    def of_prefix(self, prefix: IPv6Network) -> tuple[IPv4Address, int] | None:
+        """The IPv4 address and the port set of the customer edge with that End-user IPv6 prefix; None: it is none's."""
+        if prefix.prefixlen != self.end_user_bits or not prefix.subnet_of(self.ipv6):
+            return None
+        ea = int(prefix.network_address) >> (128 - self.end_user_bits) & ((1 << self.ea_bits) - 1)
+        psid = ea & ((1 << self.psid_bits) - 1)
+        return self.ipv4.network_address + (ea >> self.psid_bits), psid
+
+    def provisioned(self, ipv4: IPv4Address, psid: int) -> Rule:
+        """The rule that one customer edge alone has (RFC 7597 appendix A, example 5)."""
+        return Rule(
+            ipv6=self.end_user_prefix(ipv4, psid),
+            ipv4=IPv4Network(ipv4),
+            ea_bits=0,
+            psid_offset=self.psid_offset,
+            psid=Psid(bits=self.psid_bits, value=psid) if self.psid_bits else None,
+        )
+
+    @property
+    def told(self) -> dict[str, object]:
+        """As docs/protocol.md has it."""
+        told: dict[str, object] = {
+            "ipv6": str(self.ipv6),
+            "ipv4": str(self.ipv4),
+            "ea_bits": self.ea_bits,
+            "psid_offset": self.psid_offset,
+        }
+        return told if self.psid is None else told | {"psid": {"bits": self.psid.bits, "value": self.psid.value}}

@@ -1,0 +1,212 @@
+"""MAP-T (RFC 7599): customer edges translate IPv4 to IPv6 without state, each within its ports of a shared address. The
+border relay finds them by address and port, and has no state either."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from ipaddress import IPv4Network, IPv6Network
+from typing import Any
+
+from ..engines import USER
+from ..model.device import Translator
+from ..model.leg import Leg
+from ..model.network import Network
+from ..model.parameter import Parameter
+from ..model.path import Path
+from ..model.stage import Stage
+from ..model.topology import ETHERNET_MIN_MTU_V6, Family, Link, Topology
+from . import embedding
+from .common import carrier, check_overlap, without_family
+from .dslite import SUBSCRIBER_POOL, Subscriber, with_private_addresses
+from .kind import Mechanism, MechanismError
+from .mapdomain import MAX_CES, RULE_OPTIONS, CustomerEdge, customer_edges, napt, rule_of
+from .maprule import Rule
+from .translating import DEFAULT_PREFIX, HOPS, LOWEST_IPV6_MTU, ZERO_CHECKSUM, parts, plain_leg, prefix_option
+
+DMR_PREFIX = Parameter(
+    name="dmr-prefix",
+    column="dmr_prefix",
+    kind="ipv6-prefix",
+    doc="the prefix of the Default Mapping Rule, in which IPv4 addresses outside are embedded (RFC 6052)",
+    default=DEFAULT_PREFIX,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Domain:
+    """A network with a MAP-T domain in it: what lies between customer edges and border relay, and what beyond it."""
+
+    topology: Topology
+    inside: tuple[Link, ...]
+    outside: tuple[Link, ...]
+
+    def outside_networks(self) -> list[IPv4Network]:
+        """The IPv4 networks beyond the border relay."""
+        found = [link.ends[0].ipv4 for link in self.topology.links if link.name in {one.name for one in self.outside}]
+        return [address.network for address in found if address is not None]
+
+
+def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
+    *edges, relay = path.nodes
+    domain = _domain(path, topology, between)
+    rule = rule_of(path, domain.topology)
+    dmr = prefix_option(path, "dmr-prefix", DEFAULT_PREFIX)
+    check_overlap(path, domain.topology, [dmr], "dmr-prefix")
+    if dmr.overlaps(rule.ipv6):
+        raise MechanismError(
+            f"the prefix {dmr} of the Default Mapping Rule overlaps the rule prefix {rule.ipv6}; give one of them "
+            "another",
+            "dmr-prefix",
+        )
+    if dmr == embedding.WELL_KNOWN_PREFIX:
+        raise MechanismError(
+            f"the well-known prefix {dmr} must not stand for the addresses of a lab (RFC 6052 section 3.1): give "
+            f"another prefix, such as {DEFAULT_PREFIX}",
+            "dmr-prefix",
+        )
+    customers = customer_edges(rule, edges)
+    outside = domain.outside_networks()
+    devices = [_edge_device(path, domain.topology, one, dmr, outside) for one in customers]
+    devices.append(_relay_device(path, domain.topology, relay, rule, dmr))
+    stage = {
+        one.node: Stage(nft=napt(one, device.device), tracks=frozenset({4}))
+        for one, device in zip(customers, devices, strict=False)
+    }
+    legs = _legs(path, domain, between, customers, dmr)
+    return Network(topology=domain.topology, legs=legs, devices=tuple(devices), stages=(stage,))
+
+
+def _domain(path: Path, topology: Topology, between: tuple[str, str]) -> _Domain:
+    """The network with one family on each link, and private addresses behind customer edges. Raises `MechanismError`
+    where the path's nodes do not part it so."""
+    *edges, relay = path.nodes
+    twice = [node for index, node in enumerate(path.nodes) if node in path.nodes[:index]]
+    if twice:
+        raise MechanismError(f'{path.mechanism} names "{twice[0]}" twice; name different nodes')
+    for node in path.nodes:
+        if topology.nodes[node].kind == "host":
+            what = "the border relay is a router and named last" if node == relay else "a CE is a router"
+            raise MechanismError(f'"{node}" is a host; {what}')
+        if topology.nodes[node].masquerade:
+            raise MechanismError(f'"{node}" masquerades, and {path.mechanism} translates addresses there itself')
+    inside: list[Link] = []
+    outside: list[Link] = []
+    behind: dict[str, set[str]] = {node: set() for node in edges}
+    for links in parts(topology, set(path.nodes)):
+        touched = {end.node for link in links for end in link.ends if end.node in path.nodes}
+        if touched == {relay}:
+            outside += links
+        elif len(touched) == 1:
+            behind[next(iter(touched))] |= {end.node for link in links for end in link.ends}
+        elif touched:
+            inside += links
+    client, server = between
+    if not any(client in nodes for nodes in behind.values()) or client in path.nodes:
+        raise MechanismError(
+            f'"{client}" is not behind a CE of {path.mechanism} alone: connections begin there, and the CEs are named '
+            "before the border relay"
+        )
+    if server in path.nodes or not any(server in (end.node for end in link.ends) for link in outside):
+        raise MechanismError(
+            f'"{server}" is not beyond "{relay}" alone: connections lead through the border relay, which is named last'
+        )
+    names = {link.name for link in inside}
+    ways = {node: carrier(path, topology, node, relay, 6) for node in edges}
+    changed = without_family(topology, {link.name for link in topology.links} - names, 6)
+    changed = without_family(changed, names, 4)
+    for number, node in enumerate(edges, start=1):
+        one = Subscriber(number=number, node=node, device=_device_name(path, number), way=ways[node])
+        changed = with_private_addresses(path, changed, one, names)
+    private = {link.name for link in changed.links if link.ipv4_domain is not None}
+    check_overlap(path, changed, [SUBSCRIBER_POOL], numbered=private)
+    return _Domain(topology=changed, inside=tuple(inside), outside=tuple(outside))
+
+
+def _device_name(path: Path, number: int) -> str:
+    return f"{path.mechanism}-{number}"
+
+
+def _legs(
+    path: Path, domain: _Domain, between: tuple[str, str], customers: Sequence[CustomerEdge], dmr: IPv6Network
+) -> tuple[Leg, ...]:
+    """From the client to its customer edge, to the border relay, and to the server."""
+    client, server = between
+    relay = path.nodes[-1]
+    reached = domain.topology.ways(client, 4)
+    [own] = [one for one in customers if one.node in reached]
+    home = plain_leg(path, domain.topology, (client, own.node), 4)
+    last = plain_leg(path, domain.topology, (relay, server), 4)
+    embedded = embedding.embed(dmr, IPv4Network(last.destination).network_address)
+    return (
+        replace(home, destination=last.destination),
+        Leg(family=6, near=own.node, far=relay, source=own.address, destination=embedded),
+        replace(last, source=own.ipv4),
+    )
+
+
+def _edge_device(
+    path: Path, topology: Topology, one: CustomerEdge, dmr: IPv6Network, outside: Sequence[IPv4Network]
+) -> Translator:
+    prefixes: list[Any] = [*outside, one.rule.ipv4, one.prefix]
+    domain = {"own": one.own_rule.told, "rules": []}
+    return _translator(path, topology, one.node, one.number, dmr, domain, prefixes, through_node=True)
+
+
+def _relay_device(path: Path, topology: Topology, relay: str, rule: Rule, dmr: IPv6Network) -> Translator:
+    domain = {"own": None, "rules": [rule.told]}
+    return _translator(path, topology, relay, len(path.nodes), dmr, domain, [rule.ipv4, dmr], through_node=False)
+
+
+def _translator(
+    path: Path,
+    topology: Topology,
+    node: str,
+    number: int,
+    dmr: IPv6Network,
+    domain: dict[str, Any],
+    prefixes: Sequence[Any],
+    *,
+    through_node: bool,
+) -> Translator:
+    families: tuple[Family, ...] = (4, 6)
+    links = {family: [link for link in topology.links_of(node) if link.carries(family)] for family in families}
+    mtu6 = min(link.mtu_bytes for link in links[6])
+    mtu4 = min((link.mtu_bytes for link in links[4]), default=mtu6)
+    mapping: dict[str, Any] = {
+        "kind": "siit",
+        "prefixes": [str(dmr)],
+        "explicit": [],
+        "domain": domain,
+        "zero_checksum": str(path.options.get("zero-checksum", "drop")),
+        "lowest_ipv6_mtu": int(path.options.get("lowest-ipv6-mtu", ETHERNET_MIN_MTU_V6)),
+        "mtu4": mtu4,
+        "mtu6": mtu6,
+    }
+    for family, name in zip(families, ("own4", "own6"), strict=True):
+        own = [address for link in links[family] if (address := link.end_of(node).address(family)) is not None]
+        if own:
+            mapping[name] = str(own[0].ip)
+    return Translator(
+        node=node,
+        device=_device_name(path, number),
+        mtu_bytes=max(mtu4, mtu6, ETHERNET_MIN_MTU_V6),
+        prefixes=tuple(dict.fromkeys(prefixes)),
+        mapping=mapping,
+        through_node=through_node,
+        hops=HOPS,
+    )
+
+
+MAP_T = Mechanism(
+    name="map-t",
+    doc="MAP-T (RFC 7599): CEs translate to IPv6, each within its ports; a border relay finds them by a rule.",
+    family=lambda options: 4,
+    install=_install,
+    carriers=frozenset({4, 6}),
+    node_count=(2, MAX_CES + 1),
+    node_order="the CEs, then the border relay",
+    executed_by=(USER,),
+    options=(*RULE_OPTIONS, DMR_PREFIX, ZERO_CHECKSUM, LOWEST_IPV6_MTU),
+    sample=("r1", "r2"),
+)

@@ -1,0 +1,70 @@
+"""MAP-T in a real network of two customer edges that share an address: each within its ports, with path MTUs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lab.experiments import run, wrong
+
+from sixbench.agent import AgentHub
+from sixbench.model.evidence import TransportHeader
+
+EXPERIMENT = """
+topology:
+  nodes: {h1: host, c1: router, h3: host, c2: router, p: router, br: router, h2: host}
+  links:
+    - {endpoints: [h1, c1]}
+    - {endpoints: [h3, c2]}
+    - {endpoints: [c1, p]}
+    - {endpoints: [c2, p]}
+    - {endpoints: [p, br]}
+    - {endpoints: [br, h2], mtu: 1400}
+between: [HOST, h2]
+paths: {map: {map-t: {nodes: [c1, c2, br], psid-offset: OFFSET}}}
+workloads:
+  - ping: {count: 5, interval: 2ms}
+  - udp-rr: {message: 200B, duration: 100ms, warmup: 0s}
+  - tcp-connect: {duration: 50ms, warmup: 0s}
+blocks: 1
+"""
+MORE = """
+  - tcp-stream: {duration: 150ms, warmup: 50ms, direction: [forward, reverse]}
+  - udp-stream: {datagram: 3000B, rate: 5Mbit, duration: 150ms, warmup: 0s}
+  - pmtu
+blocks: 1
+"""
+
+
+def ports_outside(hub: AgentHub, folder: Path, host: str, offset: int, more: str = "\nblocks: 1\n") -> set[int]:
+    """The ports with which connections from a host arrive, once every trial has its evidence."""
+    text = EXPERIMENT.replace("HOST", host).replace("OFFSET", str(offset)).replace("\nblocks: 1\n", more)
+    finished = run(hub, text, folder)
+    assert wrong(finished.trials) == []
+    ports = set()
+    for trial in finished.trials:
+        outside = (trial.evidence.segments or ())[-1]
+        assert set(outside.outer) <= {"192.0.2.1 > 198.18.5.2", "198.18.5.2 > 192.0.2.1", "198.18.5.1 > 192.0.2.1"}
+        for packet in outside.packets:
+            source, *_ = [layer for layer in packet.layers if layer.kind == "ipv4"]
+            for layer in packet.layers:
+                if isinstance(layer, TransportHeader) and getattr(source, "source", None) == "192.0.2.1":
+                    assert layer.source_port is not None
+                    ports.add(layer.source_port)
+    for trial in finished.trials:
+        assert trial.workload != "pmtu" or trial.metrics["pmtu_forward_bytes"] == 1400
+    return ports
+
+
+def test_two_edges_share_an_address(hub: AgentHub, tmp_path: Path) -> None:
+    first, second = (ports_outside(hub, tmp_path / host, host, 6) for host in ("h1", "h3"))
+    assert len(first) > 1
+    assert len(second) > 1
+    assert {port >> 4 & 63 for port in first} == {0}
+    assert {port >> 4 & 63 for port in second} == {1}
+    assert len({port >> 10 for port in second}) > 1, "ports of several ranges"
+
+
+def test_an_edge_may_have_one_range_of_ports(hub: AgentHub, tmp_path: Path) -> None:
+    ports = ports_outside(hub, tmp_path / "run", "h3", 0, MORE)
+    assert ports
+    assert all(2048 <= port <= 3071 for port in ports)

@@ -1,0 +1,101 @@
+"""`sixbench translate map-t` with the real agent: a packet from a customer edge to the border relay and back."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable, Sequence
+from ipaddress import IPv4Address, IPv6Address
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ip_packets import UDP, checksum, ipv4, pcap
+
+from sixbench.model.capture_file import read_capture
+
+Command = Callable[..., Any]
+Through = Callable[..., list[tuple[str, str, list[bytes]]]]
+
+RULE = ("--rule-prefix", "2001:db8::/40", "--rule-ipv4", "192.0.2.0/24", "--ea-bits", "16")
+"""RFC 7597 appendix A, example 1."""
+OPTIONS = (*RULE, "--dmr-prefix", "64:ff9b:1::/96", "--no-hop")
+EDGE = ("--ce", "2001:db8:12:3400::/56")
+MAP_ADDRESS = IPv6Address("2001:db8:12:3400:0:c000:212:34")
+SHARED, OUTSIDE = "192.0.2.18", "198.51.100.2"
+
+
+@pytest.fixture
+def through(tmp_path: Path, sixbench: Command) -> Through:
+    """Fate, rule and packets out of each packet that goes in."""
+
+    def run(packets: Sequence[bytes], *options: str) -> list[tuple[str, str, list[bytes]]]:
+        (tmp_path / "in.pcap").write_bytes(pcap(packets))
+        files = ("--in", tmp_path / "in.pcap", "--out", tmp_path / "out.pcap")
+        done = sixbench("translate", "map-t", *OPTIONS, *options, *files, "--json")
+        assert done.exit == 0, done.stderr
+        with (tmp_path / "out.pcap").open("rb") as stream:
+            out = [record.data for record in read_capture(stream)]
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        return [(line["fate"], line["clause"], [out.pop(0) for _ in line["out"]]) for line in lines]
+
+    return run
+
+
+def datagram(
+    source: IPv4Address | IPv6Address, destination: IPv4Address | IPv6Address, ports: tuple[int, int]
+) -> bytes:
+    """UDP with its checksum (RFC 768, RFC 8200 section 8.1)."""
+    unsealed = struct.pack("!HHHH", *ports, 16, 0) + b"sixbench"
+    pseudo = source.packed + destination.packed + struct.pack("!II", len(unsealed), UDP)
+    return unsealed[:6] + struct.pack("!H", checksum(pseudo + unsealed)) + unsealed[8:]
+
+
+def sent(source: str, destination: str, ports: tuple[int, int]) -> bytes:
+    """A packet over IPv4."""
+    payload = datagram(IPv4Address(source), IPv4Address(destination), ports)
+    return ipv4(payload, source=source, destination=destination, identification=1)
+
+
+def test_what_an_edge_sends_the_border_relay_takes_and_answers(through: Through) -> None:
+    [(fate, clause, [carried])] = through([sent(SHARED, OUTSIDE, (1232, 53))], *EDGE)
+    assert (fate, clause) == ("translated", "to-ipv6")
+    embedded = IPv6Address("64:ff9b:1::c633:6402")
+    assert carried[8:40] == MAP_ADDRESS.packed + embedded.packed
+    assert carried[40:] == datagram(MAP_ADDRESS, embedded, (1232, 53))
+    assert through([carried]) == [("translated", "to-ipv4", [sent(SHARED, OUTSIDE, (1232, 53))])]
+    [(_, _, [answer])] = through([sent(OUTSIDE, SHARED, (53, 1232))])
+    assert answer[8:40] == embedded.packed + MAP_ADDRESS.packed
+    assert through([answer], *EDGE) == [("translated", "to-ipv4", [sent(OUTSIDE, SHARED, (53, 1232))])]
+
+
+def test_ports_of_others_are_dropped(through: Through) -> None:
+    assert through([sent(SHARED, OUTSIDE, (1236, 53))], *EDGE) == [("dropped", "port-set", [])]
+    assert through([sent(OUTSIDE, SHARED, (53, 80))]) == [("dropped", "port-set", [])]
+    [(_, _, [carried])] = through([sent(SHARED, OUTSIDE, (1232, 53))], *EDGE)
+    spoofed = carried[:40] + datagram(MAP_ADDRESS, IPv6Address(carried[24:40]), (1236, 53))
+    assert through([spoofed]) == [("dropped", "not-by-rule", [])]
+
+
+def test_edges_in_a_mesh_need_no_border_relay(through: Through) -> None:
+    between = sent(SHARED, SHARED, (1232, 1236))
+    [(_, _, [carried])] = through([between], *EDGE, "--mesh")
+    assert IPv6Address(carried[24:40]) == IPv6Address("2001:db8:12:3500:0:c000:212:35")
+    assert through([carried], "--ce", "2001:db8:12:3500::/56", "--mesh") == [("translated", "to-ipv4", [between])]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--psid-offset", "9"), "leaves no ports"),
+        (("--ce", "2001:db8:12:3400::/57"), "is the prefix of no customer edge: one has 56 bits"),
+        (("--dmr-prefix", "64:ff9b::/95"), "has none of the lengths"),
+    ],
+)
+def test_a_rule_that_cannot_be_is_refused(
+    sixbench: Command, tmp_path: Path, options: tuple[str, ...], words: str
+) -> None:
+    (tmp_path / "in.pcap").write_bytes(pcap([]))
+    done = sixbench("translate", "map-t", *OPTIONS, *options, "--in", tmp_path / "in.pcap", "--explain")
+    assert done.exit == 2
+    assert words in " ".join(done.stderr.split())
