@@ -3,7 +3,8 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use sixbench_wire::siit::{Clause, Decision, Fate, Net, Settings, Translator, ZeroChecksum};
+use sixbench_wire::map::{Psid, Rule};
+use sixbench_wire::siit::{Clause, Decision, Domain, Fate, Net, Settings, Translator, ZeroChecksum};
 use sixbench_wire::{Span, checksum, ipv4, ipv6, protocol};
 
 /// The host that IPv4 knows by the table, and the one that IPv6 knows by the prefix.
@@ -46,7 +47,35 @@ pub fn all_settings() -> Vec<Settings> {
         ..settings(96)
     });
     all.push(Settings { prefixes: Vec::new(), own6: Ipv6Addr::UNSPECIFIED, plateaus: Vec::new(), ..settings(96) });
+    all.push(of_domain(Domain { own: None, rules: vec![RULE] }));
+    all.push(of_domain(Domain { own: Some(edge(4)), rules: Vec::new() }));
     all
+}
+
+/// The rule of a MAP-T domain whose customer edges share the host that IPv4 knows, among others.
+pub const RULE: Rule = Rule {
+    ipv6: Net { address: Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), bits: 40 },
+    ipv4: Net { address: Ipv4Addr::new(192, 0, 2, 0), bits: 24 },
+    ea_bits: 16,
+    psid_offset: 6,
+    psid: None,
+};
+
+/// What a customer edge has of it.
+fn edge(psid: u16) -> Rule {
+    let address = RULE.address(KNOWN4, psid).to_bits() >> 72 << 72;
+    Rule {
+        ipv6: Net { address: Ipv6Addr::from_bits(address), bits: 56 },
+        ipv4: Net { address: KNOWN4, bits: 32 },
+        ea_bits: 0,
+        psid: Some(Psid { bits: 8, value: psid }),
+        ..RULE
+    }
+}
+
+fn of_domain(domain: Domain) -> Settings {
+    let own6 = Ipv6Addr::new(0x2001, 0xdb8, 0xffff, 0, 0, 0, 0, 0xfe);
+    Settings { domain: Some(domain), explicit: Vec::new(), own6, ..settings(96) }
 }
 
 fn net6(address: &str, bits: u8) -> Net<Ipv6Addr> {

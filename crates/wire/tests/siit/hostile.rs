@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use sixbench_wire::siit::{Clause, Settings};
 use sixbench_wire::{ipv4, ipv6, protocol};
 
-use super::held::{HOST4, KNOWN4, KNOWN6, all_settings, check};
+use super::held::{HOST4, KNOWN4, KNOWN6, RULE, all_settings, check};
 use super::packets::{header4, header6, packet4, packet6};
 use super::seeded::{self, Random, a_million};
 
@@ -39,6 +39,7 @@ impl Maker<'_> {
             3 => Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1),
             4 => Ipv6Addr::new(0x2001, 0xdb8, 9, 0, 0, 0, 0, 1),
             5 => Ipv6Addr::new(0x2001, 0xdb8, 7, 0, 0x100, 0, 0, 0),
+            6..8 if self.settings.domain.is_some() => RULE.address(KNOWN4, self.random.below(8) as u16),
             6..14 => KNOWN6,
             _ => self.settings.prefixes.first().map_or(KNOWN6, |prefix| prefix.embed(host4)),
         }
