@@ -110,7 +110,7 @@ def paths(draw: st.DrawFn, names: list[str], mechanism: str) -> Path:
     if draw(st.integers(0, 4)):
         # Where it has a chance: a router last, before it what the mechanism is for.
         before = [name for name in nodes[:-1] if mechanism != "isatap" or name[0] == "h"] or ["h0"]
-        nodes = [*before, draw(st.sampled_from([name for name in names if name[0] == "r"]))]
+        nodes = [*before, draw(st.sampled_from([name for name in names if name[0] == "r"]))][-most:]
     options: dict[str, Scalar] = {}
     if kind.option("mtu") is not None and draw(st.integers(0, 3)) == 0:
         options["mtu"] = draw(st.sampled_from([1279, 1280, 1400, 1480, 2000]))
