@@ -7,7 +7,7 @@ from pathlib import Path
 from lab.experiments import run, wrong
 
 from sixbench.agent import AgentHub
-from sixbench.model.evidence import TransportHeader
+from sixbench.model.captured import TransportHeader
 
 EXPERIMENT = """
 topology:
