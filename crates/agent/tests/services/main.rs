@@ -38,7 +38,9 @@ fn join(
     for (node, name, addresses) in [(one, one_name, one_addresses), (other, other_name, other_addresses)] {
         shell(node, &format!("ip link set {name} up"));
         for address in addresses {
-            shell(node, &format!("ip address add {address} dev {name}"));
+            // Nobody can use an address before duplicate address detection is over.
+            let nodad = if address.contains(':') { "nodad" } else { "" };
+            shell(node, &format!("ip address add {address} dev {name} {nodad}"));
         }
     }
 }
