@@ -117,7 +117,7 @@ fn packet_of(line: &[u8]) -> Result<Vec<u8>, String> {
         .as_bytes()
         .chunks(2)
         .map(|pair| match pair {
-            [high, low] => Some((digit(high)? << 4 | digit(low)?) as u8),
+            [high, low] => Some(((digit(high)? << 4) | digit(low)?) as u8),
             _ => None,
         })
         .collect::<Option<_>>()

@@ -6,7 +6,7 @@ use crate::Client;
 use crate::message::Request;
 
 /// `NFNL_SUBSYS_CTNETLINK << 8 | IPCTNL_MSG_CT_DELETE`.
-const DELETE: u16 = 1 << 8 | 2;
+const DELETE: u16 = (1 << 8) | 2;
 /// `struct nfgenmsg`: family 0 (any), version 0, resource 0.
 const ANY: [u8; 4] = [0; 4];
 

@@ -112,7 +112,7 @@ impl Rule {
         if offset > 0 && port >> (u32::from(PORT_BITS) - offset) == 0 {
             return None;
         }
-        let psid = (port >> (u32::from(PORT_BITS) - offset - bits) & ((1 << bits) - 1)) as u16;
+        let psid = ((port >> (u32::from(PORT_BITS) - offset - bits)) & ((1 << bits) - 1)) as u16;
         (self.psid.is_none_or(|own| own.value == psid)).then_some(psid)
     }
 
@@ -124,7 +124,7 @@ impl Rule {
         let offset = if is_split { offset } else { 0 };
         let range_bits = u32::from(PORT_BITS) - offset - bits;
         (first..count).map(move |high| {
-            let start = high << (u32::from(PORT_BITS) - offset) | u32::from(psid) << range_bits;
+            let start = (high << (u32::from(PORT_BITS) - offset)) | (u32::from(psid) << range_bits);
             start as u16..=(start + (1 << range_bits) - 1) as u16
         })
     }
@@ -134,10 +134,10 @@ impl Rule {
         let embedded_bits = self.ea_bits.saturating_sub(self.suffix_bits());
         let suffix = u64::from(ipv4.to_bits()) & ((1 << self.suffix_bits()) - 1);
         let in_ea = if self.psid.is_some() { 0 } else { u64::from(psid) };
-        let ea = suffix << embedded_bits | in_ea;
+        let ea = (suffix << embedded_bits) | in_ea;
         let ea = u128::from(ea).checked_shl(128 - u32::from(self.end_user_bits())).unwrap_or(0);
         let end_user = self.ipv6.address.to_bits() | ea;
-        Ipv6Addr::from_bits(end_user | u128::from(ipv4.to_bits()) << 16 | u128::from(psid))
+        Ipv6Addr::from_bits(end_user | (u128::from(ipv4.to_bits()) << 16) | u128::from(psid))
     }
 
     /// The MAP IPv6 address of the customer edge that has an IPv4 address and a port.

@@ -124,7 +124,7 @@ proptest! {
             prop_assert_eq!((back.0, Some(back.1)), (ipv4, rule.psid_of(port)));
         }
         // Every bit counts: another address is another customer edge's or nobody's.
-        let other = rule.to_ipv4(Ipv6Addr::from_bits(address.to_bits() ^ 1 << flip));
+        let other = rule.to_ipv4(Ipv6Addr::from_bits(address.to_bits() ^ (1 << flip)));
         prop_assert_ne!(other, Some((ipv4, psid)));
     }
 

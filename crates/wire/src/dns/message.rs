@@ -67,7 +67,7 @@ impl Header {
 
     /// Whether the answer is said to be authentic (RFC 4035 section 3.2.3).
     pub fn is_authentic(&self) -> bool {
-        self.flags & 1 << 5 != 0
+        self.flags & (1 << 5) != 0
     }
 
     /// Whether who asks checks signatures itself (CD).
@@ -82,7 +82,7 @@ impl Header {
 
     /// The flags of an answer: what was asked, RD and CD are repeated (RFC 1035 section 4.1.1, RFC 4035 section 3.2.2).
     pub(super) fn answer_flags(&self, added: u16, rcode: u8) -> u16 {
-        let repeated = self.flags & (15 << 11 | Self::RECURSION_DESIRED | Self::CHECKING_DISABLED);
+        let repeated = self.flags & ((15 << 11) | Self::RECURSION_DESIRED | Self::CHECKING_DISABLED);
         repeated | Self::RESPONSE | added | u16::from(rcode & 15)
     }
 }

@@ -237,7 +237,7 @@ proptest! {
         address in any::<u32>(), prefix in any::<u128>(), length in 0..6_usize, kind in any::<u16>(), flags in 0..0x8000_u16
     ) {
         let bits = [32, 40, 48, 56, 64, 96][length];
-        let prefix = prefix >> (128 - u32::from(bits)) << (128 - u32::from(bits)) & !(0xff << 56);
+        let prefix = (prefix >> (128 - u32::from(bits)) << (128 - u32::from(bits))) & !(0xff << 56);
         let prefix = Ipv6Addr::from_bits(prefix);
         let ipv4 = Ipv4Addr::from_bits(address);
         let zone = Zone::new([(name("server"), vec![ipv4.into()])]).expect("a zone");
