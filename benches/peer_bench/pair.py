@@ -286,7 +286,8 @@ class _Capture:
         others = set(children(self._server.pid))
         self._running = _exec(self._server, self._command)
         deadline = time.monotonic() + GRACE_S
-        while not captures(self._server.pid):
+        # tcpdump has its socket before it has its file.
+        while not (captures(self._server.pid) and self._file.exists()):
             if self._running.done() or time.monotonic() > deadline:
                 self.__exit__()
                 raise Failed("tcpdump did not begin to capture")
