@@ -48,8 +48,8 @@ fn every_vector_of_a_translator_has_its_outcome() {
 }
 
 fn decided(vector: &Vector) -> Result<Value, String> {
-    let lines = [json!({"mechanism": "siit", "siit": vector.siit}), json!({"packet": vector.packet})];
-    let input: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let setup = json!({"mechanism": "siit", "siit": vector.siit});
+    let input = format!("{setup}\n{}\n", json!({"packet": vector.packet}));
     let mut output = Vec::new();
     converse(input.as_bytes(), &mut output).map_err(|end| format!("{end:?}"))?;
     let answer: Value = serde_json::from_slice(&output).map_err(|error| error.to_string())?;
