@@ -105,6 +105,13 @@ def check_router(topology: Topology, node: str, what: str, option: str) -> None:
         raise MechanismError(f'"{node}" is a host; {what} is a router', option)
 
 
+def check_named_once(path: Path) -> None:
+    """Raises `MechanismError` where the path names a node twice."""
+    twice = [node for index, node in enumerate(path.nodes) if node in path.nodes[:index]]
+    if twice:
+        raise MechanismError(f'{path.mechanism} names "{twice[0]}" twice; name different nodes')
+
+
 def carrier(path: Path, topology: Topology, first: str, second: str, family: Family) -> Carrier:
     """The route between two nodes over links that carry `family`. Raises `MechanismError` where there is none."""
     if first == second:

@@ -15,14 +15,22 @@ from ..model.network import Network
 from ..model.parameter import Parameter
 from ..model.path import Path
 from ..model.stage import Stage
-from ..model.topology import ETHERNET_MIN_MTU_V6, Family, Link, Topology
+from ..model.topology import Family, Link, Topology
 from . import embedding
-from .common import carrier, check_overlap, without_family
+from .common import carrier, check_named_once, check_overlap, without_family
 from .dslite import SUBSCRIBER_POOL, Subscriber, with_private_addresses
 from .kind import Mechanism, MechanismError
 from .mapdomain import MAX_CES, RULE_OPTIONS, CustomerEdge, customer_edges, napt, rule_of
 from .maprule import Rule
-from .translating import DEFAULT_PREFIX, HOPS, LOWEST_IPV6_MTU, ZERO_CHECKSUM, parts, plain_leg, prefix_option
+from .translating import (
+    DEFAULT_PREFIX,
+    LOWEST_IPV6_MTU,
+    ZERO_CHECKSUM,
+    parts,
+    plain_leg,
+    prefix_option,
+    translator,
+)
 
 DMR_PREFIX = Parameter(
     name="dmr-prefix",
@@ -81,9 +89,7 @@ def _domain(path: Path, topology: Topology, between: tuple[str, str]) -> _Domain
     """The network with one family on each link, and private addresses behind customer edges. Raises `MechanismError`
     where the path's nodes do not part it so."""
     *edges, relay = path.nodes
-    twice = [node for index, node in enumerate(path.nodes) if node in path.nodes[:index]]
-    if twice:
-        raise MechanismError(f'{path.mechanism} names "{twice[0]}" twice; name different nodes')
+    check_named_once(path)
     for node in path.nodes:
         if topology.nodes[node].kind == "host":
             what = "the border relay is a router and named last" if node == relay else "a CE is a router"
@@ -173,29 +179,14 @@ def _translator(
     links = {family: [link for link in topology.links_of(node) if link.carries(family)] for family in families}
     mtu6 = min(link.mtu_bytes for link in links[6])
     mtu4 = min((link.mtu_bytes for link in links[4]), default=mtu6)
-    mapping: dict[str, Any] = {
-        "kind": "siit",
-        "prefixes": [str(dmr)],
-        "explicit": [],
-        "domain": domain,
-        "zero_checksum": str(path.options.get("zero-checksum", "drop")),
-        "lowest_ipv6_mtu": int(path.options.get("lowest-ipv6-mtu", ETHERNET_MIN_MTU_V6)),
-        "mtu4": mtu4,
-        "mtu6": mtu6,
+    addresses = {
+        family: [address for link in links[family] if (address := link.end_of(node).address(family)) is not None]
+        for family in families
     }
-    for family, name in zip(families, ("own4", "own6"), strict=True):
-        own = [address for link in links[family] if (address := link.end_of(node).address(family)) is not None]
-        if own:
-            mapping[name] = str(own[0].ip)
-    return Translator(
-        node=node,
-        device=_device_name(path, number),
-        mtu_bytes=max(mtu4, mtu6, ETHERNET_MIN_MTU_V6),
-        prefixes=tuple(dict.fromkeys(prefixes)),
-        mapping=mapping,
-        through_node=through_node,
-        hops=HOPS,
-    )
+    own = {family: found[0].ip for family, found in addresses.items() if found}
+    rows = {"explicit": [], "domain": domain}
+    mtus: dict[Family, int] = {4: mtu4, 6: mtu6}
+    return translator(path, node, number, dmr, prefixes, own, mtus, rows, through_node=through_node)
 
 
 MAP_T = Mechanism(

@@ -14,7 +14,7 @@ from ..model.parameter import Parameter
 from ..model.path import Path
 from ..model.topology import ETHERNET_MIN_MTU_V6, Family, Link, Topology
 from . import embedding, tayga
-from .common import check_overlap, legs_of, without_family
+from .common import check_named_once, check_overlap, legs_of, without_family
 from .kind import MechanismError
 
 DEFAULT_PREFIX = "2001:db8:64::/96"
@@ -162,9 +162,7 @@ def _stretches(path: Path, topology: Topology, between: tuple[str, str]) -> list
                 f'the translator "{node}" is not on the way from "{between[0]}" to "{between[1]}", '
                 f"which is {' - '.join(nodes)}"
             )
-    twice = [node for index, node in enumerate(path.nodes) if node in path.nodes[:index]]
-    if twice:
-        raise MechanismError(f'{path.mechanism} names "{twice[0]}" twice; name different nodes')
+    check_named_once(path)
     if len(path.nodes) == 2 and nodes.index(path.nodes[0]) >= nodes.index(path.nodes[1]):
         raise MechanismError(
             f'the translators are named from the client on, and "{path.nodes[1]}" comes before "{path.nodes[0]}"'
@@ -294,24 +292,57 @@ def _device(
         for stretch in beside
     }
     own = {address.version: address for stretch in beside for at, address in stretch.addresses if at == node}
-    least = path.options.get("lowest-ipv6-mtu", ETHERNET_MIN_MTU_V6)
     prefixes: list[Any] = []
     for stretch in beside:
         away = stretches[number + 1 :] if stretch is beside[0] else stretches[: number + 1]
         prefixes += _led_to(stretch.family, away, addresses, is_only=len(path.nodes) == 1)
+    return translator(
+        path,
+        node,
+        number + 1,
+        addresses.prefix,
+        prefixes,
+        own,
+        mtus,
+        {"explicit": [[str(row.ipv4), str(row.ipv6)] for row in addresses.rows]},
+        through_node=through_node,
+    )
+
+
+def translator(
+    path: Path,
+    node: str,
+    number: int,
+    prefix: IPv6Network,
+    led_here: Sequence[Any],
+    own: Mapping[Family, Address],
+    mtus: Mapping[Family, int],
+    rows: Mapping[str, Any],
+    *,
+    through_node: bool,
+) -> Translator:
+    """A translator by the path's options.
+
+    Args:
+        number: of the path's translators, from 1.
+        prefix: in which it embeds IPv4 addresses.
+        led_here: prefixes whose packets lead into it.
+        own: its node's addresses by family, as far as there are any.
+        mtus: the least MTU of its node's links, by family.
+        rows: what it is told of addresses besides: a table, or the rules of a domain.
+    """
     return Translator(
         node=node,
-        device=f"{path.mechanism}-{number + 1}",
+        device=f"{path.mechanism}-{number}",
         mtu_bytes=max(*mtus.values(), ETHERNET_MIN_MTU_V6),
-        prefixes=tuple(dict.fromkeys(prefixes)),
+        prefixes=tuple(dict.fromkeys(led_here)),
         mapping={
             "kind": "siit",
-            "prefixes": [str(addresses.prefix)],
-            "explicit": [[str(row.ipv4), str(row.ipv6)] for row in addresses.rows],
-            "own4": str(own[4]),
-            "own6": str(own[6]),
+            "prefixes": [str(prefix)],
+            **rows,
+            **{f"own{family}": str(address) for family, address in sorted(own.items())},
             "zero_checksum": str(path.options.get("zero-checksum", "drop")),
-            "lowest_ipv6_mtu": int(least),
+            "lowest_ipv6_mtu": int(path.options.get("lowest-ipv6-mtu", ETHERNET_MIN_MTU_V6)),
             "mtu4": mtus[4],
             "mtu6": mtus[6],
         },
