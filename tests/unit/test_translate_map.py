@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Callable, Sequence
 from ipaddress import IPv4Address, IPv6Address
@@ -11,8 +10,7 @@ from typing import Any
 
 import pytest
 from ip_packets import UDP, checksum, ipv4, pcap
-
-from sixbench.model.capture_file import read_capture
+from packets_through import packets_through
 
 Command = Callable[..., Any]
 Through = Callable[..., list[tuple[str, str, list[bytes]]]]
@@ -30,14 +28,7 @@ def through(tmp_path: Path, sixbench: Command) -> Through:
     """Fate, rule and packets out of each packet that goes in."""
 
     def run(packets: Sequence[bytes], *options: str) -> list[tuple[str, str, list[bytes]]]:
-        (tmp_path / "in.pcap").write_bytes(pcap(packets))
-        files = ("--in", tmp_path / "in.pcap", "--out", tmp_path / "out.pcap")
-        done = sixbench("translate", "map-t", *OPTIONS, *options, *files, "--json")
-        assert done.exit == 0, done.stderr
-        with (tmp_path / "out.pcap").open("rb") as stream:
-            out = [record.data for record in read_capture(stream)]
-        lines = [json.loads(line) for line in done.stdout.splitlines()]
-        return [(line["fate"], line["clause"], [out.pop(0) for _ in line["out"]]) for line in lines]
+        return packets_through(sixbench, tmp_path, ("map-t", *OPTIONS, *options), packets)
 
     return run
 

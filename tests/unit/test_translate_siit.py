@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 from ip_packets import ICMP, ICMPV6, TCP, UDP, checksum, ipv4, ipv6, pcap
-
-from sixbench.model.capture_file import read_capture
+from packets_through import packets_through
 
 Command = Callable[..., Any]
 Translated = Callable[..., list[tuple[str, str, list[bytes]]]]
@@ -36,17 +35,7 @@ def translated(tmp_path: Path, sixbench: Command) -> Translated:
     """Fate, rule and packets out of each packet that goes in."""
 
     def run(packets: Sequence[bytes], *options: str) -> list[tuple[str, str, list[bytes]]]:
-        (tmp_path / "in.pcap").write_bytes(pcap(packets))
-        files = ("--in", tmp_path / "in.pcap", "--out", tmp_path / "out.pcap")
-        done = sixbench("translate", "siit", *SIIT, *options, *files, "--json")
-        assert done.exit == 0, done.stderr
-        with (tmp_path / "out.pcap").open("rb") as stream:
-            out = [record.data for record in read_capture(stream)]
-        found = []
-        for line in map(json.loads, done.stdout.splitlines()):
-            found.append((line["fate"], line["clause"], [out.pop(0) for _ in line["out"]]))
-        assert out == []
-        return found
+        return packets_through(sixbench, tmp_path, ("siit", *SIIT, *options), packets)
 
     return run
 
