@@ -5,6 +5,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use super::addresses::{is_host4, is_host6};
 use super::mapping::Ends;
 use super::ports::{Port, Ports};
 use super::{Clause, Settings, Translator};
@@ -57,6 +58,11 @@ impl Translator {
         is_quoted: bool,
     ) -> Result<Ends, Clause> {
         let ipv4 = [packet.source(), packet.destination()];
+        // Errors come from any router, whatever its address.
+        let hosts = if is_error { &ipv4[1..] } else { &ipv4[..] };
+        if !hosts.iter().all(|&address| is_host4(address, self.settings.allow_reserved)) {
+            return Err(Clause::NotUnicast);
+        }
         let Ports(ports) = Ports::of_ipv4(packet);
         let far = usize::from(!is_quoted);
         let near = 1 - far;
@@ -77,6 +83,9 @@ impl Translator {
         is_quoted: bool,
     ) -> Result<Ends, Clause> {
         let ipv6 = [packet.source(), packet.destination()];
+        if !ipv6.into_iter().all(is_host6) {
+            return Err(Clause::NotUnicast);
+        }
         let Ports(ports) = Ports::of_ipv6(packet);
         let far = usize::from(is_quoted);
         let near = 1 - far;

@@ -119,6 +119,28 @@ proptest! {
     }
 
     #[test]
+    fn what_no_host_sends_or_gets_is_said_to_be_that(
+        is_edge: bool,
+        other in any::<u128>().prop_map(Ipv6Addr::from_bits),
+        none6 in select(vec!["fe80::1", "ff02::16", "::", "::1"]),
+        none4 in select(vec!["224.0.0.22", "169.254.0.1", "0.0.0.0", "127.0.0.1", "255.255.255.255"]),
+        is_source: bool,
+        number in select(vec![protocol::TCP, protocol::UDP, protocol::ICMP, protocol::ICMPV6]),
+    ) {
+        let translator = domain(is_edge.then_some(0x34));
+        let mut ends6 = [none6.parse().unwrap(), other];
+        let mut ends4 = [none4.parse().unwrap(), SHARED];
+        if !is_source {
+            ends6.reverse();
+            ends4.reverse();
+        }
+        let packet = packet6(header6(ends6, number), message(number, [1232, 9]));
+        prop_assert_eq!(check(&translator, &packet).clause, Clause::NotUnicast);
+        let packet = packet4(header4(ends4, number), message(number, [1232, 9]));
+        prop_assert_eq!(check(&translator, &packet).clause, Clause::NotUnicast);
+    }
+
+    #[test]
     fn no_bytes_are_a_panic(
         is_ipv6: bool,
         is_edge: bool,
