@@ -14,16 +14,19 @@ _HOSTS_LINE = "hosts: files dns\n"
 """Other sources of names, such as systemd-resolved, would ask the machine's resolvers."""
 
 
-def hosts_file(blueprint: Blueprint, machine: str) -> str:
+def hosts_file(blueprint: Blueprint, machine: str, node: str | None = None) -> str:
     """The text: the names of nodes and interfaces with their addresses; where a resolver has them, this machine alone.
 
     Args:
         machine: the name of this machine, which commands such as `sudo` look up.
+        node: the one whose commands see it, where other addresses are known there; None: any other one.
     """
     known = {} if blueprint.resolver is not None else addresses_by_name(blueprint)
+    own = {} if node is None else blueprint.known_as.get(node, {})
     names: dict[Address, list[str]] = {}
     for name, addresses in known.items():
-        for address in addresses:
+        has_ipv4 = any(address.version == 4 for address in addresses)
+        for address in [*addresses, *(own[one] for one in addresses if one in own and not has_ipv4)]:
             names.setdefault(address, []).append(name)
     lines = [*_LOOPBACK, *(f"{address} {' '.join(named)}" for address, named in names.items())]
     if machine and machine not in known:

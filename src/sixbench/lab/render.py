@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..mechanisms import find_engine
+from ..model.device import Device
 from ..model.network import Blueprint
 from ..model.routing import Route, all_routes
 from ..model.stage import Request, Stage
@@ -163,7 +164,7 @@ def render_path(network: Blueprint, engine: str) -> dict[str, NodeScript]:
         name: replace(
             script,
             made=[make(device) for device in made if device.node == name],
-            made_addresses=_made_addresses(network.topology, name, late),
+            made_addresses=_made_addresses(network.topology, name, late) + _own_lines(made, name),
             stages=[stage.get(name, Stage()) for stage in network.stages],
             made_routes=_route_lines(routes[name], over_wires=False),
         )
@@ -285,6 +286,13 @@ def _made_addresses(topology: Topology, node: str, late: set[tuple[str, str]]) -
         if end.ipv6 is not None:
             lines[f"address add {end.ipv6} dev {end.name} nodad"] = None
     return list(lines)
+
+
+def _own_lines(made: Iterable[Device], node: str) -> list[str]:
+    """The lines for what a node's own packets need of the devices that were made in it."""
+    own = [device for device in made if device.node == node]
+    lines = [f"address add {address} dev {device.device}" for device in own for address in device.addresses]
+    return lines + [f"link set {one.device} gso_max_segs {ONE_SEGMENT}" for one in own if not one.sends_segments]
 
 
 def _route_lines(routes: Iterable[Route], *, over_wires: bool) -> list[str]:

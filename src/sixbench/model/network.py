@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from ipaddress import IPv4Address
 
 from .device import Device, Translator, Tunnel
-from .leg import Crossing, IpHeader, Leg, Legs, Passage, reversed_legs
+from .leg import Address, Crossing, IpHeader, Leg, Legs, Passage, reversed_legs
 from .stage import Stage
 from .topology import Family, Topology
 
@@ -21,12 +22,14 @@ class Blueprint:
         devices: those that a mechanism needs, besides the ends of wires.
         stages: what else is done, in order, by node.
         resolver: the node that the others ask for names (DNS); None: a hosts file has the names.
+        known_as: by node, the IPv4 addresses that stand there for IPv6 ones. Names that have no others have these too.
     """
 
     topology: Topology
     devices: tuple[Device, ...] = ()
     stages: tuple[Mapping[str, Stage], ...] = ()
     resolver: str | None = None
+    known_as: Mapping[str, Mapping[Address, IPv4Address]] = field(default_factory=dict)
 
     @property
     def is_plain(self) -> bool:
@@ -62,7 +65,13 @@ class Network(Blueprint):
     @property
     def blueprint(self) -> Blueprint:
         """What has to be built, whichever hosts use it."""
-        return Blueprint(topology=self.topology, devices=self.devices, stages=self.stages, resolver=self.resolver)
+        return Blueprint(
+            topology=self.topology,
+            devices=self.devices,
+            stages=self.stages,
+            resolver=self.resolver,
+            known_as=self.known_as,
+        )
 
     @property
     def between(self) -> tuple[str, str]:
