@@ -1,0 +1,65 @@
+"""Translators in the client itself: an IPv4 program on a host whose links carry IPv6 alone, by 464XLAT and by bih."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lab.experiments import run, wrong
+
+from sixbench.agent import AgentHub
+
+NETWORK = """
+topology:
+  nodes: {{h1: host, r1: router, r2: router, h2: host}}
+  links: [{{endpoints: [h1, r1]}}, {{endpoints: [r1, r2], mtu: {mtu}}}, {{endpoints: [r2, h2]}}]
+between: [h1, h2]
+paths:
+  phone: {{464xlat: {{nodes: [h1, r2], engine: {engine}}}}}
+  bump: {{bih: {{nodes: [h1], engine: {engine}}}}}
+baseline: phone
+blocks: 1
+"""
+WORKLOADS = """
+workloads:
+  - ping: {count: 10, interval: 2ms}
+  - udp-rr: {message: 200B, duration: 50ms, warmup: 0s}
+  - tcp-connect: {duration: 50ms, warmup: 0s}
+  - tcp-stream: {bytes: 2MB, direction: [forward, reverse], warmup: 0s}
+  - udp-stream: {datagram: [1200B, 3000B], rate: 5Mbit, duration: 50ms, warmup: 0s}
+"""
+SOURCES = {"phone": "2001:db8:c1a7::c000:2", "bump": "2001:db8:b1b::ac15:7001"}
+
+
+@pytest.mark.parametrize("engine", ["ebpf", "user"])
+def test_every_workload_with_evidence(hub: AgentHub, tmp_path: Path, engine: str) -> None:
+    finished = run(hub, NETWORK.format(mtu=1500, engine=engine) + WORKLOADS, tmp_path / "run")
+    assert wrong(finished.trials) == []
+    for trial in finished.trials:
+        own = SOURCES[trial.path]
+        first, *_, last = trial.evidence.segments or ()
+        assert set(first.stacks) <= {"ipv6", "fragment of ipv6"}, trial.key
+        assert all(own in pair.split(" > ") for pair in first.outer), (trial.key, first.outer)
+        assert last.claimed == ("ipv4" if trial.path == "phone" else "ipv6")
+        for segment in (first, last):
+            assert (segment.other_addresses, segment.other_hop_limits) == ({}, {}), (trial.key, segment)
+        [counted] = (trial.evidence.translators or {})["h1"].values()
+        slow = sum(count.packets for count in counted.slow.values())
+        assert counted.to_ipv6.packets + counted.to_ipv4.packets > 0
+        if engine == "ebpf" and trial.workload in ("ping", "udp-rr"):
+            assert slow < 10 < counted.to_ipv6.packets, "packets of the host itself take the fast path, both ways"
+
+
+def test_path_mtus_are_learned_by_the_host(hub: AgentHub, tmp_path: Path) -> None:
+    finished = run(hub, NETWORK.format(mtu=1300, engine="ebpf") + "workloads: [pmtu]\n", tmp_path / "run")
+    assert wrong(finished.trials) == []
+    found = {}
+    for trial in finished.trials:
+        record = json.loads((finished.directory / "trials" / trial.key / "trial.json").read_text())
+        forward, reverse = record["client"]["forward"], record["server"]["reverse"]
+        found[trial.path] = [forward["kernel_bytes"], forward["probed_bytes"], reverse["kernel_bytes"]]
+    assert found == {"phone": [1280, 1280, 1280], "bump": [1280, 1280, 1300]}
