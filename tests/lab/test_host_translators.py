@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -63,3 +61,39 @@ def test_path_mtus_are_learned_by_the_host(hub: AgentHub, tmp_path: Path) -> Non
         forward, reverse = record["client"]["forward"], record["server"]["reverse"]
         found[trial.path] = [forward["kernel_bytes"], forward["probed_bytes"], reverse["kernel_bytes"]]
     assert found == {"phone": [1280, 1280, 1280], "bump": [1280, 1280, 1300]}
+
+
+BY_NAME = """\
+topology:
+  nodes: {client: host, r1: router, server: host}
+  links: [{endpoints: [client, r1]}, {endpoints: [r1, server]}]
+between: [client, server]
+paths: {bump: {bih: [client]}}
+workloads: [ping]
+"""
+NAME = "bump-by-name"
+ASKING = """
+getent ahostsv4 server | head -n 1
+getent ahostsv6 server | head -n 1
+getent hosts 172.21.112.4
+ping -4 -c 1 -W 20 server | head -n 1
+"""
+
+
+def test_an_ipv4_program_finds_an_ipv6_server_by_its_name(sixbench: Any, tmp_path: Path) -> None:
+    file = tmp_path / "office.yaml"
+    file.write_text(BY_NAME)
+    up = sixbench("lab", "up", file, "--lab", NAME)
+    assert up.returncode == 0, up.stderr
+    try:
+        done = sixbench("lab", "exec", "--lab", NAME, "client", "--", "sh", "-c", ASKING)
+        elsewhere = sixbench("lab", "exec", "--lab", NAME, "r1", "--", "getent", "ahostsv4", "server")
+    finally:
+        assert sixbench("lab", "down", "--lab", NAME).returncode == 0
+    assert done.stderr == ""
+    ipv4, ipv6, pointer, echoed = done.stdout.splitlines()
+    assert ipv4.split() == ["172.21.112.4", "STREAM", "server"]
+    assert ipv6.split()[0] == "2001:2:0:1::2"
+    assert pointer.split() == ["172.21.112.4", "server"]
+    assert echoed.startswith("PING server (172.21.112.4)")
+    assert elsewhere.stdout == "", "the addresses of the pool are the client's alone"

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from sixbench.lab.names import hosts_file
+from sixbench.agent.messages import REQUESTS
+from sixbench.lab.names import hosts_file, resolv_confs
 from sixbench.lab.render import render_path
 from sixbench.mechanisms import install
 from sixbench.model.experiment import Experiment
@@ -124,11 +125,23 @@ def test_the_translator_in_the_host_tells_it_what_fits(network: Make, path: str,
 
 def test_names_have_the_addresses_of_the_pool_in_the_host_alone(network: Make) -> None:
     made = network("{bih: [h1]}")
-    own, others = (hosts_file(made.blueprint, "", node).splitlines() for node in ("h1", "r1"))
-    assert "172.21.112.6 h2 h2-eth0" in own
-    assert {line for line in own if line.startswith("2001:2:0:2::2 ")} == {"2001:2:0:2::2 h2 h2-eth0"}
-    assert not any(line.startswith("172.21") for line in others)
-    assert hosts_file(made, "") == "\n".join(others) + "\n"
+    [request] = made.stages[-1]["h1"].requests
+    assert REQUESTS["dns-start"](**request.fields).to_json(1)["addresses"] == ["172.21.112.1"]
+    assert "prefix" not in request.fields
+    names = {one["name"]: one["addresses"] for one in request.fields["names"]}
+    assert names["h2"] == names["h2-eth0"] == ["2001:2:0:2::2", "172.21.112.6"]
+    assert names["h1"] == ["2001:2::1"]
+    assert resolv_confs(made.blueprint) == {"h1": "nameserver 172.21.112.1\n"}
+    own, others = (hosts_file(made, "", node) for node in ("h1", "r1"))
+    assert "h2" not in own
+    assert "2001:2:0:2::2 h2 h2-eth0" in others
+    assert "172.21" not in others
+
+
+def test_names_that_dns_has_not_are_told(problems: Problems) -> None:
+    [found] = problems(text("{bih: [h1]}").replace("h3", "a..b"))
+    assert found.startswith("test.yaml:8: ")
+    assert 'DNS has no name "a..b"' in found
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from ..model.leg import Address
 from ..model.network import Blueprint
-from ..model.node_names import addresses_by_name, resolver_addresses
+from ..model.node_names import addresses_by_name
 
 _LOOPBACK = ("127.0.0.1 localhost", "::1 localhost ip6-localhost ip6-loopback")
 _HOSTS_LINE = "hosts: files dns\n"
@@ -19,14 +19,12 @@ def hosts_file(blueprint: Blueprint, machine: str, node: str | None = None) -> s
 
     Args:
         machine: the name of this machine, which commands such as `sudo` look up.
-        node: the one whose commands see it, where other addresses are known there; None: any other one.
+        node: the one whose commands see it; None: any that has no resolver.
     """
-    known = {} if blueprint.resolver is not None else addresses_by_name(blueprint)
-    own = {} if node is None else blueprint.known_as.get(node, {})
+    known = {} if node in blueprint.resolvers else addresses_by_name(blueprint)
     names: dict[Address, list[str]] = {}
     for name, addresses in known.items():
-        has_ipv4 = any(address.version == 4 for address in addresses)
-        for address in [*addresses, *(own[one] for one in addresses if one in own and not has_ipv4)]:
+        for address in addresses:
             names.setdefault(address, []).append(name)
     lines = [*_LOOPBACK, *(f"{address} {' '.join(named)}" for address, named in names.items())]
     if machine and machine not in known:
@@ -35,14 +33,11 @@ def hosts_file(blueprint: Blueprint, machine: str, node: str | None = None) -> s
 
 
 def resolv_confs(blueprint: Blueprint) -> dict[str, str]:
-    """By node the text that names its resolver. Empty where there is none. A node that does not reach it has none."""
-    if blueprint.resolver is None:
-        return {}
-    found: dict[str, str] = {}
-    for node in blueprint.topology.nodes:
-        addresses = resolver_addresses(blueprint.topology, node, blueprint.resolver)
-        found[node] = "".join(f"nameserver {address}\n" for address in addresses)
-    return found
+    """By node the text that names its resolver; of a node that does not reach it, one that names none."""
+    return {
+        node: "".join(f"nameserver {address}\n" for address in addresses)
+        for node, addresses in blueprint.resolvers.items()
+    }
 
 
 def nsswitch_conf(machines: str) -> str:

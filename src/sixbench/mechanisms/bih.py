@@ -4,7 +4,6 @@ The host translates their packets itself, and has an IPv4 address for each IPv6 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network, IPv6Network
 
 from ..engines import EBPF, USER
@@ -16,6 +15,7 @@ from ..model.topology import Topology
 from . import embedding
 from .common import check_overlap
 from .kind import Mechanism, MechanismError
+from .resolving import with_extension
 from .translating import LOWEST_IPV6_MTU, ZERO_CHECKSUM, Stretch, one_to_one, pool_option, prefix_option, translated
 
 DEFAULT_POOL = "172.21.112.0/20"
@@ -47,7 +47,7 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
     network = translated(path, topology, between, table, own=own, embeds=False)
     check_overlap(path, network.topology, [prefix], "host-prefix")
     known: dict[Address, IPv4Address] = {row.ipv6.network_address: row.ipv4.network_address for row in nodes}
-    return replace(network, known_as={node: known})
+    return with_extension(network, node, own, known)
 
 
 BIH = Mechanism(
