@@ -26,7 +26,8 @@ FEWEST_ADDRESSES = 4
 
 
 def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
-    [node], client = path.nodes, between[0]
+    client = between[0]
+    [node] = path.nodes
     if node != client:
         raise MechanismError(
             f'"{node}" is not the client: the bump is in the host whose programs speak IPv4; name "{client}"'

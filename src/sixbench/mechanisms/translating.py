@@ -143,7 +143,8 @@ def translated(
     addresses = Addresses(prefix=prefix, rows=table(stretches))
     ends = list(zip([client, *path.nodes], [*path.nodes, server], stretches, strict=True))
     real = [plain_leg(path, topology, (near, far), one.family) for near, far, one in ends if near != far]
-    source, destination = inside or real[0].source, real[-1].destination
+    source = real[0].source if inside is None else inside
+    destination = real[-1].destination
     legs = tuple(
         Leg(
             family=stretch.family,
