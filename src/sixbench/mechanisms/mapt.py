@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Network
 from typing import Any
 
-from ..engines import USER
+from ..engines import EBPF, USER
 from ..model.device import Translator
 from ..model.leg import Leg
 from ..model.network import Network
@@ -191,7 +191,7 @@ MAP_T = Mechanism(
     carriers=frozenset({4, 6}),
     node_count=(2, MAX_CES + 1),
     node_order="the CEs, then the border relay",
-    executed_by=(USER,),
+    executed_by=(EBPF, USER),
     options=(*RULE_OPTIONS, DMR_PREFIX, ZERO_CHECKSUM, LOWEST_IPV6_MTU),
     sample=("r1", "r2"),
 )
