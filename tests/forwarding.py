@@ -122,7 +122,7 @@ class Forwarding:
                     if entry not in self.table[end.node]:
                         self.table[end.node].append(entry)
         for device in network.devices:
-            self.own[device.node] |= {address.ip for address in device.addresses}
+            self.own[device.node] |= set(device.addresses)
         for name in self.topology.nodes:
             for family in _FAMILIES:
                 for route in routes(self.topology, name, family, network.devices):
@@ -150,7 +150,7 @@ class Forwarding:
         via, device = self._lookup(leg.near, leg.destination)
         [translator] = [one for one in self.network.translators if (one.node, one.device) == (leg.near, device)]
         assert via is None
-        assert leg.source in {address.ip for address in translator.addresses}
+        assert leg.source in translator.addresses
         ends = [translated(translator, address) for address in (leg.source, leg.destination)]
         assert ends == [following.source, following.destination]
 

@@ -163,8 +163,9 @@ def render_path(network: Blueprint, engine: str) -> dict[str, NodeScript]:
     return {
         name: replace(
             script,
+            devices=script.devices + _loopback_lines(network.devices, name),
             made=[make(device) for device in made if device.node == name],
-            made_addresses=_made_addresses(network.topology, name, late) + _own_lines(made, name),
+            made_addresses=_made_addresses(network.topology, name, late) + _segment_lines(made, name),
             stages=[stage.get(name, Stage()) for stage in network.stages],
             made_routes=_route_lines(routes[name], over_wires=False),
         )
@@ -274,6 +275,12 @@ def _wires_of(topology: Topology, node: str) -> list[Link]:
     return [link for link in topology.links_of(node) if not link.is_tunnel]
 
 
+def _loopback_lines(devices: Iterable[Device], node: str) -> list[str]:
+    """The lines that give a node the addresses that it has for its devices' sake, each once."""
+    own = [address for device in devices if device.node == node for address in device.addresses]
+    return [f"address add {address}/{address.max_prefixlen} dev lo" for address in dict.fromkeys(own)]
+
+
 def _made_addresses(topology: Topology, node: str, late: set[tuple[str, str]]) -> list[str]:
     """The lines that give tunnel devices their addresses, each device once: a device may be an end of several links."""
     lines: dict[str, None] = {}
@@ -288,11 +295,10 @@ def _made_addresses(topology: Topology, node: str, late: set[tuple[str, str]]) -
     return list(lines)
 
 
-def _own_lines(made: Iterable[Device], node: str) -> list[str]:
-    """The lines for what a node's own packets need of the devices that were made in it."""
-    own = [device for device in made if device.node == node]
-    lines = [f"address add {address} dev {device.device}" for device in own for address in device.addresses]
-    return lines + [f"link set {one.device} gso_max_segs {ONE_SEGMENT}" for one in own if not one.sends_segments]
+def _segment_lines(made: Iterable[Device], node: str) -> list[str]:
+    """The lines for devices that were made in a node and get no segments before segmentation from its own TCP."""
+    own = [device for device in made if device.node == node and not device.sends_segments]
+    return [f"link set {device.device} gso_max_segs {ONE_SEGMENT}" for device in own]
 
 
 def _route_lines(routes: Iterable[Route], *, over_wires: bool) -> list[str]:

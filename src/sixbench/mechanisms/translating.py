@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Any
 
 from ..model.device import Translator
@@ -367,7 +367,7 @@ def _device(
         return device
     return replace(
         device,
-        addresses=(IPv4Interface(inside),),
+        addresses=(inside,),
         through_node=True,
         hops=HOPS_OF_OWN,
         sends_segments=all(link.offload_on for link in links[6]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from ipaddress import IPv4Interface, IPv4Network, IPv6Interface, IPv6Network
+from ipaddress import IPv4Network, IPv6Network
 from typing import Any, Literal
 
 from .leg import Address
@@ -31,7 +31,7 @@ class Device:
         device: its name.
         mtu_bytes: of the device.
         prefixes: those that end at it. All nodes have routes to them, which lead to its node, and there into it.
-        addresses: of its node by it, besides those that it has as the end of a link.
+        addresses: those that its node has for its sake alone, on the loopback interface, before the device is made.
         sends_segments: whether its node's own TCP may give it segments before segmentation. They leave by the node's
             links as they are.
         made_by: the request that makes it, where no engine does beforehand.
@@ -42,7 +42,7 @@ class Device:
     device: str
     mtu_bytes: int
     prefixes: tuple[IPv4Network | IPv6Network, ...] = ()
-    addresses: tuple[IPv4Interface | IPv6Interface, ...] = ()
+    addresses: tuple[Address, ...] = ()
     sends_segments: bool = True
     made_by: str | None = None
     autoconfigured: bool = False
