@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from .device import Device, Translator, Tunnel
-from .leg import Crossing, IpHeader, Leg, Legs, Passage, reversed_legs
+from .leg import Address, Crossing, IpHeader, Leg, Legs, Passage, reversed_legs
 from .stage import Stage
 from .topology import Family, Topology
 
@@ -20,13 +20,14 @@ class Blueprint:
         topology: wires, and tunnels as links over them.
         devices: those that a mechanism needs, besides the ends of wires.
         stages: what else is done, in order, by node.
-        resolver: the node that the others ask for names (DNS); None: a hosts file has the names.
+        resolvers: by node, the addresses of the resolver that it asks for names (DNS); of other nodes a hosts file has
+            the names.
     """
 
     topology: Topology
     devices: tuple[Device, ...] = ()
     stages: tuple[Mapping[str, Stage], ...] = ()
-    resolver: str | None = None
+    resolvers: Mapping[str, tuple[Address, ...]] = field(default_factory=dict)
 
     @property
     def is_plain(self) -> bool:
@@ -62,7 +63,7 @@ class Network(Blueprint):
     @property
     def blueprint(self) -> Blueprint:
         """What has to be built, whichever hosts use it."""
-        return Blueprint(topology=self.topology, devices=self.devices, stages=self.stages, resolver=self.resolver)
+        return Blueprint(topology=self.topology, devices=self.devices, stages=self.stages, resolvers=self.resolvers)
 
     @property
     def between(self) -> tuple[str, str]:
