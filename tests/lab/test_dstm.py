@@ -28,9 +28,8 @@ between: [h3, h2]
 paths: {leased: {dstm: {nodes: [h1, h3, r2], server: r1, pool: 192.0.2.0/29}}}
 workloads:
   - ping: {count: 5, interval: 2ms}
-  - udp-rr: {message: 200B, duration: 100ms, warmup: 0s}
-  - tcp-stream: {duration: 150ms, warmup: 50ms, direction: [forward, reverse]}
-  - udp-stream: {datagram: 3000B, rate: 5Mbit, duration: 150ms, warmup: 0s}
+  - udp-rr: {message: 200B, duration: 50ms, warmup: 0s}
+  - tcp-stream: {bytes: 500kB, warmup: 0s}
   - pmtu
 blocks: 1
 """
