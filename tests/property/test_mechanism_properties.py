@@ -125,7 +125,6 @@ def paths(draw: st.DrawFn, names: list[str], mechanism: str) -> Path:
         "prefix": st.sampled_from(
             ["2001:db8::/32", "2a00:1000::/28", "2a00::/24", "2a00:1::/48", "2001::/16", "2001:db8:64::/96"]
         ),
-        "pool": st.sampled_from(["192.0.2.0/28", "192.0.2.8/29", "203.0.113.0/30"]),
         "server": st.sampled_from([*names, "nowhere"]),
         "lease": st.just(10**9),
         "client": st.sampled_from(["ipv4", "ipv6"]),
@@ -135,7 +134,9 @@ def paths(draw: st.DrawFn, names: list[str], mechanism: str) -> Path:
         "rule-ipv4": st.sampled_from(["192.0.2.0/24", "203.0.113.1/32", "198.18.0.0/24"]),
         "ea-bits": st.sampled_from([0, 1, 6, 8, 12, 24]),
         "psid-offset": st.sampled_from([0, 4, 10]),
-        "pool": st.sampled_from(["192.0.2.0/24", "172.21.112.0/20", "10.0.0.0/29", "10.0.0.0/31", "198.18.0.0/15"]),
+        "pool": st.sampled_from(
+            ["192.0.2.0/28", "203.0.113.0/30", "172.21.112.0/20", "10.0.0.0/29", "10.0.0.0/31", "198.18.0.0/15"]
+        ),
         "host-prefix": st.sampled_from(["2001:db8:b1b::/96", "2001:db8::/32", "2001:2::/64"]),
         "clat-prefix": st.sampled_from(["2001:db8:7::/96", "2001:2::/96"]),
         "dmr-prefix": st.sampled_from(["2001:db8:64::/64", "2a00::/32"]),
