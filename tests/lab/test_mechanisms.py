@@ -92,6 +92,7 @@ CLAIMS = {
     "ds-lite": _OVER_IPV6,
     "lw4o6": _OVER_IPV6,
     "map-e": Claim(inner="ip", outer=("ipv6",), ends={"r1": "2001:db8:ce00::c000:201:0", "r2": "2001:2:0:1::2"}),
+    "dstm": replace(_OVER_IPV6, links=("h1-r1", "r1-r2"), ends={"h1": "2001:2::1", "r2": "2001:2:0:1::2"}),
     "gre": Claim(outer=("ip", "gre"), fields=(("ip.proto", "47"), ("gre.proto", "0x86dd"))),
     "vxlan": Claim(outer=("ip", "vxlan"), fields=(("vxlan.vni", "1"),)),
     "siit": translated("ipv6", "ip", "ip"),
@@ -211,6 +212,8 @@ def check_sources(mechanism: str, packets: list[Packet]) -> None:
         assert any(source.endswith("5efe:c612:1" if mechanism == "isatap" else "::c612:1") for source in inner)
     if mechanism == "tunnel-broker":
         assert "2001:2::1" in inner
+    if mechanism == "dstm":
+        assert "192.0.2.2" in inner
     if mechanism == "map-t":
         between = {packet.sources[-1] for packet in packets if packet.file.stem == "r1-r2"}
         assert {"2001:db8:ce00::c000:201:0", "2001:db8:64::c612:202"} <= between

@@ -327,10 +327,11 @@ class DnsAnswer(Form):
 
 
 class LeaseAnswer(Form):
-    """The tunnel that a broker gave."""
+    """What a broker gave: an address, and the other end of the tunnel."""
 
     device: str
     address: str
+    remote: str
 
 
 class EmulatorRecord(Form):

@@ -393,18 +393,19 @@ class RouterSolicit(Request):
 
 @dataclass(frozen=True, kw_only=True)
 class BrokerStart(Request):
-    """A tunnel broker in the node."""
+    """A tunnel broker in the node, which leases tunnels, or addresses alone."""
 
     op: ClassVar[str] = "broker-start"
     answer: ClassVar[type[Form]] = BrokerAnswer
     address: str
     clients: list[str]
     token: str = field(repr=False)
-    pool: str
-    tunnel: Mapping[str, Any]
-    device_prefix: str
     lifetime_s: int
     max_clients: int
+    pool: str | None = None
+    tunnel: Mapping[str, Any] | None = None
+    device_prefix: str | None = None
+    addresses: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -425,7 +426,7 @@ class BrokerRelease(Request):
 
 @dataclass(frozen=True, kw_only=True)
 class BrokerRequest(Request):
-    """A tunnel that a broker is asked for."""
+    """A tunnel that a broker is asked for, or an address alone."""
 
     op: ClassVar[str] = "broker-request"
     answer: ClassVar[type[Form]] = LeaseAnswer
@@ -434,7 +435,7 @@ class BrokerRequest(Request):
     token: str = field(repr=False)
     local: str
     device: str
-    tunnel: Mapping[str, Any]
+    tunnel: Mapping[str, Any] | None = None
     timeout_ns: int | None = None
 
 

@@ -83,9 +83,12 @@ def routes(topology: Topology, node: str, family: Family, devices: Iterable[Devi
 
 def _routes_to(topology: Topology, device: Device, prefix: Prefix) -> Iterator[tuple[str, Route]]:
     """The routes to a prefix that ends at a device, with the nodes that have them: all that reach it and have no
-    default route, which leads there too."""
+    default route or route to more, which leads there too."""
     family: Family = 4 if prefix.version == 4 else 6
     yield device.node, Route(family=family, prefix=prefix, gateway=None, device=device.device, link=None)
+    own = [_prefix(link.end_of(device.node), family) for link in topology.links_of(device.node) if link.carries(family)]
+    if any(prefix.network_address in more and more.prefixlen <= prefix.prefixlen for more in own):
+        return
     for node, way in topology.ways(device.node, family).items():
         if not _has_default(topology, node, family):
             yield node, _route(way.last, node, family, prefix)
@@ -316,7 +319,10 @@ def _route(link: Link, node: str, family: Family, prefix: Prefix | None) -> Rout
     address = other.address(family)
     assert address is not None, "a link that carries a family has addresses of it at both ends"
     gateway = address.ip if family == 4 or other.gateway is None else other.gateway
-    is_onlink = family == 6 and other.gateway is not None and not other.gateway.is_link_local
+    if family == 4:
+        is_onlink = address.ip not in _prefix(link.end_of(node), family)
+    else:
+        is_onlink = other.gateway is not None and not other.gateway.is_link_local
     return Route(
         family=family, prefix=prefix, gateway=gateway, device=link.end_of(node).name, link=link, is_onlink=is_onlink
     )
