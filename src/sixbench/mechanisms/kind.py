@@ -11,6 +11,7 @@ from ..model.network import Network
 from ..model.parameter import Parameter, Scalar
 from ..model.path import Path
 from ..model.topology import Family, Topology
+from ..model.workload import WorkloadKind
 
 
 class MechanismError(Exception):
@@ -48,6 +49,7 @@ class Mechanism:
         executed_by: the engines that can execute it, in the order in which they are tried where the experiment names
             none. One that nothing else uses is in the mechanism's own file.
         options: what an experiment may set.
+        unfit: why a workload cannot go over it, as a sentence; None if it can.
         sample: nodes and options to try it with, between h1 and h2 in a row h1, r1, r2, h2.
     """
 
@@ -63,6 +65,7 @@ class Mechanism:
     options: tuple[Parameter, ...] = ()
     sample: tuple[str, ...] = ()
     server_family: Callable[[Options, Sequence[str]], Family] | None = None
+    unfit: Callable[[WorkloadKind], str | None] = lambda kind: None
 
     @property
     def engines(self) -> tuple[str, ...]:

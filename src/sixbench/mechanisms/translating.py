@@ -89,6 +89,23 @@ class Addresses:
         return found
 
 
+@dataclass(frozen=True, kw_only=True)
+class Parted:
+    """A network that is parted into families.
+
+    Attributes:
+        topology: each link of it carries one family.
+        stretches: from client to server.
+        prefix: in which IPv4 addresses are embedded.
+        legs: over each stretch, between the addresses that the nodes at its ends have there.
+    """
+
+    topology: Topology
+    stretches: list[Stretch]
+    prefix: IPv6Network
+    legs: tuple[Leg, ...]
+
+
 Table = Callable[[Sequence[Stretch]], tuple[embedding.Mapping, ...]]
 """The explicit address mappings of a network that is parted so."""
 
@@ -101,19 +118,10 @@ def translated(
     Args:
         through_node: the translators whose nodes translate IPv4 addresses besides.
     """
-    stretches = _stretches(path, topology, between)
-    for stretch in stretches:
-        other: Family = 4 if stretch.family == 6 else 6
-        topology = without_family(topology, {link.name for link in stretch.links}, other)
-    prefix = prefix_option(path, "prefix", DEFAULT_PREFIX)
-    check_overlap(path, topology, [prefix], "prefix")
-    _check_well_known(prefix, stretches)
-    addresses = Addresses(prefix=prefix, rows=table(stretches))
-    ends = [*path.nodes, between[1]]
-    real = [
-        plain_leg(path, topology, (near, far), one.family) for near, far, one in _pairs(between[0], ends, stretches)
-    ]
-    client, server = real[0].source, real[-1].destination
+    parted = part(path, topology, between)
+    topology, stretches, ends = parted.topology, parted.stretches, [*path.nodes, between[1]]
+    addresses = Addresses(prefix=parted.prefix, rows=table(stretches))
+    client, server = parted.legs[0].source, parted.legs[-1].destination
     legs = tuple(
         Leg(
             family=stretch.family,
@@ -129,6 +137,22 @@ def translated(
         for number, node in enumerate(path.nodes)
     )
     return Network(topology=topology, legs=legs, devices=devices)
+
+
+def part(path: Path, topology: Topology, between: tuple[str, str]) -> Parted:
+    """The network that the path's nodes part into families. Raises `MechanismError` where they cannot."""
+    stretches = _stretches(path, topology, between)
+    for stretch in stretches:
+        other: Family = 4 if stretch.family == 6 else 6
+        topology = without_family(topology, {link.name for link in stretch.links}, other)
+    prefix = prefix_option(path, "prefix", DEFAULT_PREFIX)
+    check_overlap(path, topology, [prefix], "prefix")
+    _check_well_known(prefix, stretches)
+    ends = [*path.nodes, between[1]]
+    legs = tuple(
+        plain_leg(path, topology, (near, far), one.family) for near, far, one in _pairs(between[0], ends, stretches)
+    )
+    return Parted(topology=topology, stretches=stretches, prefix=prefix, legs=legs)
 
 
 def plain_leg(path: Path, topology: Topology, between: tuple[str, str], family: Family) -> Leg:

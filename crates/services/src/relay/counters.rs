@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::datagrams::Passed;
+use super::session::{CLIENT, SERVER};
+
 /// What a relay did, and how many sessions it has.
 #[derive(Debug, Clone, Default, Serialize)]
 #[allow(missing_docs)]
@@ -46,6 +49,16 @@ pub struct Udp {
     pub passed: Bytes,
 }
 
+impl Udp {
+    pub(super) fn add(&mut self, passed: &Passed) {
+        self.datagrams_to_ipv4 += passed.datagrams[CLIENT];
+        self.datagrams_to_ipv6 += passed.datagrams[SERVER];
+        self.passed.add(passed.bytes);
+        self.errors += passed.errors;
+        self.not_sent += passed.not_sent;
+    }
+}
+
 /// Payload that was passed on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[allow(missing_docs)]
@@ -57,7 +70,7 @@ pub struct Bytes {
 impl Bytes {
     /// Adds what was passed on, by the side that it came from.
     pub(super) fn add(&mut self, passed: [u64; 2]) {
-        self.bytes_to_ipv4 += passed[0];
-        self.bytes_to_ipv6 += passed[1];
+        self.bytes_to_ipv4 += passed[CLIENT];
+        self.bytes_to_ipv6 += passed[SERVER];
     }
 }

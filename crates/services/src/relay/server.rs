@@ -302,9 +302,10 @@ impl Work {
         }
         let entry = self.by_pair.get(&pair).and_then(|number| self.sessions.get_mut(number));
         if let Some(Entry { session: Session::Datagrams(made), .. }) = entry {
+            let mut counters = lock(&self.counters);
             let mut passed = Passed::default();
             made.first(datagram, &mut passed);
-            count(&self.counters, &passed);
+            counters.udp.add(&passed);
         }
     }
 
@@ -364,9 +365,10 @@ impl Work {
         entry.is_waiting = false;
         let fate = match &mut entry.session {
             Session::Connection(connection) => {
+                // Who asks for the counters gets those of everything that has arrived anywhere.
+                let mut counters = lock(&self.counters);
                 let mut passed = [0; 2];
                 let fate = connection.go_on(buffer, &mut passed);
-                let mut counters = lock(&self.counters);
                 counters.tcp.passed.add(passed);
                 if fate.is_err() {
                     connection.reset();
@@ -377,9 +379,10 @@ impl Work {
                 fate.unwrap_or(Fate::Ends)
             }
             Session::Datagrams(made) => {
+                let mut counters = lock(&self.counters);
                 let mut passed = Passed::default();
                 let fate = made.go_on(buffer, &mut passed);
-                count(&self.counters, &passed);
+                counters.udp.add(&passed);
                 fate
             }
         };
@@ -421,13 +424,4 @@ impl Work {
     fn refuse(&self, reason: &'static str) {
         *lock(&self.counters).refused.entry(reason).or_default() += 1;
     }
-}
-
-fn count(counters: &Mutex<Counters>, passed: &Passed) {
-    let udp = &mut lock(counters).udp;
-    udp.datagrams_to_ipv4 += passed.datagrams[CLIENT];
-    udp.datagrams_to_ipv6 += passed.datagrams[SERVER];
-    udp.passed.add(passed.bytes);
-    udp.errors += passed.errors;
-    udp.not_sent += passed.not_sent;
 }
