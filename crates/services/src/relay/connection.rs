@@ -132,7 +132,9 @@ impl Connection {
 
     /// Ends both connections at once, with a reset for whom there still is.
     pub fn reset(&self) {
-        self.sockets().map(reset);
+        for stream in self.sockets() {
+            reset(stream);
+        }
     }
 }
 

@@ -3,10 +3,11 @@
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, IoSliceMut};
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6, TcpListener, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use nix::cmsg_space;
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -254,7 +255,7 @@ impl Work {
 
     /// Takes datagrams of pairs that have no sockets yet.
     fn take(&mut self, buffer: &mut [u8]) {
-        let mut control = nix::cmsg_space!(nix::libc::sockaddr_in6);
+        let mut control = cmsg_space!(libc::sockaddr_in6);
         for _ in 0..AT_ONCE {
             let received = {
                 let mut parts = [IoSliceMut::new(buffer)];
