@@ -95,7 +95,8 @@ impl Relay {
         allow_descriptors(2 * request.sessions as u64)?;
         let failed = |call| move |error: io::Error| Error::system("starting the relay", call, error);
         let (listener, datagrams) = open(request.port).map_err(failed("bind"))?;
-        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(|errno| failed("epoll_create1")(errno.into()))?;
+        let epoll =
+            Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(|errno| failed("epoll_create1")(errno.into()))?;
         let counters = Arc::new(Mutex::new(Counters { most: request.sessions, ..Counters::default() }));
         let work = Work {
             epoll,
@@ -136,14 +137,15 @@ fn allow_descriptors(count: u64) -> Result<()> {
 /// The sockets to which everything for the prefix is redirected. They take packets to addresses that are not the node's.
 fn open(port: u16) -> io::Result<(TcpListener, UdpSocket)> {
     let any = SocketAddrV6::new(Ipv6Addr::UNSPECIFIED, port, 0, 0);
-    let [listener, datagrams] = [(Type::STREAM, Protocol::TCP), (Type::DGRAM, Protocol::UDP)].map(|(kind, protocol)| {
-        let socket = Socket::new(Domain::IPV6, kind.nonblocking(), Some(protocol))?;
-        socket.set_only_v6(true)?;
-        socket.set_reuse_address(true)?;
-        socket.set_ip_transparent_v6(true)?;
-        socket.bind(&any.into())?;
-        io::Result::Ok(socket)
-    });
+    let [listener, datagrams] =
+        [(Type::STREAM, Protocol::TCP), (Type::DGRAM, Protocol::UDP)].map(|(kind, protocol)| {
+            let socket = Socket::new(Domain::IPV6, kind.nonblocking(), Some(protocol))?;
+            socket.set_only_v6(true)?;
+            socket.set_reuse_address(true)?;
+            socket.set_ip_transparent_v6(true)?;
+            socket.bind(&any.into())?;
+            io::Result::Ok(socket)
+        });
     let (listener, datagrams) = (listener?, datagrams?);
     listener.listen(BACKLOG)?;
     setsockopt(&datagrams, sockopt::Ipv6OrigDstAddr, &true)?;

@@ -10,10 +10,8 @@ pub const CLIENT: usize = 0;
 pub const SERVER: usize = 1;
 
 /// What is told of a socket: each change once.
-pub const WATCHED: EpollFlags = EpollFlags::EPOLLIN
-    .union(EpollFlags::EPOLLOUT)
-    .union(EpollFlags::EPOLLRDHUP)
-    .union(EpollFlags::EPOLLET);
+pub const WATCHED: EpollFlags =
+    EpollFlags::EPOLLIN.union(EpollFlags::EPOLLOUT).union(EpollFlags::EPOLLRDHUP).union(EpollFlags::EPOLLET);
 
 /// How a session goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
