@@ -222,7 +222,7 @@ def check_ways(network: Network) -> None:
     first, last = network.legs[0], network.legs[-1]
     claimed = network.crossings
     assert claimed
-    assert network.translators or any(len(crossing.headers) > 1 for crossing in claimed)
+    assert network.translators or network.relays or any(len(crossing.headers) > 1 for crossing in claimed)
     forwarding = Forwarding(network)
     assert first.source in forwarding.own[first.near]
     assert last.destination in forwarding.own[last.far]
@@ -237,6 +237,8 @@ def check_ways(network: Network) -> None:
 
 def way_back(network: Network, forwarding: Forwarding) -> list[Step]:
     first, last = network.legs[0], network.legs[-1]
+    if network.relays:
+        return forwarding.back()
     steps = forwarding.follow(last.far, last.destination, last.source)
     if len(network.legs) == 1 or (network.translators and network.translators[-1].node not in network.tracking):
         return steps

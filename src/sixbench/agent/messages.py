@@ -27,6 +27,7 @@ from .answers import (
     Nothing,
     PerfAnswer,
     ProgressAnswer,
+    RelayAnswer,
     RouterAnswer,
     ServeAnswer,
     SysctlAnswer,
@@ -468,6 +469,33 @@ class DnsStop(Request):
 
 
 @dataclass(frozen=True, kw_only=True)
+class RelayStart(Request):
+    """A relay of TCP and UDP to IPv4 servers in the node."""
+
+    op: ClassVar[str] = "relay-start"
+    prefix: str
+    port: int | None = None
+    sessions: int | None = None
+    udp_timeout_ns: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelayCounters(Request):
+    """What a relay did."""
+
+    op: ClassVar[str] = "relay-counters"
+    answer: ClassVar[type[Form]] = RelayAnswer
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelayStop(Request):
+    """The end of a relay and of its sessions."""
+
+    op: ClassVar[str] = "relay-stop"
+    answer: ClassVar[type[Form]] = RelayAnswer
+
+
+@dataclass(frozen=True, kw_only=True)
 class EmulateAdd(Request):
     """Two interfaces that become the ends of a link with a known truth."""
 
@@ -519,7 +547,7 @@ REQUESTS: dict[str, type[Request]] = {
         *(TranslatorAdd, TranslatorRemove, TranslatorCounters),
         *(MulticastForward, RouterAdvertise, RouterSolicit),
         *(BrokerStart, BrokerStop, BrokerRequest, BrokerRelease),
-        *(DnsStart, DnsCounters, DnsStop),
+        *(DnsStart, DnsCounters, DnsStop, RelayStart, RelayCounters, RelayStop),
         *(DropsStart, DropsStop, TimersStart, TimersStop, PerfStart, PerfStop, AwakeStart, Awake),
         *(EmulateAdd, EmulateChange, EmulateRecord, EmulateRemove),
         *(Serve, Run, Progress, Finish, Cancel),

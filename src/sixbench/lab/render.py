@@ -339,4 +339,5 @@ def _route_lines(routes: Iterable[Route], *, over_wires: bool) -> list[str]:
 def _route_line(route: Route) -> str:
     onlink = " onlink" if route.is_onlink else ""
     via = "" if route.gateway is None else f"via {route.gateway} "
-    return f"route add {route.prefix or 'default'} {via}dev {route.device}{onlink}"
+    kind = "local " if route.is_local else ""
+    return f"route add {kind}{route.prefix or 'default'} {via}dev {route.device}{onlink}"

@@ -1,4 +1,4 @@
-"""The devices that a mechanism has made in nodes: ends of tunnels, and translators."""
+"""The devices that a mechanism has made in nodes: ends of tunnels, translators, and relays."""
 
 from __future__ import annotations
 
@@ -110,3 +110,17 @@ class Translator(Device):
     def kind(self) -> tuple[str, ...]:
         """What an engine must be able to do."""
         return (*super().kind, str(self.mapping["kind"]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Relay(Device):
+    """Ends the connections of hosts to addresses of its prefixes, and makes connections of its own to the servers that
+    these stand for (RFC 3142). Packets end at the node's own `lo`, as those to its addresses do.
+
+    Attributes:
+        prefix: in which the servers' addresses are embedded.
+        sessions: how many it has at most.
+    """
+
+    prefix: IPv6Network
+    sessions: int

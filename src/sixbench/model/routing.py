@@ -9,7 +9,7 @@ from ipaddress import IPv4Address, IPv6Address
 from itertools import groupby, pairwise
 
 from .aggregates import Aggregates, Block, Prefix
-from .device import Device
+from .device import Device, Relay
 from .reach import Span, by_bridges
 from .topology import Family, Interface, Link, Topology, Way
 
@@ -28,6 +28,7 @@ class Route:
         gateway: the next hop; None: the packets end at the device, which a mechanism has made.
         link: the link by which packets leave; None: there is none behind that device.
         is_onlink: whether the gateway is not in a prefix of the device.
+        is_local: whether the node takes the packets for its own.
     """
 
     family: Family
@@ -36,6 +37,7 @@ class Route:
     device: str
     link: Link | None
     is_onlink: bool = False
+    is_local: bool = False
 
     @property
     def is_over_wire(self) -> bool:
@@ -85,7 +87,9 @@ def _routes_to(topology: Topology, device: Device, prefix: Prefix) -> Iterator[t
     """The routes to a prefix that ends at a device, with the nodes that have them: all that reach it and have no
     default route or route to more, which leads there too."""
     family: Family = 4 if prefix.version == 4 else 6
-    yield device.node, Route(family=family, prefix=prefix, gateway=None, device=device.device, link=None)
+    is_local = isinstance(device, Relay)
+    into = Route(family=family, prefix=prefix, gateway=None, device=device.device, link=None, is_local=is_local)
+    yield device.node, into
     own = [_prefix(link.end_of(device.node), family) for link in topology.links_of(device.node) if link.carries(family)]
     if any(prefix.network_address in more and more.prefixlen <= prefix.prefixlen for more in own):
         return
