@@ -182,7 +182,7 @@ fn a_node_that_cannot_be_is_refused() {
     ] {
         let mut mapping = mapping;
         mapping["kind"] = json!("map");
-        let error = end(local, &mapping).err().expect("an error");
+        let Err(error) = end(local, &mapping) else { panic!("{words}") };
         assert!(error.contains(words), "{error}");
     }
 }
