@@ -242,7 +242,8 @@ def test_a_testbed_that_differs_from_itself_is_remarked_upon() -> None:
 
 def test_what_speaks_against_a_mechanism_is_remarked_with_its_paths() -> None:
     old = [NetworkPath(name=name, mechanism="nat-pt", family=6, nodes=("r1",)) for name in ("first", "second")]
-    [remark] = mechanism_remarks([IPV4, *old])
+    later = NetworkPath(name="later", mechanism="of-a-later-version", family=6)
+    [remark] = mechanism_remarks([IPV4, *old, later])
     assert remark.startswith("Against nat-pt (over first, second): RFC 4966 made it historic.")
 
 
