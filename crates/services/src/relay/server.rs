@@ -1,7 +1,7 @@
 //! The sockets of a relay, and the thread that passes on what comes by them.
 
 use std::collections::{HashMap, VecDeque};
-use std::io::{self, IoSliceMut};
+use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6, TcpListener, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex};
@@ -373,10 +373,11 @@ impl Work {
                 let mut passed = [0; 2];
                 let fate = connection.go_on(buffer, &mut passed);
                 counters.tcp.passed.add(passed);
-                if fate.is_err() {
+                if let Err(error) = &fate {
                     connection.reset();
-                    let counter =
-                        if connection.is_connected() { &mut counters.tcp.reset } else { &mut counters.tcp.unreachable };
+                    // A connection can be made and reset before anybody looks. A server that refuses one gives another error.
+                    let was_reset = connection.is_connected() || error.kind() == ErrorKind::ConnectionReset;
+                    let counter = if was_reset { &mut counters.tcp.reset } else { &mut counters.tcp.unreachable };
                     *counter += 1;
                 }
                 fate.unwrap_or(Fate::Ends)
