@@ -21,6 +21,10 @@ PROGRAM_NS = 200_000_000
 """A program that ends within this time when it is tried is taken for one that does not work here."""
 
 
+NOT_FOUND = 127
+"""What a shell ends with that does not find a command (POSIX, Shell Command Language, 2.8.2)."""
+
+
 def choose_engines(probe: Agent, experiment: Experiment) -> Experiment:
     """The experiment with an engine for every path and an emulator for every link that needs one. Raises
     `CapabilityError` with `file:line` where there is none.
@@ -94,13 +98,17 @@ def _refusal(probe: Agent, device: Device, engine: Engine) -> str | None:
 
 def _ending(probe: Agent, program: Program) -> str | None:
     """What a program said that ended at once; None if it ran on."""
+    name = program.name or program.argv[0]
+    missing = f"the program {name} is missing (Debian package {program.package})"
     try:
         done = probe.call("exec", argv=[*program.argv], stdin=program.stdin, timeout_ns=PROGRAM_NS)
     except AgentError as error:
         if error.code == "timeout":
             return None
         if program.package is not None and "No such file or directory" in str(error):
-            return f"the program {program.argv[0]} is missing (Debian package {program.package})"
+            return missing
         raise
+    if program.package is not None and program.name is not None and done["exit"] == NOT_FOUND:
+        return missing
     said = " ".join(str(done["stderr"] or done["stdout"]).split())
-    return f"{program.argv[0]} ended with {done['exit']}: {said or 'it said nothing'}"
+    return f"{name} ended with {done['exit']}: {said or 'it said nothing'}"
