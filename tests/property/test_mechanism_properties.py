@@ -109,7 +109,7 @@ def paths(draw: st.DrawFn, names: list[str], mechanism: str) -> Path:
     nodes = draw(st.lists(st.sampled_from(names), min_size=least, max_size=min(most, 4), unique=True))
     if draw(st.integers(0, 4)):
         # Where it has a chance: a router last, before it what the mechanism is for.
-        before = [name for name in nodes[:-1] if mechanism != "isatap" or name[0] == "h"] or ["h0"]
+        before = [name for name in nodes[:-1] if mechanism not in ("isatap", "teredo") or name[0] == "h"] or ["h0"]
         nodes = [*before, draw(st.sampled_from([name for name in names if name[0] == "r"]))][-most:]
     options: dict[str, Scalar] = {}
     if kind.option("mtu") is not None and draw(st.integers(0, 3)) == 0:
@@ -119,6 +119,7 @@ def paths(draw: st.DrawFn, names: list[str], mechanism: str) -> Path:
     own: dict[str, st.SearchStrategy[Scalar]] = {
         "private": st.just(True),
         "relay": st.sampled_from([*names, "nowhere"]),
+        "server": st.sampled_from([*names, "nowhere"]),
         "br": st.sampled_from([*names, "nowhere"]),
         "prefix": st.sampled_from(
             ["2001:db8::/32", "2a00:1000::/28", "2a00::/24", "2a00:1::/48", "2001::/16", "2001:db8:64::/96"]
