@@ -7,7 +7,8 @@ from ipaddress import IPv4Address
 from typing import Any
 
 from ..engines import Engine
-from ..model.device import Device, Tunnel
+from ..model.device import Device, Translator, Tunnel
+from ..model.leg import Address
 from ..model.stage import Program, Request, Stage
 
 CLIENT, RELAY = "teredo-client", "teredo-relay"
@@ -16,7 +17,10 @@ CLIENT, RELAY = "teredo-client", "teredo-relay"
 SERVER_PORT = 3544
 """RFC 4380 section 2.7."""
 
-TRIES, PAUSE_S = 600, 0.025
+MADE_BY = "miredo"
+"""No device is made beforehand: the server has to be there before the clients."""
+
+READY_S = 15
 """A client asks its server anew every 4 s, three times (RFC 4380 section 5.2.1)."""
 
 _START = 'mount -t tmpfs none /run && cat >/run/conf && "$0" -f -u nobody -p /run/pid -c /run/conf; exit $?'
@@ -51,11 +55,16 @@ def make(device: Device) -> Stage:
 
 def unfit(device: Device) -> str | None:
     """Why miredo is no such device, as a sentence; None if it is."""
-    return None if device.made_by == MADE_BY else "miredo is Teredo's client, relay and server"
+    kinds = (CLIENT, RELAY)
+    fits = device.mapping["kind"] in kinds if isinstance(device, Tunnel) else not isinstance(device, Translator)
+    return None if fits else "miredo is Teredo's client, relay and server"
 
 
 def awaited(
-    condition: str, otherwise: str, check: Callable[[str], str | None], learns: Callable[[str], Any] = lambda said: {}
+    condition: str,
+    otherwise: str,
+    check: Callable[[str], str | None] = lambda said: None,
+    learns: Callable[[str], Mapping[Address, Address]] = lambda said: {},
 ) -> Request:
     """The request that waits for a shell's condition to hold.
 
@@ -64,15 +73,15 @@ def awaited(
         check: what is wrong with what it then printed.
         learns: the addresses that this tells, as `Request.learns`.
     """
-    script = f"for i in $(seq {TRIES}); do {condition} && exit; sleep {PAUSE_S}; done; exit 1"
+    script = _UNTIL.format(condition=condition)
 
     def wrong(answer: Mapping[str, Any]) -> str | None:
         if answer.get("exit") != 0:
-            return f"{otherwise} within {TRIES * PAUSE_S:.0f} s"
+            return f"{otherwise} within {READY_S} s"
         return check(str(answer.get("stdout")))
 
     return Request(
-        op=MADE_BY,
+        op="exec",
         fields={"argv": ["sh", "-c", script]},
         check=wrong,
         learns=lambda answer: learns(str(answer.get("stdout"))),
@@ -81,9 +90,7 @@ def awaited(
 
 def listening(port: int, sockets: int, who: str) -> Request:
     """Waits until so many UDP sockets have the port."""
-    return awaited(
-        f'[ "$(grep -c ":{port:04X} " /proc/net/udp)" -ge {sockets} ]', f"{who} did not begin", lambda said: None
-    )
+    return awaited(f'[ "$(grep -c ":{port:04X} " /proc/net/udp)" -ge {sockets} ]', f"{who} did not begin")
 
 
 def _program(name: str, lines: list[str]) -> Program:
@@ -91,8 +98,13 @@ def _program(name: str, lines: list[str]) -> Program:
     return Program(argv=(*starter, name), stdin="\n".join(lines) + "\n", package=name, name=name)
 
 
-MADE_BY = "exec"
-"""The request that makes the devices beforehand: the server has to be there before the clients."""
+_UNTIL = f"""read now rest </proc/uptime
+end=$((${{{{now%.*}}}} + {READY_S}))
+until {{condition}}; do
+  read now rest </proc/uptime
+  [ "${{{{now%.*}}}}" -lt "$end" ] || exit 1
+  sleep 0.02
+done"""
 
 MIREDO = Engine(
     name="miredo",

@@ -31,7 +31,7 @@ class Device:
         device: its name.
         mtu_bytes: of the device.
         prefixes: those that end at it. All nodes have routes to them, which lead to its node, and there into it.
-        made_by: the request that makes it, where no engine does beforehand.
+        made_by: the request or the program that makes it in a stage, where no engine does beforehand.
         autoconfigured: whether it gets its address in a stage rather than as soon as it exists.
     """
 
