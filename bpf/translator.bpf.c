@@ -19,7 +19,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "consts.h"
-#include "translated_addresses.h"
+#include "mapped_addresses.h"
 
 #define ICMPV6 58
 /* RFC 792, RFC 4443 section 4. */
@@ -39,11 +39,23 @@ struct translation {
 	__u32 checksum_at;   /* behind the IP header */
 	__be32 source4, destination4;
 	struct address source6, destination6;
-	__u8 protocol; /* TCP, UDP, or ICMP of the family that it comes from */
-	__u8 type;     /* of ICMP, in the other family */
+	__be16 ports[2]; /* where a rule asks for them; of an echo, its identifier is both */
+	__u8 protocol;	 /* TCP, UDP, or ICMP of the family that it comes from */
+	__u8 type;	 /* of ICMP, in the other family */
 	__u8 old_type;
 	__u8 tos;
 };
+
+/* Echoes have an identifier in the place of ports: RFC 7597 section 8.2. */
+static __always_inline bool read_ports(struct __sk_buff *skb, __u32 at, struct translation *found)
+{
+	if (!found->type && !found->old_type)
+		return !bpf_skb_load_bytes(skb, at, found->ports, sizeof(found->ports));
+	if (bpf_skb_load_bytes(skb, at + 4, found->ports, sizeof(found->ports[0])))
+		return false;
+	found->ports[1] = found->ports[0];
+	return true;
+}
 
 /* Reads what is behind the IP header. False: it is for the slow path. */
 static __always_inline bool read_transport(struct __sk_buff *skb, __u32 ip_bytes, struct translation *found)
@@ -87,7 +99,33 @@ static __always_inline bool read_transport(struct __sk_buff *skb, __u32 ip_bytes
 		return false;
 	}
 	found->segment_bytes = skb->gso_size ? found->header_bytes + skb->gso_size : found->bytes;
-	return true;
+	return !TRANSLATOR.has_rule || read_ports(skb, at, found);
+}
+
+/* Each of the two ends is mapped by the rule, or embedded in a prefix or in the table. False: it is for the slow path.
+ */
+static __always_inline bool ends_to_ipv6(struct translation *found)
+{
+	if (TRANSLATOR.has_rule && RULE.is_edge)
+		return by_rule_to_ipv6(found->source4, found->ports[0], &found->source6) &&
+		       to_ipv6(found->destination4, &found->destination6);
+	if (!to_ipv6(found->source4, &found->source6))
+		return false;
+	if (TRANSLATOR.has_rule)
+		return by_rule_to_ipv6(found->destination4, found->ports[1], &found->destination6);
+	return to_ipv6(found->destination4, &found->destination6);
+}
+
+static __always_inline bool ends_to_ipv4(struct translation *found)
+{
+	if (TRANSLATOR.has_rule && !RULE.is_edge)
+		return by_rule_to_ipv4(&found->source6, found->ports[0], &found->source4) &&
+		       to_ipv4(&found->destination6, &found->destination4);
+	if (!to_ipv4(&found->source6, &found->source4))
+		return false;
+	if (TRANSLATOR.has_rule)
+		return by_rule_to_ipv4(&found->destination6, found->ports[1], &found->destination4);
+	return to_ipv4(&found->destination6, &found->destination4);
 }
 
 /* Where the translation leaves the node. False: it is for the slow path. */
@@ -215,8 +253,7 @@ static __always_inline int from_ipv6(struct __sk_buff *skb)
 	found.tos = ipv6.priority << 4 | ipv6.flow_lbl[0] >> 4;
 	__builtin_memcpy(&found.source6, &ipv6.saddr, 16);
 	__builtin_memcpy(&found.destination6, &ipv6.daddr, 16);
-	if (!read_transport(skb, IPV6_HEADER_BYTES, &found) || !to_ipv4(&found.source6, &found.source4) ||
-	    !to_ipv4(&found.destination6, &found.destination4))
+	if (!read_transport(skb, IPV6_HEADER_BYTES, &found) || !ends_to_ipv4(&found))
 		return TC_ACT_UNSPEC;
 	total = found.segment_bytes - 20;
 	if (total > TRANSLATOR.mtu4 || (!TRANSLATOR.through_node && !find_way(skb, &found, false, &lookup)))
@@ -269,8 +306,7 @@ static __always_inline int from_ipv4(struct __sk_buff *skb)
 	found.tos = ipv4.tos;
 	found.source4 = ipv4.saddr;
 	found.destination4 = ipv4.daddr;
-	if (!read_transport(skb, IPV4_HEADER_BYTES, &found) || !to_ipv6(ipv4.saddr, &found.source6) ||
-	    !to_ipv6(ipv4.daddr, &found.destination6))
+	if (!read_transport(skb, IPV4_HEADER_BYTES, &found) || !ends_to_ipv6(&found))
 		return TC_ACT_UNSPEC;
 	most = TRANSLATOR.mtu6;
 	if (!(fragment & IPV4_DONT_FRAGMENT) && TRANSLATOR.lowest_ipv6_mtu < most)

@@ -19,6 +19,23 @@ struct embedding {
 };
 ASSERT_SIZE(struct embedding, 20);
 
+/* The rule of a node of a MAP-T domain: RFC 7597 section 5. */
+struct rule {
+	struct address ipv6;
+	__be32 ipv4;
+	__be32 ipv4_mask;
+	__u32 is_edge;	     /* a customer edge's own; else a border relay's */
+	__u32 lowest_port;   /* of any port set */
+	__u32 psid_shift;    /* within a port */
+	__u32 psid_mask;     /* 0: addresses are not shared */
+	__u32 own_psid;	     /* the only one that there is, or ANY_PSID */
+	__u32 embedded_bits; /* of the PSID among the EA bits */
+	__u32 ea_shift;	     /* of the EA bits in the upper half of an address */
+};
+ASSERT_SIZE(struct rule, 52);
+
+#define ANY_PSID 0x10000
+
 /* A translator. Constant while it exists. */
 struct translator {
 	__u32 ifindex; /* of its device: where the translation is routed from */
@@ -32,9 +49,12 @@ struct translator {
 	__u8 padding[2];
 	__u32 prefix_count;
 	struct embedding prefixes[MAX_PREFIXES];
+	__u32 has_rule;
+	struct rule rule;
 };
 ASSERT_OFFSET(struct translator, prefixes, 40);
-ASSERT_SIZE(struct translator, 120);
+ASSERT_OFFSET(struct translator, rule, 124);
+ASSERT_SIZE(struct translator, 176);
 
 /* An explicit address mapping: RFC 7757. */
 struct row {

@@ -50,6 +50,15 @@ def ipv6(
     return head + IPv6Address(source).packed + IPv6Address(destination).packed + payload
 
 
+def datagram(
+    source: IPv4Address | IPv6Address, destination: IPv4Address | IPv6Address, ports: tuple[int, int]
+) -> bytes:
+    """UDP with its checksum (RFC 768, RFC 8200 section 8.1)."""
+    unsealed = struct.pack("!HHHH", *ports, 16, 0) + b"sixbench"
+    pseudo = source.packed + destination.packed + struct.pack("!II", len(unsealed), UDP)
+    return unsealed[:6] + struct.pack("!H", checksum(pseudo + unsealed)) + unsealed[8:]
+
+
 def pcap(packets: Sequence[bytes], link_type: int = 101, time_ns: int = 0) -> bytes:
     parts = [struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, link_type)]
     for number, packet in enumerate(packets):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from lab.experiments import run, wrong
 
 from sixbench.agent import AgentHub
@@ -20,7 +21,7 @@ topology:
     - {endpoints: [p, br]}
     - {endpoints: [br, h2], mtu: 1400}
 between: [HOST, h2]
-paths: {map: {map-t: {nodes: [c1, c2, br], psid-offset: OFFSET}}}
+paths: {map: {map-t: {nodes: [c1, c2, br], psid-offset: OFFSET, engine: ENGINE}}}
 workloads:
   - ping: {count: 5, interval: 2ms}
   - udp-rr: {message: 200B, duration: 100ms, warmup: 0s}
@@ -35,9 +36,12 @@ blocks: 1
 """
 
 
-def ports_outside(hub: AgentHub, folder: Path, host: str, offset: int, more: str = "\nblocks: 1\n") -> set[int]:
+def ports_outside(
+    hub: AgentHub, folder: Path, host: str, offset: int, engine: str, more: str = "\nblocks: 1\n"
+) -> set[int]:
     """The ports with which connections from a host arrive, once every trial has its evidence."""
-    text = EXPERIMENT.replace("HOST", host).replace("OFFSET", str(offset)).replace("\nblocks: 1\n", more)
+    text = EXPERIMENT.replace("HOST", host).replace("OFFSET", str(offset)).replace("ENGINE", engine)
+    text = text.replace("\nblocks: 1\n", more)
     finished = run(hub, text, folder)
     assert wrong(finished.trials) == []
     ports = set()
@@ -56,7 +60,7 @@ def ports_outside(hub: AgentHub, folder: Path, host: str, offset: int, more: str
 
 
 def test_two_edges_share_an_address(hub: AgentHub, tmp_path: Path) -> None:
-    first, second = (ports_outside(hub, tmp_path / host, host, 6) for host in ("h1", "h3"))
+    first, second = (ports_outside(hub, tmp_path / host, host, 6, "user") for host in ("h1", "h3"))
     assert len(first) > 1
     assert len(second) > 1
     assert {port >> 4 & 63 for port in first} == {0}
@@ -64,7 +68,8 @@ def test_two_edges_share_an_address(hub: AgentHub, tmp_path: Path) -> None:
     assert len({port >> 10 for port in second}) > 1, "ports of several ranges"
 
 
-def test_an_edge_may_have_one_range_of_ports(hub: AgentHub, tmp_path: Path) -> None:
-    ports = ports_outside(hub, tmp_path / "run", "h3", 0, MORE)
+@pytest.mark.parametrize("engine", ["ebpf", "user"])
+def test_an_edge_may_have_one_range_of_ports(hub: AgentHub, tmp_path: Path, engine: str) -> None:
+    ports = ports_outside(hub, tmp_path / "run", "h3", 0, engine, MORE)
     assert ports
     assert all(2048 <= port <= 3071 for port in ports)

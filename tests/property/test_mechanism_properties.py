@@ -185,12 +185,12 @@ def check_addresses(network: Network, mechanism: str) -> None:
                     if link.ipv4_domain is None:
                         holders[address.ip].add(end.node)
     for tunnel in network.tunnels:
-        assert tunnel.local in have[tunnel.node]
+        assert tunnel.local in have[tunnel.node] or tunnel.local in tunnel.addresses
         assert tunnel.local.version == tunnel.outer
         assert len(tunnel.device) <= MAX_DEVICE_NAME
     assert {address: nodes for address, nodes in holders.items() if len(nodes) > 1} == {}
     domains = {link.ipv4_domain for link in network.topology.links}
-    assert domains == {None} or mechanism in ("ds-lite", "lw4o6", "map-t")
+    assert domains == {None} or mechanism in ("ds-lite", "lw4o6", "map-e", "map-t")
     assert all(len(device.device) <= MAX_DEVICE_NAME for device in network.devices)
     devices = [(device.node, device.device) for device in network.devices]
     assert len(set(devices)) == len(devices)

@@ -13,6 +13,7 @@ from synthetic_trials import combination_of, experiment_of, trial_of
 from sixbench.analysis import analyse
 from sixbench.analysis.estimates import estimates
 from sixbench.analysis.findings import findings
+from sixbench.analysis.held_against import mechanism_remarks
 from sixbench.model.experiment import Blocks
 from sixbench.model.finding import Finding
 from sixbench.model.path import Path as NetworkPath
@@ -237,6 +238,12 @@ def test_a_testbed_that_differs_from_itself_is_remarked_upon() -> None:
     assert not any("c0" in remark for remark in analysis.remarks)
     calm = {"ipv4": {GOODPUT: [*BASE]}, "ipv4-again": {GOODPUT: [*BASE]}, "ipv6": {GOODPUT: [*biased]}}
     assert analyse(_run(calm, paths=(IPV4, AGAIN, IPV6))).remarks == []
+
+
+def test_what_speaks_against_a_mechanism_is_remarked_with_its_paths() -> None:
+    old = [NetworkPath(name=name, mechanism="nat-pt", family=6, nodes=("r1",)) for name in ("first", "second")]
+    [remark] = mechanism_remarks([IPV4, *old])
+    assert remark.startswith("Against nat-pt (over first, second): RFC 4966 made it historic.")
 
 
 def test_every_path_is_compared_and_every_metric_in_the_registrys_order() -> None:

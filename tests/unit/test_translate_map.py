@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Sequence
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from typing import Any
 
 import pytest
-from ip_packets import UDP, checksum, ipv4, pcap
+from ip_packets import datagram, ipv4, pcap
 from packets_through import packets_through
 
 Command = Callable[..., Any]
@@ -31,15 +30,6 @@ def through(tmp_path: Path, sixbench: Command) -> Through:
         return packets_through(sixbench, tmp_path, ("map-t", *OPTIONS, *options), packets)
 
     return run
-
-
-def datagram(
-    source: IPv4Address | IPv6Address, destination: IPv4Address | IPv6Address, ports: tuple[int, int]
-) -> bytes:
-    """UDP with its checksum (RFC 768, RFC 8200 section 8.1)."""
-    unsealed = struct.pack("!HHHH", *ports, 16, 0) + b"sixbench"
-    pseudo = source.packed + destination.packed + struct.pack("!II", len(unsealed), UDP)
-    return unsealed[:6] + struct.pack("!H", checksum(pseudo + unsealed)) + unsealed[8:]
 
 
 def sent(source: str, destination: str, ports: tuple[int, int]) -> bytes:

@@ -113,7 +113,8 @@ const _: () = {
     assert!(size_of::<State>() == 12);
     assert!(size_of::<Embedding>() == 20);
     assert!(offset_of!(Translator, prefixes) == 40);
-    assert!(size_of::<Translator>() == 120);
+    assert!(size_of::<Translator>() == 176);
+    assert!(offset_of!(Translator, rule) == 124 && size_of::<Rule>() == 52);
     assert!(size_of::<Row>() == 24);
 };
 
@@ -131,6 +132,26 @@ pub struct Embedding {
     pub place: [u8; 4],
 }
 
+/// `struct rule`. Its fields are explained there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(C)]
+#[allow(missing_docs)]
+pub struct Rule {
+    pub ipv6: Address,
+    pub ipv4: Address4,
+    pub ipv4_mask: Address4,
+    pub is_edge: u32,
+    pub lowest_port: u32,
+    pub psid_shift: u32,
+    pub psid_mask: u32,
+    pub own_psid: u32,
+    pub embedded_bits: u32,
+    pub ea_shift: u32,
+}
+
+/// The `own_psid` of a rule that has several.
+pub const ANY_PSID: u32 = 0x10000;
+
 /// `struct translator`. Its fields are explained there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[repr(C)]
@@ -147,6 +168,8 @@ pub struct Translator {
     pub padding: [u8; 2],
     pub prefix_count: u32,
     pub prefixes: [Embedding; MAX_PREFIXES],
+    pub has_rule: u32,
+    pub rule: Rule,
 }
 
 /// `struct row`.

@@ -23,6 +23,7 @@ pub mod slow;
 pub mod spec;
 pub mod sys;
 pub mod timers;
+pub mod told;
 mod tracepoints;
 pub mod translators;
 mod tunnels;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer, de};
 use sixbench_wire::{gre, ipv4, ipv6};
 
 use crate::abi::{self, Address, Address4};
+use crate::told::ToldRule;
 use crate::{Error, Result};
 
 /// The least MTU of a link that carries IPv6: RFC 8200 section 5.
@@ -117,6 +118,8 @@ pub enum Mapping {
         #[serde(default)]
         is_border_relay: bool,
     },
+    /// MAP-E: RFC 7597. In user space alone.
+    Map(MapDomain),
     /// RFC 5214.
     Isatap {
         #[serde(default)]
@@ -129,6 +132,44 @@ pub enum Mapping {
         #[serde(default)]
         groups: Vec<Ipv4Addr>,
     },
+}
+
+/// What a node of a MAP-E domain knows.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct MapDomain {
+    /// A customer edge's, with its PSID provisioned. `None`: it is a border relay.
+    #[serde(default)]
+    pub own: Option<ToldRule>,
+    /// By which others are reached directly: a border relay's Basic Mapping Rules, a customer edge's Forwarding Mapping Rules.
+    #[serde(default)]
+    pub rules: Vec<ToldRule>,
+    /// Of a customer edge.
+    #[serde(default)]
+    pub border_relay: Option<Ipv6Addr>,
+}
+
+impl MapDomain {
+    fn check(&self, local: IpAddr) -> std::result::Result<(), String> {
+        self.own.iter().chain(&self.rules).try_for_each(|rule| rule.0.check())?;
+        match (self.own, self.border_relay) {
+            (None, None) if self.rules.is_empty() => Err("a border relay has a rule of its domain at least".to_owned()),
+            (None, None) => Ok(()),
+            (Some(_), None) => Err("a customer edge knows its border relay (RFC 7597 section 5.4)".to_owned()),
+            (None, Some(_)) => Err("a border relay has no other one".to_owned()),
+            (Some(_), Some(relay)) if IpAddr::from(relay) == local => {
+                Err(format!("border_relay and local are both {local}"))
+            }
+            (Some(ToldRule(own)), Some(_)) if own.shares_addresses() || own.ipv4.bits != 32 => {
+                Err("a customer edge's own rule has its IPv4 address, of 32 bits, and its PSID".to_owned())
+            }
+            (Some(ToldRule(own)), Some(_)) => {
+                let address = own.address(own.ipv4.address, own.psid.map_or(0, |psid| psid.value));
+                if local == address { Ok(()) } else { Err(format!("local is {local}, and the rule gives {address}")) }
+            }
+        }
+    }
 }
 
 /// The outer TTL or hop limit.
@@ -345,8 +386,11 @@ impl Spec {
         if self.local.is_unspecified() || self.local.is_multicast() {
             return Err(format!("local {} cannot be the address of a node", self.local));
         }
-        if self.mapping.peer().is_none() && (self.outer, self.payload) != (Family::Ipv4, Payload::Ipv6) {
-            return Err("this mapping is for payload ipv6 in outer ipv4".to_owned());
+        match (&self.mapping, self.outer, self.payload) {
+            (Mapping::Fixed { .. }, _, _) | (Mapping::Map(_), Family::Ipv6, Payload::Ipv4) => {}
+            (Mapping::Map(_), _, _) => return Err("this mapping is for payload ipv4 in outer ipv6".to_owned()),
+            (_, Family::Ipv4, Payload::Ipv6) => {}
+            _ => return Err("this mapping is for payload ipv6 in outer ipv4".to_owned()),
         }
         self.mapping.check(self.local, is_outer)
     }
@@ -365,7 +409,11 @@ impl Mapping {
     pub fn peer(&self) -> Option<IpAddr> {
         match self {
             Self::Fixed { remote } => Some(*remote),
-            Self::SixToFour { .. } | Self::SixRd { .. } | Self::Isatap { .. } | Self::SixOverFour { .. } => None,
+            Self::SixToFour { .. }
+            | Self::SixRd { .. }
+            | Self::Map(_)
+            | Self::Isatap { .. }
+            | Self::SixOverFour { .. } => None,
         }
     }
 
@@ -373,7 +421,9 @@ impl Mapping {
     pub fn uses_groups(&self) -> bool {
         match self {
             Self::SixOverFour { .. } => true,
-            Self::Fixed { .. } | Self::SixToFour { .. } | Self::SixRd { .. } | Self::Isatap { .. } => false,
+            Self::Fixed { .. } | Self::SixToFour { .. } | Self::SixRd { .. } | Self::Map(_) | Self::Isatap { .. } => {
+                false
+            }
         }
     }
 
@@ -399,6 +449,7 @@ impl Mapping {
                     Some(_) => Ok(()),
                 }
             }
+            Self::Map(domain) => domain.check(local),
             Self::Isatap { routers } if routers.len() > abi::MAX_ROUTERS => {
                 Err(format!("ISATAP has at most {} routers", abi::MAX_ROUTERS))
             }
@@ -436,6 +487,8 @@ impl Mapping {
                 tunnel.is_border_relay = (*is_border_relay).into();
             }
             Self::SixOverFour { .. } => tunnel.mapping = abi::mapping::SIX_OVER_FOUR,
+            // No program knows it.
+            Self::Map(_) => {}
             Self::Isatap { routers } => {
                 tunnel.mapping = abi::mapping::ISATAP;
                 tunnel.router_count = routers.len() as u8;

@@ -12,7 +12,7 @@ use crate::device::Device;
 use crate::groups::Groups;
 use crate::program::{DECAPSULATE, ENCAPSULATE, Features, Programs, RunTime};
 use crate::slow::{Rivals, SlowPath};
-use crate::spec::{Engine, Payload, Spec};
+use crate::spec::{Engine, Mapping, Payload, Spec};
 use crate::{Error, Result};
 
 /// The tunnels of a node. With this value they go.
@@ -99,6 +99,10 @@ impl Tunnels {
     /// Makes a tunnel, in the namespace of this thread. It carries packets when this returns.
     pub fn add(&mut self, spec: &Spec) -> Result<Added> {
         let mut compiled = spec.compile()?;
+        if spec.engine == Engine::Ebpf && matches!(spec.mapping, Mapping::Map(_)) {
+            let reason = "engine \"ebpf\" does not know rules of MAP; engine \"user\" does".to_owned();
+            return Err(Error::BadSpec { device: spec.device.clone(), reason });
+        }
         if self.tunnels.contains_key(&spec.device) {
             return Err(Error::Exists(spec.device.clone()));
         }

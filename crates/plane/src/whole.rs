@@ -67,7 +67,7 @@ impl Whole {
     pub fn new(spec: &Spec, own4: Option<Ipv4Addr>, own6: Option<Ipv6Addr>) -> Result<Self> {
         spec.compile()?;
         let lacking = match spec.mapping {
-            Mapping::Fixed { .. } | Mapping::SixToFour { .. } | Mapping::SixRd { .. } => None,
+            Mapping::Fixed { .. } | Mapping::SixToFour { .. } | Mapping::SixRd { .. } | Mapping::Map(_) => None,
             Mapping::Isatap { .. } => Some("isatap asks the node for its routes"),
             Mapping::SixOverFour { .. } => Some("6over4 asks its link for neighbours"),
         };

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use sixbench_plane::Spec;
 use sixbench_plane::abi::Address;
 use sixbench_plane::slow::{offload, rules};
+use sixbench_plane::spec::Mapping;
 use sixbench_wire::checksum;
 
 /// Tunnels of every mapping, payload and family.
@@ -41,6 +42,16 @@ fn tunnels() -> Vec<Spec> {
         let mapping = json!({"kind": "fixed", "remote": remote});
         let ttl = json!("inherit");
         specs.push(json!({"outer": outer, "payload": payload, "local": local, "mapping": mapping, "gre_key": key, "ttl": ttl, "df": "inherit"}));
+    }
+    let rule = json!({"ipv6": "2001:db8::/40", "ipv4": "192.0.2.0/24", "ea_bits": 16, "psid_offset": 6});
+    let own = json!({"ipv6": "2001:db8:1:2::/64", "ipv4": "192.0.2.1/32", "ea_bits": 0, "psid_offset": 0});
+    for (local, mapping) in [
+        ("2001:db8:1:2:0:c000:201:0", json!({"own": own, "border_relay": "2001:db8::2"})),
+        ("2001:db8:1:2:0:c000:201:0", json!({"own": own, "rules": [rule], "border_relay": "2001:db8::2"})),
+    ] {
+        let mut mapping = mapping;
+        mapping["kind"] = json!("map");
+        specs.push(json!({"outer": "ipv6", "payload": "ipv4", "local": local, "mapping": mapping}));
     }
     let tunnel = |mut spec: Value| {
         spec["device"] = json!("sb0");
@@ -174,7 +185,10 @@ fn many_hostile_packets_get_far() {
     for seed in 0..50_000 {
         let packet = hostile(seed);
         for (index, tunnel) in tunnels.iter().enumerate() {
-            let source = Address::from(tunnel.mapping.peer().unwrap_or(Ipv4Addr::new(192, 0, 2, 2).into()));
+            let source = Address::from(match &tunnel.mapping {
+                Mapping::Map(domain) => domain.border_relay.expect("a customer edge").into(),
+                mapping => mapping.peer().unwrap_or(Ipv4Addr::new(192, 0, 2, 2).into()),
+            });
             taken[index] += u32::from(rules::inspect(tunnel, &source, 0, &packet, &mut |_| true).is_ok());
             let outer = rules::Inner::read(&packet)
                 .and_then(|inner| rules::encapsulate(tunnel, &inner, &packet, [0, 0, 192, 0, 2, 9]));

@@ -7,12 +7,14 @@ use std::os::fd::AsFd;
 
 use common::{Bench, ETHERNET_BYTES};
 use proptest::prelude::*;
+use proptest::sample::{Index, select};
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestRunner};
 use sixbench_plane::program::Features;
 use sixbench_plane::sys;
 use sixbench_plane::translators::Program;
-use sixbench_wire::siit::{Fate, Net, Settings, Translator};
+use sixbench_wire::map::{Psid, Rule};
+use sixbench_wire::siit::{Domain, Fate, Net, Settings, Translator};
 use sixbench_wire::{checksum, protocol};
 
 const CASES: u32 = 4000;
@@ -167,6 +169,40 @@ fn expected(translator: &mut Translator, packet: &[u8], got: &[u8]) -> Option<Ve
     Some(translated)
 }
 
+/// How many packets the program carried, IPv4 first. What it does is what the core does.
+fn compare<G: std::fmt::Debug>(
+    bench: &Bench,
+    settings: &Settings,
+    given: impl Strategy<Value = G>,
+    mut packet_of: impl FnMut(&G) -> (bool, Vec<u8>),
+) -> [u32; 2] {
+    let program = Program::load("sb0", settings, bench.far_ifindex(), false, Features::here())
+        .unwrap_or_else(|error| panic!("{error}"));
+    let descriptor = program.descriptor().expect("a descriptor");
+    let mut translator = Translator::new(settings.clone()).expect("settings");
+    let mut sent = [0_u32; 2];
+    let mut runner = TestRunner::new(Config { cases: CASES, failure_persistence: None, ..Config::default() });
+    for _ in 0..CASES {
+        let given = given.new_tree(&mut runner).expect("a case").current();
+        let (is_ipv6, packet) = packet_of(&given);
+        let mut frame = vec![2, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0];
+        frame.extend(if is_ipv6 { [0x86, 0xdd] } else { [8, 0] });
+        frame.extend(&packet);
+        let run = sys::test_run(descriptor.as_fd(), &frame, bench.far_ifindex(), 1).expect("a test run");
+        match run.action {
+            LEFT => assert_eq!(run.packet[ETHERNET_BYTES..], packet, "what is left to the slow path is whole"),
+            SENT => {
+                let got = &run.packet[ETHERNET_BYTES..];
+                let due = expected(&mut translator, &packet, got);
+                assert_eq!(Some(got), due.as_deref(), "{given:?}");
+                sent[usize::from(is_ipv6)] += 1;
+            }
+            other => panic!("{other} for {given:?}"),
+        }
+    }
+    sent
+}
+
 #[test]
 #[ignore = "needs root: it loads BPF programs"]
 fn the_program_does_what_the_core_does() {
@@ -181,32 +217,152 @@ fn the_program_does_what_the_core_does() {
         ("64:ff9b::", 96),
     ] {
         let settings = settings(prefix, bits);
-        let program = Program::load("sb0", &settings, bench.far_ifindex(), false, Features::here())
-            .unwrap_or_else(|error| panic!("{error}"));
-        let descriptor = program.descriptor().expect("a descriptor");
-        let mut translator = Translator::new(settings).expect("settings");
-        let mut sent = [0_u32; 2];
-        let mut runner = TestRunner::new(Config { cases: CASES, failure_persistence: None, ..Config::default() });
-        for _ in 0..CASES {
-            let given = given().new_tree(&mut runner).expect("a case").current();
-            let packet = given.packet(&mut translator);
-            let mut frame = vec![2, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0];
-            frame.extend(if given.is_ipv6 { [0x86, 0xdd] } else { [8, 0] });
-            frame.extend(&packet);
-            let run = sys::test_run(descriptor.as_fd(), &frame, bench.far_ifindex(), 1).expect("a test run");
-            match run.action {
-                LEFT => assert_eq!(run.packet[ETHERNET_BYTES..], packet, "what is left to the slow path is whole"),
-                SENT => {
-                    let got = &run.packet[ETHERNET_BYTES..];
-                    let due = expected(&mut translator, &packet, got);
-                    assert_eq!(Some(got), due.as_deref(), "{given:?}");
-                    sent[usize::from(given.is_ipv6)] += 1;
-                }
-                other => panic!("{other} for {given:?}"),
-            }
-        }
+        let mut translator = Translator::new(settings.clone()).expect("settings");
+        let sent = compare(&bench, &settings, given(), |given| (given.is_ipv6, given.packet(&mut translator)));
         // The well-known prefix stands for few of these addresses.
         let least = if prefix == "64:ff9b::" { CASES / 200 } else { CASES / 20 };
         assert!(sent.iter().all(|&sent| sent > least), "{prefix}/{bits}: {sent:?} were carried");
     }
+}
+
+/// What a packet of a MAP-T domain is made from.
+#[derive(Debug, Clone)]
+struct Mapped {
+    is_ipv6: bool,
+    protocol: u8,
+    /// Which of the addresses that the rule has, and which port set.
+    host: u32,
+    psid: u16,
+    /// Which of its ports; any port where it has none.
+    port: Index,
+    other_port: Option<u16>,
+    far_port: u16,
+    /// A bit of the customer edge's IPv6 address that is another.
+    flipped: Option<u32>,
+}
+
+fn mapped() -> impl Strategy<Value = Mapped> {
+    (
+        (any::<bool>(), select(vec![protocol::TCP, protocol::UDP, protocol::ICMP])),
+        (any::<u32>(), any::<u16>(), any::<Index>(), any::<u16>()),
+        (prop_oneof![4 => Just(None), 1 => any::<u16>().prop_map(Some)]),
+        (prop_oneof![4 => Just(None), 1 => (0_u32..128).prop_map(Some)]),
+    )
+        .prop_map(|((is_ipv6, protocol), (host, psid, port, far_port), other_port, flipped)| Mapped {
+            is_ipv6,
+            protocol,
+            host,
+            psid,
+            port,
+            other_port,
+            far_port,
+            flipped,
+        })
+}
+
+fn ordered<T>(is_source: bool, near: T, far: T) -> [T; 2] {
+    if is_source { [near, far] } else { [far, near] }
+}
+
+impl Mapped {
+    /// A packet as it comes to the node that has the rule: a customer edge's own, or a border relay's.
+    fn packet(&self, rule: &Rule, far6: Ipv6Addr, is_edge: bool) -> Vec<u8> {
+        let ipv4 = Ipv4Addr::from_bits(
+            rule.ipv4.address.to_bits() | (u64::from(self.host) & !(u64::MAX << (32 - rule.ipv4.bits))) as u32,
+        );
+        let psid = rule.psid.map_or(self.psid & ((1_u32 << rule.psid_bits()) - 1) as u16, |own| own.value);
+        let ports: Vec<u16> = rule.ports(psid).flatten().collect();
+        let port = self.other_port.unwrap_or_else(|| if ports.is_empty() { 7 } else { *self.port.get(&ports) });
+        let mapped = Ipv6Addr::from_bits(rule.address(ipv4, psid).to_bits() ^ self.flipped.map_or(0, |bit| 1 << bit));
+        let is_source = is_edge != self.is_ipv6;
+        let mut message = vec![0; 28];
+        if self.protocol == protocol::ICMP {
+            message[0] = if self.is_ipv6 { 128 } else { 8 };
+            message[4..6].copy_from_slice(&port.to_be_bytes());
+        } else {
+            let [first, second] = ordered(is_source, port, self.far_port);
+            message[..2].copy_from_slice(&first.to_be_bytes());
+            message[2..4].copy_from_slice(&second.to_be_bytes());
+        }
+        message[6] = 1; // UDP without a checksum is for the slow path.
+        message[12] = 0x50;
+        if self.is_ipv6 {
+            let number = if self.protocol == protocol::ICMP { protocol::ICMPV6 } else { self.protocol };
+            let mut packet = vec![0x60, 0, 0, 0, 0, 28, number, 64];
+            packet.extend(ordered(is_source, mapped, far6).iter().flat_map(Ipv6Addr::octets));
+            packet.extend(message);
+            return packet;
+        }
+        let mut packet = vec![0x45, 0, 0, 48, 0, 7, 0x40, 0, 64, self.protocol, 0, 0];
+        packet.extend(ordered(is_source, ipv4, FAR4).iter().flat_map(Ipv4Addr::octets));
+        let sum = checksum::checksum(&packet);
+        packet[10..12].copy_from_slice(&sum.to_be_bytes());
+        packet.extend(message);
+        packet
+    }
+}
+
+const FAR4: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
+
+fn of_domain(own: Option<Rule>, rules: Vec<Rule>) -> Settings {
+    let prefix = Net { address: "2001:db8:64::".parse().expect("an address"), bits: 96 };
+    Settings {
+        prefixes: vec![prefix],
+        explicit: Vec::new(),
+        denied: Vec::new(),
+        domain: Some(Domain { own, rules }),
+        ..settings("2001:db8:64::", 96)
+    }
+}
+
+#[test]
+#[ignore = "needs root: it loads BPF programs"]
+fn by_a_rule_of_map_the_program_does_what_the_core_does() {
+    let Some(bench) = Bench::build() else { return };
+    for (bits6, bits4, ea_bits, psid_offset) in
+        [(40, 24, 16, 6), (42, 32, 6, 0), (32, 20, 12, 6), (48, 32, 0, 4), (24, 16, 32, 0)]
+    {
+        let rule = Rule {
+            ipv6: Net { address: "2001:d00::".parse().expect("an address"), bits: bits6 },
+            ipv4: Net { address: Ipv4Addr::new(192, 0, 0, 0), bits: bits4 },
+            ea_bits,
+            psid_offset,
+            psid: None,
+        };
+        let (ipv4, psid) = (
+            Ipv4Addr::from_bits(rule.ipv4.address.to_bits() | !(u64::MAX << (32 - bits4)) as u32),
+            1 & ((1_u16 << rule.psid_bits().min(15)) - 1),
+        );
+        let end_user = rule.end_user_bits();
+        let own = Rule {
+            ipv6: Net { address: Ipv6Addr::from_bits(rule.address(ipv4, psid).to_bits() >> 64 << 64), bits: end_user },
+            ipv4: Net { address: ipv4, bits: 32 },
+            ea_bits: 0,
+            psid: (rule.psid_bits() > 0).then_some(Psid { bits: rule.psid_bits(), value: psid }),
+            ..rule
+        };
+        for (settings, rule, is_edge) in
+            [(of_domain(Some(own), Vec::new()), own, true), (of_domain(None, vec![rule]), rule, false)]
+        {
+            let far6 = settings.prefixes[0].embed(FAR4);
+            let sent =
+                compare(&bench, &settings, mapped(), |given| (given.is_ipv6, given.packet(&rule, far6, is_edge)));
+            assert!(sent.iter().all(|&sent| sent > CASES / 8), "{settings:?}: {sent:?} were carried");
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs root: it loads BPF programs"]
+fn more_rules_than_one_are_for_user_space() {
+    let rule = Rule {
+        ipv6: Net { address: "2001:db8::".parse().expect("an address"), bits: 40 },
+        ipv4: Net { address: Ipv4Addr::new(192, 0, 2, 0), bits: 24 },
+        ea_bits: 16,
+        psid_offset: 6,
+        psid: None,
+    };
+    let settings = of_domain(None, vec![rule, rule]);
+    let error = Program::load("sb0", &settings, 1, false, Features::here()).err().expect("an error").to_string();
+    assert!(error.contains("takes one rule of MAP; engine \"user\" takes more"), "{error}");
 }

@@ -43,6 +43,7 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
     from .clock import beside_paper, clock_of, shown_estimates, shown_findings
     from .estimates import estimates
     from .findings import findings
+    from .held_against import mechanism_remarks
     from .noise import (
         load_remarks,
         neighbour_remarks,
@@ -62,6 +63,7 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
         *tester_remarks(run.trials),
         *noise_remarks(found, run.manifest.experiment),
         *outlying_remarks(found),
+        *mechanism_remarks(run.manifest.experiment.paths),
     ]
     analysis = Analysis(
         estimates=shown_estimates(measured, clock), findings=shown_findings(found, clock), remarks=remarks

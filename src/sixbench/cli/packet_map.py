@@ -1,15 +1,16 @@
-"""What `sixbench translate map-t` is told of a domain's rule."""
+"""What `sixbench translate map-t` and `map-e` are told of a domain's rule."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from ipaddress import IPv4Network, IPv6Network
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Address, IPv6Network
 from typing import Any
 
 from ..mechanisms.mapdomain import DEFAULT_PSID_OFFSET
 from ..mechanisms.maprule import MAX_EA_BITS, MAX_PSID_OFFSET, Rule, RuleError
 from ..model.errors import UsageError
-from .packet_options import Option, ipv4_net, ipv6_prefix, number
+from .packet_options import Option, ipv4_net, ipv6, ipv6_prefix, number
 
 RULE_OPTIONS = (
     Option(
@@ -40,13 +41,6 @@ RULE_OPTIONS = (
         help=f"How many bits of a port precede the PSID; default: {DEFAULT_PSID_OFFSET}.",
     ),
     Option(
-        name="dmr-prefix",
-        metavar="PREFIX",
-        read=ipv6_prefix,
-        is_required=True,
-        help="The prefix of the Default Mapping Rule, in which IPv4 addresses outside are embedded (RFC 6052).",
-    ),
-    Option(
         name="ce",
         metavar="PREFIX",
         read=ipv6_prefix,
@@ -55,9 +49,39 @@ RULE_OPTIONS = (
     Option(name="mesh", help="A customer edge: send to the others directly, by the rule, and take what they send."),
 )
 
+DMR_PREFIX = Option(
+    name="dmr-prefix",
+    metavar="PREFIX",
+    read=ipv6_prefix,
+    is_required=True,
+    help="The prefix of the Default Mapping Rule, in which IPv4 addresses outside are embedded (RFC 6052).",
+)
 
-def domain(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The rules of the border relay, or of a customer edge. Raises `UsageError` where they cannot be."""
+
+BORDER_RELAY = Option(
+    name="br",
+    metavar="ADDRESS",
+    read=ipv6,
+    is_required=True,
+    help="The border relay's address: where customer edges send packets, and from where they take them.",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapNode:
+    """A node of a domain.
+
+    Attributes:
+        domain: its rules, as docs/protocol.md has them.
+        address: the MAP IPv6 address of a customer edge; None: it is the border relay.
+    """
+
+    domain: dict[str, Any]
+    address: IPv6Address | None
+
+
+def map_node(given: Mapping[str, Any]) -> MapNode:
+    """The border relay, or a customer edge. Raises `UsageError` where it cannot be."""
     rule = Rule(
         ipv6=IPv6Network(given["rule-prefix"]),
         ipv4=IPv4Network(given["rule-ipv4"]),
@@ -69,11 +93,12 @@ def domain(given: Mapping[str, Any]) -> dict[str, Any]:
     except RuleError as error:
         raise UsageError(str(error)) from error
     if "ce" not in given:
-        return {"own": None, "rules": [rule.told]}
+        return MapNode(domain={"own": None, "rules": [rule.told]}, address=None)
     found = rule.of_prefix(IPv6Network(given["ce"]))
     if found is None:
         raise UsageError(
             f"{given['ce']} is the prefix of no customer edge: one has {rule.end_user_bits} bits and begins with "
             f"{rule.ipv6}"
         )
-    return {"own": rule.provisioned(*found).told, "rules": [rule.told] if given.get("mesh") else []}
+    rules = [rule.told] if given.get("mesh") else []
+    return MapNode(domain={"own": rule.provisioned(*found).told, "rules": rules}, address=rule.address(*found))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .packet_map import RULE_OPTIONS, domain
+from .packet_map import BORDER_RELAY, DMR_PREFIX, RULE_OPTIONS, map_node
 from .packet_options import (
     Option,
     address,
@@ -300,10 +300,18 @@ _SIIT_OPTIONS = (
 
 
 def _map_t(given: Given) -> dict[str, Any]:
-    others = {name: value for name, value in given.items() if name not in {option.name for option in RULE_OPTIONS}}
+    own = {option.name for option in (*RULE_OPTIONS, DMR_PREFIX)}
+    others = {name: value for name, value in given.items() if name not in own}
     line = _siit(others | {"prefix": [given["dmr-prefix"]]})
-    line["siit"]["domain"] = domain(given)
+    line["siit"]["domain"] = map_node(given).domain
     return line
+
+
+def _map_e(given: Given) -> dict[str, Any]:
+    node = map_node(given)
+    relay = {} if node.address is None else {"border_relay": given["br"]}
+    local = given["br"] if node.address is None else str(node.address)
+    return _tunnel({**given, "local": local}, "map-e", "ipv6", "ipv4", {"kind": "map", **node.domain, **relay})
 
 
 _NOT_OF_MAP = {"prefix", "eam", "overlapping", "hairpin"}
@@ -365,6 +373,12 @@ PACKET_MECHANISMS = (
         first_line=_fixed("4in6", "ipv6", "ipv4"),
     ),
     PacketKind(
+        name="map-e",
+        doc="The border relay of a MAP-E domain, or a customer edge (RFC 7597).",
+        options=(*RULE_OPTIONS, BORDER_RELAY, *_IPV4_TUNNEL, _OWN4),
+        first_line=_map_e,
+    ),
+    PacketKind(
         name="gre",
         doc="GRE over the family of --local, with IPv4 and IPv6 inside (RFC 2784).",
         options=(
@@ -391,7 +405,7 @@ PACKET_MECHANISMS = (
     PacketKind(
         name="map-t",
         doc="The border relay of a MAP-T domain, or a customer edge (RFC 7599).",
-        options=(*RULE_OPTIONS, *(option for option in _SIIT_OPTIONS if option.name not in _NOT_OF_MAP)),
+        options=(*RULE_OPTIONS, DMR_PREFIX, *(option for option in _SIIT_OPTIONS if option.name not in _NOT_OF_MAP)),
         first_line=_map_t,
     ),
 )

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..mechanisms import find_engine
+from ..model.device import Device
 from ..model.network import Blueprint
 from ..model.routing import Route, all_routes
 from ..model.stage import Request, Stage
@@ -162,6 +163,7 @@ def render_path(network: Blueprint, engine: str) -> dict[str, NodeScript]:
     return {
         name: replace(
             script,
+            devices=script.devices + _loopback_lines(network.devices, name),
             made=[make(device) for device in made if device.node == name],
             made_addresses=_made_addresses(network.topology, name, late),
             stages=[stage.get(name, Stage()) for stage in network.stages],
@@ -271,6 +273,12 @@ def _offload(link: Link, end: Interface) -> list[str]:
 
 def _wires_of(topology: Topology, node: str) -> list[Link]:
     return [link for link in topology.links_of(node) if not link.is_tunnel]
+
+
+def _loopback_lines(devices: Iterable[Device], node: str) -> list[str]:
+    """The lines that give a node the addresses that it has for its devices' sake, each once."""
+    own = [address for device in devices if device.node == node for address in device.addresses]
+    return [f"address add {address}/{address.max_prefixlen} dev lo" for address in dict.fromkeys(own)]
 
 
 def _made_addresses(topology: Topology, node: str, late: set[tuple[str, str]]) -> list[str]:

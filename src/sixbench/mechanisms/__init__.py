@@ -20,6 +20,7 @@ from .dslite import DS_LITE
 from .isatap import ISATAP
 from .kind import Mechanism, MechanismError
 from .lw4o6 import LW4O6
+from .mape import MAP_E
 from .mapt import MAP_T
 from .nat64 import FOUR_SIX_FOUR_XLAT, NAT64
 from .native import DUAL_STACK, NATIVE4, NATIVE6
@@ -48,7 +49,7 @@ MECHANISMS: Mapping[str, Mechanism] = {
     for mechanism in (
         *(NATIVE4, NATIVE6, DUAL_STACK),
         *(SIX_IN_FOUR, SIX_OVER_FOUR, SIX_TO_FOUR, SIX_RD, ISATAP, TEREDO, TUNNEL_BROKER),
-        *(FOUR_IN_SIX, DS_LITE, LW4O6, GRE, VXLAN),
+        *(FOUR_IN_SIX, DS_LITE, LW4O6, MAP_E, GRE, VXLAN),
         *(SIIT, SIIT_DC, NAT64, NAT_PT, FOUR_SIX_FOUR_XLAT, MAP_T),
     )
 }

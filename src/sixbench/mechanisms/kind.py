@@ -49,6 +49,8 @@ class Mechanism:
         executed_by: the engines that can execute it, in the order in which they are tried where the experiment names
             none. One that nothing else uses is in the mechanism's own file.
         options: what an experiment may set.
+        held_against: what speaks against its use in a network of today, as sentences with their source. The report of a
+            run with it has them.
         sample: nodes and options to try it with, between h1 and h2 in a row h1, r1, r2, h2.
     """
 
@@ -63,6 +65,7 @@ class Mechanism:
     node_order: str = ""
     executed_by: tuple[Engine, ...] = (KERNEL,)
     options: tuple[Parameter, ...] = ()
+    held_against: str = ""
     sample: tuple[str, ...] = ()
     server_family: Callable[[Options, Sequence[str]], Family] | None = None
 

@@ -4,7 +4,7 @@ of a shared public address."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
 
 from ..engines import EBPF, KERNEL, USER
@@ -13,6 +13,7 @@ from ..model.parameter import Parameter
 from ..model.path import Path
 from ..model.stage import Stage
 from ..model.topology import Topology
+from .binding import Binding, PortRange, binding_table
 from .common import TUNNEL_OPTIONS, check_overlap, finish
 from .dslite import HEADERS, Subscriber, policy, softwires
 from .kind import Mechanism, MechanismError
@@ -22,14 +23,6 @@ PUBLIC = IPv4Address("192.0.2.1")
 _PORT_BITS = 16
 DEFAULT_PSID_BITS = 6
 """64 sets of 1024 ports. The first one has the system ports, and is nobody's."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Binding:
-    """An entry of the lwAFTR's binding table: a softwire, and its set of ports."""
-
-    subscriber: Subscriber
-    ports: str
 
 
 def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
@@ -50,7 +43,7 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
     }
     stages[aftr] = Stage(
         ip=tuple(line for one in bindings for line in policy(one.subscriber)),
-        nft=_table(bindings),
+        nft=binding_table("sixbench_lwaftr", PUBLIC, bindings),
         tracks=frozenset({4}),
     )
     network = finish(path, made.topology, between, tunnels, 4, stages=(stages,), translating=set(homes))
@@ -58,7 +51,7 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
     return replace(network, legs=(inside, *(replace(leg, source=PUBLIC) for leg in outside)))
 
 
-def _bindings(path: Path, subscribers: Sequence[Subscriber]) -> list[_Binding]:
+def _bindings(path: Path, subscribers: Sequence[Subscriber]) -> list[Binding]:
     bits = int(path.options.get("psid-bits", DEFAULT_PSID_BITS))
     size = 1 << (_PORT_BITS - bits)
     if len(subscribers) >= 1 << bits:
@@ -67,10 +60,17 @@ def _bindings(path: Path, subscribers: Sequence[Subscriber]) -> list[_Binding]:
             f"{1 << bits}",
             "psid-bits",
         )
-    return [_Binding(subscriber=one, ports=f"{one.number * size}-{(one.number + 1) * size - 1}") for one in subscribers]
+    return [
+        Binding(
+            subscriber=one,
+            address=PUBLIC,
+            ports=PortRange(first=one.number * size, last=(one.number + 1) * size - 1),
+        )
+        for one in subscribers
+    ]
 
 
-def _translation(one: _Binding) -> str:
+def _translation(one: Binding) -> str:
     """The lwB4's NAPT44 (RFC 7596 section 5.1). Echoes have identifiers in the place of ports (section 8.1)."""
     out = f'oifname "{one.subscriber.device}"'
     return f"""table ip sixbench_lwb4 {{
@@ -78,40 +78,6 @@ def _translation(one: _Binding) -> str:
     type nat hook postrouting priority srcnat; policy accept;
     {out} meta l4proto {{ tcp, udp }} snat to {PUBLIC}:{one.ports}
     {out} meta l4proto icmp snat to {PUBLIC}:{one.ports}
-  }}
-}}
-"""
-
-
-def _table(bindings: Sequence[_Binding]) -> str:
-    """The lwAFTR's binding table (RFC 7596 section 6). Answers go to the softwire whose set has their port. Of ICMP
-    errors, the port in the packet inside counts (section 8.1). Packets from a softwire have its address and ports, or
-    are dropped (section 6.2). Linux puts fragments together before that, because connections are tracked."""
-    errors = "icmp type { destination-unreachable, time-exceeded, parameter-problem }"
-    marks, checks = [], []
-    for one in bindings:
-        mark, device = f"meta mark set {one.subscriber.number}", f'iifname "{one.subscriber.device}"'
-        marks += [
-            f"ip daddr {PUBLIC} meta l4proto {{ tcp, udp }} th dport {one.ports} {mark}",
-            f"ip daddr {PUBLIC} icmp type {{ echo-request, echo-reply }} icmp id {one.ports} {mark}",
-            f"ip daddr {PUBLIC} {errors} @th,224,16 {one.ports} {mark}",
-        ]
-        checks += [
-            f"{device} ip saddr != {PUBLIC} counter drop",
-            f"{device} meta l4proto {{ tcp, udp }} th sport != {one.ports} counter drop",
-            f"{device} icmp type {{ echo-request, echo-reply }} icmp id != {one.ports} counter drop",
-        ]
-    lines = ["\n".join(f"    {line}" for line in lines) for lines in (marks, checks)]
-    return f"""table ip sixbench_lwaftr {{
-  chain answers {{
-    type filter hook prerouting priority mangle; policy accept;
-{lines[0]}
-  }}
-  chain binding {{
-    type filter hook forward priority filter; policy accept;
-    ct state invalid counter drop
-{lines[1]}
-    ip daddr {PUBLIC} meta mark 0 counter drop
   }}
 }}
 """

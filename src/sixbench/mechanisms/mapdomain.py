@@ -10,7 +10,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from ..model.parameter import Parameter
 from ..model.path import Path
 from ..model.topology import Topology
-from .common import check_overlap
+from .common import check_named_once, check_overlap
 from .kind import MechanismError
 from .maprule import MAX_EA_BITS, Rule, RuleError
 
@@ -101,6 +101,17 @@ class CustomerEdge:
     def port_ranges(self) -> list[str]:
         """Its ports, as `1024-1039`."""
         return [f"{ports[0]}-{ports[-1]}" for ports in self.rule.ports(self.psid)]
+
+
+def check_nodes(path: Path, topology: Topology) -> None:
+    """Raises `MechanismError` where a node of the domain cannot be one."""
+    check_named_once(path)
+    for node in path.nodes:
+        if topology.nodes[node].kind == "host":
+            what = "the border relay is a router and named last" if node == path.nodes[-1] else "a CE is a router"
+            raise MechanismError(f'"{node}" is a host; {what}')
+        if topology.nodes[node].masquerade:
+            raise MechanismError(f'"{node}" masquerades, and {path.mechanism} translates addresses there itself')
 
 
 def rule_of(path: Path, topology: Topology) -> Rule:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Network
 from typing import Any
 
-from ..engines import USER
+from ..engines import EBPF, USER
 from ..model.device import Translator
 from ..model.leg import Leg
 from ..model.network import Network
@@ -17,10 +17,10 @@ from ..model.path import Path
 from ..model.stage import Stage
 from ..model.topology import Family, Link, Topology
 from . import embedding
-from .common import carrier, check_named_once, check_overlap, without_family
+from .common import carrier, check_overlap, without_family
 from .dslite import SUBSCRIBER_POOL, Subscriber, with_private_addresses
 from .kind import Mechanism, MechanismError
-from .mapdomain import MAX_CES, RULE_OPTIONS, CustomerEdge, customer_edges, napt, rule_of
+from .mapdomain import MAX_CES, RULE_OPTIONS, CustomerEdge, check_nodes, customer_edges, napt, rule_of
 from .maprule import Rule
 from .translating import (
     DEFAULT_PREFIX,
@@ -89,13 +89,7 @@ def _domain(path: Path, topology: Topology, between: tuple[str, str]) -> _Domain
     """The network with one family on each link, and private addresses behind customer edges. Raises `MechanismError`
     where the path's nodes do not part it so."""
     *edges, relay = path.nodes
-    check_named_once(path)
-    for node in path.nodes:
-        if topology.nodes[node].kind == "host":
-            what = "the border relay is a router and named last" if node == relay else "a CE is a router"
-            raise MechanismError(f'"{node}" is a host; {what}')
-        if topology.nodes[node].masquerade:
-            raise MechanismError(f'"{node}" masquerades, and {path.mechanism} translates addresses there itself')
+    check_nodes(path, topology)
     inside: list[Link] = []
     outside: list[Link] = []
     behind: dict[str, set[str]] = {node: set() for node in edges}
@@ -197,7 +191,7 @@ MAP_T = Mechanism(
     carriers=frozenset({4, 6}),
     node_count=(2, MAX_CES + 1),
     node_order="the CEs, then the border relay",
-    executed_by=(USER,),
+    executed_by=(EBPF, USER),
     options=(*RULE_OPTIONS, DMR_PREFIX, ZERO_CHECKSUM, LOWEST_IPV6_MTU),
     sample=("r1", "r2"),
 )

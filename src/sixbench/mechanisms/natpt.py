@@ -44,6 +44,9 @@ NAT_PT = Mechanism(
     carriers=NAT64.carriers,
     node_count=(1, 1),
     executed_by=(EBPF, USER),
+    held_against="RFC 4966 made it historic. One node must do both, and must see all packets and all questions. Its "
+    "DNS-ALG changes answers unseen, against what DNSSEC proves. Its state bounds how many clients there can be. NAT64 "
+    "and DNS64 part the two (RFC 6146, RFC 6147).",
     options=tuple(option for option in NAT64.options if option is not DNS64),
     sample=("r1",),
 )

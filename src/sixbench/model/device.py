@@ -31,6 +31,7 @@ class Device:
         device: its name.
         mtu_bytes: of the device.
         prefixes: those that end at it. All nodes have routes to them, which lead to its node, and there into it.
+        addresses: those that its node has for its sake alone, on the loopback interface, before the device is made.
         made_by: the request or the program that makes it in a stage, where no engine does beforehand.
         autoconfigured: whether it gets its address in a stage rather than as soon as it exists.
     """
@@ -39,6 +40,7 @@ class Device:
     device: str
     mtu_bytes: int
     prefixes: tuple[IPv4Network | IPv6Network, ...] = ()
+    addresses: tuple[Address, ...] = ()
     made_by: str | None = None
     autoconfigured: bool = False
 

@@ -1,10 +1,9 @@
 //! The settings of a translator as they are told.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, de};
-use sixbench_wire::map::{Psid, Rule};
+use sixbench_plane::told::{ToldRule, Written};
 use sixbench_wire::siit::{self, Clause, Domain, Net};
 
 /// As `docs/protocol.md` has them; what is not told is as [`siit::Settings`] has it by default.
@@ -45,39 +44,9 @@ struct ToldDomain {
     rules: Vec<ToldRule>,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ToldRule {
-    ipv6: Written<Ipv6Addr>,
-    ipv4: Written<Ipv4Addr>,
-    ea_bits: u8,
-    psid_offset: u8,
-    #[serde(default)]
-    psid: Option<ToldPsid>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ToldPsid {
-    bits: u8,
-    value: u16,
-}
-
-impl From<ToldRule> for Rule {
-    fn from(told: ToldRule) -> Self {
-        Self {
-            ipv6: told.ipv6.0,
-            ipv4: told.ipv4.0,
-            ea_bits: told.ea_bits,
-            psid_offset: told.psid_offset,
-            psid: told.psid.map(|told| Psid { bits: told.bits, value: told.value }),
-        }
-    }
-}
-
 impl From<ToldDomain> for Domain {
     fn from(told: ToldDomain) -> Self {
-        Self { own: told.own.map(Rule::from), rules: told.rules.into_iter().map(Rule::from).collect() }
+        Self { own: told.own.map(|rule| rule.0), rules: told.rules.into_iter().map(|rule| rule.0).collect() }
     }
 }
 
@@ -87,23 +56,6 @@ enum ZeroChecksum {
     Drop,
     Compute,
     Forward,
-}
-
-/// A prefix, written `192.0.2.0/24`.
-#[derive(Debug, Clone, Copy)]
-struct Written<A>(Net<A>);
-
-impl<'de, A: FromStr> Deserialize<'de> for Written<A> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let read = || {
-            let (address, bits) = text.split_once('/')?;
-            Some(Self(Net { address: address.parse().ok()?, bits: bits.parse().ok()? }))
-        };
-        read().ok_or_else(|| {
-            de::Error::custom(format!("{text:?} is not a prefix of its family, such as 2001:db8::/96 or 192.0.2.0/24"))
-        })
-    }
 }
 
 /// A rule by its name.

@@ -7,7 +7,7 @@ use aya::maps::MapData;
 use aya::maps::lpm_trie::{Key, LpmTrie};
 use aya::programs::TcAttachType;
 use aya::{EbpfLoader, include_bytes_aligned};
-use sixbench_wire::siit::{self, Net};
+use sixbench_wire::siit::{self, Domain, Net};
 
 use super::MAC;
 use crate::abi::{self, Embedding, Row};
@@ -56,7 +56,6 @@ fn compile(
         ("tos", settings.tos.is_some()),
         ("traffic_class", settings.traffic_class.is_some()),
         ("hairpin", settings.hairpin),
-        ("domain", settings.domain.is_some()),
     ];
     if let Some((name, _)) = others.iter().find(|(_, is_set)| *is_set) {
         return Err(format!("engine \"ebpf\" does not do {name}; engine \"user\" does"));
@@ -71,12 +70,38 @@ fn compile(
         through_node: through_node.into(),
         mac: MAC,
         prefix_count: settings.prefixes.len() as u32,
+        has_rule: settings.domain.is_some().into(),
+        rule: settings.domain.as_ref().map_or(Ok(abi::Rule::default()), rule_of)?,
         ..abi::Translator::default()
     };
     for (slot, prefix) in translator.prefixes.iter_mut().zip(&settings.prefixes) {
         *slot = Embedding { prefix: prefix.address.into(), place: prefix.places().map(|at| at as u8) };
     }
     Ok(translator)
+}
+
+/// A customer edge's own rule, or the only one of a border relay.
+fn rule_of(domain: &Domain) -> std::result::Result<abi::Rule, String> {
+    let (rule, is_edge) = match (&domain.own, &domain.rules[..]) {
+        (Some(own), []) => (own, true),
+        (None, [rule]) => (rule, false),
+        _ => return Err("engine \"ebpf\" takes one rule of MAP; engine \"user\" takes more".to_owned()),
+    };
+    let psid_bits = u32::from(rule.psid_bits());
+    let offset_bits = if psid_bits > 0 { u32::from(rule.psid_offset) } else { 0 };
+    let suffix_bits = 32 - u32::from(rule.ipv4.bits);
+    Ok(abi::Rule {
+        ipv6: rule.ipv6.address.into(),
+        ipv4: rule.ipv4.address.into(),
+        ipv4_mask: Ipv4Addr::from_bits(u32::MAX.checked_shl(suffix_bits).unwrap_or(0)).into(),
+        is_edge: is_edge.into(),
+        lowest_port: if offset_bits > 0 { 1 << (16 - offset_bits) } else { 0 },
+        psid_shift: (16 - offset_bits - psid_bits) & 15,
+        psid_mask: (1 << psid_bits) - 1,
+        own_psid: rule.psid.map_or(abi::ANY_PSID, |psid| psid.value.into()),
+        embedded_bits: u32::from(rule.ea_bits).saturating_sub(suffix_bits),
+        ea_shift: (64 - u32::from(rule.end_user_bits())) & 63,
+    })
 }
 
 impl Program {

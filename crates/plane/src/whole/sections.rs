@@ -19,11 +19,13 @@ pub fn of(spec: &Spec, way: Way, packet: &[u8], outcome: Outcome) -> Option<&'st
         Outcome::SourceNotPeer | Outcome::OuterSourceMartian => match spec.mapping {
             Mapping::SixToFour { .. } => "RFC 3964 section 5.1",
             Mapping::SixRd { .. } => "RFC 5969 section 12",
+            Mapping::Map(_) => "RFC 7597 section 8.1",
             _ if spec.payload == Payload::Gre => return None,
             _ => decapsulation(spec),
         },
         Outcome::InnerSourceMismatch | Outcome::InnerDestinationMismatch => match spec.mapping {
             Mapping::SixRd { .. } => "RFC 5969 section 12",
+            Mapping::Map(_) => "RFC 7597 section 8.1",
             _ if is_in => "RFC 3964 section 5.2",
             _ => "RFC 3964 section 5.1",
         },
@@ -65,6 +67,7 @@ fn encapsulation(spec: &Spec, inner: u8) -> &'static str {
     match (&spec.mapping, spec.payload) {
         (Mapping::SixToFour { .. }, _) => "RFC 3056 section 5.3",
         (Mapping::SixRd { .. }, _) => "RFC 5969 section 9",
+        (Mapping::Map(_), _) => "RFC 7597 section 5",
         (Mapping::Isatap { .. }, _) => "RFC 5214 section 7.2",
         (Mapping::SixOverFour { .. }, _) => "RFC 2529 section 4",
         (Mapping::Fixed { .. }, Payload::Gre) if inner == 6 => "RFC 7676 section 3",
@@ -78,6 +81,7 @@ fn decapsulation(spec: &Spec) -> &'static str {
     match (&spec.mapping, spec.payload) {
         (Mapping::SixToFour { .. }, _) => "RFC 3056 section 5.3",
         (Mapping::SixRd { .. }, _) => "RFC 5969 section 9.2",
+        (Mapping::Map(_), _) => "RFC 7597 section 8.1",
         (Mapping::Isatap { .. }, _) => "RFC 5214 section 7.3",
         (Mapping::SixOverFour { .. }, _) => "RFC 2529 section 4",
         (Mapping::Fixed { .. }, Payload::Gre) => "RFC 2784 section 2",

@@ -32,6 +32,7 @@ pub use clause::Clause;
 pub use domain::Domain;
 use explicit::Table;
 use fragments::Identifications;
+pub use ports::{Port, Ports};
 pub use settings::{PLATEAUS, Settings, ZeroChecksum};
 
 use crate::{Span, checksum, ipv4, ipv6};

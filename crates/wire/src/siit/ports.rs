@@ -8,7 +8,8 @@ const WITH_PORTS: [u8; 5] = [protocol::TCP, protocol::UDP, 33, 132, 136];
 
 /// What a packet has in the place of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Port {
+pub enum Port {
+    /// It is this one.
     Known(u16),
     /// The first fragment has it, and this is a later one.
     Elsewhere,
@@ -16,11 +17,12 @@ pub(super) enum Port {
     Absent,
 }
 
-/// Source first.
+/// A packet's ports, that of the source first. Those of an ICMP error are as if the packet inside were answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Ports(pub [Port; 2]);
+pub struct Ports(pub [Port; 2]);
 
 impl Ports {
+    /// Of a packet of IPv4.
     pub fn of_ipv4(packet: &ipv4::Packet<'_>) -> Self {
         let payload = packet.payload().captured();
         match packet.fragment() {
@@ -37,6 +39,7 @@ impl Ports {
         }
     }
 
+    /// Of a packet of IPv6.
     pub fn of_ipv6(packet: &ipv6::Packet<'_>) -> Self {
         let Ok(upper) = Upper::read(packet) else { return Self::ABSENT };
         if upper.is_later_fragment() {

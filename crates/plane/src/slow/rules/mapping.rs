@@ -2,11 +2,11 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use super::Inner;
 use super::addresses::{
     SixRdDomain, embedded_6to4, is_6to4, is_bogus_ipv4, is_isatap, is_link_local, is_martian_for_6to4, is_multicast,
     word,
 };
+use super::{Inner, map};
 use crate::abi::{Address, Outcome};
 use crate::spec::{Mapping, Spec};
 
@@ -14,11 +14,12 @@ use crate::spec::{Mapping, Spec};
 const ALL_ROUTERS: [u8; 16] = [0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2];
 
 /// Where a packet is to be sent that leaves the device for that link-layer address.
-pub fn destination(spec: &Spec, inner: &Inner, link_layer: [u8; 6]) -> Result<IpAddr, Outcome> {
+pub fn destination(spec: &Spec, inner: &Inner, packet: &[u8], link_layer: [u8; 6]) -> Result<IpAddr, Outcome> {
     let local = local_ipv4(spec);
     let (found, is_martian) = match spec.mapping {
         Mapping::Fixed { remote } => return Ok(remote),
         Mapping::SixOverFour { .. } => return destination_6over4(link_layer),
+        Mapping::Map(ref domain) => return map::destination(domain, packet).map(IpAddr::from),
         Mapping::SixToFour { relay, allow_private } => match destination_6to4(local, inner)? {
             Some(found) => (found, is_martian_for_6to4(found, allow_private)),
             None => return relayed(relay),
@@ -104,12 +105,14 @@ fn destination_6over4(link_layer: [u8; 6]) -> Result<IpAddr, Outcome> {
 pub fn check_addresses(
     spec: &Spec,
     inner: &Inner,
+    packet: &[u8],
     outer_source: &Address,
     is_on_link: &mut dyn FnMut(&Address) -> bool,
 ) -> Result<(), Outcome> {
     let (local, source) = (local_ipv4(spec), word(outer_source, 0));
     match spec.mapping {
         Mapping::Fixed { .. } => Ok(()),
+        Mapping::Map(ref domain) => map::check(domain, packet, outer_source),
         Mapping::SixToFour { allow_private, .. } => check_6to4(local, inner, source, allow_private),
         Mapping::SixRd { prefix, ipv4_mask_bits, border_relay, is_border_relay } => {
             let domain = SixRdDomain { prefix, ipv4_mask_bits, local };

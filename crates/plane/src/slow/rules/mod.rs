@@ -4,6 +4,7 @@
 mod addresses;
 mod gre;
 mod inner;
+mod map;
 mod mapping;
 
 use std::net::IpAddr;
@@ -42,7 +43,7 @@ pub fn encapsulate(spec: &Spec, inner: &Inner, packet: &[u8], link_layer: [u8; 6
         Tos::Fixed(tos) => tos,
     };
     let outer = Outer {
-        destination: mapping::destination(spec, inner, link_layer)?,
+        destination: mapping::destination(spec, inner, packet, link_layer)?,
         ttl: match spec.ttl {
             Ttl::Inherit => inner.hop_limit,
             Ttl::Fixed(ttl) => ttl,
@@ -110,7 +111,7 @@ pub fn inspect(
     if inner.has_bogus_destination() {
         return Err(Outcome::InnerDestinationBogus);
     }
-    mapping::check_addresses(spec, &inner, source, is_on_link)?;
+    mapping::check_addresses(spec, &inner, packet, source, is_on_link)?;
     if spec.ecn && decapsulated_ecn(inner.tos, tos).is_none() {
         return Err(Outcome::EcnInvalid);
     }

@@ -1,0 +1,74 @@
+//! A node of a MAP-E domain: RFC 7597.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use sixbench_wire::map::Rule;
+use sixbench_wire::siit::{Port, Ports};
+use sixbench_wire::{Span, ipv4};
+
+use crate::abi::{Address, Outcome};
+use crate::spec::MapDomain;
+
+/// The other end of the softwire that a packet goes into. A customer edge sends what has its own address and ports, to another edge by a rule and to the border
+/// relay otherwise (section 5.4).
+pub fn destination(domain: &MapDomain, packet: &[u8]) -> Result<Ipv6Addr, Outcome> {
+    let (packet, Ports([from, to])) = read(packet)?;
+    if domain.own.is_some_and(|own| !has(&own.0, packet.source(), from)) {
+        return Err(Outcome::InnerSourceMismatch);
+    }
+    let rules = domain.rules.iter().map(|rule| &rule.0);
+    let rule = rules.filter(|rule| rule.ipv4.contains(packet.destination())).max_by_key(|rule| rule.ipv4.bits);
+    match rule {
+        Some(rule) => by_rule(rule, packet.destination(), to).ok_or(Outcome::NoMapping),
+        None => domain.border_relay.ok_or(Outcome::NoMapping),
+    }
+}
+
+/// Whether a packet may come out of a softwire from there: section 8.1.
+pub fn check(domain: &MapDomain, packet: &[u8], outer_source: &Address) -> Result<(), Outcome> {
+    let (packet, Ports([from, to])) = read(packet)?;
+    if domain.own.is_some_and(|own| !has(&own.0, packet.destination(), to)) {
+        return Err(Outcome::InnerDestinationMismatch);
+    }
+    let source = Ipv6Addr::from(outer_source.0);
+    if domain.border_relay == Some(source) {
+        return Ok(());
+    }
+    let rules = domain.rules.iter().map(|rule| &rule.0);
+    let rule = rules.filter(|rule| rule.ipv6.contains(source)).max_by_key(|rule| rule.ipv6.bits);
+    let rule = rule.ok_or(Outcome::SourceNotPeer)?;
+    match rule.to_ipv4(source) {
+        Some((address, psid)) if address == packet.source() && is_of(rule, psid, from) => Ok(()),
+        _ => Err(Outcome::InnerSourceMismatch),
+    }
+}
+
+fn read(packet: &[u8]) -> Result<(ipv4::Packet<'_>, Ports), Outcome> {
+    let packet = ipv4::Packet::parse(Span::whole(packet)).map_err(|_| Outcome::InnerTruncated)?;
+    let ports = Ports::of_ipv4(&packet);
+    Ok((packet, ports))
+}
+
+/// Whether a customer edge's own rule gives it that address and port.
+fn has(own: &Rule, address: Ipv4Addr, port: Port) -> bool {
+    let psid = own.psid.map_or(0, |psid| psid.value);
+    own.ipv4.contains(address) && is_of(own, psid, port)
+}
+
+/// Whether the port is in a port set. Of a later fragment, the address alone is looked at.
+fn is_of(rule: &Rule, psid: u16, port: Port) -> bool {
+    match port {
+        Port::Known(number) => rule.psid_of(number) == Some(psid),
+        Port::Elsewhere => true,
+        Port::Absent => rule.psid_bits() == 0,
+    }
+}
+
+/// The customer edge that has an address and a port.
+fn by_rule(rule: &Rule, address: Ipv4Addr, port: Port) -> Option<Ipv6Addr> {
+    match (port, rule.psid) {
+        (Port::Known(number), _) => rule.to_ipv6(address, number).ok(),
+        (Port::Elsewhere, Some(psid)) => Some(rule.address(address, psid.value)),
+        _ => (rule.psid_bits() == 0).then(|| rule.address(address, 0)),
+    }
+}

@@ -1,0 +1,110 @@
+"""The table of a node where softwires end whose subscribers share addresses: the softwire of each address and port (RFC
+7596 section 6, RFC 7597 section 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
+
+from .dslite import Subscriber
+
+_ERRORS = "icmp type { destination-unreachable, time-exceeded, parameter-problem }"
+_ECHOES = "icmp type { echo-request, echo-reply }"
+_PORT_OF_QUOTED = "@th,224,16"
+"""The source port of the packet in an ICMP error."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PortRange:
+    """Ports from one to another."""
+
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        return f"{self.first}-{self.last}"
+
+    def having(self, field: str) -> str:
+        """What nft(8) asks of a field with a port of the range."""
+        return f" {field} {self}"
+
+    def lacking(self, field: str) -> list[str]:
+        """What it asks of a field with another port: one of these."""
+        return [f" {field} != {self}"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PortSet:
+    """The ports of a PSID (RFC 7597 section 5.1).
+
+    Attributes:
+        lowest: no port below it is in any set.
+        mask: the bits of a port that are the PSID.
+        value: these bits.
+    """
+
+    lowest: int
+    mask: int
+    value: int
+
+    def having(self, field: str) -> str:
+        """What nft(8) asks of a field with a port of the set."""
+        least = f" {field} >= {self.lowest}" if self.lowest else ""
+        return least + (f" {field} & {self.mask:#06x} == {self.value:#06x}" if self.mask else "")
+
+    def lacking(self, field: str) -> list[str]:
+        """What it asks of a field with another port: one of these."""
+        least = [f" {field} < {self.lowest}"] if self.lowest else []
+        return least + ([f" {field} & {self.mask:#06x} != {self.value:#06x}"] if self.mask else [])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Binding:
+    """A row of the table.
+
+    Attributes:
+        address: that the subscriber has, maybe with others.
+        ports: that it alone has.
+    """
+
+    subscriber: Subscriber
+    address: IPv4Address
+    ports: PortRange | PortSet
+
+
+def binding_table(name: str, shared: IPv4Address | IPv4Network, bindings: Sequence[Binding]) -> str:
+    """The ruleset of the table. `shared`: the addresses that subscribers have.
+
+    Answers go to the softwire whose set has their port. Of ICMP errors, the port in the packet inside counts (RFC 7596
+    section 8.1, RFC 7597 section 8.2). Packets from a softwire have its address and ports, or are dropped (RFC 7596
+    section 6.2, RFC 7597 section 8.1). Linux puts fragments together before that, because connections are tracked.
+    """
+    marks, checks = [], []
+    for one in bindings:
+        mark, device = f"meta mark set {one.subscriber.number}", f'iifname "{one.subscriber.device}"'
+        to, ports = f"ip daddr {one.address}", one.ports
+        marks += [
+            f"{to} meta l4proto {{ tcp, udp }}{ports.having('th dport')} {mark}",
+            f"{to} {_ECHOES}{ports.having('icmp id')} {mark}",
+            f"{to} {_ERRORS}{ports.having(_PORT_OF_QUOTED)} {mark}",
+        ]
+        checks.append(f"{device} ip saddr != {one.address} counter drop")
+        checks += [
+            f"{device} meta l4proto {{ tcp, udp }}{lacking} counter drop" for lacking in ports.lacking("th sport")
+        ]
+        checks += [f"{device} {_ECHOES}{lacking} counter drop" for lacking in ports.lacking("icmp id")]
+    lines = ["\n".join(f"    {line}" for line in lines) for lines in (marks, checks)]
+    return f"""table ip {name} {{
+  chain answers {{
+    type filter hook prerouting priority mangle; policy accept;
+{lines[0]}
+  }}
+  chain binding {{
+    type filter hook forward priority filter; policy accept;
+    ct state invalid counter drop
+{lines[1]}
+    ip daddr {shared} meta mark 0 counter drop
+  }}
+}}
+"""
