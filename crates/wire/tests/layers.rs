@@ -367,8 +367,7 @@ fn teredo_carries_ipv6_between_any_ports() {
 /// RFC 4380 section 5.1.1: an authentication comes before an origin indication.
 #[test]
 fn teredo_of_a_server_may_begin_with_indications() {
-    let link_local =
-        "fe 80 00 00 00 00 00 00 00 00 ff ff ff ff ff ff  ff 02 00 00 00 00 00 00 00 00 00 00 00 00 00 02";
+    let link_local = "fe 80 00 00 00 00 00 00 00 00 ff ff ff ff ff ff  ff 02 00 00 00 00 00 00 00 00 00 00 00 00 00 02";
     let solicitation = ["60 00 00 00  00 08  3a  ff", link_local, "85 00 7d 37  00 00 00 00"];
     let authentication = "00 01 00 00  01 02 03 04 05 06 07 08  00";
     let with_values = "00 01 01 02  aa  bb cc  01 02 03 04 05 06 07 08  00";
