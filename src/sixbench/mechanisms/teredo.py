@@ -169,7 +169,7 @@ def _stages(server: Device, tunnels: Sequence[Tunnel], ends: Mapping[str, Interf
 
 
 def _qualified(tunnel: Tunnel, described: IPv6Address) -> Request:
-    """Waits for the address that the server has told a client."""
+    """Waits for the address that the server has told a client, and until the kernel lets sockets have it."""
 
     def check(said: str) -> str | None:
         if learned(described, said) is None:
@@ -181,7 +181,7 @@ def _qualified(tunnel: Tunnel, described: IPv6Address) -> Request:
         return {} if address is None else {described: address}
 
     return miredo.awaited(
-        f"ip -6 -o address show dev {tunnel.device} scope global | grep -o 'inet6 2001:[^ ]*'",
+        f"ip -6 -o address show dev {tunnel.device} scope global -tentative | grep -o 'inet6 2001:[^ ]*'",
         f"the Teredo client got no address by the server {tunnel.mapping['server']}",
         check,
         learns,
