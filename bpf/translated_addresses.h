@@ -82,6 +82,8 @@ static __always_inline bool to_ipv6(__be32 ipv4, struct address *ipv6)
 		return false;
 	row = TRANSLATOR.has_rows ? bpf_map_lookup_elem(&ROWS4, &key) : NULL;
 	if (!row) {
+		if (!TRANSLATOR.prefix_count)
+			return false;
 		embed(&TRANSLATOR.prefixes[0], ipv4, ipv6);
 		return true;
 	}

@@ -10,7 +10,7 @@ from typing import Any
 from sixbench.mechanisms.dslite import B4
 from sixbench.mechanisms.sixover4 import multicast_group
 from sixbench.model.device import Translator, Tunnel
-from sixbench.model.leg import Address, Crossing
+from sixbench.model.leg import Address, Crossing, Leg
 from sixbench.model.network import Network
 from sixbench.model.routing import routes
 from sixbench.model.topology import DEFAULT_HOP_LIMIT, Family, Link
@@ -121,6 +121,8 @@ class Forwarding:
                     entry = (address.network, None, end.name)
                     if entry not in self.table[end.node]:
                         self.table[end.node].append(entry)
+        for device in network.devices:
+            self.own[device.node] |= set(device.addresses)
         for name in self.topology.nodes:
             for family in _FAMILIES:
                 for route in routes(self.topology, name, family, network.devices):
@@ -130,7 +132,10 @@ class Forwarding:
     def there(self) -> list[Step]:
         """The wires from client to server. Where a leg ends, the addresses of the next one follow."""
         steps: list[Step] = []
-        for leg in self.network.legs:
+        for number, leg in enumerate(self.network.legs):
+            if leg.near == leg.far:
+                self._check_inside(leg, self.network.legs[number + 1])
+                continue
             hop_limit = DEFAULT_HOP_LIMIT if not steps else (steps[-1][-1][-1][-1] or 0) - 1
             if any(device.node == leg.near for device in self.network.translators):
                 hop_limit -= 1  # The node forwards into the translator and out of it.
@@ -139,6 +144,15 @@ class Forwarding:
                 if step[2] == leg.far:
                     break
         return steps
+
+    def _check_inside(self, leg: Leg, following: Leg) -> None:
+        """A host's own packets are led into its translator, which gives them the addresses of the next leg."""
+        via, device = self._lookup(leg.near, leg.destination)
+        [translator] = [one for one in self.network.translators if (one.node, one.device) == (leg.near, device)]
+        assert via is None
+        assert leg.source in translator.addresses
+        ends = [translated(translator, address) for address in (leg.source, leg.destination)]
+        assert ends == [following.source, following.destination]
 
     def follow(
         self,
@@ -153,13 +167,16 @@ class Forwarding:
         at, steps = source, list[Step]()
         stack = headers or (f"ipv{src.version}",)
         while dst not in self.own[at]:
-            assert at == source or self.topology.nodes[at].kind == "router", f"{at} does not forward {dst}"
             assert len(steps) < MAX_STEPS, "in a circle"
             via, device = self._lookup(at, dst)
             hop_limit -= at != source
             translator = next((one for one in self.network.translators if (one.node, one.device) == (at, device)), None)
+            forwards = self.topology.nodes[at].kind == "router" or translator is not None
+            assert at == source or forwards, f"{at} does not forward {dst}"
             if translator is not None:
                 src, dst = translated(translator, src), translated(translator, dst)
+                if dst in self.own[at]:
+                    return steps
                 stack, hop_limit = (f"ipv{src.version}",), hop_limit - 1
                 via, device = self._lookup(at, dst)
                 assert device != translator.device, "back into the translator"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -101,6 +101,7 @@ CLAIMS = {
     "nat-pt": translated("ipv6", "ip", "ip"),
     "464xlat": translated("ip", "ipv6", "ip"),
     "map-t": translated("ip", "ipv6", "ip"),
+    "bih": replace(translated("ipv6", "ipv6", "ipv6"), ends={"h1": ""}),
 }
 
 

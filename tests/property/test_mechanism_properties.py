@@ -111,6 +111,8 @@ def paths(draw: st.DrawFn, names: list[str], mechanism: str) -> Path:
         # Where it has a chance: a router last, before it what the mechanism is for.
         before = [name for name in nodes[:-1] if mechanism not in ("isatap", "teredo") or name[0] == "h"] or ["h0"]
         nodes = [*before, draw(st.sampled_from([name for name in names if name[0] == "r"]))][-most:]
+        if mechanism == "bih" or (mechanism == "464xlat" and draw(st.booleans())):
+            nodes[0] = "h0"
     options: dict[str, Scalar] = {}
     if kind.option("mtu") is not None and draw(st.integers(0, 3)) == 0:
         options["mtu"] = draw(st.sampled_from([1279, 1280, 1400, 1480, 2000]))
@@ -131,6 +133,9 @@ def paths(draw: st.DrawFn, names: list[str], mechanism: str) -> Path:
         "rule-ipv4": st.sampled_from(["192.0.2.0/24", "203.0.113.1/32", "198.18.0.0/24"]),
         "ea-bits": st.sampled_from([0, 1, 6, 8, 12, 24]),
         "psid-offset": st.sampled_from([0, 4, 10]),
+        "pool": st.sampled_from(["192.0.2.0/24", "172.21.112.0/20", "10.0.0.0/29", "10.0.0.0/31", "198.18.0.0/15"]),
+        "host-prefix": st.sampled_from(["2001:db8:b1b::/96", "2001:db8::/32", "2001:2::/64"]),
+        "clat-prefix": st.sampled_from(["2001:db8:7::/96", "2001:2::/96"]),
         "dmr-prefix": st.sampled_from(["2001:db8:64::/64", "2a00::/32"]),
         "ipv4-mask": st.sampled_from([0, 8, 15, 16, 24]),
         "inner": st.sampled_from(["ipv4", "ipv6"]),
@@ -229,7 +234,7 @@ def check_ways(network: Network) -> None:
 def way_back(network: Network, forwarding: Forwarding) -> list[Step]:
     first, last = network.legs[0], network.legs[-1]
     steps = forwarding.follow(last.far, last.destination, last.source)
-    if len(network.legs) == 1 or (network.translators and not network.translators[-1].through_node):
+    if len(network.legs) == 1 or (network.translators and network.translators[-1].node not in network.tracking):
         return steps
     if network.translators:
         # The node's NAT gives the answer the address that the translator knows the client by.

@@ -92,7 +92,8 @@ def test_what_cannot_be_installed_is_told_with_its_line(problems: Problems, path
 
 def test_names_resolve_at_the_node_that_is_named(read: Read) -> None:
     made = network(read, "{nat64: {nodes: [r2], dns64: r1, prefix: '2001:db8:7::/96'}}")
-    assert made.resolver == made.blueprint.resolver == "r1"
+    assert made.resolvers == made.blueprint.resolvers
+    assert list(map(str, made.resolvers["h1"])) == ["2001:2::2"]
     [request] = made.stages[-1]["r1"].requests
     names = {one["name"]: one["addresses"] for one in request.fields["names"]}
     assert (request.op, request.fields["prefix"]) == ("dns-start", "2001:db8:7::/96")
@@ -102,7 +103,7 @@ def test_names_resolve_at_the_node_that_is_named(read: Read) -> None:
     assert names["h2"] == ["198.18.2.2"]
     assert names["r2-eth0"] == ["2001:2:0:1::2"]
     assert names["r2-eth1"] == ["198.18.2.1"]
-    assert network(read, "{nat64: [r2]}").resolver is None
+    assert network(read, "{nat64: [r2]}").resolvers == {}
 
 
 def test_nodes_have_the_resolver_that_they_reach(read: Read) -> None:
@@ -113,7 +114,8 @@ def test_nodes_have_the_resolver_that_they_reach(read: Read) -> None:
         "r2": "nameserver 198.18.1.1\n",
         "h2": "nameserver 198.18.1.1\n",
     }
-    assert hosts_file(made, "h1").splitlines()[1:] == ["127.0.1.1 h1", "::1 localhost ip6-localhost ip6-loopback"]
+    own = hosts_file(made, "here", "h1").splitlines()
+    assert own[1:] == ["127.0.1.1 here", "::1 localhost ip6-localhost ip6-loopback"]
     assert resolv_confs(network(read, "{nat64: [r1]}")) == {}
 
 

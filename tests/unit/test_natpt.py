@@ -29,7 +29,7 @@ def network(read: Callable[[str], Experiment], path: str) -> Network:
 def test_the_node_that_translates_also_answers_for_names(read: Callable[[str], Experiment]) -> None:
     made = network(read, "{nat-pt: {nodes: [r2], prefix: '2001:db8:7::/96'}}")
     as_nat64 = network(read, "{nat64: {nodes: [r2], prefix: '2001:db8:7::/96', dns64: r2}}")
-    assert (made.legs, made.stages[-1], made.resolver) == (as_nat64.legs, as_nat64.stages[-1], "r2")
+    assert (made.legs, made.stages[-1], made.resolvers) == (as_nat64.legs, as_nat64.stages[-1], as_nat64.resolvers)
     [device] = made.translators
     assert (device.device, device.through_node) == ("nat-pt-1", True)
 

@@ -440,12 +440,12 @@ class BrokerRequest(Request):
 
 @dataclass(frozen=True, kw_only=True)
 class DnsStart(Request):
-    """A resolver with DNS64 in the node."""
+    """A resolver in the node, with DNS64 where there is a prefix."""
 
     op: ClassVar[str] = "dns-start"
     addresses: list[str]
-    prefix: str
     names: list[Mapping[str, Any]]
+    prefix: str | None = None
     port: int | None = None
     excluded: list[str] | None = None
 

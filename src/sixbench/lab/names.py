@@ -7,20 +7,21 @@ from collections.abc import Iterable, Mapping
 
 from ..model.leg import Address
 from ..model.network import Blueprint
-from ..model.node_names import addresses_by_name, resolver_addresses
+from ..model.node_names import addresses_by_name
 
 _LOOPBACK = ("127.0.0.1 localhost", "::1 localhost ip6-localhost ip6-loopback")
 _HOSTS_LINE = "hosts: files dns\n"
 """Other sources of names, such as systemd-resolved, would ask the machine's resolvers."""
 
 
-def hosts_file(blueprint: Blueprint, machine: str) -> str:
+def hosts_file(blueprint: Blueprint, machine: str, node: str | None = None) -> str:
     """The text: the names of nodes and interfaces with their addresses; where a resolver has them, this machine alone.
 
     Args:
         machine: the name of this machine, which commands such as `sudo` look up.
+        node: the one whose commands see it; None: any that has no resolver.
     """
-    known = {} if blueprint.resolver is not None else addresses_by_name(blueprint)
+    known = {} if node in blueprint.resolvers else addresses_by_name(blueprint)
     names: dict[Address, list[str]] = {}
     for name, addresses in known.items():
         for address in addresses:
@@ -32,14 +33,11 @@ def hosts_file(blueprint: Blueprint, machine: str) -> str:
 
 
 def resolv_confs(blueprint: Blueprint) -> dict[str, str]:
-    """By node the text that names its resolver. Empty where there is none. A node that does not reach it has none."""
-    if blueprint.resolver is None:
-        return {}
-    found: dict[str, str] = {}
-    for node in blueprint.topology.nodes:
-        addresses = resolver_addresses(blueprint.topology, node, blueprint.resolver)
-        found[node] = "".join(f"nameserver {address}\n" for address in addresses)
-    return found
+    """By node the text that names its resolver; of a node that does not reach it, one that names none."""
+    return {
+        node: "".join(f"nameserver {address}\n" for address in addresses)
+        for node, addresses in blueprint.resolvers.items()
+    }
 
 
 def nsswitch_conf(machines: str) -> str:

@@ -131,10 +131,12 @@ def remove(name: str) -> None:
 def etc_of(name: str, node: str) -> dict[str, str]:
     """The files that a command in a node of a lab sees, by the machine's files in whose place they are.
 
-    `resolv.conf` is the node's own one, `resolv.conf@NODE`; the others are the same in every node.
+    `resolv.conf` is the node's own one, `resolv.conf@NODE`, and so is `hosts` where there is one; the others are the
+    same in every node.
     """
     files = {file: _etc(name) / file for file in ("hosts", "nsswitch.conf")}
-    files["resolv.conf"] = _etc(name) / own_file("resolv.conf", node)
+    own = {file: _etc(name) / own_file(file, node) for file in ("hosts", "resolv.conf")}
+    files |= {file: path for file, path in own.items() if path.exists()}
     return {f"/etc/{file}": str(path) for file, path in files.items() if path.exists()}
 
 

@@ -165,7 +165,7 @@ def render_path(network: Blueprint, engine: str) -> dict[str, NodeScript]:
             script,
             devices=script.devices + _loopback_lines(network.devices, name),
             made=[make(device) for device in made if device.node == name],
-            made_addresses=_made_addresses(network.topology, name, late),
+            made_addresses=_made_addresses(network.topology, name, late) + _segment_lines(made, name),
             stages=[stage.get(name, Stage()) for stage in network.stages],
             made_routes=_route_lines(routes[name], over_wires=False),
         )
@@ -293,6 +293,12 @@ def _made_addresses(topology: Topology, node: str, late: set[tuple[str, str]]) -
         if end.ipv6 is not None:
             lines[f"address add {end.ipv6} dev {end.name} nodad"] = None
     return list(lines)
+
+
+def _segment_lines(made: Iterable[Device], node: str) -> list[str]:
+    """The lines for devices that were made in a node and get no segments before segmentation from its own TCP."""
+    own = [device for device in made if device.node == node and not device.sends_segments]
+    return [f"link set {device.device} gso_max_segs {ONE_SEGMENT}" for device in own]
 
 
 def _route_lines(routes: Iterable[Route], *, over_wires: bool) -> list[str]:

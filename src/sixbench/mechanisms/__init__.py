@@ -13,6 +13,7 @@ from ..engines import ENGINES, Engine
 from ..model.network import Network
 from ..model.path import Path
 from ..model.topology import Topology
+from .bih import BIH
 from .broker import TUNNEL_BROKER
 from .common import legs_of
 from .configured import FOUR_IN_SIX, GRE, SIX_IN_FOUR, VXLAN
@@ -50,7 +51,7 @@ MECHANISMS: Mapping[str, Mechanism] = {
         *(NATIVE4, NATIVE6, DUAL_STACK),
         *(SIX_IN_FOUR, SIX_OVER_FOUR, SIX_TO_FOUR, SIX_RD, ISATAP, TEREDO, TUNNEL_BROKER),
         *(FOUR_IN_SIX, DS_LITE, LW4O6, MAP_E, GRE, VXLAN),
-        *(SIIT, SIIT_DC, NAT64, NAT_PT, FOUR_SIX_FOUR_XLAT, MAP_T),
+        *(SIIT, SIIT_DC, NAT64, NAT_PT, FOUR_SIX_FOUR_XLAT, MAP_T, BIH),
     )
 }
 """All mechanisms, by name."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from ipaddress import IPv4Network
+from ipaddress import IPv4Address, IPv4Network
 
 from ..engines import EBPF, USER
 from ..model.network import Network
@@ -25,6 +25,8 @@ from .translating import OPTIONS, Stretch, one_to_one, prefix_option, translated
 INSIDE = IPv4Network("100.64.0.0/16")
 """The addresses between translator and NAT44 (RFC 6598)."""
 DEFAULT_CLAT_PREFIX = "2001:db8:c1a7::/96"
+HOST = IPv4Address("192.0.0.2")
+"""A host that is its own CLAT has an address of the IPv4 service continuity prefix (RFC 7335)."""
 FIRST_PORT = 1024
 
 PORTS = Parameter(
@@ -54,7 +56,7 @@ def _464xlat(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
         inside.extend(stretches[0].networks)
         return tuple(embedding.Mapping(network, embedding.embed_network(prefix, network)) for network in inside)
 
-    network = translated(path, topology, between, table, through_node=path.nodes[1:])
+    network = translated(path, topology, between, table, through_node=path.nodes[1:], own=HOST)
     check_overlap(path, network.topology, [prefix], "clat-prefix")
     return _masqueraded(path, network, inside)
 
@@ -100,7 +102,7 @@ FOUR_SIX_FOUR_XLAT = Mechanism(
     install=_464xlat,
     carriers=frozenset({4, 6}),
     node_count=(2, 2),
-    node_order="the CLAT, then the PLAT",
+    node_order="the CLAT, which may be the client itself, then the PLAT",
     executed_by=(EBPF, USER),
     options=(
         *OPTIONS,

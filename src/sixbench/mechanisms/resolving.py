@@ -1,11 +1,15 @@
-"""What mechanisms with a translator share for names: a resolver with DNS64 (RFC 6147) in one of the nodes."""
+"""What mechanisms with a translator share for names: a resolver in one of the nodes, with DNS64 (RFC 6147) for all, or
+in a host for its own IPv4 programs (RFC 6535)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from ipaddress import IPv4Address
+from typing import Any
 
+from ..model.leg import Address
 from ..model.network import Network
 from ..model.node_names import addresses_by_name, resolver_addresses
 from ..model.parameter import Parameter
@@ -44,21 +48,58 @@ def with_resolver(path: Path, network: Network) -> Network:
             DNS64.name,
         )
     names = addresses_by_name(network)
-    _check_names(topology.nodes)
     own = [address for link in topology.links_of(node) for address in names.get(f"{node}-{link.end_of(node).name}", [])]
+    prefix = prefix_option(path, "prefix", DEFAULT_PREFIX)
+    _check_names(topology.nodes, DNS64.name)
+    asked = {one: tuple(resolver_addresses(topology, one, node)) for one in topology.nodes}
+    return _answering(network, node, dict.fromkeys(own), names, {"prefix": str(prefix)}, asked)
+
+
+def with_extension(network: Network, node: str, own: IPv4Address, known_as: Mapping[Address, IPv4Address]) -> Network:
+    """The network with an extension name resolver in a host, for that host alone: names that have IPv6 addresses alone
+    have IPv4 ones too (RFC 6535 section 2.3.1).
+
+    Args:
+        own: the host's IPv4 address.
+        known_as: the IPv4 addresses that stand there for IPv6 ones.
+    """
+    _check_names(network.topology.nodes, None)
+    names = {
+        name: found
+        + ([] if any(one.version == 4 for one in found) else [known_as[one] for one in found if one in known_as])
+        for name, found in addresses_by_name(network).items()
+    }
+    return _answering(network, node, [own], names, {}, {node: (own,)})
+
+
+def _answering(
+    network: Network,
+    node: str,
+    own: Iterable[Address],
+    names: Mapping[str, Iterable[Address]],
+    more: Mapping[str, Any],
+    asked: Mapping[str, tuple[Address, ...]],
+) -> Network:
+    """The network with a resolver in a node.
+
+    Args:
+        own: the addresses at which it answers.
+        more: what it is told besides.
+        asked: by node that asks it, its addresses.
+    """
     start = Request(
         op="dns-start",
         fields={
-            "addresses": [str(address) for address in dict.fromkeys(own)],
-            "prefix": str(prefix_option(path, "prefix", DEFAULT_PREFIX)),
+            "addresses": [str(address) for address in own],
+            **more,
             "names": [{"name": name, "addresses": list(map(str, found))} for name, found in names.items()],
         },
         undo=Request(op="dns-stop", fields={}),
     )
-    return replace(network, resolver=node, stages=(*network.stages, {node: Stage(requests=(start,))}))
+    return replace(network, resolvers=asked, stages=(*network.stages, {node: Stage(requests=(start,))}))
 
 
-def _check_names(nodes: Iterable[str]) -> None:
+def _check_names(nodes: Iterable[str], option: str | None) -> None:
     """Raises `MechanismError` where a name is none in DNS, or is another's but for case (RFC 4343)."""
     seen: dict[str, str] = {}
     for node in nodes:
@@ -66,10 +107,10 @@ def _check_names(nodes: Iterable[str]) -> None:
             raise MechanismError(
                 f'DNS has no name "{node}": give the node one without two dots in a row that ends neither with '
                 "a dot nor with arpa",
-                DNS64.name,
+                option,
             )
         other = seen.setdefault(node.lower(), node)
         if other != node:
             raise MechanismError(
-                f'to DNS "{other}" and "{node}" are one name (RFC 4343): give one of the nodes another', DNS64.name
+                f'to DNS "{other}" and "{node}" are one name (RFC 4343): give one of the nodes another', option
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ipaddress import IPv4Network
 
 from ..engines import EBPF, USER
 from ..model.network import Network
@@ -12,17 +11,15 @@ from ..model.path import Path
 from ..model.topology import Family, Topology
 from . import embedding, tayga
 from .common import check_overlap
-from .kind import Mechanism, MechanismError, Options
-from .translating import LOWEST_IPV6_MTU, PREFIX, ZERO_CHECKSUM, Stretch, one_to_one, translated
+from .kind import Mechanism, Options
+from .translating import LOWEST_IPV6_MTU, PREFIX, ZERO_CHECKSUM, Stretch, one_to_one, pool_option, translated
 
 DEFAULT_POOL = "192.0.2.0/24"
 """RFC 5737."""
-_THIS_NETWORK = IPv4Network("0.0.0.0/8")
-"""RFC 1122 section 3.2.1.3."""
 
 
 def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
-    pool = IPv4Network(str(path.options.get("pool", DEFAULT_POOL)))
+    pool = pool_option(path, DEFAULT_POOL)
 
     def table(stretches: Sequence[Stretch]) -> tuple[embedding.Mapping, ...]:
         if "eam" in path.options:
@@ -31,8 +28,6 @@ def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
             return ()  # Between two translators, IPv6 nodes speak with nobody beyond them.
         return one_to_one(path, stretches, pool)
 
-    if pool.is_multicast or pool.is_loopback or pool.is_reserved or pool.is_link_local or pool.overlaps(_THIS_NETWORK):
-        raise MechanismError(f"the pool {pool} is for no hosts; give another one, such as {DEFAULT_POOL}", "pool")
     network = translated(path, topology, between, table)
     if "eam" in path.options:
         rows = embedding.table_of(str(path.options["eam"]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Any
 
@@ -12,6 +12,7 @@ from ..model.leg import Address, Leg
 from ..model.network import Network
 from ..model.parameter import Parameter
 from ..model.path import Path
+from ..model.stage import Stage
 from ..model.topology import ETHERNET_MIN_MTU_V6, Family, Link, Topology
 from . import embedding, tayga
 from .common import check_named_once, check_overlap, legs_of, without_family
@@ -20,8 +21,12 @@ from .kind import MechanismError
 DEFAULT_PREFIX = "2001:db8:64::/96"
 """RFC 3849. Of the prefixes that are set aside for translators, the well-known one must not stand for the addresses of
 a lab (RFC 6052 section 3.1), and Debian's tayga refuses the other one (RFC 8215)."""
+_THIS_NETWORK = IPv4Network("0.0.0.0/8")
+"""RFC 1122 section 3.2.1.3."""
 HOPS = 2
 """The node forwards packets into the translator, and what comes out of it."""
+HOPS_OF_OWN = 1
+"""What the node itself sends into the translator is not forwarded before."""
 
 PREFIX = Parameter(
     name="prefix",
@@ -47,36 +52,49 @@ LOWEST_IPV6_MTU = Parameter(
     maximum=65535,
     default=ETHERNET_MIN_MTU_V6,
 )
+FORWARDING = {"net.ipv6.conf.all.forwarding": "1"}
+"""Linux passes on what comes out of a device, or goes into it, only where the whole node forwards (ip6_forward)."""
 OPTIONS = (PREFIX, ZERO_CHECKSUM, LOWEST_IPV6_MTU)
 """The options of every mechanism with translators."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stretch:
-    """A part of the network in which all packets are of one family: between translators, or beyond the last one."""
+    """A part of the network in which all packets are of one family: between translators, or beyond the last one.
+
+    Attributes:
+        inside: the address of a host whose translator is its own; such a stretch is inside that host and has no links.
+    """
 
     family: Family
     links: tuple[Link, ...]
+    inside: IPv4Address | None = None
 
     @property
     def addresses(self) -> list[tuple[str, Address]]:
-        """Those of its nodes, each with its node."""
+        """Those of its nodes on links, each with its node."""
         ends = [end for link in self.links for end in link.ends]
         found = [(end.node, end.address(self.family)) for end in ends]
         return [(node, address.ip) for node, address in found if address is not None]
 
     @property
     def networks(self) -> list[Any]:
-        """Those of its links."""
+        """Those of its links, or what it has inside."""
+        if self.inside is not None:
+            return [IPv4Network(self.inside)]
         found = [link.ends[0].address(self.family) for link in self.links]
         return [address.network for address in found if address is not None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Addresses:
-    """How addresses of one family are written in the other."""
+    """How addresses of one family are written in the other.
 
-    prefix: IPv6Network
+    Attributes:
+        prefix: in which IPv4 addresses are embedded; None: in none, so that the rows have all that there are.
+    """
+
+    prefix: IPv6Network | None
     rows: tuple[embedding.Mapping, ...]
 
     def seen(self, address: Address, family: Family) -> Address | None:
@@ -84,7 +102,7 @@ class Addresses:
         if address.version == family:
             return address
         found = embedding.find(self.rows, address)
-        if found is None and isinstance(address, IPv4Address):
+        if found is None and isinstance(address, IPv4Address) and self.prefix is not None:
             return embedding.embed(self.prefix, address)
         return found
 
@@ -94,41 +112,55 @@ Table = Callable[[Sequence[Stretch]], tuple[embedding.Mapping, ...]]
 
 
 def translated(
-    path: Path, topology: Topology, between: tuple[str, str], table: Table, *, through_node: Collection[str] = ()
+    path: Path,
+    topology: Topology,
+    between: tuple[str, str],
+    table: Table,
+    *,
+    through_node: Collection[str] = (),
+    own: IPv4Address | None = None,
+    embeds: bool = True,
 ) -> Network:
     """The network with the path's translators in it. Raises `MechanismError` where it cannot be.
 
     Args:
         through_node: the translators whose nodes translate IPv4 addresses besides.
+        own: the client's IPv4 address where the first translator is on the client itself; None: it must not be.
+        embeds: whether IPv4 addresses that are not in the table are embedded in the path's prefix.
     """
-    stretches = _stretches(path, topology, between)
+    client, server = between
+    inside = own if own is not None and path.nodes[0] == client else None
+    stretches = _stretches(path, topology, between, inside, may_be_client=own is not None)
     for stretch in stretches:
         other: Family = 4 if stretch.family == 6 else 6
         topology = without_family(topology, {link.name for link in stretch.links}, other)
-    prefix = prefix_option(path, "prefix", DEFAULT_PREFIX)
-    check_overlap(path, topology, [prefix], "prefix")
-    _check_well_known(prefix, stretches)
+    prefix = prefix_option(path, "prefix", DEFAULT_PREFIX) if embeds else None
+    if prefix is not None:
+        check_overlap(path, topology, [prefix], "prefix")
+        _check_well_known(prefix, stretches)
+    if inside is not None:
+        check_overlap(path, topology, [IPv4Network(inside)])
     addresses = Addresses(prefix=prefix, rows=table(stretches))
-    ends = [*path.nodes, between[1]]
-    real = [
-        plain_leg(path, topology, (near, far), one.family) for near, far, one in _pairs(between[0], ends, stretches)
-    ]
-    client, server = real[0].source, real[-1].destination
+    ends = list(zip([client, *path.nodes], [*path.nodes, server], stretches, strict=True))
+    real = [plain_leg(path, topology, (near, far), one.family) for near, far, one in ends if near != far]
+    source = real[0].source if inside is None else inside
+    destination = real[-1].destination
     legs = tuple(
         Leg(
             family=stretch.family,
             near=near,
             far=far,
-            source=_required(addresses, client, stretch.family, between[0]),
-            destination=_required(addresses, server, stretch.family, between[1]),
+            source=_required(addresses, source, stretch.family, client),
+            destination=_required(addresses, destination, stretch.family, server),
         )
-        for near, far, stretch in _pairs(between[0], ends, stretches)
+        for near, far, stretch in ends
     )
     devices = tuple(
         _device(path, number, stretches, addresses, through_node=node in through_node)
         for number, node in enumerate(path.nodes)
     )
-    return Network(topology=topology, legs=legs, devices=devices)
+    stages = () if inside is None else ({client: Stage(sysctl=FORWARDING)},)
+    return Network(topology=topology, legs=legs, devices=devices, stages=stages)
 
 
 def plain_leg(path: Path, topology: Topology, between: tuple[str, str], family: Family) -> Leg:
@@ -143,20 +175,24 @@ def plain_leg(path: Path, topology: Topology, between: tuple[str, str], family: 
     return first
 
 
-def _pairs(client: str, ends: Sequence[str], stretches: Sequence[Stretch]) -> list[tuple[str, str, Stretch]]:
-    return list(zip([client, *ends[:-1]], ends, stretches, strict=True))
+def _stretches(
+    path: Path, topology: Topology, between: tuple[str, str], inside: IPv4Address | None, *, may_be_client: bool
+) -> list[Stretch]:
+    """The stretches from client to server. Raises `MechanismError` where the translators do not part the network so.
 
-
-def _stretches(path: Path, topology: Topology, between: tuple[str, str]) -> list[Stretch]:
-    """The stretches from client to server. Raises `MechanismError` where the translators do not part the network so."""
+    Args:
+        inside: the client's IPv4 address where the first translator is on the client itself.
+        may_be_client: whether it may be there.
+    """
     route = topology.route(*between) or []
     nodes, at = [between[0]], between[0]
     for link in route:
         at = link.other_end(at).node
         nodes.append(at)
-    for node in path.nodes:
+    for node in path.nodes[0 if inside is None else 1 :]:
         if topology.nodes[node].kind == "host":
-            raise MechanismError(f'"{node}" is a host; a translator is a router')
+            client = f', or, named first, the client "{between[0]}"' if may_be_client else ""
+            raise MechanismError(f'"{node}" is a host; a translator is a router{client}')
         if node not in nodes[1:-1]:
             raise MechanismError(
                 f'the translator "{node}" is not on the way from "{between[0]}" to "{between[1]}", '
@@ -174,19 +210,27 @@ def _stretches(path: Path, topology: Topology, between: tuple[str, str]) -> list
     number_of = {link.name: sum(node in nodes[: place + 1] for node in path.nodes) for place, link in enumerate(route)}
     members: list[set[str]] = [set() for _ in families]
     for links in parts(topology, set(path.nodes)):
-        number = _number(path, links, number_of)
+        number = _number(path, links, number_of, first=0 if inside is None else 1)
         if number is not None:
             members[number] |= {link.name for link in links}
     return [
-        Stretch(family=family, links=tuple(link for link in topology.links if link.name in names))
-        for family, names in zip(families, members, strict=True)
+        Stretch(
+            family=family,
+            links=tuple(link for link in topology.links if link.name in names),
+            inside=inside if number == 0 else None,
+        )
+        for number, (family, names) in enumerate(zip(families, members, strict=True))
     ]
 
 
-def _number(path: Path, links: Sequence[Link], number_of: Mapping[str, int]) -> int | None:
+def _number(path: Path, links: Sequence[Link], number_of: Mapping[str, int], first: int) -> int | None:
     """The stretch that a part of the network belongs to. A part beside the way belongs to the client's side if it hangs
     at the first translator, and to the server's at the second. None: it hangs at none. Raises `MechanismError` where a
-    part leads around a translator."""
+    part leads around a translator.
+
+    Args:
+        first: the first stretch that has links.
+    """
     touched = {end.node: link for link in links for end in link.ends if end.node in path.nodes}
     on_way = sorted({number_of[link.name] for link in links if link.name in number_of})
     if on_way:
@@ -203,7 +247,7 @@ def _number(path: Path, links: Sequence[Link], number_of: Mapping[str, int]) -> 
         return number
     if not touched:
         return None
-    return 1 if len(touched) == 2 else 0 if path.nodes[0] in touched else len(path.nodes)
+    return 1 if len(touched) == 2 else first if path.nodes[0] in touched else len(path.nodes)
 
 
 def parts(topology: Topology, translators: set[str]) -> list[list[Link]]:
@@ -241,6 +285,14 @@ def prefix_option(path: Path, name: str, default: str) -> IPv6Network:
     return prefix
 
 
+def pool_option(path: Path, default: str) -> IPv4Network:
+    """The IPv4 addresses for IPv6 nodes. Raises `MechanismError` if hosts have none of them."""
+    pool = IPv4Network(str(path.options.get("pool", default)))
+    if pool.is_multicast or pool.is_loopback or pool.is_reserved or pool.is_link_local or pool.overlaps(_THIS_NETWORK):
+        raise MechanismError(f"the pool {pool} is for no hosts; give another one, such as {default}", "pool")
+    return pool
+
+
 def _check_well_known(prefix: IPv6Network, stretches: Sequence[Stretch]) -> None:
     if prefix != embedding.WELL_KNOWN_PREFIX:
         return
@@ -254,19 +306,21 @@ def _check_well_known(prefix: IPv6Network, stretches: Sequence[Stretch]) -> None
                 )
 
 
-def one_to_one(path: Path, stretches: Sequence[Stretch], pool: IPv4Network) -> tuple[embedding.Mapping, ...]:
-    """An address of the pool for each address of an IPv6 node that is no translator. Raises `MechanismError` where the
-    pool is too small."""
+def one_to_one(
+    path: Path, stretches: Sequence[Stretch], pool: IPv4Network, first: int = 1
+) -> tuple[embedding.Mapping, ...]:
+    """An address of the pool, from that number on, for each address of an IPv6 node that is no translator. Raises
+    `MechanismError` where the pool is too small."""
     own = [
         address
         for stretch in stretches
         for node, address in stretch.addresses
         if isinstance(address, IPv6Address) and node not in path.nodes
     ]
-    hosts = max(0, pool.num_addresses - 2)
+    hosts = max(0, pool.num_addresses - 1 - first)
     if len(own) > hosts:
         raise MechanismError(f"{len(own)} addresses of IPv6 nodes need as many of IPv4, and {pool} has {hosts}", "pool")
-    numbered = enumerate(own, start=1)
+    numbered = enumerate(own, start=first)
     return tuple(embedding.Mapping(IPv4Network(pool[number]), IPv6Network(address)) for number, address in numbered)
 
 
@@ -287,16 +341,18 @@ def _device(
 ) -> Translator:
     """The translator between the stretch of that number and the next one."""
     node, beside = path.nodes[number], stretches[number : number + 2]
-    mtus = {
-        stretch.family: min(link.mtu_bytes for link in stretch.links if node in (end.node for end in link.ends))
+    links = {
+        stretch.family: [link for link in stretch.links if node in (end.node for end in link.ends)]
         for stretch in beside
     }
+    inside = beside[0].inside
+    mtus = {family: min(link.mtu_bytes for link in found or links[6]) for family, found in links.items()}
     own = {address.version: address for stretch in beside for at, address in stretch.addresses if at == node}
     prefixes: list[Any] = []
     for stretch in beside:
         away = stretches[number + 1 :] if stretch is beside[0] else stretches[: number + 1]
         prefixes += _led_to(stretch.family, away, addresses, is_only=len(path.nodes) == 1)
-    return translator(
+    device = translator(
         path,
         node,
         number + 1,
@@ -307,13 +363,22 @@ def _device(
         {"explicit": [[str(row.ipv4), str(row.ipv6)] for row in addresses.rows]},
         through_node=through_node,
     )
+    if inside is None:
+        return device
+    return replace(
+        device,
+        addresses=(inside,),
+        through_node=True,
+        hops=HOPS_OF_OWN,
+        sends_segments=all(link.offload_on for link in links[6]),
+    )
 
 
 def translator(
     path: Path,
     node: str,
     number: int,
-    prefix: IPv6Network,
+    prefix: IPv6Network | None,
     led_here: Sequence[Any],
     own: Mapping[Family, Address],
     mtus: Mapping[Family, int],
@@ -325,7 +390,7 @@ def translator(
 
     Args:
         number: of the path's translators, from 1.
-        prefix: in which it embeds IPv4 addresses.
+        prefix: in which it embeds IPv4 addresses, if it does.
         led_here: prefixes whose packets lead into it.
         own: its node's addresses by family, as far as there are any.
         mtus: the least MTU of its node's links, by family.
@@ -338,7 +403,7 @@ def translator(
         prefixes=tuple(dict.fromkeys(led_here)),
         mapping={
             "kind": "siit",
-            "prefixes": [str(prefix)],
+            "prefixes": [] if prefix is None else [str(prefix)],
             **rows,
             **{f"own{family}": str(address) for family, address in sorted(own.items())},
             "zero_checksum": str(path.options.get("zero-checksum", "drop")),
@@ -359,11 +424,9 @@ def _led_to(family: Family, away: Sequence[Stretch], addresses: Addresses, *, is
         if stretch.family == family:
             found += stretch.networks
         elif family == 6:
-            found += (
-                [addresses.prefix]
-                if is_only
-                else [embedding.embed_network(addresses.prefix, network) for network in stretch.networks]
-            )
+            if addresses.prefix is not None:
+                embedded = [embedding.embed_network(addresses.prefix, network) for network in stretch.networks]
+                found += [addresses.prefix] if is_only else embedded
             found += [row.ipv6 for row in addresses.rows if any(row.ipv4.overlaps(one) for one in stretch.networks)]
         else:
             found += [row.ipv4 for row in addresses.rows if any(row.ipv6.overlaps(one) for one in stretch.networks)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from ipaddress import IPv6Interface
 from typing import Self
@@ -22,13 +22,14 @@ class Blueprint:
         topology: wires, and tunnels as links over them.
         devices: those that a mechanism needs, besides the ends of wires.
         stages: what else is done, in order, by node.
-        resolver: the node that the others ask for names (DNS); None: a hosts file has the names.
+        resolvers: by node, the addresses of the resolver that it asks for names (DNS); of other nodes a hosts file has
+            the names.
     """
 
     topology: Topology
     devices: tuple[Device, ...] = ()
     stages: tuple[Mapping[str, Stage], ...] = ()
-    resolver: str | None = None
+    resolvers: Mapping[str, tuple[Address, ...]] = field(default_factory=dict)
 
     @property
     def is_plain(self) -> bool:
@@ -77,7 +78,7 @@ class Network(Blueprint):
     @property
     def blueprint(self) -> Blueprint:
         """What has to be built, whichever hosts use it."""
-        return Blueprint(topology=self.topology, devices=self.devices, stages=self.stages, resolver=self.resolver)
+        return Blueprint(topology=self.topology, devices=self.devices, stages=self.stages, resolvers=self.resolvers)
 
     @property
     def between(self) -> tuple[str, str]:

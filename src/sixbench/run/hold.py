@@ -56,7 +56,9 @@ def hold(blueprint: Blueprint, name: str, ready: Callable[[], None], path: Path 
 
 def _etc(blueprint: Blueprint) -> dict[str, str]:
     """The files that commands in nodes see in place of the machine's."""
-    files = {"hosts": hosts_file(blueprint, os.uname().nodename)}
+    machine = os.uname().nodename
+    files = {"hosts": hosts_file(blueprint, machine)}
+    files |= {registry.own_file("hosts", node): hosts_file(blueprint, machine, node) for node in blueprint.resolvers}
     confs = resolv_confs(blueprint)
     if confs and _NSSWITCH.exists():
         files["nsswitch.conf"] = nsswitch_conf(_NSSWITCH.read_text(encoding="utf-8", errors="replace"))

@@ -86,7 +86,11 @@ fn questions_are_answered_over_both_families_and_transports() {
     let expected = json!({"udp": 4, "tcp": 4, "outcomes": {"synthesised": 8}, "truncated": 2, "ignored": {}});
     assert_eq!(counters, expected);
     assert_eq!(router.error("dns-counters", json!({}))["code"], "no-service");
-    router.ok("dns-start", request());
+    let mut without_dns64 = request();
+    without_dns64["prefix"] = Value::Null;
+    router.ok("dns-start", without_dns64);
+    ask_by_datagram(&host, servers()[0], &question("server"));
+    assert_eq!(router.ok("dns-counters", json!({}))["outcomes"], json!({"no-data": 1}));
 }
 
 #[test]

@@ -32,7 +32,8 @@ pub struct Request {
     pub addresses: Vec<IpAddr>,
     #[serde(default = "default_port")]
     pub port: u16,
-    pub prefix: Prefix,
+    #[serde(default)]
+    pub prefix: Option<Prefix>,
     #[serde(default)]
     pub excluded: Option<Vec<Prefix>>,
     pub names: Vec<Host>,
@@ -97,7 +98,7 @@ fn responder(request: &Request) -> Result<Responder> {
     let zone = Zone::new(hosts.map_err(refuse)?).map_err(refuse)?;
     let excluded = request.excluded.as_ref();
     let excluded = excluded.map_or_else(default_excluded, |nets| nets.iter().copied().map(net).collect());
-    let dns64 = Dns64::new(net(request.prefix), excluded).map_err(refuse)?;
+    let dns64 = request.prefix.map(|prefix| Dns64::new(net(prefix), excluded)).transpose().map_err(refuse)?;
     Ok(Responder { zone, dns64 })
 }
 

@@ -1,7 +1,7 @@
 //! The message that answers a message.
 
 use super::{
-    Answer, CLASS_ANY, CLASS_IN, Data, Dns64, Edns, Found, Header, Kind, Message, Name, Question, Record, Zone,
+    Answer, CLASS_ANY, CLASS_IN, Data, Dns64, Edns, Found, Header, Kind, Message, Name, Question, Record, Source, Zone,
 };
 
 /// The longest datagram that we send or take: what the least MTU of IPv6 has room for (RFC 9715 section 3).
@@ -106,8 +106,8 @@ pub struct Reply {
 pub struct Responder {
     /// What it knows.
     pub zone: Zone,
-    /// What it makes of that.
-    pub dns64: Dns64,
+    /// What it makes of that, if anything.
+    pub dns64: Option<Dns64>,
 }
 
 impl Responder {
@@ -148,7 +148,10 @@ impl Responder {
             return Outcome::Refused;
         }
         let validates = header.is_checking_disabled() && edns.is_some_and(|edns| edns.wants_dnssec);
-        let answer = self.dns64.answer(&self.zone, &question.name, question.kind, validates);
+        let answer = match &self.dns64 {
+            Some(dns64) => dns64.answer(&self.zone, &question.name, question.kind, validates),
+            None => Answer::plain(&question.name, self.zone.find(&question.name, question.kind)),
+        };
         let outcome = match &answer.found {
             Ok(_) if answer.is_synthesised => Outcome::Synthesised,
             Ok(_) => Outcome::Answered,

@@ -123,7 +123,8 @@ impl Dns64 {
 }
 
 impl Answer {
-    fn plain(name: &Name, found: Found) -> Self {
+    /// What the source has, as it is.
+    pub(super) fn plain(name: &Name, found: Found) -> Self {
         let found = match found {
             Found::Data(data) => Ok(data.into_iter().map(|data| Record { name: name.clone(), data }).collect()),
             nothing => Err(nothing),

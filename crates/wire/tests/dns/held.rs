@@ -37,7 +37,7 @@ pub fn dns64(prefix: &str, bits: u8) -> Dns64 {
 }
 
 pub fn responder() -> Responder {
-    Responder { zone: zone(), dns64: dns64("2001:db8:64::", 96) }
+    Responder { zone: zone(), dns64: Some(dns64("2001:db8:64::", 96)) }
 }
 
 /// A question, and the OPT record with size and DO if there is one.

@@ -231,6 +231,22 @@ fn zones_that_cannot_be_are_refused() {
     assert!(refused("many", addresses(&["192.0.2.1"; 65])).contains("65 addresses"));
 }
 
+#[test]
+fn without_a_translator_nothing_is_synthesised() {
+    let responder = Responder { zone: zone(), dns64: None };
+    for (host, kind, outcome) in [
+        ("server", 1, Outcome::Answered),
+        ("server", 28, Outcome::NoData),
+        ("both", 28, Outcome::Answered),
+        ("ipv4only.arpa", 28, Outcome::NoData),
+        ("nobody", 28, Outcome::NoName),
+    ] {
+        let message = query(&name(host), kind, 0, None);
+        assert_eq!(responder.reply(&message, Transport::Udp).map(|reply| reply.outcome), Ok(outcome), "{host} {kind}");
+        check(&responder, &message);
+    }
+}
+
 proptest! {
     #[test]
     fn what_is_synthesised_leads_back(
@@ -241,12 +257,13 @@ proptest! {
         let prefix = Ipv6Addr::from_bits(prefix);
         let ipv4 = Ipv4Addr::from_bits(address);
         let zone = Zone::new([(name("server"), vec![ipv4.into()])]).expect("a zone");
-        let responder = Responder { zone, dns64: dns64(&prefix.to_string(), bits) };
-        let answer = responder.dns64.answer(&responder.zone, &name("server"), Kind::AAAA, false);
+        let dns64 = dns64(&prefix.to_string(), bits);
+        let responder = Responder { zone, dns64: Some(dns64.clone()) };
+        let answer = dns64.answer(&responder.zone, &name("server"), Kind::AAAA, false);
         let [Data::Aaaa(made)] = found(&answer)[..] else { panic!("{answer:?}") };
         let net = sixbench_wire::siit::Net { address: prefix, bits };
         prop_assert_eq!(net.embedded(made), Some(ipv4));
-        let back = responder.dns64.answer(&responder.zone, &Name::reverse(made.into()), Kind::PTR, false);
+        let back = dns64.answer(&responder.zone, &Name::reverse(made.into()), Kind::PTR, false);
         prop_assert_eq!(found(&back).pop(), Some(Data::Ptr(name("server"))));
         check(&responder, &query(&name("server"), kind, flags, None));
     }

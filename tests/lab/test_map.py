@@ -1,4 +1,5 @@
-"""MAP-T in a real network of two customer edges that share an address: each within its ports, with path MTUs."""
+"""MAP-E and MAP-T in a real network of two customer edges that share an address: each within its ports, and path
+MTUs."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ topology:
     - {endpoints: [p, br]}
     - {endpoints: [br, h2], mtu: 1400}
 between: [HOST, h2]
-paths: {map: {map-t: {nodes: [c1, c2, br], psid-offset: OFFSET, engine: ENGINE}}}
+paths: {map: {MECHANISM: {nodes: [c1, c2, br], psid-offset: OFFSET, engine: ENGINE}}}
 workloads:
   - ping: {count: 5, interval: 2ms}
   - udp-rr: {message: 200B, duration: 100ms, warmup: 0s}
@@ -34,14 +35,15 @@ MORE = """
   - pmtu
 blocks: 1
 """
+FRAGMENTS_BOTH_WAYS = "  - udp-rr: {message: 3000B, duration: 100ms, warmup: 0s}"
 
 
-def ports_outside(
-    hub: AgentHub, folder: Path, host: str, offset: int, engine: str, more: str = "\nblocks: 1\n"
-) -> set[int]:
-    """The ports with which connections from a host arrive, once every trial has its evidence."""
-    text = EXPERIMENT.replace("HOST", host).replace("OFFSET", str(offset)).replace("ENGINE", engine)
-    text = text.replace("\nblocks: 1\n", more)
+def ports_outside(hub: AgentHub, folder: Path, more: str = "\nblocks: 1\n", **words: str) -> set[int]:
+    """The ports with which connections from a host arrive, once every trial has its evidence. `words`: what stands for
+    those in capitals."""
+    text = EXPERIMENT.replace("\nblocks: 1\n", more)
+    for name, word in words.items():
+        text = text.replace(name.upper(), word)
     finished = run(hub, text, folder)
     assert wrong(finished.trials) == []
     ports = set()
@@ -59,8 +61,12 @@ def ports_outside(
     return ports
 
 
-def test_two_edges_share_an_address(hub: AgentHub, tmp_path: Path) -> None:
-    first, second = (ports_outside(hub, tmp_path / host, host, 6, "user") for host in ("h1", "h3"))
+@pytest.mark.parametrize(("mechanism", "engine"), [("map-t", "ebpf"), ("map-e", "ebpf")])
+def test_two_edges_share_an_address(hub: AgentHub, tmp_path: Path, mechanism: str, engine: str) -> None:
+    first, second = (
+        ports_outside(hub, tmp_path / host, host=host, mechanism=mechanism, offset="6", engine=engine)
+        for host in ("h1", "h3")
+    )
     assert len(first) > 1
     assert len(second) > 1
     assert {port >> 4 & 63 for port in first} == {0}
@@ -68,8 +74,10 @@ def test_two_edges_share_an_address(hub: AgentHub, tmp_path: Path) -> None:
     assert len({port >> 10 for port in second}) > 1, "ports of several ranges"
 
 
-@pytest.mark.parametrize("engine", ["ebpf", "user"])
-def test_an_edge_may_have_one_range_of_ports(hub: AgentHub, tmp_path: Path, engine: str) -> None:
-    ports = ports_outside(hub, tmp_path / "run", "h3", 0, engine, MORE)
+@pytest.mark.parametrize(("mechanism", "engine"), [("map-t", "user"), ("map-e", "ebpf")])
+def test_an_edge_may_have_one_range_of_ports(hub: AgentHub, tmp_path: Path, mechanism: str, engine: str) -> None:
+    # Only the border relay of MAP-E puts together what is in fragments.
+    more = MORE.replace("blocks", f"{FRAGMENTS_BOTH_WAYS}\nblocks") if mechanism == "map-e" else MORE
+    ports = ports_outside(hub, tmp_path / "run", more, host="h3", mechanism=mechanism, offset="0", engine=engine)
     assert ports
     assert all(2048 <= port <= 3071 for port in ports)
