@@ -137,6 +137,8 @@ class Forwarding:
                 self._check_inside(leg, self.network.legs[number + 1])
                 continue
             hop_limit = DEFAULT_HOP_LIMIT if not steps else (steps[-1][-1][-1][-1] or 0) - 1
+            if any(relay.node == leg.near for relay in self.network.relays):
+                hop_limit = DEFAULT_HOP_LIMIT  # Its packets are its own.
             if any(device.node == leg.near for device in self.network.translators):
                 hop_limit -= 1  # The node forwards into the translator and out of it.
             for step in self.follow(leg.near, leg.source, leg.destination, hop_limit):
@@ -166,7 +168,7 @@ class Forwarding:
         """The wires from a node to an address, and to the node that has it. Fails where a packet would be lost."""
         at, steps = source, list[Step]()
         stack = headers or (f"ipv{src.version}",)
-        while dst not in self.own[at]:
+        while dst not in self.own[at] and not self._relayed(at, dst):
             assert len(steps) < MAX_STEPS, "in a circle"
             via, device = self._lookup(at, dst)
             hop_limit -= at != source
@@ -188,6 +190,18 @@ class Forwarding:
         steps: list[Step] = []
         reached = self._cross(aftr, device, B4.ip, ("ipv4",), ((src, dst, hop_limit),), steps)
         return steps + self.follow(reached, src, dst, hop_limit - 1)
+
+    def back(self) -> list[Step]:
+        """The wires from server to client, where the nodes between two legs are relays or there are none."""
+        return [
+            step for leg in reversed(self.network.legs) for step in self.follow(leg.far, leg.destination, leg.source)
+        ]
+
+    def _relayed(self, at: str, dst: Address) -> bool:
+        """Whether packets to an address end at a node because it is a relay."""
+        taken = any(relay.node == at and dst in relay.prefix for relay in self.network.relays)
+        assert not taken or self._lookup(at, dst) == (None, "lo"), f"{at} does not take packets to {dst} for its own"
+        return taken
 
     def holder(self, address: Address) -> str:
         """The one node that has an address."""

@@ -52,6 +52,8 @@ def check_both_ways(network: Network) -> None:
     if len(network.legs) == 1:
         [leg] = network.legs
         assert forwarding.follow(leg.far, leg.destination, leg.source) == steps_back(network.crossings)
+    if network.relays:
+        assert forwarding.back() == steps_back(network.crossings)
 
 
 def install_in(

@@ -109,7 +109,9 @@ def paths(draw: st.DrawFn, names: list[str], mechanism: str) -> Path:
     nodes = draw(st.lists(st.sampled_from(names), min_size=least, max_size=min(most, 4), unique=True))
     if draw(st.integers(0, 4)):
         # Where it has a chance: a router last, before it what the mechanism is for.
-        before = [name for name in nodes[:-1] if mechanism not in ("isatap", "teredo") or name[0] == "h"] or ["h0"]
+        before = [name for name in nodes[:-1] if mechanism not in ("isatap", "teredo", "dstm") or name[0] == "h"] or [
+            "h0"
+        ]
         nodes = [*before, draw(st.sampled_from([name for name in names if name[0] == "r"]))][-most:]
         if mechanism == "bih" or (mechanism == "464xlat" and draw(st.booleans())):
             nodes[0] = "h0"
@@ -121,11 +123,12 @@ def paths(draw: st.DrawFn, names: list[str], mechanism: str) -> Path:
     own: dict[str, st.SearchStrategy[Scalar]] = {
         "private": st.just(True),
         "relay": st.sampled_from([*names, "nowhere"]),
-        "server": st.sampled_from([*names, "nowhere"]),
         "br": st.sampled_from([*names, "nowhere"]),
         "prefix": st.sampled_from(
             ["2001:db8::/32", "2a00:1000::/28", "2a00::/24", "2a00:1::/48", "2001::/16", "2001:db8:64::/96"]
         ),
+        "server": st.sampled_from([*names, "nowhere"]),
+        "lease": st.just(10**9),
         "client": st.sampled_from(["ipv4", "ipv6"]),
         "ports": st.just(1000),
         "psid-bits": st.sampled_from([1, 2, 6]),
@@ -133,7 +136,9 @@ def paths(draw: st.DrawFn, names: list[str], mechanism: str) -> Path:
         "rule-ipv4": st.sampled_from(["192.0.2.0/24", "203.0.113.1/32", "198.18.0.0/24"]),
         "ea-bits": st.sampled_from([0, 1, 6, 8, 12, 24]),
         "psid-offset": st.sampled_from([0, 4, 10]),
-        "pool": st.sampled_from(["192.0.2.0/24", "172.21.112.0/20", "10.0.0.0/29", "10.0.0.0/31", "198.18.0.0/15"]),
+        "pool": st.sampled_from(
+            ["192.0.2.0/28", "203.0.113.0/30", "172.21.112.0/20", "10.0.0.0/29", "10.0.0.0/31", "198.18.0.0/15"]
+        ),
         "host-prefix": st.sampled_from(["2001:db8:b1b::/96", "2001:db8::/32", "2001:2::/64"]),
         "clat-prefix": st.sampled_from(["2001:db8:7::/96", "2001:2::/96"]),
         "dmr-prefix": st.sampled_from(["2001:db8:64::/64", "2a00::/32"]),
@@ -219,13 +224,14 @@ def check_ways(network: Network) -> None:
     first, last = network.legs[0], network.legs[-1]
     claimed = network.crossings
     assert claimed
-    assert network.translators or any(len(crossing.headers) > 1 for crossing in claimed)
+    assert network.translators or network.relays or any(len(crossing.headers) > 1 for crossing in claimed)
     forwarding = Forwarding(network)
     assert first.source in forwarding.own[first.near]
     assert last.destination in forwarding.own[last.far]
     assert forwarding.there() == steps_of(claimed)
     finds_by_port = [*network.tunnels, *(one for one in network.translators if "domain" in one.mapping)]
-    if not any(last.source in device.prefixes[0] for device in finds_by_port if device.prefixes):
+    is_shared = any(last.source in device.prefixes[0] for device in finds_by_port if device.prefixes)
+    if not is_shared or len(network.legs) == 1:
         # Otherwise answers find their softwire by their ports, and packets here have none.
         assert way_back(network, forwarding) == steps_back(claimed)
     assert steps_of(network.reversed.crossings) == steps_back(claimed)
@@ -233,6 +239,8 @@ def check_ways(network: Network) -> None:
 
 def way_back(network: Network, forwarding: Forwarding) -> list[Step]:
     first, last = network.legs[0], network.legs[-1]
+    if network.relays:
+        return forwarding.back()
     steps = forwarding.follow(last.far, last.destination, last.source)
     if len(network.legs) == 1 or (network.translators and network.translators[-1].node not in network.tracking):
         return steps

@@ -345,9 +345,9 @@ DOCUMENT = (File(__file__).parents[2] / "docs/theory.md").read_text()
     ]
     + [
         ("`teredo`", "teredo", {}),
-        ("`4in6`, `ds-lite`, `lw4o6`, `map-e`", "4in6", {}),
-        ("`4in6`, `ds-lite`, `lw4o6`, `map-e`", "ds-lite", {}),
-        ("`4in6`, `ds-lite`, `lw4o6`, `map-e`", "map-e", {}),
+        ("`4in6`, `ds-lite`, `lw4o6`, `map-e`, `dstm`", "4in6", {}),
+        ("`4in6`, `ds-lite`, `lw4o6`, `map-e`, `dstm`", "ds-lite", {}),
+        ("`4in6`, `ds-lite`, `lw4o6`, `map-e`, `dstm`", "map-e", {}),
         ("`gre` in IPv4; with a key (RFC 2890)", "gre", {}),
         ("`gre` in IPv4; with a key (RFC 2890)", "gre", {"key": 0}),
         ("`gre` in IPv6; with a key", "gre", {"inner": "ipv4", "outer": "ipv6"}),

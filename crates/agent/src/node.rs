@@ -147,6 +147,9 @@ impl Conversation {
             Request::DnsStart(request) => services.start_dns(&request)?,
             Request::DnsCounters {} => services.dns_counters()?,
             Request::DnsStop {} => services.stop_dns()?,
+            Request::RelayStart(request) => services.start_relay(&request)?,
+            Request::RelayCounters {} => services.relay_counters()?,
+            Request::RelayStop {} => services.stop_relay()?,
             Request::BrokerRelease(release) => return services.release_tunnel(release).map(Reply::Later),
         };
         Ok(Reply::Now(value))

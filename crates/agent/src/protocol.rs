@@ -1,7 +1,7 @@
 //! What a request may look like.
 
 use serde::Deserialize;
-use sixbench_services::{broker, discovery, dns, multicast};
+use sixbench_services::{broker, discovery, dns, multicast, relay};
 
 use crate::{awake, capture, drops, emulation, exec, sessions, sysctl, timers, tracking, translators, tunnels};
 
@@ -87,6 +87,9 @@ pub enum Request {
     DnsStart(Box<dns::Request>),
     DnsCounters {},
     DnsStop {},
+    RelayStart(relay::Request),
+    RelayCounters {},
+    RelayStop {},
 }
 
 impl Request {
@@ -139,6 +142,9 @@ impl Request {
             Request::DnsStart(_) => "dns-start",
             Request::DnsCounters {} => "dns-counters",
             Request::DnsStop {} => "dns-stop",
+            Request::RelayStart(_) => "relay-start",
+            Request::RelayCounters {} => "relay-counters",
+            Request::RelayStop {} => "relay-stop",
         }
     }
 }

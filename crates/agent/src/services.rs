@@ -10,6 +10,7 @@ use sixbench_services::broker::{self, Broker, Lease};
 use sixbench_services::discovery::{self, Advertiser};
 use sixbench_services::dns;
 use sixbench_services::multicast::{self, Forwarder};
+use sixbench_services::relay::{self, Relay};
 use sixbench_services::{Error, Result};
 
 use crate::failure::{Failure, Outcome, to_value};
@@ -26,6 +27,7 @@ pub struct Services {
     broker: Option<Broker>,
     leases: Leases,
     dns: Option<dns::Server>,
+    relay: Option<Relay>,
 }
 
 /// By device. `None` while a request is at work on it.
@@ -42,6 +44,7 @@ impl Services {
             broker: None,
             leases: Leases::default(),
             dns: None,
+            relay: None,
         }
     }
 
@@ -129,6 +132,27 @@ impl Services {
     pub fn stop_dns(&mut self) -> Outcome {
         let counters = self.dns_counters();
         self.dns = None;
+        counters
+    }
+
+    /// Relays connections and datagrams from now on.
+    pub fn start_relay(&mut self, request: &relay::Request) -> Outcome {
+        if self.relay.is_some() {
+            return Err(Error::Exists("this node is a relay".to_owned()).into());
+        }
+        self.relay = Some(Relay::start(request)?);
+        Ok(json!({}))
+    }
+
+    /// What was relayed.
+    pub fn relay_counters(&self) -> Outcome {
+        to_value(&present(self.relay.as_ref(), "relay")?.counters())
+    }
+
+    /// Relays no more: all its sessions end.
+    pub fn stop_relay(&mut self) -> Outcome {
+        let counters = self.relay_counters();
+        self.relay = None;
         counters
     }
 

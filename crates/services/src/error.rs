@@ -18,7 +18,7 @@ pub enum Error {
     #[error("there is no {0}")]
     Missing(String),
     /// The tunnel broker said no.
-    #[error("asking the tunnel broker {broker}: it refuses: {reason}")]
+    #[error("asking the tunnel broker {broker}: it refuses: {reason}{}", why(.reason))]
     Refused {
         /// Its address and port.
         broker: String,
@@ -44,6 +44,11 @@ pub enum Error {
     /// The tunnel could not be made or taken away.
     #[error(transparent)]
     Tunnel(#[from] sixbench_plane::Error),
+}
+
+/// What a reason does not say by itself.
+fn why(reason: &str) -> &'static str {
+    if reason == "no-room" { " (all that it leases is taken)" } else { "" }
 }
 
 impl Error {

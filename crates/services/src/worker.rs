@@ -26,6 +26,12 @@ pub struct Worker {
 #[derive(Debug)]
 pub struct Stop(OwnedFd);
 
+impl AsFd for Stop {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
 /// Why a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Woken {

@@ -326,11 +326,45 @@ class DnsAnswer(Form):
     ignored: dict[str, Natural]
 
 
+class RelayedStreams(Form):
+    """The connections of a relay."""
+
+    open: Natural
+    opened: Natural
+    reset: Natural
+    unreachable: Natural
+    bytes_to_ipv4: Natural
+    bytes_to_ipv6: Natural
+
+
+class RelayedDatagrams(Form):
+    """The datagrams of a relay."""
+
+    open: Natural
+    opened: Natural
+    datagrams_to_ipv4: Natural
+    datagrams_to_ipv6: Natural
+    bytes_to_ipv4: Natural
+    bytes_to_ipv6: Natural
+    errors: Natural
+    not_sent: Natural
+
+
+class RelayAnswer(Form):
+    """What a relay did."""
+
+    tcp: RelayedStreams
+    udp: RelayedDatagrams
+    refused: dict[str, Natural]
+    most: Natural
+
+
 class LeaseAnswer(Form):
-    """The tunnel that a broker gave."""
+    """What a broker gave: an address, and the other end of the tunnel."""
 
     device: str
     address: str
+    remote: str
 
 
 class EmulatorRecord(Form):

@@ -27,6 +27,7 @@ from .answers import (
     Nothing,
     PerfAnswer,
     ProgressAnswer,
+    RelayAnswer,
     RouterAnswer,
     ServeAnswer,
     SysctlAnswer,
@@ -393,18 +394,19 @@ class RouterSolicit(Request):
 
 @dataclass(frozen=True, kw_only=True)
 class BrokerStart(Request):
-    """A tunnel broker in the node."""
+    """A tunnel broker in the node, which leases tunnels, or addresses alone."""
 
     op: ClassVar[str] = "broker-start"
     answer: ClassVar[type[Form]] = BrokerAnswer
     address: str
     clients: list[str]
     token: str = field(repr=False)
-    pool: str
-    tunnel: Mapping[str, Any]
-    device_prefix: str
     lifetime_s: int
     max_clients: int
+    pool: str | None = None
+    tunnel: Mapping[str, Any] | None = None
+    device_prefix: str | None = None
+    addresses: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -425,7 +427,7 @@ class BrokerRelease(Request):
 
 @dataclass(frozen=True, kw_only=True)
 class BrokerRequest(Request):
-    """A tunnel that a broker is asked for."""
+    """A tunnel that a broker is asked for, or an address alone."""
 
     op: ClassVar[str] = "broker-request"
     answer: ClassVar[type[Form]] = LeaseAnswer
@@ -434,7 +436,7 @@ class BrokerRequest(Request):
     token: str = field(repr=False)
     local: str
     device: str
-    tunnel: Mapping[str, Any]
+    tunnel: Mapping[str, Any] | None = None
     timeout_ns: int | None = None
 
 
@@ -464,6 +466,33 @@ class DnsStop(Request):
 
     op: ClassVar[str] = "dns-stop"
     answer: ClassVar[type[Form]] = DnsAnswer
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelayStart(Request):
+    """A relay of TCP and UDP to IPv4 servers in the node."""
+
+    op: ClassVar[str] = "relay-start"
+    prefix: str
+    port: int | None = None
+    sessions: int | None = None
+    udp_timeout_ns: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelayCounters(Request):
+    """What a relay did."""
+
+    op: ClassVar[str] = "relay-counters"
+    answer: ClassVar[type[Form]] = RelayAnswer
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelayStop(Request):
+    """The end of a relay and of its sessions."""
+
+    op: ClassVar[str] = "relay-stop"
+    answer: ClassVar[type[Form]] = RelayAnswer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -518,7 +547,7 @@ REQUESTS: dict[str, type[Request]] = {
         *(TranslatorAdd, TranslatorRemove, TranslatorCounters),
         *(MulticastForward, RouterAdvertise, RouterSolicit),
         *(BrokerStart, BrokerStop, BrokerRequest, BrokerRelease),
-        *(DnsStart, DnsCounters, DnsStop),
+        *(DnsStart, DnsCounters, DnsStop, RelayStart, RelayCounters, RelayStop),
         *(DropsStart, DropsStop, TimersStart, TimersStop, PerfStart, PerfStop, AwakeStart, Awake),
         *(EmulateAdd, EmulateChange, EmulateRecord, EmulateRemove),
         *(Serve, Run, Progress, Finish, Cancel),

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..model.device import Device, Translator, Tunnel
+from ..model.device import Device, Relay, Translator, Tunnel
 from ..model.stage import Request, Stage
 from .engine import Engine
 
 TRANSLATIONS = frozenset({"siit"})
 """The kinds of translators that the agent has."""
+
+RELAY_PORT = 3142
+"""Where a relay listens for what is redirected to it: any port that nothing else in the node has."""
 
 
 def ebpf(device: Device) -> Stage:
@@ -18,8 +21,28 @@ def ebpf(device: Device) -> Stage:
 
 
 def user(device: Device) -> Stage:
-    """The requests for a tunnel or a translator in user space."""
-    return Stage(requests=(_request(device, "user"),))
+    """The requests for a tunnel or a translator in user space, and what a relay needs."""
+    return _relay(device) if isinstance(device, Relay) else Stage(requests=(_request(device, "user"),))
+
+
+def _relay(relay: Relay) -> Stage:
+    """The relay, and the redirection of all ports of its addresses to it.
+
+    Its route makes the node the end of all packets to these addresses. Echo requests are dropped: the node would answer
+    them, and not the host that is meant. Errors about its own packets arrive.
+    """
+    rule = f"ip6 daddr {relay.prefix}"
+    ruleset = f"""table ip6 sixbench_relay {{
+  chain redirection {{
+    type filter hook prerouting priority mangle; policy accept;
+    {rule} meta l4proto tcp tproxy to :{RELAY_PORT} accept
+    {rule} meta l4proto udp tproxy to :{RELAY_PORT} accept
+    {rule} icmpv6 type echo-request drop
+  }}
+}}
+"""
+    fields = {"prefix": str(relay.prefix), "port": RELAY_PORT, "sessions": relay.sessions}
+    return Stage(requests=(Request(op="relay-start", fields=fields),), nft=ruleset)
 
 
 def _request(device: Device, engine: str) -> Request:
@@ -31,10 +54,14 @@ def _request(device: Device, engine: str) -> Request:
 
 
 def unfit(device: Device) -> str | None:
-    """Why the agent cannot make such a device, as a sentence; None if it can."""
+    """Why neither programs nor the slow path can be such a device, as a sentence; None if they can."""
     if isinstance(device, Tunnel) or (isinstance(device, Translator) and device.mapping["kind"] in TRANSLATIONS):
         return None
     return f"the agent makes no {type(device).__name__.lower()} of the kind {' '.join(device.kind[1:])}"
+
+
+def _user_unfit(device: Device) -> str | None:
+    return None if isinstance(device, Relay) else unfit(device)
 
 
 def _fields(tunnel: Device) -> dict[str, Any]:
@@ -66,6 +93,6 @@ USER = Engine(
     name="user",
     doc="The slow path alone: every packet through user space.",
     make=user,
-    unfit=unfit,
+    unfit=_user_unfit,
     is_tried_on_each=False,
 )

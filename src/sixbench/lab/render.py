@@ -2,8 +2,9 @@
 nothing.
 
 Order: settings, then links (a veth pair is made with both ends in place), then devices with addresses and routes, then
-queues, then filters; where a path is installed, then its devices with their addresses, its stages one after the other,
-and the routes into the devices. Within a step the nodes are independent of one another.
+queues, then filters; where a path is installed, then its devices with their addresses, its stages one after the other
+with the devices that wait for one, and the routes into the devices. Within a step the nodes are independent of one
+another.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..mechanisms import find_engine
@@ -157,22 +158,51 @@ def _link_lines(topology: Topology, emulated: Mapping[int, Link]) -> dict[str, l
 def render_path(network: Blueprint, engine: str) -> dict[str, NodeScript]:
     """The script of every node of a network with a path installed. The engine of that name makes its devices."""
     make = find_engine(engine).make
-    made = [device for device in network.devices if device.made_by is None]
-    late = {(device.node, device.device) for device in network.devices if device.autoconfigured}
     routes = all_routes(network.topology, network.devices)
     return {
         name: replace(
             script,
             devices=script.devices + _loopback_lines(network.devices, name),
-            made=[make(device) for device in made if device.node == name],
-            made_addresses=_made_addresses(network.topology, name, late) + _segment_lines(made, name),
-            stages=[stage.get(name, Stage()) for stage in network.stages],
+            made=[make(device) for device in _made_after(network, 0) if device.node == name],
+            made_addresses=_first_addresses(network, name) + _segment_lines(_made_after(network, 0), name),
+            stages=_stages(network, name, make),
             made_routes=_route_lines(routes[name], over_wires=False),
         )
         if name in routes
-        else replace(script, stages=[Stage() for _ in network.stages])
+        else replace(script, stages=[Stage() for _ in _stages(network, name, make)])
         for name, script in _render(network.topology, routes).items()
     }
+
+
+def _made_after(network: Blueprint, stages: int) -> list[Device]:
+    return [device for device in network.devices if device.made_by is None and device.after_stages == stages]
+
+
+def _first_addresses(network: Blueprint, node: str) -> list[str]:
+    late = {
+        device.device
+        for device in network.devices
+        if device.node == node and (device.autoconfigured or device.after_stages)
+    }
+    return _made_addresses(network.topology, node, lambda device: device not in late)
+
+
+def _stages(network: Blueprint, node: str, make: Callable[[Device], Stage]) -> list[Stage]:
+    """The stages of a node, with the devices that are made after one of them: as many in every node."""
+    found: list[Stage] = []
+    for number, stage in enumerate(network.stages, start=1):
+        found.append(stage.get(node, Stage()))
+        made = _made_after(network, number)
+        if made:
+            own = {device.device: make(device) for device in made if device.node == node}
+            addresses = _made_addresses(network.topology, node, own.__contains__)
+            found.append(
+                Stage(
+                    requests=tuple(request for one in own.values() for request in one.requests),
+                    ip=(*(line for one in own.values() for line in one.ip), *addresses),
+                )
+            )
+    return found
 
 
 def carries_ipv6(link: Link) -> bool:
@@ -281,12 +311,13 @@ def _loopback_lines(devices: Iterable[Device], node: str) -> list[str]:
     return [f"address add {address}/{address.max_prefixlen} dev lo" for address in dict.fromkeys(own)]
 
 
-def _made_addresses(topology: Topology, node: str, late: set[tuple[str, str]]) -> list[str]:
-    """The lines that give tunnel devices their addresses, each device once: a device may be an end of several links."""
+def _made_addresses(topology: Topology, node: str, is_meant: Callable[[str], bool]) -> list[str]:
+    """The lines that give the tunnel devices that are meant their addresses, each device once: a device may be an end
+    of several links."""
     lines: dict[str, None] = {}
     for link in topology.links_of(node):
         end = link.end_of(node)
-        if not link.is_tunnel or (node, end.name) in late:
+        if not link.is_tunnel or not is_meant(end.name):
             continue
         if end.ipv4 is not None:
             lines[f"address add {end.ipv4} dev {end.name}"] = None
@@ -308,4 +339,5 @@ def _route_lines(routes: Iterable[Route], *, over_wires: bool) -> list[str]:
 def _route_line(route: Route) -> str:
     onlink = " onlink" if route.is_onlink else ""
     via = "" if route.gateway is None else f"via {route.gateway} "
-    return f"route add {route.prefix or 'default'} {via}dev {route.device}{onlink}"
+    kind = "local " if route.is_local else ""
+    return f"route add {kind}{route.prefix or 'default'} {via}dev {route.device}{onlink}"

@@ -18,6 +18,7 @@ from .broker import TUNNEL_BROKER
 from .common import legs_of
 from .configured import FOUR_IN_SIX, GRE, SIX_IN_FOUR, VXLAN
 from .dslite import DS_LITE
+from .dstm import DSTM
 from .isatap import ISATAP
 from .kind import Mechanism, MechanismError
 from .lw4o6 import LW4O6
@@ -33,6 +34,7 @@ from .sixover4 import SIX_OVER_FOUR
 from .sixrd import SIX_RD
 from .sixtofour import SIX_TO_FOUR
 from .teredo import TEREDO
+from .trt import TRT
 
 __all__ = [
     "MECHANISMS",
@@ -50,8 +52,8 @@ MECHANISMS: Mapping[str, Mechanism] = {
     for mechanism in (
         *(NATIVE4, NATIVE6, DUAL_STACK),
         *(SIX_IN_FOUR, SIX_OVER_FOUR, SIX_TO_FOUR, SIX_RD, ISATAP, TEREDO, TUNNEL_BROKER),
-        *(FOUR_IN_SIX, DS_LITE, LW4O6, MAP_E, GRE, VXLAN),
-        *(SIIT, SIIT_DC, NAT64, NAT_PT, FOUR_SIX_FOUR_XLAT, MAP_T, BIH),
+        *(FOUR_IN_SIX, DS_LITE, LW4O6, MAP_E, DSTM, GRE, VXLAN),
+        *(SIIT, SIIT_DC, NAT64, NAT_PT, FOUR_SIX_FOUR_XLAT, MAP_T, BIH, TRT),
     )
 }
 """All mechanisms, by name."""

@@ -97,10 +97,15 @@ def ipv4_of(address: Address) -> IPv4Address:
     return address
 
 
-def check_router(topology: Topology, node: str, what: str, option: str) -> None:
-    """Raises `MechanismError` where the node that an option names is not there or is a host."""
+def check_node(topology: Topology, node: str, option: str) -> None:
+    """Raises `MechanismError` where the node that an option names is not there."""
     if node not in topology.nodes:
         raise MechanismError(f"there is no node {shown(node)}; known here: {listed(topology.nodes)}", option)
+
+
+def check_router(topology: Topology, node: str, what: str, option: str) -> None:
+    """Raises `MechanismError` where the node that an option names is not there or is a host."""
+    check_node(topology, node, option)
     if topology.nodes[node].kind != "router":
         raise MechanismError(f'"{node}" is a host; {what} is a router', option)
 
@@ -178,6 +183,8 @@ def make_tunnel(
     key: int | None = None,
     made_by: str | None = None,
     autoconfigured: bool = False,
+    after_stages: int = 0,
+    prefixes: tuple[IPv4Network | IPv6Network, ...] = (),
 ) -> Tunnel:
     """One end of a tunnel, with the options that every tunnel has."""
     ways = list(ways)
@@ -199,6 +206,8 @@ def make_tunnel(
         key=key,
         made_by=made_by,
         autoconfigured=autoconfigured,
+        after_stages=after_stages,
+        prefixes=prefixes,
     )
 
 

@@ -11,6 +11,7 @@ from ..model.network import Network
 from ..model.parameter import Parameter, Scalar
 from ..model.path import Path
 from ..model.topology import Family, Topology
+from ..model.workload import WorkloadKind
 
 
 class MechanismError(Exception):
@@ -51,6 +52,7 @@ class Mechanism:
         options: what an experiment may set.
         held_against: what speaks against its use in a network of today, as sentences with their source. The report of a
             run with it has them.
+        unfit: why a workload cannot go over it, as a sentence; None if it can.
         sample: nodes and options to try it with, between h1 and h2 in a row h1, r1, r2, h2.
     """
 
@@ -68,6 +70,7 @@ class Mechanism:
     held_against: str = ""
     sample: tuple[str, ...] = ()
     server_family: Callable[[Options, Sequence[str]], Family] | None = None
+    unfit: Callable[[WorkloadKind], str | None] = lambda kind: None
 
     @property
     def engines(self) -> tuple[str, ...]:

@@ -107,6 +107,23 @@ class Addresses:
         return found
 
 
+@dataclass(frozen=True, kw_only=True)
+class Parted:
+    """A network that is parted into families.
+
+    Attributes:
+        topology: each link of it carries one family.
+        stretches: from client to server.
+        prefix: in which IPv4 addresses are embedded; None: in none.
+        legs: over each stretch that has links, between the addresses that the nodes at its ends have there.
+    """
+
+    topology: Topology
+    stretches: list[Stretch]
+    prefix: IPv6Network | None
+    legs: tuple[Leg, ...]
+
+
 Table = Callable[[Sequence[Stretch]], tuple[embedding.Mapping, ...]]
 """The explicit address mappings of a network that is parted so."""
 
@@ -130,21 +147,12 @@ def translated(
     """
     client, server = between
     inside = own if own is not None and path.nodes[0] == client else None
-    stretches = _stretches(path, topology, between, inside, may_be_client=own is not None)
-    for stretch in stretches:
-        other: Family = 4 if stretch.family == 6 else 6
-        topology = without_family(topology, {link.name for link in stretch.links}, other)
-    prefix = prefix_option(path, "prefix", DEFAULT_PREFIX) if embeds else None
-    if prefix is not None:
-        check_overlap(path, topology, [prefix], "prefix")
-        _check_well_known(prefix, stretches)
-    if inside is not None:
-        check_overlap(path, topology, [IPv4Network(inside)])
-    addresses = Addresses(prefix=prefix, rows=table(stretches))
-    ends = list(zip([client, *path.nodes], [*path.nodes, server], stretches, strict=True))
-    real = [plain_leg(path, topology, (near, far), one.family) for near, far, one in ends if near != far]
-    source = real[0].source if inside is None else inside
-    destination = real[-1].destination
+    parted = part(path, topology, between, inside=inside, may_be_client=own is not None, embeds=embeds)
+    stretches = parted.stretches
+    addresses = Addresses(prefix=parted.prefix, rows=table(stretches))
+    ends = zip([client, *path.nodes], [*path.nodes, server], stretches, strict=True)
+    source = parted.legs[0].source if inside is None else inside
+    destination = parted.legs[-1].destination
     legs = tuple(
         Leg(
             family=stretch.family,
@@ -160,7 +168,39 @@ def translated(
         for number, node in enumerate(path.nodes)
     )
     stages = () if inside is None else ({client: Stage(sysctl=FORWARDING)},)
-    return Network(topology=topology, legs=legs, devices=devices, stages=stages)
+    return Network(topology=parted.topology, legs=legs, devices=devices, stages=stages)
+
+
+def part(
+    path: Path,
+    topology: Topology,
+    between: tuple[str, str],
+    *,
+    inside: IPv4Address | None = None,
+    may_be_client: bool = False,
+    embeds: bool = True,
+) -> Parted:
+    """The network that the path's nodes part into families. Raises `MechanismError` where they cannot.
+
+    Args:
+        inside: the client's IPv4 address where the first of the nodes is the client itself.
+        may_be_client: whether it may be.
+        embeds: whether IPv4 addresses are embedded in the path's prefix.
+    """
+    client, server = between
+    stretches = _stretches(path, topology, between, inside, may_be_client=may_be_client)
+    for stretch in stretches:
+        other: Family = 4 if stretch.family == 6 else 6
+        topology = without_family(topology, {link.name for link in stretch.links}, other)
+    prefix = prefix_option(path, "prefix", DEFAULT_PREFIX) if embeds else None
+    if prefix is not None:
+        check_overlap(path, topology, [prefix], "prefix")
+        _check_well_known(prefix, stretches)
+    if inside is not None:
+        check_overlap(path, topology, [IPv4Network(inside)])
+    ends = zip([client, *path.nodes], [*path.nodes, server], stretches, strict=True)
+    legs = tuple(plain_leg(path, topology, (near, far), one.family) for near, far, one in ends if near != far)
+    return Parted(topology=topology, stretches=stretches, prefix=prefix, legs=legs)
 
 
 def plain_leg(path: Path, topology: Topology, between: tuple[str, str], family: Family) -> Leg:

@@ -1,4 +1,4 @@
-"""The devices that a mechanism has made in nodes: ends of tunnels, and translators."""
+"""The devices that a mechanism has made in nodes: ends of tunnels, translators, and relays."""
 
 from __future__ import annotations
 
@@ -30,12 +30,14 @@ class Device:
     Attributes:
         device: its name.
         mtu_bytes: of the device.
-        prefixes: those that end at it. All nodes have routes to them, which lead to its node, and there into it.
+        prefixes: those that end at it. All nodes have routes to them, which lead to its node, and there into it. Where
+            they are part of the prefix of one of the node's links, the routes to that one lead to the node.
         addresses: those that its node has for its sake alone, on the loopback interface, before the device is made.
         sends_segments: whether its node's own TCP may give it segments before segmentation. They leave by the node's
             links as they are.
         made_by: the request or the program that makes it in a stage, where no engine does beforehand.
         autoconfigured: whether it gets its address in a stage rather than as soon as it exists.
+        after_stages: how many stages are done before the engine makes it and it gets its address.
     """
 
     node: str
@@ -46,6 +48,7 @@ class Device:
     sends_segments: bool = True
     made_by: str | None = None
     autoconfigured: bool = False
+    after_stages: int = 0
 
     @property
     def kind(self) -> tuple[str, ...]:
@@ -107,3 +110,17 @@ class Translator(Device):
     def kind(self) -> tuple[str, ...]:
         """What an engine must be able to do."""
         return (*super().kind, str(self.mapping["kind"]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Relay(Device):
+    """Ends the connections of hosts to addresses of its prefixes, and makes connections of its own to the servers that
+    these stand for (RFC 3142). Packets end at the node's own `lo`, as those to its addresses do.
+
+    Attributes:
+        prefix: in which the servers' addresses are embedded.
+        sessions: how many it has at most.
+    """
+
+    prefix: IPv6Network
+    sessions: int

@@ -268,14 +268,40 @@ class TranslatorCounters(Kept):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class RelayCounters(Kept):
+    """What a relay did (`run.proof.relays`).
+
+    Attributes:
+        connections: pairs of connections that it made.
+        pairs: pairs of hosts and ports between which it passed datagrams on.
+        bytes_to_ipv6, bytes_to_ipv4: payload that it passed on.
+        datagrams_to_ipv6, datagrams_to_ipv4: likewise.
+        failed: what else became of sessions and datagrams, by name, without those of which there were none.
+    """
+
+    connections: Natural
+    pairs: Natural
+    bytes_to_ipv6: Natural
+    bytes_to_ipv4: Natural
+    datagrams_to_ipv6: Natural
+    datagrams_to_ipv4: Natural
+    failed: Counts = field(default_factory=dict)
+
+    def bytes_to(self, family: Family) -> int:
+        """Payload that it passed on to a family."""
+        return self.bytes_to_ipv6 if family == 6 else self.bytes_to_ipv4
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class TrackedSessions(Kept):
-    """The sessions of a node that keeps state: the connections that Linux tracks there (`run.proof.sessions`).
+    """The sessions of a node that keeps state: the connections that Linux tracks there (`run.proof.sessions`), or those
+    of a relay.
 
     Attributes:
         before, after: how many there were at the beginning and at the end.
         most: how many there may be (`nf_conntrack_max`).
-        failed: what the table refused or gave up, by the kernel's counter (`insert_failed`, `drop`, `early_drop`),
-            without those of which there were none. None: the kernel does not tell.
+        failed: what the table refused or gave up, by the kernel's counter (`insert_failed`, `drop`, `early_drop`), or
+            what a relay refused (`sessions`), without those of which there were none. None: the kernel does not tell.
         object_bytes: the memory that the kernel's entry of a session takes. None: only root may know.
         objects: by how much the entries of the whole machine rose. None: likewise.
     """
@@ -386,7 +412,8 @@ class Evidence(Kept):
         emulation: links with a known truth, by name.
         tunnels: the ends of tunnels by node and device.
         translators: likewise.
-        sessions: of the nodes that track connections.
+        relays: the relays by node.
+        sessions: of the nodes that keep state.
         timers: those of links' rates, by link and the node that sends.
         processors: those that each node on the way ran on; empty where the kernel put none there.
         proved, client, server: of a measurement between two machines: that nothing was proved, and the addresses.
@@ -404,6 +431,7 @@ class Evidence(Kept):
     events: Annotated[tuple[LinkEvent, ...], Field(max_length=MAX_ITEMS)] | None = None
     tunnels: dict[Name, dict[Name, TunnelCounters]] | None = None
     translators: dict[Name, dict[Name, TranslatorCounters]] | None = None
+    relays: dict[Name, RelayCounters] | None = None
     sessions: dict[Name, TrackedSessions] | None = None
     losses: Losses | None = None
     timers: dict[Name, dict[Name, LateTimers]] | None = None

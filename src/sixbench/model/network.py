@@ -8,7 +8,7 @@ from functools import cached_property
 from ipaddress import IPv6Interface
 from typing import Self
 
-from .device import Device, Translator, Tunnel
+from .device import Device, Relay, Translator, Tunnel
 from .leg import Address, Crossing, IpHeader, Leg, Legs, Passage, reversed_legs
 from .stage import Stage
 from .topology import Family, Interface, Topology
@@ -45,6 +45,11 @@ class Blueprint:
     def translators(self) -> tuple[Translator, ...]:
         """The devices that translate packets to another family."""
         return tuple(device for device in self.devices if isinstance(device, Translator))
+
+    @property
+    def relays(self) -> tuple[Relay, ...]:
+        """The devices that end connections and make others."""
+        return tuple(device for device in self.devices if isinstance(device, Relay))
 
     @property
     def device_nodes(self) -> list[str]:
@@ -91,6 +96,30 @@ class Network(Blueprint):
         return self.legs[0].family
 
     @property
+    def parts(self) -> tuple[Network, ...]:
+        """The same network with the legs up to the first relay, those up to the next one, and so on. Packets of one
+        part are no packets of another: they begin anew at a relay."""
+        nodes = {relay.node for relay in self.relays}
+        starts = [0] + [number for number, leg in enumerate(self.legs) if number and leg.near in nodes]
+        ends = [*starts[1:], len(self.legs)]
+        return tuple(replace(self, legs=self.legs[start:end]) for start, end in zip(starts, ends, strict=True))
+
+    @property
+    def echoed(self) -> tuple[Legs, ...]:
+        """The legs of each part, with the address that answers an echo at its end: a relay's own, since it does not
+        pass echoes on to the server."""
+        *before, last = self.parts
+        return (*(part._to_own_end for part in before), last.legs)
+
+    @property
+    def _to_own_end(self) -> Legs:
+        last = self.legs[-1]
+        [*_, passage] = passages_of(self.topology, last.near, last.far, last.family)
+        own = passage.link.end_of(passage.far).address(last.family)
+        assert own is not None, "a link that carries a family has addresses of it at both ends"
+        return tuple(replace(leg, destination=own.ip) for leg in self.legs)
+
+    @property
     def tracking(self) -> tuple[str, ...]:
         """The nodes that track connections: those that masquerade, and those where the mechanism does."""
         by_mechanism = {node for stages in self.stages for node, stage in stages.items() if stage.tracks}
@@ -119,6 +148,10 @@ class Network(Blueprint):
     def crossings(self) -> tuple[Crossing, ...]:
         """The wires from client to server in the order in which the path's packets cross them. Empty where a leg has no
         route."""
+        parts = self.parts
+        if len(parts) > 1:
+            crossed = [part.crossings for part in parts]
+            return tuple(crossing for one in crossed for crossing in one) if all(crossed) else ()
         legs = [(leg, passages_of(self.topology, leg.near, leg.far, leg.family)) for leg in self.legs]
         if any(leg.near != leg.far and not passages for leg, passages in legs):
             return ()

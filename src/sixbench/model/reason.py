@@ -59,8 +59,10 @@ class ReasonKind(StrEnum):
     """An end of a tunnel on the way did not carry what arrived."""
     TRANSLATOR_COUNTERS = "translator-counters"
     """A translator on the way did not translate what arrived."""
+    RELAY_COUNTERS = "relay-counters"
+    """A relay on the way did not pass on what arrived."""
     SESSIONS_REFUSED = "sessions-refused"
-    """A node that tracks connections refused sessions, or gave some up, and the workload did not mean to fill it."""
+    """A node that keeps state refused sessions, or gave some up, and the workload did not mean to fill it."""
     UNTYPED = "untyped"
     """A record of `sixbench.trial/1` has it, whose reasons had no kinds."""
 

@@ -9,7 +9,7 @@ from ipaddress import IPv4Address, IPv6Address
 from itertools import groupby, pairwise
 
 from .aggregates import Aggregates, Block, Prefix
-from .device import Device
+from .device import Device, Relay
 from .reach import Span, by_bridges
 from .topology import Family, Interface, Link, Topology, Way
 
@@ -28,6 +28,7 @@ class Route:
         gateway: the next hop; None: the packets end at the device, which a mechanism has made.
         link: the link by which packets leave; None: there is none behind that device.
         is_onlink: whether the gateway is not in a prefix of the device.
+        is_local: whether the node takes the packets for its own.
     """
 
     family: Family
@@ -36,6 +37,7 @@ class Route:
     device: str
     link: Link | None
     is_onlink: bool = False
+    is_local: bool = False
 
     @property
     def is_over_wire(self) -> bool:
@@ -83,9 +85,14 @@ def routes(topology: Topology, node: str, family: Family, devices: Iterable[Devi
 
 def _routes_to(topology: Topology, device: Device, prefix: Prefix) -> Iterator[tuple[str, Route]]:
     """The routes to a prefix that ends at a device, with the nodes that have them: all that reach it and have no
-    default route, which leads there too."""
+    default route or route to more, which leads there too."""
     family: Family = 4 if prefix.version == 4 else 6
-    yield device.node, Route(family=family, prefix=prefix, gateway=None, device=device.device, link=None)
+    is_local = isinstance(device, Relay)
+    into = Route(family=family, prefix=prefix, gateway=None, device=device.device, link=None, is_local=is_local)
+    yield device.node, into
+    own = [_prefix(link.end_of(device.node), family) for link in topology.links_of(device.node) if link.carries(family)]
+    if any(prefix.network_address in more and more.prefixlen <= prefix.prefixlen for more in own):
+        return
     for node, way in topology.ways(device.node, family).items():
         if not _has_default(topology, node, family):
             yield node, _route(way.last, node, family, prefix)
@@ -316,7 +323,10 @@ def _route(link: Link, node: str, family: Family, prefix: Prefix | None) -> Rout
     address = other.address(family)
     assert address is not None, "a link that carries a family has addresses of it at both ends"
     gateway = address.ip if family == 4 or other.gateway is None else other.gateway
-    is_onlink = family == 6 and other.gateway is not None and not other.gateway.is_link_local
+    if family == 4:
+        is_onlink = address.ip not in _prefix(link.end_of(node), family)
+    else:
+        is_onlink = other.gateway is not None and not other.gateway.is_link_local
     return Route(
         family=family, prefix=prefix, gateway=gateway, device=link.end_of(node).name, link=link, is_onlink=is_onlink
     )

@@ -179,6 +179,8 @@ class WorkloadKind:
         is_search: whether a trial looks for an answer that a second one would only find again.
         fills_tables: whether it may open more connections than a node on the way can keep state of, to see what
             happens then.
+        needs_icmp: whether ICMP has to pass from one host to the other: echoes, or errors about packets that are too
+            long.
         quick_count: the largest `count` of a trial that `--quick` shortens; None: it leaves the count alone.
         has_series: whether the agent tells what it measured in each interval of the parameter `interval`.
     """
@@ -206,6 +208,7 @@ class WorkloadKind:
     gap_ns: Callable[[Params], float | None] = lambda _: None
     is_search: bool = False
     fills_tables: bool = False
+    needs_icmp: bool = False
     quick_count: int | None = None
     has_series: bool = True
 

@@ -93,7 +93,7 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
     combinations = on_kernels(combinations, kernels)
     traces = read_traces(reader, factors, workloads)
     _check_paths(reader, topologies, paths, between, mechanisms)
-    _check_families(reader, combinations, topologies, paths, between, mechanisms)
+    _check_workloads(reader, combinations, topologies, paths, between, mechanisms)
     trials = len(combinations) * len(paths) * blocks.maximum
     if trials > MAX_TRIALS:
         reader.problem(("blocks",), f"{trials} trials are more than {MAX_TRIALS}; run fewer blocks or levels")
@@ -242,7 +242,7 @@ def _check_paths(
                 break
 
 
-def _check_families(
+def _check_workloads(
     reader: Reader,
     combinations: tuple[Combination, ...],
     topologies: tuple[Topology, ...],
@@ -250,9 +250,15 @@ def _check_families(
     between: tuple[str, str],
     mechanisms: Mapping[str, Mechanism],
 ) -> None:
-    """Notes paths that do not bring the families that a workload needs."""
+    """Notes paths that do not bring the families that a workload needs, and those that cannot carry it."""
     if reader.problems:
         return
+    kinds = sorted({combination.workload.kind for combination in combinations})
+    for path in paths:
+        for kind in kinds:
+            unfit = mechanisms[path.mechanism].unfit(WORKLOADS[kind])
+            if unfit is not None and path.aa_of is None:
+                reader.problem(("paths", path.name), f"{kind} cannot go over {path.mechanism}: {unfit}")
     wanted = {(c.workload.kind, family) for c in combinations for family in WORKLOADS[c.workload.kind].families}
     for kind, family in sorted(wanted):
         for path in paths:

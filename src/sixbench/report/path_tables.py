@@ -278,10 +278,10 @@ def programs_table(analysis: Analysis) -> Table | None:
 
 
 def headers(described: PathDescription) -> str:
-    """The headers on the link that has most of them: `IPv6 in IPv4`. Where nodes translate packets on the way, those of
-    all links: `IPv6, then IPv4`."""
+    """The headers on the link that has most of them: `IPv6 in IPv4`. Where nodes translate or relay packets on the way,
+    those of all links: `IPv6, then IPv4`."""
     way = described.way
-    if way is not None and way.network.translators:
+    if way is not None and (way.network.translators or way.network.relays):
         return ", then ".join(words.stack(stretch.headers) for stretch in way.stretches)
     if way is not None:
         return words.stack(way.deepest.headers)

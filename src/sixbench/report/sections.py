@@ -175,9 +175,9 @@ SECTIONS: tuple[Section, ...] = (
         tables=lambda data: [path_tables.sessions_table(data.paths)],
         entries="nodes that keep state",
         trials="all valid trials",
-        about="Where addresses and ports are translated, Linux tracks connections: these are the most sessions that a "
-        "trial began and ended with, over the valid trials of each path, how many a node may have, and what its table "
-        "refused or gave up, by the kernel's counters.",
+        about="Where addresses and ports are translated, Linux tracks connections, and a relay has sessions of its "
+        "own: these are the most that a trial began and ended with, over the valid trials of each path, how many a "
+        "node may have, and what it refused or gave up, by the kernel's counters or the relay's.",
     ),
     Section(
         name="losses",

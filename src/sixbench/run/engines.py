@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from ..agent import Agent
 from ..engines import Engine
 from ..engines.kernel import refusal
 from ..mechanisms import MECHANISMS, find_engine, install
-from ..model.device import Device, Translator, Tunnel
+from ..model.device import Device, Relay, Translator, Tunnel
 from ..model.errors import AgentError, CapabilityError
 from ..model.experiment import Experiment
 from ..model.network import Blueprint
@@ -86,29 +88,62 @@ def _refusal(probe: Agent, device: Device, engine: Engine) -> str | None:
             done = probe.call("exec", argv=["ip", "-batch", "-"], stdin="\n".join(made.ip) + "\n")
             if done["exit"] != 0:
                 return refusal(str(done["stderr"]), made.ip) or f"ip ended with {done['exit']}"
+        if made.nft:
+            # The kernel checks the rules and does not take them.
+            check = Program(argv=("nft", "--check", "-f", "-"), stdin=made.nft, package="nftables")
+            if (why := _failure(probe, check)) is not None:
+                return why
         return next((why for program in made.programs if (why := _ending(probe, program))), None)
     except AgentError as error:
         return str(error).removeprefix(f"{probe.name}: ")
     finally:
         with contextlib.suppress(AgentError):
-            probe.call("translator-remove" if isinstance(device, Translator) else "tunnel-remove", device=name)
+            _end(probe, device, name)
         with contextlib.suppress(AgentError):
             probe.call("exec", argv=["ip", "link", "delete", name])
 
 
+def _end(probe: Agent, device: Device, name: str) -> None:
+    """Ends what the agent has made for a device."""
+    if isinstance(device, Relay):
+        probe.call("relay-stop")
+    else:
+        probe.call("translator-remove" if isinstance(device, Translator) else "tunnel-remove", device=name)
+
+
+def _failure(probe: Agent, program: Program) -> str | None:
+    """What a program said that failed; None if it did what it is for and ended."""
+    try:
+        done = probe.call("exec", argv=[*program.argv], stdin=program.stdin)
+    except AgentError as error:
+        return _missing(program, error)
+    return None if done["exit"] == 0 else _said(program, done)
+
+
 def _ending(probe: Agent, program: Program) -> str | None:
     """What a program said that ended at once; None if it ran on."""
-    name = program.name or program.argv[0]
-    missing = f"the program {name} is missing (Debian package {program.package})"
     try:
         done = probe.call("exec", argv=[*program.argv], stdin=program.stdin, timeout_ns=PROGRAM_NS)
     except AgentError as error:
         if error.code == "timeout":
             return None
-        if program.package is not None and "No such file or directory" in str(error):
-            return missing
-        raise
+        return _missing(program, error)
+    return _said(program, done)
+
+
+def _missing(program: Program, error: AgentError) -> str:
+    """In words, that there is no such program. Raises the error where it says something else."""
+    if program.package is not None and "No such file or directory" in str(error):
+        return _lacking(program)
+    raise error
+
+
+def _said(program: Program, done: Mapping[str, Any]) -> str:
     if program.package is not None and program.name is not None and done["exit"] == NOT_FOUND:
-        return missing
+        return _lacking(program)
     said = " ".join(str(done["stderr"] or done["stdout"]).split())
-    return f"{name} ended with {done['exit']}: {said or 'it said nothing'}"
+    return f"{program.name or program.argv[0]} ended with {done['exit']}: {said or 'it said nothing'}"
+
+
+def _lacking(program: Program) -> str:
+    return f"the program {program.name or program.argv[0]} is missing (Debian package {program.package})"

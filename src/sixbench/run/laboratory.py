@@ -160,6 +160,11 @@ class Laboratory:
         self.processors.keep_off(placed)
         return placed
 
+    def check_path(self, network: Network) -> None:
+        """An echo from end to end; where a relay is on the way, from end to relay to end. Raises `LabError`."""
+        for legs in network.echoed:
+            self.check_reachable(legs)
+
     def check_reachable(self, legs: Legs) -> None:
         """An echo from client to server and back: proves the routes, and resolves the neighbours. Raises `LabError`."""
         first = legs[0]
@@ -242,7 +247,7 @@ class Laboratories:
         network = network.with_learned(laboratory.learned)
         if (laboratory.number, path.name) not in self._reached:
             try:
-                laboratory.check_reachable(network.legs)
+                laboratory.check_path(network)
             except BaseException:
                 self._up.pop(key).close()
                 raise

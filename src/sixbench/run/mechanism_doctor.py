@@ -1,9 +1,11 @@
-"""Which mechanisms each engine can carry on this machine, found out by carrying echoes in a throw-away network."""
+"""Which mechanisms each engine can carry on this machine, found out by carrying echoes, or requests where
+no echo passes, in a throw-away network."""
 
 from __future__ import annotations
 
+import secrets
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 
@@ -13,15 +15,17 @@ from ..lab.doctor import Answer
 from ..mechanisms import MECHANISMS, Mechanism, find_engine, install
 from ..model.errors import AgentError, CapabilityError, LabError
 from ..model.network import Network
+from ..model.parameter import Scalar
 from ..model.path import Path
 from ..model.reason import sentences
 from ..model.topology import Topology
-from ..model.workload import Traffic
-from ..model.workloads import ping
+from ..model.workload import Part, Traffic
+from ..model.workloads import ping, tcp_rr, udp_rr
 from ..plan.experiment_file import read_topology_only
 from ..plan.yaml_source import parse_yaml
 from .engines import why_not
 from .laboratory import AgentNode, Laboratory
+from .parts import Hosts, run_parts
 from .proof.packets import judge, middle_of, viewpoints
 
 ECHOES = 3
@@ -139,8 +143,9 @@ def _carry(hub: AgentHub, mechanism: str, engine: str) -> tuple[Answer, str]:
     try:
         network = network.with_learned(laboratory.learned)
         # As a run does: the first packets may come before neighbours are resolved, or new addresses are in force.
-        laboratory.check_reachable(network.legs)
-        return _send_echoes(laboratory, network)
+        laboratory.check_path(network)
+        send = _send_echoes if MECHANISMS[mechanism].unfit(ping.KIND) is None else _send_requests
+        return _watched(laboratory, network, send)
     except LabError as error:
         return "no", str(error)
     except AgentError as error:
@@ -149,11 +154,15 @@ def _carry(hub: AgentHub, mechanism: str, engine: str) -> tuple[Answer, str]:
         laboratory.close()
 
 
-def _send_echoes(laboratory: Laboratory, network: Network) -> tuple[Answer, str]:
-    """Sends echoes from end to end, and watches them where they carry most headers."""
+_Send = Callable[[Laboratory, Network], tuple[bool, str]]
+"""Sends something from end to end: whether all of it was answered, and the words for it."""
+
+
+def _watched(laboratory: Laboratory, network: Network, send: _Send) -> tuple[Answer, str]:
+    """Watches what is sent where it carries most headers."""
     views = viewpoints(network)
     view = views[middle_of(views)]
-    client, watch = laboratory.agents[BETWEEN[0]], laboratory.agents[view.end.node]
+    watch = laboratory.agents[view.end.node]
     before = watch.call("counters")
     watch.call(
         "capture-start",
@@ -166,23 +175,44 @@ def _send_echoes(laboratory: Laboratory, network: Network) -> tuple[Answer, str]
         snaplen_bytes=SNAPLEN_BYTES,
     )
     try:
-        echoes = client.call(
-            "run",
-            session="doctor",
-            workload=ping.KIND.name,
-            address=str(network.legs[0].source),
-            peer=str(network.legs[0].destination),
-            port=0,
-            token="00" * 16,
-            params={"count": ECHOES, "interval_ns": 1_000_000, "timeout_ns": ECHO_TIMEOUT_NS},
-        )
+        is_answered, words = send(laboratory, network)
     finally:
         capture = watch.call("capture-stop", capture="doctor")
-    if echoes["received"] < ECHOES:
-        return "no", f"of {ECHOES} echoes from end to end, {echoes['received']} were answered"
+    if not is_answered:
+        return "no", words
     nothing = Traffic(forward_payload_bytes=0, reverse_payload_bytes=0)
     node = view.end.node
     judgement = judge([view], [capture], {node: before}, {node: watch.call("counters")}, nothing)
     if judgement.invalid:
         return "no", sentences(judgement.invalid)
-    return "yes", f"{ECHOES} echoes were answered; {view.link.name} carried {view.claimed}"
+    return "yes", f"{words}; {view.link.name} carried {view.claimed}"
+
+
+def _send_echoes(laboratory: Laboratory, network: Network) -> tuple[bool, str]:
+    echoes = laboratory.agents[BETWEEN[0]].call(
+        "run",
+        session="doctor",
+        workload=ping.KIND.name,
+        address=str(network.legs[0].source),
+        peer=str(network.legs[0].destination),
+        port=0,
+        token="00" * 16,
+        params={"count": ECHOES, "interval_ns": 1_000_000, "timeout_ns": ECHO_TIMEOUT_NS},
+    )
+    if echoes["received"] < ECHOES:
+        return False, f"of {ECHOES} echoes from end to end, {echoes['received']} were answered"
+    return True, f"{ECHOES} echoes were answered"
+
+
+def _send_requests(laboratory: Laboratory, network: Network) -> tuple[bool, str]:
+    """Requests over TCP and over UDP, for a path that no echo passes."""
+    client, server = (laboratory.agents[name] for name in BETWEEN)
+    hosts = Hosts(client=client, server=server, own=network.family, legs={network.family: network.legs})
+    params: dict[str, Scalar] = {"count": ECHOES, "timeout_ns": ECHO_TIMEOUT_NS}
+    parts = [Part(name=kind.name, workload=kind.name, params=params) for kind in (tcp_rr.KIND, udp_rr.KIND)]
+    results, _ = run_parts(parts, hosts, "doctor", secrets.token_hex(16), lambda running: None)
+    answered = [int(result["transactions"]) for result in results["parts"].values()]
+    if min(answered) < ECHOES:
+        told = " and ".join(map(str, answered))
+        return False, f"of {ECHOES} requests over TCP and {ECHOES} over UDP, {told} were answered"
+    return True, f"{ECHOES} requests over TCP and {ECHOES} over UDP were answered"

@@ -77,6 +77,8 @@ class Observed:
     tunnels_after: dict[str, Any] = field(default_factory=dict)
     translators_before: dict[str, Any] = field(default_factory=dict)
     translators_after: dict[str, Any] = field(default_factory=dict)
+    relays_before: dict[str, Any] = field(default_factory=dict)
+    relays_after: dict[str, Any] = field(default_factory=dict)
     sessions_before: dict[str, Any] = field(default_factory=dict)
     sessions_after: dict[str, Any] = field(default_factory=dict)
     programs: dict[str, Any] = field(default_factory=dict)
@@ -167,6 +169,11 @@ class Setting:
         return self._carrying(self.network.translators) if is_ours else {}
 
     @property
+    def relaying(self) -> dict[str, Agent]:
+        """The nodes whose agents are relays."""
+        return self._carrying(self.network.relays)
+
+    @property
     def tracking(self) -> dict[str, Agent]:
         """The nodes that track connections."""
         return {name: self.laboratory.agents[name] for name in self.network.tracking}
@@ -196,6 +203,7 @@ def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Se
         observed.before = _settled(setting)
         observed.tunnels_before = _tunnel_counters(setting)
         observed.translators_before = _translator_counters(setting)
+        observed.relays_before = answers(ask_all(setting.relaying, "relay-counters"))
         observed.sessions_before = answers(ask_all(setting.tracking, "connection-tracking", forget=True))
         watching = [drops.start(), timers.start()]
         capturing = _start_captures(setting, key, int(params.get("warmup_ns", 0)), limit_ns, captured)
@@ -237,6 +245,7 @@ def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Se
             observed.after = {name: looked[name] for name in setting.watched}
             observed.tunnels_after = _tunnel_counters(setting)
             observed.translators_after = _translator_counters(setting)
+            observed.relays_after = answers(ask_all(setting.relaying, "relay-counters"))
             observed.sessions_after = answers(ask_all(setting.tracking, "connection-tracking"))
         observed.emulated = emulation.end(setting.laboratory, observed.unanswered)
         setting.laboratory.left = _left(setting, looked)

@@ -47,6 +47,7 @@ from .proof.link_state import link_failures
 from .proof.losses import loss_evidence
 from .proof.packets import Judgement, Viewpoint, judge, link_traffic, middle_of, silent_notes, viewpoints
 from .proof.pcapng import to_pcapng
+from .proof.relays import relay_evidence
 from .proof.sessions import judge_sessions, session_evidence, session_memory_bytes
 from .proof.strays import judge_strays
 from .proof.timers import judge_timers, timer_evidence
@@ -257,6 +258,12 @@ def _assess(
     said, refused = judge_sessions(tracking, sessions, observed.sessions_before, is_meant=kind.fills_tables)
     measured.notes.extend(said)
     judgement.invalid.extend(refused)
+    carried = traffic.of(setting.network.family)
+    relayed = relay_evidence(
+        setting.network, observed.relays_before, observed.relays_after, carried, is_meant=kind.fills_tables
+    )
+    measured.notes.extend(relayed.notes)
+    judgement.invalid.extend(relayed.invalid)
     memory_bytes = session_memory_bytes(sessions)
     if memory_bytes is not None and SESSION_MEMORY in kind.metrics:
         measured.metrics[METRICS[SESSION_MEMORY].column] = memory_bytes
@@ -287,13 +294,13 @@ def _assess(
         events=tuple(observed.events) if setting.events else None,
         tunnels=tunnels,
         translators=translators,
-        sessions=sessions or None,
+        relays=relayed.relays or None,
+        sessions={**sessions, **relayed.sessions} or None,
         losses=losses.losses,
         timers=timers,
         processors=observed.placed,
     )
     measured.notes.extend(losses.notes)
-    carried = traffic.of(setting.network.family)
     judgement.invalid.extend(check_tunnels(setting.network, tunnels, carried))
     if translators is not None:
         judgement.invalid.extend(check_translators(setting.network, translators, carried))

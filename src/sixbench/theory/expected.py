@@ -38,6 +38,8 @@ def expected(kind: str, params: Params, path: Path, topology: Topology, between:
         - flows that reach their tightest link with segmentation offload on: the link's rate limiter then counts one
           preamble and gap for several segments.
         - datagrams of several sizes, and rates that are only the mean of a random draw.
+        - anything over a relay that one of its two connections has no exact value for. Each has segments and fragments
+          of its own, and the slower one bounds the other.
         - datagrams that never arrive: they are too long for their policy, or for a path that is silent (a black hole).
         - packets that do not fit the carrier of one of Linux's own tunnels.
 
@@ -50,23 +52,38 @@ def expected(kind: str, params: Params, path: Path, topology: Topology, between:
         return {}
     if params.get("direction") == "reverse":
         network = network.reversed
+    bounds = []
     try:
-        match WORKLOADS[kind].flow:
-            case "stream":
-                return _stream(params, network, path.engine)
-            case "datagrams":
-                return _datagrams(params, network, path.engine)
+        for number, part in enumerate(network.parts):
+            # What a relay sends anew, it sends as Linux's programs do.
+            bounds.append(_of_part(kind, params if number == 0 else {**params, "df": "kernel"}, part, path.engine))
     except NotPredicted:
         return {}
+    if any(not bound and _has_rate(part) for bound, part in zip(bounds, network.parts, strict=True)):
+        return {}
+    columns = {column for bound in bounds for column in bound}
+    return {column: min(bound[column] for bound in bounds if column in bound) for column in sorted(columns)}
+
+
+def _of_part(kind: str, params: Params, part: Network, engine: str | None) -> dict[str, float]:
+    match WORKLOADS[kind].flow:
+        case "stream":
+            return _stream(params, part, engine)
+        case "datagrams":
+            return _datagrams(params, part, engine)
     return {}
 
 
+def _has_rate(part: Network) -> bool:
+    return any(crossing.direction.rate_bps is not None for crossing in part.crossings)
+
+
 def path_mtu(network: Network) -> int:
-    """The largest packet of the client that passes every link; tunnels count as links."""
+    """The largest packet of the client that passes every link up to its server or a relay; tunnels count as links."""
     client = header_of(network.family)
     return min(
         crossing.passage.link.mtu_bytes - header_of(crossing.leg.family).size_bytes + client.size_bytes
-        for crossing in network.crossings
+        for crossing in network.parts[0].crossings
     )
 
 
@@ -93,7 +110,7 @@ def _datagrams(params: Params, network: Network, engine: str | None) -> dict[str
     states = [{}, {network.between: path_mtu(network)}] if policy == "clear" else [{}]
     settled = [predict(network, datagram_bytes, policy, engine, known).settled for known in states]
     if any(attempt.outcome != "delivered" for attempt in settled):
-        return {}
+        raise NotPredicted("datagrams that do not arrive have no goodput")
     bounds_bps = []
     if any(load.crossing.direction.rate_bps is not None for load in settled[0].loads):
         limits_bps = [limit for limit in (_exact(attempt, datagram_bytes) for attempt in settled) if limit is not None]

@@ -94,6 +94,9 @@ def packet(
     those of `predict`."""
     client, server = network.between
     family, crossings = network.family, network.crossings
+    if network.relays and len(network.parts) > 1:
+        node = network.parts[1].legs[0].near
+        raise NotPredicted(f"what becomes of datagrams behind {node}, which sends others with the same content")
     if policy == "atomic" and family == 4:
         raise ValueError("only IPv6 has atomic fragments (RFC 6946), and the hosts speak IPv4 on this path")
     if not crossings:

@@ -38,13 +38,16 @@ class Hop:
 
 
 def hops_of(path: Path, topology: Topology, between: tuple[str, str]) -> list[Hop] | None:
-    """The links from one host to another as this path crosses them. None where outer packets are fragmented, because
-    there are no exact values then.
+    """The links from one host to another as this path crosses them. None where outer packets are fragmented, or a relay
+    sends packets of its own, because there are no exact values then.
 
     The hosts `between` must be connected, and it must be possible to install the path.
     """
     hops = []
-    for crossing in install(path, topology, between).crossings:
+    network = install(path, topology, between)
+    if len(network.parts) > 1:
+        return None
+    for crossing in network.crossings:
         stack = tuple(HEADERS[name] for name in crossing.headers)
         outer_bytes = sum(header.size_bytes for header in stack[:-1])
         mtu_bytes = crossing.link.mtu_bytes

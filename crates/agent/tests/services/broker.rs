@@ -181,6 +181,43 @@ fn a_lease_lives_as_long_as_its_client() {
     assert!(released["renewals"].as_u64() > Some(0), "{released}");
 }
 
+/// What makes a broker one that leases addresses, of which it has one.
+fn one_address() -> Value {
+    let end_points = json!({"10.0.0.2": "2001:db8::1", "10.0.1.2": "2001:db8::9"});
+    let addresses =
+        json!({"first": "192.0.2.2", "last": "192.0.2.2", "gateway": "192.0.2.1", "end_points": end_points});
+    json!({"pool": null, "tunnel": null, "addresses": addresses})
+}
+
+#[test]
+fn an_address_is_leased_without_a_tunnel() {
+    let Some(mut star) = Star::build(&one_address()) else { return };
+    let requests = [0, 1].map(|host| {
+        let mut request = star.request(host);
+        request["tunnel"] = Value::Null;
+        request
+    });
+    let given = star.hosts[0].ok("broker-request", requests[0].clone());
+    assert_eq!((&given["address"], &given["server"]), (&json!("192.0.2.2/32"), &json!("192.0.2.1")));
+    assert_eq!((&given["remote"], given.get("mtu_bytes")), (&json!("2001:db8::1"), None));
+    assert!(!has_device(&mut star.hosts[0], "sb0") && !has_device(&mut star.broker, "sbb0"));
+    let error = star.hosts[1].error("broker-request", requests[1].clone());
+    assert_eq!((&error["code"], &error["context"]["reason"]), (&json!("refused"), &json!("no-room")));
+    assert!(error["message"].as_str().is_some_and(|text| text.ends_with("no-room (all that it leases is taken)")));
+    let status = star.status();
+    assert_eq!(status["leases"][0]["prefix"], "192.0.2.2/32", "{status}");
+    assert_eq!((status["leases"][0].get("device"), &status["refused"]["no-room"]), (None, &json!(1)));
+
+    star.hosts[0].ok("broker-release", json!({"device": "sb0"}));
+    let given = star.hosts[1].ok("broker-request", requests[1].clone());
+    assert_eq!((&given["address"], &given["remote"]), (&json!("192.0.2.2/32"), &json!("2001:db8::9")));
+    // Who wants a tunnel gets none here, and keeps no lease.
+    star.hosts[1].ok("broker-release", json!({"device": "sb0"}));
+    let request = star.request(0);
+    assert_eq!(star.hosts[0].error("broker-request", request)["code"], "peer-lost");
+    assert_eq!(star.status()["leases"], json!([]));
+}
+
 #[test]
 fn brokers_are_refused_with_reasons() {
     let Some(mut agent) = node() else { return };
@@ -198,6 +235,8 @@ fn brokers_are_refused_with_reasons() {
         ("device_prefix", json!("long-name-"), "bad-params"),
         ("lifetime_s", json!(0), "bad-params"),
         ("max_clients", json!(257), "bad-params"),
+        ("pool", Value::Null, "bad-params"),
+        ("addresses", one_address()["addresses"].clone(), "bad-params"),
     ] {
         let mut start = start();
         start[key] = value;

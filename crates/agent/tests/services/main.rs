@@ -6,6 +6,7 @@ mod common;
 mod discovery;
 mod dns;
 mod multicast;
+mod relay;
 
 use std::fs::File;
 use std::thread;

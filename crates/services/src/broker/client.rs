@@ -1,6 +1,6 @@
-//! The broker's client: asks for a tunnel, makes its end, renews it, gives it back.
+//! The broker's client: asks for a tunnel and makes its end, or for an address alone; renews it, gives it back.
 
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -23,12 +23,13 @@ const LEAST_INTERVAL: Duration = Duration::from_millis(500);
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
 pub struct Request {
-    pub broker: Ipv4Addr,
+    pub broker: IpAddr,
     pub port: u16,
     pub token: Secret,
-    pub local: Ipv4Addr,
+    pub local: IpAddr,
     pub device: String,
-    pub tunnel: Map<String, Value>,
+    #[serde(default)]
+    pub tunnel: Option<Map<String, Value>>,
     #[serde(default = "five_seconds")]
     pub timeout_ns: u64,
 }
@@ -54,8 +55,10 @@ pub struct Given {
     pub device: String,
     /// With its length.
     pub address: String,
-    pub server: Ipv6Addr,
-    pub mtu_bytes: u32,
+    pub server: IpAddr,
+    pub remote: IpAddr,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mtu_bytes: Option<u32>,
     pub lifetime_s: u32,
     pub took_ns: u64,
 }
@@ -78,10 +81,10 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Asks for a tunnel and makes this end of it.
+    /// Asks for a tunnel and makes this end of it, or for an address where the request says nothing of a tunnel.
     pub fn obtain(request: Request, tunnels: &SharedTunnels) -> Result<(Self, Given)> {
         let begun = Instant::now();
-        if request.tunnel.contains_key("mtu_bytes") {
+        if request.tunnel.as_ref().is_some_and(|tunnel| tunnel.contains_key("mtu_bytes")) {
             return Err(Error::BadParams(format!(
                 "the broker's tunnel {}: its mtu_bytes is set already",
                 request.device
@@ -98,7 +101,7 @@ impl Lease {
         let renewals = Arc::<Mutex<Renewals>>::default();
         let renewer = Renewer { request: request.clone(), granted, renewals: Arc::clone(&renewals) };
         let worker = Worker::start("renewal", move |stop| renewer.serve(&stop)).map_err(|error| {
-            let _ = end::remove(tunnels, &request.device);
+            let _ = request.remove(tunnels);
             give_back(error)
         })?;
         let given = request.given(&granted, begun);
@@ -128,7 +131,7 @@ impl Lease {
         drop(worker);
         let patience = Patience { deadline: deadline(Duration::from_nanos(release.timeout_ns)), stop: None };
         let released = request.ask(Action::Release, patience);
-        end::remove(tunnels, &request.device)?;
+        request.remove(tunnels)?;
         match released? {
             Answer::Released => Ok(*lock(&renewals)),
             _ => Err(request.strange_answer()),
@@ -137,8 +140,8 @@ impl Lease {
 }
 
 impl Request {
-    fn broker(&self) -> SocketAddrV4 {
-        SocketAddrV4::new(self.broker, self.port)
+    fn broker(&self) -> SocketAddr {
+        SocketAddr::new(self.broker, self.port)
     }
 
     fn ask(&self, action: Action, patience: Patience<'_>) -> Result<Answer> {
@@ -153,17 +156,29 @@ impl Request {
     }
 
     fn make(&self, granted: &Granted, tunnels: &SharedTunnels) -> Result<()> {
-        let mut options = self.tunnel.clone();
-        options.insert("mtu_bytes".to_owned(), json!(granted.mtu_bytes));
-        let end = End { device: &self.device, local: self.local, remote: granted.remote, options: &options };
-        end.make(tunnels, granted.address)
+        match (&self.tunnel, granted.mtu_bytes, granted.address) {
+            (None, None, _) => Ok(()),
+            (Some(options), Some(mtu_bytes), IpAddr::V6(address)) => {
+                let mut options = options.clone();
+                options.insert("mtu_bytes".to_owned(), json!(mtu_bytes));
+                let end = End { device: &self.device, local: self.local, remote: granted.remote, options: &options };
+                end.make(tunnels, address)
+            }
+            _ => Err(self.strange_answer()),
+        }
+    }
+
+    /// Takes this end of the tunnel away, if it is ours.
+    fn remove(&self, tunnels: &SharedTunnels) -> Result<()> {
+        if self.tunnel.is_some() { end::remove(tunnels, &self.device) } else { Ok(()) }
     }
 
     fn given(&self, granted: &Granted, begun: Instant) -> Given {
         Given {
             device: self.device.clone(),
-            address: format!("{}/64", granted.address),
+            address: format!("{}/{}", granted.address, if granted.address.is_ipv4() { 32 } else { 64 }),
             server: granted.server,
+            remote: granted.remote,
             mtu_bytes: granted.mtu_bytes,
             lifetime_s: granted.lifetime_s,
             took_ns: u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX),

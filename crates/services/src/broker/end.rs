@@ -1,7 +1,7 @@
 //! One end of a broker's tunnel: 6in4 to a fixed peer (RFC 4213), with an address.
 
 use std::io::{self, Write};
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
@@ -23,9 +23,9 @@ pub struct End<'a> {
     /// Its device.
     pub device: &'a str,
     /// This node's end.
-    pub local: Ipv4Addr,
+    pub local: IpAddr,
     /// The peer.
-    pub remote: Ipv4Addr,
+    pub remote: IpAddr,
     /// Other keys of `tunnel-add`.
     pub options: &'a Map<String, Value>,
 }

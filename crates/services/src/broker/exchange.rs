@@ -1,7 +1,7 @@
 //! Lines over TCP, each within a deadline and broken off by the order to stop.
 
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 use std::time::Instant;
 
@@ -91,7 +91,7 @@ pub fn write_line(mut socket: &Socket, line: &[u8], patience: Patience<'_>) -> s
 }
 
 /// Asks a broker, from a local address.
-pub fn ask(local: Ipv4Addr, broker: SocketAddrV4, question: &Question, patience: Patience<'_>) -> Result<Answer> {
+pub fn ask(local: IpAddr, broker: SocketAddr, question: &Question, patience: Patience<'_>) -> Result<Answer> {
     let line = exchange(local, broker, question, patience).map_err(|trouble| {
         let doing = format!("asking the tunnel broker {broker}");
         match trouble {
@@ -112,15 +112,15 @@ pub fn ask(local: Ipv4Addr, broker: SocketAddrV4, question: &Question, patience:
 }
 
 fn exchange(
-    local: Ipv4Addr,
-    broker: SocketAddrV4,
+    local: IpAddr,
+    broker: SocketAddr,
     question: &Question,
     patience: Patience<'_>,
 ) -> std::result::Result<Vec<u8>, Trouble> {
-    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))
+    let socket = Socket::new(Domain::for_address(broker), Type::STREAM, Some(Protocol::TCP))
         .map_err(|error| Trouble::System("socket", error))?;
     socket.set_nonblocking(true).map_err(|error| Trouble::System("fcntl", error))?;
-    socket.bind(&SocketAddrV4::new(local, 0).into()).map_err(|error| Trouble::System("bind", error))?;
+    socket.bind(&SocketAddr::new(local, 0).into()).map_err(|error| Trouble::System("bind", error))?;
     match socket.connect(&broker.into()) {
         Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => return Err(Trouble::System("connect", error)),
         _ => patience.wait(&socket, PollFlags::POLLOUT)?,

@@ -1,7 +1,7 @@
-//! Who has which /64 of the pool, and until when. No clock and no I/O.
+//! Who has which lease, by its number, and until when; and the /64 of a pool. No clock and no I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
 use sixbench_plane::spec::Prefix;
@@ -16,10 +16,10 @@ pub struct Pool {
     count: u32,
 }
 
-/// A prefix that somebody has.
+/// A prefix or an address that somebody has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
-    /// The prefix's place in the pool.
+    /// Its place in the pool.
     pub number: u32,
     /// Where it ends.
     pub expires: Instant,
@@ -28,9 +28,9 @@ pub struct Lease {
 /// The leases of a pool, by client.
 #[derive(Debug)]
 pub struct Leases {
-    pool: Pool,
+    count: u32,
     lifetime: Duration,
-    by_client: BTreeMap<Ipv4Addr, Lease>,
+    by_client: BTreeMap<IpAddr, Lease>,
 }
 
 impl Pool {
@@ -60,23 +60,18 @@ impl Pool {
 }
 
 impl Leases {
-    /// Nobody has one.
-    pub fn new(pool: Pool, lifetime: Duration) -> Self {
-        Self { pool, lifetime, by_client: BTreeMap::new() }
+    /// Nobody has one, and there are so many.
+    pub fn new(count: u32, lifetime: Duration) -> Self {
+        Self { count, lifetime, by_client: BTreeMap::new() }
     }
 
-    /// Where the prefixes are from.
-    pub fn pool(&self) -> &Pool {
-        &self.pool
-    }
-
-    /// Gives a client the lowest free prefix, or more time for the one it has. `None`: there is no room.
-    pub fn grant(&mut self, client: Ipv4Addr, now: Instant) -> Option<Lease> {
+    /// Gives a client the lowest free number, or more time for the one it has. `None`: there is no room.
+    pub fn grant(&mut self, client: IpAddr, now: Instant) -> Option<Lease> {
         let number = match self.by_client.get(&client) {
             Some(lease) => lease.number,
             None => {
                 let taken: BTreeSet<u32> = self.by_client.values().map(|lease| lease.number).collect();
-                (0..self.pool.count).find(|number| !taken.contains(number))?
+                (0..self.count).find(|number| !taken.contains(number))?
             }
         };
         let lease = Lease { number, expires: now + self.lifetime };
@@ -85,18 +80,18 @@ impl Leases {
     }
 
     /// A client's lease.
-    pub fn of(&self, client: Ipv4Addr) -> Option<Lease> {
+    pub fn of(&self, client: IpAddr) -> Option<Lease> {
         self.by_client.get(&client).copied()
     }
 
     /// Takes a lease back.
-    pub fn release(&mut self, client: Ipv4Addr) -> Option<Lease> {
+    pub fn release(&mut self, client: IpAddr) -> Option<Lease> {
         self.by_client.remove(&client)
     }
 
     /// Takes back what was not renewed.
     pub fn expire(&mut self, now: Instant) -> Vec<Lease> {
-        let expired: Vec<Ipv4Addr> =
+        let expired: Vec<IpAddr> =
             self.by_client.iter().filter(|(_, lease)| lease.expires <= now).map(|(&client, _)| client).collect();
         expired.into_iter().filter_map(|client| self.release(client)).collect()
     }
@@ -107,17 +102,22 @@ impl Leases {
     }
 
     /// All of them.
-    pub fn iter(&self) -> impl Iterator<Item = (Ipv4Addr, Lease)> {
+    pub fn iter(&self) -> impl Iterator<Item = (IpAddr, Lease)> {
         self.by_client.iter().map(|(&client, &lease)| (client, lease))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use super::*;
 
-    const CLIENTS: [Ipv4Addr; 3] =
-        [Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(192, 0, 2, 2), Ipv4Addr::new(192, 0, 2, 3)];
+    const CLIENTS: [IpAddr; 3] = [
+        IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),
+        IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2)),
+        IpAddr::V4(Ipv4Addr::new(192, 0, 2, 3)),
+    ];
 
     fn pool(bits: u8, max_count: u32) -> Option<Pool> {
         Pool::new(Prefix { address: "2001:db8:b00::".parse().expect("an address"), bits }, max_count)
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn a_client_keeps_its_lease_and_what_is_released_is_free_again() {
         let now = Instant::now();
-        let mut leases = Leases::new(pool(63, 9).expect("a pool"), Duration::from_secs(10));
+        let mut leases = Leases::new(2, Duration::from_secs(10));
         let mut number = |client: usize, at: u64| {
             leases.grant(CLIENTS[client], now + Duration::from_secs(at)).map(|lease| lease.number)
         };
@@ -151,7 +151,7 @@ mod tests {
     fn what_is_not_renewed_is_taken_back() {
         let now = Instant::now();
         let after = |seconds| now + Duration::from_secs(seconds);
-        let mut leases = Leases::new(pool(48, 9).expect("a pool"), Duration::from_secs(10));
+        let mut leases = Leases::new(9, Duration::from_secs(10));
         leases.grant(CLIENTS[0], now);
         leases.grant(CLIENTS[1], after(1));
         leases.grant(CLIENTS[0], after(5));

@@ -1,7 +1,7 @@
 //! What broker and client say: a line of JSON each. No I/O.
 
 use std::fmt;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sixbench_traffic::Token;
@@ -41,18 +41,19 @@ pub enum Answer {
     Refused(String),
 }
 
-/// A lease, as its client needs it. Both addresses are in the same /64.
+/// A lease, as its client needs it. The addresses in a tunnel that the broker makes are in the same /64.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Granted {
-    /// The broker's end of the tunnel.
-    pub remote: Ipv4Addr,
-    /// The broker's address in the tunnel.
-    pub server: Ipv6Addr,
+    /// The other end of the tunnel.
+    pub remote: IpAddr,
+    /// The other end's address in the tunnel.
+    pub server: IpAddr,
     /// The client's address in the tunnel.
-    pub address: Ipv6Addr,
-    /// Of the tunnel.
-    pub mtu_bytes: u32,
+    pub address: IpAddr,
+    /// Of the tunnel; `None`: the client makes it and knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu_bytes: Option<u32>,
     /// Until when it must be renewed.
     pub lifetime_s: u32,
 }

@@ -1,7 +1,7 @@
-//! The broker: hears clients one after the other, and makes its ends of their tunnels.
+//! The broker: hears clients one after the other, and makes its ends of their tunnels, or gives addresses.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use sixbench_plane::spec::Prefix;
 use socket2::{Domain, Protocol, Socket, Type};
 
+use super::addresses::Addresses;
 use super::end::{self, End, SharedTunnels};
 use super::exchange::{Patience, Trouble, read_line, write_line};
 use super::leases::{Lease, Leases, Pool};
@@ -34,13 +35,14 @@ const CLIENT: u64 = 2;
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
 pub struct Start {
-    pub address: Ipv4Addr,
+    pub address: IpAddr,
     #[serde(default)]
     pub port: u16,
-    pub clients: BTreeSet<Ipv4Addr>,
+    pub clients: BTreeSet<IpAddr>,
     pub token: Secret,
-    pub pool: Prefix,
-    pub tunnel: Map<String, Value>,
+    pub pool: Option<Prefix>,
+    pub tunnel: Option<Map<String, Value>>,
+    pub addresses: Option<Addresses>,
     #[serde(default = "default_device_prefix")]
     pub device_prefix: String,
     #[serde(default = "default_lifetime_s")]
@@ -76,11 +78,13 @@ pub struct Status {
 #[derive(Debug, Serialize)]
 #[allow(missing_docs)]
 pub struct LeaseStatus {
-    pub client: Ipv4Addr,
-    pub device: String,
+    pub client: IpAddr,
+    /// Of its tunnel, where the broker makes one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
     pub prefix: String,
-    pub server: Ipv6Addr,
-    pub address: Ipv6Addr,
+    pub server: IpAddr,
+    pub address: IpAddr,
     /// Whole seconds.
     pub expires_in_s: u64,
 }
@@ -95,10 +99,21 @@ pub struct Broker {
 
 /// What the broker's thread and requests share.
 struct Desk {
-    start: Start,
-    mtu_bytes: u32,
+    address: IpAddr,
+    clients: BTreeSet<IpAddr>,
+    token: Secret,
+    lifetime_s: u32,
+    goods: Goods,
     tunnels: SharedTunnels,
     books: Mutex<Books>,
+}
+
+/// What is leased.
+enum Goods {
+    /// A /64 of the pool, with a tunnel.
+    Tunnels { pool: Pool, options: Map<String, Value>, device_prefix: String, mtu_bytes: u32 },
+    /// An address, for a tunnel that its client makes.
+    Addresses(Addresses),
 }
 
 /// Locked before the tunnels are, never after.
@@ -111,23 +126,26 @@ struct Books {
 impl Broker {
     /// Listens when this returns, in the namespace of this thread.
     pub fn start(start: Start, tunnels: &SharedTunnels) -> Result<Self> {
-        let (pool, mtu_bytes) = check(&start)?;
+        let (count, goods) = check(&start)?;
+        let Start { address, port, clients, token, lifetime_s, .. } = start;
         let failed = |call, error: std::io::Error| {
-            Error::system(format!("listening as a tunnel broker on {}", start.address), call, error)
+            Error::system(format!("listening as a tunnel broker on {address}"), call, error)
         };
-        let socket =
-            Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP)).map_err(|error| failed("socket", error))?;
+        let listening = SocketAddr::new(address, port);
+        let socket = Socket::new(Domain::for_address(listening), Type::STREAM, Some(Protocol::TCP))
+            .map_err(|error| failed("socket", error))?;
         socket
             .set_reuse_address(true)
             .and_then(|()| socket.set_nonblocking(true))
             .map_err(|error| failed("setsockopt", error))?;
-        socket.bind(&SocketAddrV4::new(start.address, start.port).into()).map_err(|error| failed("bind", error))?;
+        socket.bind(&listening.into()).map_err(|error| failed("bind", error))?;
         socket.listen(BACKLOG).map_err(|error| failed("listen", error))?;
         let bound = socket.local_addr().map_err(|error| failed("getsockname", error))?;
         let port = bound.as_socket().map_or(0, |address| address.port());
-        let leases = Leases::new(pool, Duration::from_secs(start.lifetime_s.into()));
+        let leases = Leases::new(count, Duration::from_secs(lifetime_s.into()));
         let books = Mutex::new(Books { leases, refused: BTreeMap::new(), last_failure: None });
-        let desk = Arc::new(Desk { start, mtu_bytes, tunnels: Arc::clone(tunnels), books });
+        let desk = Desk { address, clients, token, lifetime_s, goods, tunnels: Arc::clone(tunnels), books };
+        let desk = Arc::new(desk);
         let served = Arc::clone(&desk);
         let worker = Worker::start("broker", move |stop| served.serve(&socket, &stop))?;
         Ok(Self { port, desk, worker: Some(worker) })
@@ -142,17 +160,16 @@ impl Broker {
     pub fn status(&self) -> Status {
         let books = lock(&self.desk.books);
         let now = Instant::now();
-        let pool = books.leases.pool();
-        let leases = books.leases.iter().map(|(client, lease)| {
-            let prefix = pool.prefix(lease.number);
-            LeaseStatus {
+        let leases = books.leases.iter().filter_map(|(client, lease)| {
+            let granted = self.desk.granted(lease, client)?;
+            Some(LeaseStatus {
                 client,
-                device: self.desk.device(lease),
-                prefix: format!("{}/{}", prefix.address, prefix.bits),
-                server: pool.address(lease.number, SERVER),
-                address: pool.address(lease.number, CLIENT),
+                device: self.desk.goods.device(lease),
+                prefix: self.desk.goods.prefix(lease),
+                server: granted.server,
+                address: granted.address,
                 expires_in_s: lease.expires.saturating_duration_since(now).as_secs(),
-            }
+            })
         });
         Status {
             leases: leases.collect(),
@@ -172,8 +189,8 @@ impl Drop for Broker {
     }
 }
 
-/// What can be said of the parameters before anybody asks: the pool, and the tunnels' MTU.
-fn check(start: &Start) -> Result<(Pool, u32)> {
+/// What follows from the parameters before anybody asks: how many leases there are, and of what.
+fn check(start: &Start) -> Result<(u32, Goods)> {
     let refuse = |reason: String| Error::BadParams(format!("broker-start: {reason}"));
     if !(1..=MAX_CLIENTS).contains(&start.max_clients) {
         return Err(refuse(format!("max_clients is {}, not 1 to {MAX_CLIENTS}", start.max_clients)));
@@ -181,16 +198,53 @@ fn check(start: &Start) -> Result<(Pool, u32)> {
     if !(1..=MAX_LIFETIME_S).contains(&start.lifetime_s) {
         return Err(refuse(format!("lifetime_s is {}, not 1 to {MAX_LIFETIME_S}", start.lifetime_s)));
     }
-    let pool = Pool::new(start.pool, start.max_clients).filter(|_| start.pool.bits >= 32);
-    let pool = pool.ok_or_else(|| refuse(format!("pool has {} bits, not 32 to 64", start.pool.bits)))?;
-    let longest_name = format!("{}{}", start.device_prefix, pool.count() - 1);
-    let mut mtu_bytes = None;
-    for &remote in &start.clients {
-        let end = End { device: &longest_name, local: start.address, remote, options: &start.tunnel };
-        mtu_bytes = Some(end.spec()?.mtu_bytes);
+    if start.clients.is_empty() {
+        return Err(refuse("there are no clients".to_owned()));
     }
-    let mtu_bytes = mtu_bytes.ok_or_else(|| refuse("there are no clients".to_owned()))?;
-    Ok((pool, mtu_bytes))
+    match (start.pool, &start.tunnel, &start.addresses) {
+        (Some(prefix), Some(options), None) => {
+            let pool = Pool::new(prefix, start.max_clients).filter(|_| prefix.bits >= 32);
+            let pool = pool.ok_or_else(|| refuse(format!("pool has {} bits, not 32 to 64", prefix.bits)))?;
+            let mtu_bytes = check_tunnels(start, options, pool.count())?;
+            let (options, device_prefix) = (options.clone(), start.device_prefix.clone());
+            Ok((pool.count(), Goods::Tunnels { pool, options, device_prefix, mtu_bytes }))
+        }
+        (None, None, Some(addresses)) => match addresses.wrong(&start.clients) {
+            Some(wrong) => Err(refuse(wrong)),
+            None => Ok((addresses.count(start.max_clients), Goods::Addresses(addresses.clone()))),
+        },
+        _ => Err(refuse("it has pool and tunnel, or addresses".to_owned())),
+    }
+}
+
+/// The MTU of the tunnels to all clients.
+fn check_tunnels(start: &Start, options: &Map<String, Value>, count: u32) -> Result<u32> {
+    let longest_name = format!("{}{}", start.device_prefix, count - 1);
+    let mut mtu_bytes = 0;
+    for &remote in &start.clients {
+        let end = End { device: &longest_name, local: start.address, remote, options };
+        mtu_bytes = end.spec()?.mtu_bytes;
+    }
+    Ok(mtu_bytes)
+}
+
+impl Goods {
+    fn device(&self, lease: Lease) -> Option<String> {
+        match self {
+            Self::Tunnels { device_prefix, .. } => Some(format!("{device_prefix}{}", lease.number)),
+            Self::Addresses(_) => None,
+        }
+    }
+
+    fn prefix(&self, lease: Lease) -> String {
+        match self {
+            Self::Tunnels { pool, .. } => {
+                let prefix = pool.prefix(lease.number);
+                format!("{}/{}", prefix.address, prefix.bits)
+            }
+            Self::Addresses(addresses) => format!("{}/32", addresses.address(lease.number)),
+        }
+    }
 }
 
 impl Desk {
@@ -213,7 +267,7 @@ impl Desk {
         // A connection may be gone before it is accepted.
         let Ok((socket, peer)) = listener.accept() else { return };
         let client = match peer.as_socket() {
-            Some(SocketAddr::V4(peer)) if self.start.clients.contains(peer.ip()) => *peer.ip(),
+            Some(peer) if self.clients.contains(&peer.ip()) => peer.ip(),
             _ => return self.refuse(Refusal::Stranger),
         };
         if socket.set_nonblocking(true).is_err() {
@@ -236,9 +290,9 @@ impl Desk {
         let _ = write_line(&socket, &messages::line(&answer), patience);
     }
 
-    fn answer(&self, client: Ipv4Addr, line: &[u8]) -> std::result::Result<Answer, Refusal> {
+    fn answer(&self, client: IpAddr, line: &[u8]) -> std::result::Result<Answer, Refusal> {
         let question: Question = messages::read(line).ok_or(Refusal::Malformed)?;
-        if question.token != self.start.token {
+        if question.token != self.token {
             return Err(Refusal::WrongToken);
         }
         let books = &mut *lock(&self.books);
@@ -252,32 +306,47 @@ impl Desk {
         }
     }
 
-    fn create(&self, books: &mut Books, client: Ipv4Addr) -> std::result::Result<Granted, Refusal> {
+    fn create(&self, books: &mut Books, client: IpAddr) -> std::result::Result<Granted, Refusal> {
         let leases = &mut books.leases;
         let is_new = leases.of(client).is_none();
         let lease = leases.grant(client, Instant::now()).ok_or(Refusal::NoRoom)?;
-        let (server, address) =
-            (leases.pool().address(lease.number, SERVER), leases.pool().address(lease.number, CLIENT));
-        let Start { address: local, tunnel: options, lifetime_s, .. } = &self.start;
         if is_new {
-            let end = End { device: &self.device(lease), local: *local, remote: client, options };
-            if let Err(error) = end.make(&self.tunnels, server) {
+            if let Err(error) = self.make(lease, client) {
                 books.last_failure = Some(format!("making a tunnel for {client}: {error}"));
                 leases.release(client);
                 return Err(Refusal::System);
             }
         }
-        Ok(Granted { remote: *local, server, address, mtu_bytes: self.mtu_bytes, lifetime_s: *lifetime_s })
+        self.granted(lease, client).ok_or(Refusal::System)
     }
 
-    fn device(&self, lease: Lease) -> String {
-        format!("{}{}", self.start.device_prefix, lease.number)
+    /// A lease as its client needs it. There is none only for a client that was never asked about.
+    fn granted(&self, lease: Lease, client: IpAddr) -> Option<Granted> {
+        match &self.goods {
+            Goods::Tunnels { pool, mtu_bytes, .. } => Some(Granted {
+                remote: self.address,
+                server: pool.address(lease.number, SERVER).into(),
+                address: pool.address(lease.number, CLIENT).into(),
+                mtu_bytes: Some(*mtu_bytes),
+                lifetime_s: self.lifetime_s,
+            }),
+            Goods::Addresses(addresses) => addresses.granted(lease.number, client, self.lifetime_s),
+        }
+    }
+
+    /// The broker's end of the tunnel, where it makes one.
+    fn make(&self, lease: Lease, client: IpAddr) -> Result<()> {
+        let Goods::Tunnels { pool, options, device_prefix, .. } = &self.goods else { return Ok(()) };
+        let device = format!("{device_prefix}{}", lease.number);
+        let end = End { device: &device, local: self.address, remote: client, options };
+        end.make(&self.tunnels, pool.address(lease.number, SERVER))
     }
 
     fn remove(&self, lease: Lease, last_failure: &mut Option<String>) {
+        let Some(device) = self.goods.device(lease) else { return };
         // A device that stays is in the way of the next one of its name, which is refused with `system`.
-        if let Err(error) = end::remove(&self.tunnels, &self.device(lease)) {
-            *last_failure = Some(format!("taking the tunnel {} back: {error}", self.device(lease)));
+        if let Err(error) = end::remove(&self.tunnels, &device) {
+            *last_failure = Some(format!("taking the tunnel {device} back: {error}"));
         }
     }
 
@@ -288,6 +357,6 @@ impl Desk {
 
 impl std::fmt::Debug for Desk {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Desk").field("start", &self.start).finish_non_exhaustive()
+        formatter.debug_struct("Desk").field("address", &self.address).finish_non_exhaustive()
     }
 }

@@ -84,6 +84,7 @@ KIND = WorkloadKind(
     name="latency-under-load",
     title="Latency under load",
     transport="tcp",
+    needs_icmp=True,
     doc="Echo requests, first on an idle path and then beside TCP streams in both directions. Also as round trips per "
     "minute, after the idea of draft-ietf-ippm-responsiveness, without its TLS and HTTP.",
     parameters=(

@@ -100,6 +100,7 @@ KIND = WorkloadKind(
     name="ping",
     title="ICMP echo",
     transport="icmp",
+    needs_icmp=True,
     doc="ICMP (RFC 792) and ICMPv6 (RFC 4443) echo on an absolute schedule.",
     parameters=(
         PAYLOAD,

@@ -165,6 +165,7 @@ KIND = WorkloadKind(
     name="pmtu",
     title="Path MTU",
     transport="udp",
+    needs_icmp=True,
     doc="The path MTU each way: what the kernel learns from ICMP, what probing finds (RFC 8899), what TCP settles on.",
     parameters=(
         Parameter(

@@ -105,6 +105,8 @@ def _caption(shape: _Shape, paths: Sequence[PathDescription]) -> str:
         )
     if any(described.way is not None and described.way.network.translators for described in paths):
         text += " A diamond is a node that translates packets to the other family."
+    if any(described.way is not None and described.way.network.relays for described in paths):
+        text += " A diamond between two families is also a relay, with connections of its own on either side."
     common = _common_label(shape)
     if common is not None:
         text += f" Links without a label: {', '.join(common.splitlines())}."

@@ -75,7 +75,7 @@ class Strip:
         if way is not None:
             for stretch in way.stretches:
                 self._stretch(axes, stretch, y_in)
-            for device in way.network.translators:
+            for device in (*way.network.translators, *way.network.relays):
                 axes.plot(
                     [self.places[device.node]], [y_in], marker="D", markersize=5.5, color=self.look.colour,
                     markeredgecolor="white", markeredgewidth=0.7, zorder=5,

@@ -1,0 +1,119 @@
+"""The relays in a trial: what they passed on, and the sessions that they refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from ...model.evidence import RelayCounters, TrackedSessions
+from ...model.network import Network
+from ...model.reason import Reason, ReasonKind
+from ...model.workload import Traffic
+
+TOO_MANY = "sessions"
+"""The reason of a relay that has as many sessions as it may."""
+
+TOLD: Mapping[str, str] = {
+    "no-server": "for addresses of no server",
+    "system": "for which the kernel gave no socket",
+    "unreachable": "whose server could not be reached or refused",
+    "errors": "errors about datagrams, which it did not pass on",
+    "not_sent": "datagrams that the kernel did not take",
+}
+"""What a remark says of each thing that became of sessions and datagrams besides being passed on. That connections
+are reset is how some applications end them."""
+
+Answers = Mapping[str, Mapping[str, Any]]
+"""The answers to `relay-counters`, by node."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelayEvidence:
+    """What was found.
+
+    Attributes:
+        relays, sessions: what a record keeps, by node.
+        notes: remarks.
+        invalid: the reasons against the trial.
+    """
+
+    relays: dict[str, RelayCounters]
+    sessions: dict[str, TrackedSessions]
+    notes: list[str] = field(default_factory=list)
+    invalid: list[Reason] = field(default_factory=list)
+
+
+def relay_evidence(
+    network: Network, before: Answers, after: Answers, traffic: Traffic, *, is_meant: bool
+) -> RelayEvidence:
+    """What the relays of a network did between two looks, held against what arrived.
+
+    Args:
+        is_meant: whether the workload fills tables to see what happens.
+    """
+    found = RelayEvidence(relays={}, sessions={})
+    for near, far in pairwise(network.parts):
+        node = far.legs[0].near
+        if node not in before or node not in after:
+            words = f"{node} could not be asked for the counters of its relay"
+            found.invalid.append(Reason(kind=ReasonKind.NOT_COUNTED, text=words))
+            continue
+        early, late = before[node], after[node]
+        refused = _rises(early["refused"], late["refused"])
+        too_many = refused.pop(TOO_MANY, 0)
+        counted = _difference(early, late, refused)
+        found.relays[node] = counted
+        found.sessions[node] = TrackedSessions(
+            before=_open(early), after=_open(late), most=late["most"], failed={TOO_MANY: too_many} if too_many else {}
+        )
+        found.notes.extend(_notes(node, counted))
+        if too_many:
+            words = f"{node} refused {too_many} sessions: its relay has at most {late['most']}"
+            if is_meant:
+                found.notes.append(words)
+            else:
+                found.invalid.append(Reason(kind=ReasonKind.SESSIONS_REFUSED, text=words))
+        for family, payload_bytes in (
+            (far.legs[0].family, traffic.forward_payload_bytes),
+            (near.legs[-1].family, traffic.reverse_payload_bytes),
+        ):
+            passed_bytes = counted.bytes_to(family)
+            if passed_bytes < payload_bytes:
+                words = (
+                    f"{payload_bytes} bytes of payload arrived, but the relay of {node} passed only {passed_bytes} "
+                    f"bytes on to IPv{family}: they took another way"
+                )
+                found.invalid.append(Reason(kind=ReasonKind.RELAY_COUNTERS, text=words))
+    return found
+
+
+def _difference(early: Mapping[str, Any], late: Mapping[str, Any], refused: Mapping[str, int]) -> RelayCounters:
+    tcp, udp = (_rises(early[name], late[name]) for name in ("tcp", "udp"))
+    others = {name: {**tcp, **udp}.get(name, 0) for name in ("reset", "unreachable", "errors", "not_sent")}
+    return RelayCounters(
+        connections=tcp["opened"],
+        pairs=udp["opened"],
+        bytes_to_ipv6=tcp["bytes_to_ipv6"] + udp["bytes_to_ipv6"],
+        bytes_to_ipv4=tcp["bytes_to_ipv4"] + udp["bytes_to_ipv4"],
+        datagrams_to_ipv6=udp["datagrams_to_ipv6"],
+        datagrams_to_ipv4=udp["datagrams_to_ipv4"],
+        failed={name: count for name, count in {**refused, **others}.items() if count},
+    )
+
+
+def _rises(early: Mapping[str, int], late: Mapping[str, int]) -> dict[str, int]:
+    return {name: max(0, count - early.get(name, 0)) for name, count in late.items()}
+
+
+def _open(answer: Mapping[str, Any]) -> int:
+    return int(answer["tcp"]["open"]) + int(answer["udp"]["open"])
+
+
+def _notes(node: str, counted: RelayCounters) -> Iterable[str]:
+    for name, count in counted.failed.items():
+        if name in ("errors", "not_sent"):
+            yield f"the relay of {node} counted {count} {TOLD[name]}"
+        elif name in TOLD:
+            yield f"the relay of {node} ended {count} sessions {TOLD[name]}"
