@@ -271,6 +271,9 @@ class Forwarding:
                 chosen = embedded if embedded is not None else IPv4Address(mapping["routers"][0])
                 assert chosen == by_next_hop, f"ours would go to {chosen}, Linux to {by_next_hop}"
                 return chosen
+            case "teredo-client" | "teredo-relay":
+                embedded = teredo_embedded(dst)
+                return embedded if embedded is not None else IPv4Address(mapping["relay"])
             case "6over4":
                 [neighbour] = [
                     far
@@ -306,6 +309,9 @@ class Forwarding:
             case "6rd":
                 embedded = six_rd_embedded(mapping, tunnel, src)
                 right = embedded == outer if embedded is not None else str(outer) == mapping["border_relay"]
+            case "teredo-client" | "teredo-relay":
+                embedded = teredo_embedded(src)
+                right = embedded == outer if embedded is not None else str(outer) == mapping["relay"]
             case "isatap":
                 right = str(outer) in mapping["routers"] or isatap_embedded(src) == outer
         assert right, f"{tunnel.node} would drop {src} from {outer}"
@@ -319,6 +325,12 @@ def six_rd_embedded(mapping: dict[str, Any], tunnel: Tunnel, address: Address) -
     bits = 32 - mask_bits
     low = (int(address) >> (128 - domain.prefixlen - bits)) & (2**bits - 1)
     return IPv4Address((int(tunnel.local) >> bits << bits) | low)
+
+
+def teredo_embedded(address: Address) -> IPv4Address | None:
+    """RFC 4380 section 4."""
+    found = IPv6Address(address).teredo
+    return None if found is None else found[1]
 
 
 def isatap_embedded(address: Address) -> IPv4Address | None:

@@ -44,7 +44,20 @@ def test_the_matrix_names_every_mechanism_and_engine(doctor: Doctor) -> None:
     assert rows["vxlan"][1:] == ["-", "-", "-"]
     assert rows["6over4"][0] == "-"
     assert set(rows) == {
-        *("6in4", "6over4", "6to4", "6rd", "isatap", "tunnel-broker", "4in6", "ds-lite", "lw4o6", "map-e", "dstm"),
+        *(
+            "6in4",
+            "6over4",
+            "6to4",
+            "6rd",
+            "isatap",
+            "teredo",
+            "tunnel-broker",
+            "4in6",
+            "ds-lite",
+            "lw4o6",
+            "map-e",
+            "dstm",
+        ),
         *("gre", "vxlan", "siit", "siit-dc", "nat64", "nat-pt", "464xlat", "map-t", "bih", "trt"),
     }
 

@@ -91,6 +91,7 @@ CLAIMS = {
     "6to4": Claim(),
     "6rd": Claim(),
     "isatap": Claim(links=("h1-r1", "r1-r2"), ends={"h1": "198.18.0.1", "r2": "198.18.1.2"}),
+    "teredo": Claim(outer=("ip", "udp"), links=("h1-r1", "r1-r2"), ends={"h1": "198.18.0.1", "r2": "198.18.1.2"}),
     "tunnel-broker": Claim(),
     "4in6": _OVER_IPV6,
     "ds-lite": _OVER_IPV6,

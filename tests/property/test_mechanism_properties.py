@@ -109,7 +109,9 @@ def paths(draw: st.DrawFn, names: list[str], mechanism: str) -> Path:
     nodes = draw(st.lists(st.sampled_from(names), min_size=least, max_size=min(most, 4), unique=True))
     if draw(st.integers(0, 4)):
         # Where it has a chance: a router last, before it what the mechanism is for.
-        before = [name for name in nodes[:-1] if mechanism not in ("isatap", "dstm") or name[0] == "h"] or ["h0"]
+        before = [name for name in nodes[:-1] if mechanism not in ("isatap", "teredo", "dstm") or name[0] == "h"] or [
+            "h0"
+        ]
         nodes = [*before, draw(st.sampled_from([name for name in names if name[0] == "r"]))][-most:]
         if mechanism == "bih" or (mechanism == "464xlat" and draw(st.booleans())):
             nodes[0] = "h0"

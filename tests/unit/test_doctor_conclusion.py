@@ -111,6 +111,11 @@ def test_what_mends_a_capability(name: str, reason: str, facts: MachineFacts, me
         ("ebpf", 'loading failed; this process has no CAP_BPF here; engine "user" needs no BPF', "run it as root"),
         ("ebpf", "the program tc is missing (Debian package iproute2)", "apt-get install iproute2"),
         ("ebpf", "this kernel has no BPF", OTHER_KERNEL),
+        (
+            "miredo",
+            "the program miredo-server is missing (Debian package miredo-server)",
+            "systemctl mask miredo && apt-get install miredo miredo-server",
+        ),
     ],
 )
 def test_what_mends_an_engine(name: str, reason: str, mend: str) -> None:

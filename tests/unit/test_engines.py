@@ -279,6 +279,8 @@ class Probe:
             raise AgentError("system", "probe: tunnel-add: this process lacks CAP_BPF")
         if op == "exec" and "-batch" in fields["argv"] and not self.has_devices:
             return {"exit": 1, "stdout": "", "stderr": "Error: Unknown device type.\nCommand failed -:1\n"}
+        if op == "exec" and fields["argv"][0] == "unshare":
+            return {"exit": 127, "stdout": "", "stderr": f"{fields['argv'][-1]}: not found"}
         return {"exit": 0, "stdout": "", "stderr": ""}
 
 
@@ -307,6 +309,12 @@ def test_the_first_engine_that_works_is_taken_and_named(read: Read, probe: Probe
 @pytest.mark.parametrize(
     ("probe", "path", "message"),
     [
+        (
+            Probe(has_devices=True),
+            "{teredo: [h1, r2]}",
+            "test.yaml:6: paths.p: teredo cannot be executed on this machine by miredo: the program miredo-server is "
+            "missing (Debian package miredo-server)",
+        ),
         (
             Probe(),
             "{6in4: {nodes: [r1, r2], engine: kernel}}",

@@ -83,6 +83,7 @@ def test_the_link_that_tells_most_is_where_the_path_has_most_headers(
         ("{gre: [r1, r2]}", ["ipv6", "ipv6 in gre in ipv4", "ipv6"]),
         ("{gre: {nodes: [r1, r2], inner: ipv4, outer: ipv6}}", ["ipv4", "ipv4 in gre in ipv6", "ipv4"]),
         ("{vxlan: [r1, r2]}", ["ipv6", "ipv6 in vxlan in ipv4", "ipv6"]),
+        ("{teredo: [h0, r2]}", ["ipv6 in teredo in ipv4"] * 2 + ["ipv6"]),
     ],
 )
 def test_what_a_path_claims_of_each_link(read: Read, path: str, claimed: list[str]) -> None:
@@ -303,6 +304,16 @@ def test_discovery_in_a_tunnel_says_nothing_of_the_path(tunnelled: Viewpoint) ->
     found = judged(tunnelled, [packet("ipv4", "ipv6", "udp"), packet("ipv4", "gre", "ipv6", "icmpv6", type=133)])
     assert found.invalid == []
     assert found.evidence.segments[0].stacks == {"ipv6 in ipv4": 1}
+
+
+def test_bubbles_of_teredo_say_nothing_of_the_path(read: Read) -> None:
+    """RFC 4380 section 2.8: IPv6 packets without anything in them, which open the way to a client."""
+    view = views_of(line(read, "hrrh", "{teredo: [h0, r2]}"))[0]
+    found = judged(view, [packet("ipv4", "udp", "teredo", "ipv6", "udp"), packet("ipv4", "udp", "teredo", "ipv6")])
+    assert found.invalid == []
+    assert found.evidence.segments[0].stacks == {"ipv6 in teredo in ipv4": 1}
+    [reason] = judged(view, [packet("ipv4", "ipv6", "udp")]).invalid
+    assert reason.text.endswith("were ipv6 in ipv4, where the path claims ipv6 in teredo in ipv4")
 
 
 def test_igmp_says_nothing_of_the_path(tunnelled: Viewpoint) -> None:

@@ -310,6 +310,7 @@ def test_a_tunnel_changes_only_the_links_between_its_ends() -> None:
         (tunnel("6to4", ("n1", "n2"), mtu=1280), [0, 20, 0], 1208),
         (tunnel("6rd", ("n1", "n2")), [0, 20, 0], 1408),
         (tunnel("isatap", ("n0", "n2")), [20, 20, 0], 1408),
+        (tunnel("teredo", ("n0", "n2")), [28, 28, 0], 1208),
         (tunnel("4in6", ("n1", "n2"), 4), [0, 40, 0], 1408),
         (tunnel("ds-lite", ("n1", "n2"), 4), [0, 40, 0], 1408),
         (tunnel("gre", ("n1", "n2")), [0, 24, 0], 1404),
@@ -343,6 +344,7 @@ DOCUMENT = (File(__file__).parents[2] / "docs/theory.md").read_text()
         for name in ("6in4", "6over4", "6to4", "6rd", "isatap", "tunnel-broker")
     ]
     + [
+        ("`teredo`", "teredo", {}),
         ("`4in6`, `ds-lite`, `lw4o6`, `map-e`, `dstm`", "4in6", {}),
         ("`4in6`, `ds-lite`, `lw4o6`, `map-e`, `dstm`", "ds-lite", {}),
         ("`4in6`, `ds-lite`, `lw4o6`, `map-e`, `dstm`", "map-e", {}),
@@ -358,7 +360,7 @@ def test_what_is_said_of_tunnels(words: str, mechanism: str, options: dict[str, 
     [row] = [line for line in DOCUMENT.splitlines() if line.startswith(f"| {words} |")]
     sizes, rooms = ([int(one) for one in cell.split(";")] for cell in row.split("|")[3:5])
     kind = MECHANISMS[mechanism]
-    nodes = ("n0", "n2") if mechanism == "isatap" else ("n1", "n2")
+    nodes = ("n0", "n2") if mechanism in ("isatap", "teredo") else ("n1", "n2")
     hops = hops_of(tunnel(mechanism, nodes, kind.family(options), **options), network({}, {}, {}), ("n0", "n3"))
     assert hops is not None
     index = 1 if "key" in options else 0

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::ethernet::{self, ethertype};
 use crate::ipv4::{self, Fragment};
 use crate::ipv6::{self, Extension};
-use crate::{Defect, Flaw, Span, arp, gre, icmp, protocol, tcp, udp, vxlan};
+use crate::{Defect, Flaw, Span, arp, gre, icmp, protocol, tcp, teredo, udp, vxlan};
 
 /// A packet with more layers than this is not read to its end: an Ethernet header, eight IP headers one inside the other, with GRE
 /// between some, and what they carry.
@@ -96,6 +96,10 @@ pub enum Layer {
         bytes: usize,
         vni: u32,
     },
+    /// An IPv6 packet follows. `bytes` counts the authentication and the origin indication, of which most packets have neither.
+    Teredo {
+        bytes: usize,
+    },
     Icmp(IcmpFields),
     Icmpv6(IcmpFields),
     /// Data of a fragment that is not the first of its packet.
@@ -176,6 +180,10 @@ enum Next {
     Header(Format),
     /// An IPv4 or IPv6 header, as its version tells.
     Ip,
+    /// A Teredo header of so many bytes.
+    Teredo {
+        bytes: usize,
+    },
     FragmentData,
     Unknown {
         after: &'static str,
@@ -313,6 +321,10 @@ impl<'a> Layers<'a> {
         if datagram.destination_port() == vxlan::PORT && vxlan::Packet::parse(datagram.payload()).is_some() {
             (self.next, self.rest) = (Next::Header(Format::Vxlan), datagram.payload());
         }
+        let ports = [datagram.source_port(), datagram.destination_port()];
+        if let Some(packet) = teredo::Packet::parse(datagram.payload(), ports) {
+            (self.next, self.rest) = (Next::Teredo { bytes: packet.header_bytes() }, packet.payload());
+        }
         Ok(Layer::Udp {
             bytes: udp::HEADER_BYTES,
             source_port: datagram.source_port(),
@@ -375,6 +387,10 @@ impl Iterator for Layers<'_> {
         self.count += 1;
         match next {
             Next::Header(format) => Some(self.header(format).unwrap_or_else(|flaw| self.flawed(format.name(), flaw))),
+            Next::Teredo { bytes } => {
+                self.next = Next::Header(Format::Ipv6);
+                Some(Layer::Teredo { bytes })
+            }
             Next::FragmentData => Some(Layer::FragmentData { bytes }),
             Next::Unknown { after, number } => Some(Layer::Unknown { after, number, bytes }),
             Next::Flawed { of, flaw } => Some(self.flawed(of, flaw)),

@@ -26,6 +26,7 @@ pub mod map;
 pub mod siit;
 mod span;
 pub mod tcp;
+pub mod teredo;
 pub mod udp;
 pub mod virtio;
 pub mod vxlan;

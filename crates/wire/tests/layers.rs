@@ -328,3 +328,63 @@ fn vxlan_carries_ethernet() {
     let found = whole(&[ETHERNET_IPV4, outer, udp, "01 00 00 00  00 00 2a 00", ETHERNET_IPV4, inner, "01 02 03 04"]);
     assert_eq!(kinds(&found), ["ethernet", "ipv4", "udp"]);
 }
+
+const TEREDO_OUTER: &str = "45 00 00 00  00 00 00 00  40 11 00 00  c6 12 00 01  c6 12 01 02";
+/// 2001:0:c633:6402:0:f226:39ed:fffe, which is 198.18.0.1 port 3545 by the server 198.51.100.2, to 2001:db8::2.
+const TEREDO_ADDRESSES: &str =
+    "20 01 00 00 c6 33 64 02 00 00 f2 26 39 ed ff fe  20 01 0d b8 00 00 00 00 00 00 00 00 00 00 00 02";
+
+/// The datagram of a length between two ports, in an IPv4 packet of the right one.
+fn teredo(ports: &str, parts: &[&str]) -> Value {
+    let inside = packet(parts);
+    let mut frame = packet(&[ETHERNET_IPV4, TEREDO_OUTER, ports, "00 00 00 00"]);
+    frame.extend(&inside);
+    let length = u16::try_from(frame.len() - 14).expect("a small packet");
+    frame[16..18].copy_from_slice(&length.to_be_bytes());
+    frame[38..40].copy_from_slice(&(length - 20).to_be_bytes());
+    layers(Link::Ethernet, Span::whole(&frame))
+}
+
+/// RFC 4380 section 5.1.1.
+#[test]
+fn teredo_carries_ipv6_between_any_ports() {
+    let inner = ["60 00 00 00  00 04  ff  40", TEREDO_ADDRESSES, "01 02 03 04"];
+    let found = teredo("0d d9 0d d9", &inner);
+    assert_eq!(kinds(&found), ["ethernet", "ipv4", "udp", "teredo", "ipv6", "unknown"]);
+    assert_eq!(found[3], json!({"kind": "teredo", "bytes": 0}));
+    assert_eq!(found[4]["source"], "2001:0:c633:6402:0:f226:39ed:fffe");
+    // What ends elsewhere than its packet, is no IPv6, or has no address of a client is none.
+    for other in [
+        ["60 00 00 00  00 03  ff  40", TEREDO_ADDRESSES, "01 02 03 04"],
+        ["60 00 00 00  00 05  ff  40", TEREDO_ADDRESSES, "01 02 03 04"],
+        ["40 00 00 00  00 04  ff  40", TEREDO_ADDRESSES, "01 02 03 04"],
+        ["60 00 00 00  00 04  ff  40", ADDRESSES_V6, "01 02 03 04"],
+    ] {
+        assert_eq!(kinds(&teredo("0d d9 0d d9", &other)), ["ethernet", "ipv4", "udp"]);
+    }
+}
+
+/// RFC 4380 section 5.1.1: an authentication comes before an origin indication.
+#[test]
+fn teredo_of_a_server_may_begin_with_indications() {
+    let link_local = "fe 80 00 00 00 00 00 00 00 00 ff ff ff ff ff ff  ff 02 00 00 00 00 00 00 00 00 00 00 00 00 00 02";
+    let solicitation = ["60 00 00 00  00 08  3a  ff", link_local, "85 00 7d 37  00 00 00 00"];
+    let authentication = "00 01 00 00  01 02 03 04 05 06 07 08  00";
+    let with_values = "00 01 01 02  aa  bb cc  01 02 03 04 05 06 07 08  00";
+    let origin = "00 00 f2 26  39 ed ff fe";
+    for (indications, bytes) in [
+        (vec![], 0),
+        (vec![authentication], 13),
+        (vec![origin], 8),
+        (vec![authentication, origin], 21),
+        (vec![with_values, origin], 24),
+    ] {
+        let found = teredo("0d d8 0d d9", &[&indications[..], &solicitation[..]].concat());
+        assert_eq!(kinds(&found), ["ethernet", "ipv4", "udp", "teredo", "ipv6", "icmpv6"], "{indications:?}");
+        assert_eq!(found[3]["bytes"], bytes);
+    }
+    for indications in [vec![origin, authentication], vec![origin, origin], vec!["00 02 00 00"]] {
+        let found = teredo("0d d8 0d d9", &[&indications[..], &solicitation[..]].concat());
+        assert_eq!(kinds(&found), ["ethernet", "ipv4", "udp"], "{indications:?}");
+    }
+}

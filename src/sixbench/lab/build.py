@@ -11,6 +11,7 @@ from itertools import zip_longest
 from typing import Any, Protocol
 
 from ..model.errors import AgentError, LabError
+from ..model.leg import Address
 from ..model.network import Blueprint
 from ..model.stage import Answer, Program, Stage
 from ..model.topology import Topology
@@ -71,7 +72,7 @@ class Running:
         """Why it does not run any more; None if it does."""
         if not self.completed.done():
             return None
-        what = f"{shlex.join(self.program.argv)} in {self.node}"
+        what = f"{self.program.name or shlex.join(self.program.argv)} in {self.node}"
         error = self.completed.exception()
         if error is not None:
             return f"{what}: {error}"
@@ -87,11 +88,13 @@ class Installed:
         install_ns: how long it took.
         undo: the requests to send before the network is taken down.
         programs: those that run as long as the network is up.
+        learned: the addresses that requests have told, each by the one that stands for it in the description.
     """
 
     install_ns: int
     undo: list[Undo]
     programs: list[Running]
+    learned: Mapping[Address, Address]
 
 
 def build(topology: Topology, nodes: Mapping[str, NodeHandle]) -> None:
@@ -106,14 +109,15 @@ def build_path(network: Blueprint, engine: str, nodes: Mapping[str, NodeHandle])
     started_ns = time.monotonic_ns()
     answers: dict[tuple[str, str], Mapping[str, Any]] = {}
     undo: list[Undo] = []
+    learned: dict[Address, Address] = {}
     programs: list[Running] = []
     for made in zip_longest(*(script.made for script in scripts.values()), fillvalue=Stage()):
-        programs += _stage(dict(zip(scripts, made, strict=True)), nodes, answers, undo)
+        programs += _stage(dict(zip(scripts, made, strict=True)), nodes, answers, undo, learned)
     _batches(nodes, {name: script.made_addresses for name, script in scripts.items()}, {}, "ip")
     for stages in zip(*(script.stages for script in scripts.values()), strict=True):
-        programs += _stage(dict(zip(scripts, stages, strict=True)), nodes, answers, undo)
+        programs += _stage(dict(zip(scripts, stages, strict=True)), nodes, answers, undo, learned)
     _batches(nodes, {name: script.made_routes for name, script in scripts.items()}, {}, "ip")
-    return Installed(install_ns=time.monotonic_ns() - started_ns, undo=undo[::-1], programs=programs)
+    return Installed(install_ns=time.monotonic_ns() - started_ns, undo=undo[::-1], programs=programs, learned=learned)
 
 
 def _stage(
@@ -121,6 +125,7 @@ def _stage(
     nodes: Mapping[str, NodeHandle],
     answers: dict[tuple[str, str], Mapping[str, Any]],
     undo: list[Undo],
+    learned: dict[Address, Address],
 ) -> list[Running]:
     """Does what a stage says, and gives the programs that it started."""
     for requests in zip_longest(*(stage.requests for stage in stages.values())):
@@ -134,6 +139,7 @@ def _stage(
             wrong = one.check(answer)
             if wrong is not None:
                 raise LabError(f"building the network: {one.op} in {name}: {wrong}")
+            learned.update(one.learns(answer))
     _step("setting", [(name, nodes[name].set_sysctl(stage.sysctl)) for name, stage in stages.items() if stage.sysctl])
     _batches(nodes, {name: list(stage.ip) for name, stage in stages.items()}, {}, "ip")
     _rulesets(nodes, {name: stage.nft for name, stage in stages.items()})

@@ -26,6 +26,8 @@ _MODULES = {"veth": "veth", "tbf": "sch_tbf", "netem": "sch_netem", "clsact": "s
 DEVICE_MODULES = {"sit": "sit", "ip6tnl": "ip6_tunnel", "gre": "ip_gre", "ip6gre": "ip6_gre", "vxlan": "vxlan"}
 """The kernel modules of tunnel devices, by the kind that `ip link` names."""
 
+_MIREDO = ("miredo", "miredo-server")
+
 _KIND = re.compile(r"this kernel has no ([a-z0-9]+) devices")
 
 _NAMESPACE_SYSCTLS = (
@@ -98,6 +100,11 @@ def mend_engine(engine: str, reason: str, facts: MachineFacts) -> str:
     if "CAP_BPF" in reason or "CAP_NET_ADMIN" in reason:
         return "run it as root"
     package = re.search(r"Debian package ([a-z0-9-]+)", reason)
+    if package is not None and package[1] in _MIREDO:
+        # Its package starts a Teredo client at once.
+        return " && ".join(
+            _as_root(one, facts) for one in ("systemctl mask miredo", f"apt-get install {' '.join(_MIREDO)}")
+        )
     if package is not None:
         return _as_root(f"apt-get install {package[1]}", facts)
     if engine == "user":

@@ -33,6 +33,7 @@ from .siitdc import SIIT_DC
 from .sixover4 import SIX_OVER_FOUR
 from .sixrd import SIX_RD
 from .sixtofour import SIX_TO_FOUR
+from .teredo import TEREDO
 from .trt import TRT
 
 __all__ = [
@@ -50,7 +51,7 @@ MECHANISMS: Mapping[str, Mechanism] = {
     mechanism.name: mechanism
     for mechanism in (
         *(NATIVE4, NATIVE6, DUAL_STACK),
-        *(SIX_IN_FOUR, SIX_OVER_FOUR, SIX_TO_FOUR, SIX_RD, ISATAP, TUNNEL_BROKER),
+        *(SIX_IN_FOUR, SIX_OVER_FOUR, SIX_TO_FOUR, SIX_RD, ISATAP, TEREDO, TUNNEL_BROKER),
         *(FOUR_IN_SIX, DS_LITE, LW4O6, MAP_E, DSTM, GRE, VXLAN),
         *(SIIT, SIIT_DC, NAT64, NAT_PT, FOUR_SIX_FOUR_XLAT, MAP_T, BIH, TRT),
     )

@@ -43,6 +43,7 @@ class Mechanism:
         family: the family of the addresses that the client's applications use over it, by its options.
         server_family: that of the server's, by its options and nodes, where it may be another; None: it is the same.
         headers: what it puts before a packet, outermost first; empty for native paths.
+        inner_mtu_bytes: the MTU of what is inside, where it is not what the carrier leaves room for.
         carriers: the families that the links of its carrier must have.
         node_count: how many nodes it is installed on, least and most; (0, 0) for native paths.
         node_order: what the nodes are, in order, such as "the B4s, then the AFTR".
@@ -60,6 +61,7 @@ class Mechanism:
     family: Callable[[Options], Family]
     install: Install
     headers: tuple[str, ...] = ()
+    inner_mtu_bytes: int | None = None
     carriers: frozenset[Family]
     node_count: tuple[int, int] = (0, 0)
     node_order: str = ""

@@ -35,7 +35,7 @@ class Device:
         addresses: those that its node has for its sake alone, on the loopback interface, before the device is made.
         sends_segments: whether its node's own TCP may give it segments before segmentation. They leave by the node's
             links as they are.
-        made_by: the request that makes it, where no engine does beforehand.
+        made_by: the request or the program that makes it in a stage, where no engine does beforehand.
         autoconfigured: whether it gets its address in a stage rather than as soon as it exists.
         after_stages: how many stages are done before the engine makes it and it gets its address.
     """

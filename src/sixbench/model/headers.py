@@ -26,6 +26,7 @@ UDP = Header(name="UDP", size_bytes=8, reference="RFC 768")
 GRE = Header(name="GRE", size_bytes=4, reference="RFC 2784 section 2.1")
 GRE_KEY = Header(name="GRE key", size_bytes=4, reference="RFC 2890 section 2.1")
 VXLAN = Header(name="VXLAN", size_bytes=8, reference="RFC 7348 section 5")
+TEREDO = Header(name="Teredo", size_bytes=0, reference="RFC 4380 section 5.1.1: packets without indications")
 ICMP = Header(name="ICMP", size_bytes=8, reference="RFC 792 and RFC 4443 section 4.1: echo")
 
 HEADERS: Mapping[str, Header] = {
@@ -35,13 +36,14 @@ HEADERS: Mapping[str, Header] = {
     "gre-key": GRE_KEY,
     "udp": UDP,
     "vxlan": VXLAN,
+    "teredo": TEREDO,
     "ethernet": ETHERNET,
 }
 """The headers, by the name that mechanisms give them."""
 
 IP_HEADERS = ("ipv4", "ipv6")
 
-STACK_HEADERS = (*IP_HEADERS, "gre", "vxlan")
+STACK_HEADERS = (*IP_HEADERS, "gre", "vxlan", "teredo")
 """The headers that tell paths apart. Stacks are named by them."""
 
 

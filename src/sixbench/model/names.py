@@ -38,6 +38,7 @@ PROTOCOLS = {
     "gre": "GRE",
     "gre-key": "GRE key",
     "vxlan": "VXLAN",
+    "teredo": "Teredo",
 }
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from ipaddress import IPv6Interface
+from typing import Self
 
 from .device import Device, Relay, Translator, Tunnel
 from .leg import Address, Crossing, IpHeader, Leg, Legs, Passage, reversed_legs
 from .stage import Stage
-from .topology import Family, Topology
+from .topology import Family, Interface, Topology
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +55,19 @@ class Blueprint:
     def device_nodes(self) -> list[str]:
         """The nodes that have devices, each once."""
         return list(dict.fromkeys(device.node for device in self.devices))
+
+    def with_learned(self, learned: Mapping[Address, Address]) -> Self:
+        """The same with the IPv6 addresses that were learned when it was built, each by the one that stood for it."""
+
+        def actual(end: Interface) -> Interface:
+            if end.ipv6 is None or end.ipv6.ip not in learned:
+                return end
+            return replace(end, ipv6=IPv6Interface((str(learned[end.ipv6.ip]), end.ipv6.network.prefixlen)))
+
+        if not learned:
+            return self
+        links = tuple(replace(link, ends=(actual(link.ends[0]), actual(link.ends[1]))) for link in self.topology.links)
+        return replace(self, topology=replace(self.topology, links=links))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +124,20 @@ class Network(Blueprint):
         """The nodes that track connections: those that masquerade, and those where the mechanism does."""
         by_mechanism = {node for stages in self.stages for node, stage in stages.items() if stage.tracks}
         return tuple(name for name, node in self.topology.nodes.items() if node.masquerade or name in by_mechanism)
+
+    def with_learned(self, learned: Mapping[Address, Address]) -> Self:
+        """The same with the addresses that were learned, in its legs too."""
+        if not learned:
+            return self
+        legs = tuple(
+            replace(
+                leg,
+                source=learned.get(leg.source, leg.source),
+                destination=learned.get(leg.destination, leg.destination),
+            )
+            for leg in self.legs
+        )
+        return replace(super().with_learned(learned), legs=legs)
 
     @property
     def reversed(self) -> Network:

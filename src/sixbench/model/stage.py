@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .leg import Address
 from .topology import Family
 
 
@@ -29,12 +30,15 @@ class Request:
         fields: of the request; an `Answer` stands for a field of an earlier request's answer.
         check: what is wrong with the answer, as a sentence; None if nothing. Requests that ask the same are equal.
         undo: the request for when the network is taken down, made from the answer.
+        learns: the addresses that only the answer tells, each by the one that stands for it in the description of the
+            network.
     """
 
     op: str
     fields: dict[str, Any]
     check: Callable[[Mapping[str, Any]], str | None] = field(default=lambda answer: None, compare=False)
     undo: Request | None = None
+    learns: Callable[[Mapping[str, Any]], Mapping[Address, Address]] = field(default=lambda answer: {}, compare=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,11 +48,13 @@ class Program:
     Attributes:
         stdin: what it reads there.
         package: the Debian package that has it; None: it comes with sixbench or the caller.
+        name: what runs, where `argv` begins with what starts it.
     """
 
     argv: tuple[str, ...]
     stdin: str = ""
     package: str | None = None
+    name: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,6 +23,10 @@ PROGRAM_NS = 200_000_000
 """A program that ends within this time when it is tried is taken for one that does not work here."""
 
 
+NOT_FOUND = 127
+"""What a shell ends with that does not find a command (POSIX, Shell Command Language, 2.8.2)."""
+
+
 def choose_engines(probe: Agent, experiment: Experiment) -> Experiment:
     """The experiment with an engine for every path and an emulator for every link that needs one. Raises
     `CapabilityError` with `file:line` where there is none.
@@ -130,10 +134,16 @@ def _ending(probe: Agent, program: Program) -> str | None:
 def _missing(program: Program, error: AgentError) -> str:
     """In words, that there is no such program. Raises the error where it says something else."""
     if program.package is not None and "No such file or directory" in str(error):
-        return f"the program {program.argv[0]} is missing (Debian package {program.package})"
+        return _lacking(program)
     raise error
 
 
 def _said(program: Program, done: Mapping[str, Any]) -> str:
+    if program.package is not None and program.name is not None and done["exit"] == NOT_FOUND:
+        return _lacking(program)
     said = " ".join(str(done["stderr"] or done["stdout"]).split())
-    return f"{program.argv[0]} ended with {done['exit']}: {said or 'it said nothing'}"
+    return f"{program.name or program.argv[0]} ended with {done['exit']}: {said or 'it said nothing'}"
+
+
+def _lacking(program: Program) -> str:
+    return f"the program {program.name or program.argv[0]} is missing (Debian package {program.package})"

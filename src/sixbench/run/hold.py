@@ -45,7 +45,7 @@ def hold(blueprint: Blueprint, name: str, ready: Callable[[], None], path: Path 
         begin(laboratory, name)
         signals = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
         signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-        registry.save(_record(laboratory, name), _etc(blueprint))
+        registry.save(_record(laboratory, name), _etc(blueprint.with_learned(laboratory.learned)))
         try:
             ready()
             signal.sigwait(signals)

@@ -18,7 +18,7 @@ from ..lab.steering import steer
 from ..mechanisms import engine_of, install
 from ..model.errors import AgentError, LabError
 from ..model.experiment import Experiment
-from ..model.leg import Legs
+from ..model.leg import Address, Legs
 from ..model.network import Blueprint, Network
 from ..model.path import Path
 from ..model.placement import Placement
@@ -111,6 +111,8 @@ class Laboratory:
         """Whether its kernel has refused to tell when its timers run."""
         self._undo: list[Undo] = []
         self._programs: list[Running] = []
+        self.learned: Mapping[Address, Address] = {}
+        """The addresses that were learned when it was built, each by the one that stands for it in descriptions."""
         self.left: Left | None = None
         """What the last traffic left behind; None where there has been none."""
         started_ns = time.monotonic_ns()
@@ -123,6 +125,7 @@ class Laboratory:
             self._emulator_on = steer(network.topology, nodes, self.processors.usable)
             installed = build_path(network, engine, nodes)
             self.install_ns, self._undo, self._programs = installed.install_ns, installed.undo, installed.programs
+            self.learned = installed.learned
         except BaseException:
             self.close()
             raise
@@ -241,6 +244,7 @@ class Laboratories:
         if laboratory is None:
             laboratory = self._built(path, network)
         self._up[key] = laboratory
+        network = network.with_learned(laboratory.learned)
         if (laboratory.number, path.name) not in self._reached:
             try:
                 laboratory.check_path(network)

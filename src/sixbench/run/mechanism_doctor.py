@@ -141,6 +141,7 @@ def _carry(hub: AgentHub, mechanism: str, engine: str) -> tuple[Answer, str]:
     except (AgentError, CapabilityError) as error:
         return "unknown", f"its network could not be built: {error}"
     try:
+        network = network.with_learned(laboratory.learned)
         # As a run does: the first packets may come before neighbours are resolved, or new addresses are in force.
         laboratory.check_path(network)
         send = _send_echoes if MECHANISMS[mechanism].unfit(ping.KIND) is None else _send_requests

@@ -14,7 +14,7 @@ from .packets import (
     path_mtu_bytes,
     tcp_payload_bytes,
 )
-from .stacks import Hop, stack_of
+from .stacks import Hop, hop_over
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +85,7 @@ def table(
     options_bytes = TCP_TIMESTAMPS_BYTES if timestamps else 0
     rows = []
     for mechanism in mechanisms:
-        hop = Hop(stack=stack_of(mechanism), mtu_bytes=mtu_bytes, rate_bps=rate_bps)
+        hop = hop_over(mechanism, mtu_bytes, rate_bps)
         for transport in transports:
             for size_bytes in sizes_bytes:
                 message_bytes = (
@@ -97,7 +97,7 @@ def table(
 
 def full_packet(mechanism: str, transport: Transport, mtu_bytes: int = 1500, timestamps: bool = False) -> FullPacket:
     """The largest packet over a mechanism. Raises `ValueError` on an unknown one."""
-    hop = Hop(stack=stack_of(mechanism), mtu_bytes=mtu_bytes)
+    hop = hop_over(mechanism, mtu_bytes)
     options_bytes = TCP_TIMESTAMPS_BYTES if timestamps and transport == "tcp" else 0
     payload_bytes = _full_payload_bytes(transport, hop, None, options_bytes)
     transport_header_bytes = TRANSPORT_HEADERS[transport].size_bytes + options_bytes

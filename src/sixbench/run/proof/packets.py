@@ -257,12 +257,15 @@ def _segment(
 
 
 def _keeps_the_link_going(layers: list[Mapping[str, Any]]) -> bool:
-    """Whether a packet is neighbour or multicast listener discovery, or IGMP, which say nothing about the trial's path.
-    They occur on the link itself, and in a tunnel, because the kernel sends them on its device too."""
+    """Whether a packet is neighbour or multicast listener discovery, IGMP, or a bubble of Teredo (RFC 4380 section
+    2.8), which say nothing about the trial's path. They occur on the link itself, and in a tunnel, because the kernel
+    sends them on its device too."""
     network = [layer for layer in layers if layer["kind"] != "ethernet"]
     kinds = [layer["kind"] for layer in network]
     if kinds[-2:] == ["ipv6", "icmpv6"]:
         return network[-1].get("type") in LINK_ICMPV6_TYPES
+    if kinds[-2:] == ["teredo", "ipv6"]:
+        return True  # An IPv6 packet without anything in it.
     return kinds[:1] == ["ipv4"] and network[0].get("protocol") == IGMP
 
 

@@ -1,0 +1,212 @@
+"""Teredo (RFC 4380): IPv6 in UDP, for hosts in an IPv4 network, with a server, and with a relay to native IPv6."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
+
+from ..model.device import Device, Tunnel
+from ..model.headers import HEADERS as SIZES
+from ..model.leg import Address
+from ..model.network import Network
+from ..model.parameter import Parameter
+from ..model.path import Path
+from ..model.stage import Request, Stage
+from ..model.topology import ETHERNET_MIN_MTU_V6, Interface, Topology
+from . import miredo
+from .common import (
+    carrier,
+    check_overlap,
+    check_router,
+    family_of,
+    finish,
+    is_private,
+    make_tunnel,
+    tunnel_link,
+    with_links,
+    without_family,
+)
+from .kind import Mechanism, MechanismError
+from .mesh import Mesh, mesh_of
+
+HEADERS = ("ipv4", "udp", "teredo")
+PREFIX = IPv6Network("2001::/32")
+"""RFC 4380 section 2.6."""
+SERVERS = IPv4Network("198.51.100.2/31")
+"""The server's two addresses, one after the other (RFC 4380 section 2.19), which no link has (RFC 5737)."""
+PORT = 3545
+"""The UDP port of clients and relay."""
+MTU_BYTES = ETHERNET_MIN_MTU_V6
+"""RFC 4380 section 5: whatever the links have room for."""
+FLAGS = 0xFFFF << 48
+"""Of an address: twelve of these bits are random (RFC 5991 section 3). So descriptions have zeros."""
+SERVER_DEVICE = "teredo-srv"
+
+
+def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
+    relay = path.nodes[-1] if topology.nodes[path.nodes[-1]].kind == "router" else None
+    clients = [node for node in path.nodes if node != relay]
+    _check_clients(topology, clients)
+    server = _server(path, topology, relay)
+    mesh = mesh_of(path, topology, path.nodes)
+    _check_carriers(path, topology, mesh, server)
+    carried = without_family(topology, mesh.carrier_links, 6)
+    check_overlap(path, carried, [PREFIX, SERVERS])
+    if relay is not None:
+        _check_tests(carried, server, relay, set(between) - set(clients))
+    addresses = {node: teredo_address(SERVERS[0], address, PORT) for node, address in mesh.local.items()}
+    ends = {
+        node: Interface(node=node, name=mesh.device, ipv4=None, ipv6=IPv6Interface((int(address), PREFIX.prefixlen)))
+        for node, address in addresses.items()
+    }
+    links = [tunnel_link(path, ends[way.first], ends[way.second], MTU_BYTES, HEADERS) for way in mesh.ways]
+    tunnels = [_tunnel(path, mesh, node, relay) for node in path.nodes]
+    prepared = Device(
+        node=server, device=SERVER_DEVICE, mtu_bytes=MTU_BYTES, prefixes=(SERVERS,), made_by=miredo.MADE_BY
+    )
+    network = finish(path, with_links(carried, links), between, tunnels, 6, stages=_stages(prepared, tunnels, ends))
+    return replace(network, devices=(*network.devices, prepared))
+
+
+def teredo_address(server: IPv4Address, mapped: IPv4Address, port: int, flags: int = 0) -> IPv6Address:
+    """The address of a client (RFC 4380 section 4): address and port, as the server sees them, with all bits
+    inverted."""
+    obscured = (port ^ 0xFFFF) << 32 | (int(mapped) ^ 0xFFFFFFFF)
+    return IPv6Address(int(PREFIX.network_address) | int(server) << 64 | flags << 48 | obscured)
+
+
+def learned(described: IPv6Address, said: str) -> IPv6Address | None:
+    """The address that a client got, of those that `ip address` said: as it is described but for the flags."""
+    for word in said.split():
+        address, slash, _ = word.partition("/")
+        if slash and (int(IPv6Address(address)) ^ int(described)) & ~FLAGS == 0:
+            return IPv6Address(address)
+    return None
+
+
+def _check_clients(topology: Topology, clients: Sequence[str]) -> None:
+    for node in clients:
+        if topology.nodes[node].kind != "host":
+            raise MechanismError(f'"{node}" is a router; Teredo clients are hosts, and the relay is named last')
+
+
+def _server(path: Path, topology: Topology, relay: str | None) -> str:
+    server = path.options.get("server", relay)
+    if server is None:
+        raise MechanismError("Teredo clients without a relay need a server: name a router, as in server: r1", "server")
+    check_router(topology, str(server), "a Teredo server", "server")
+    return str(server)
+
+
+def _check_carriers(path: Path, topology: Topology, mesh: Mesh, server: str) -> None:
+    """Raises `MechanismError` where packets of miredo would be dropped, or have no room."""
+    for node, address in mesh.local.items():
+        if is_private(address):
+            raise MechanismError(
+                f'Teredo at "{node}" would use the private address {address}, to which no packets are sent '
+                "(RFC 4380 section 4): give the link another address"
+            )
+        if node != server:
+            carrier(path, topology, node, server, 4)
+    least = MTU_BYTES + sum(SIZES[name].size_bytes for name in HEADERS)
+    for link in (link for way in mesh.ways for link in way.links):
+        if link.mtu_bytes < least:
+            raise MechanismError(
+                f"{link.name} has an MTU of {link.mtu_bytes}, and packets of Teredo have up to {least} bytes: "
+                f"give the link an MTU of at least {least}"
+            )
+
+
+def _check_tests(carried: Topology, server: str, relay: str, natives: Collection[str]) -> None:
+    """Raises `MechanismError` where the server cannot pass on the echo by which a client finds the relay of an IPv6
+    host."""
+    for native in sorted(natives):
+        if not carried.route(server, native, 6):
+            raise MechanismError(
+                f'the Teredo server "{server}" does not reach "{native}" over IPv6, so that clients do not find their '
+                f'relay (RFC 4380 section 5.2.9): name a router beyond the carrier, such as "{relay}"',
+                "server",
+            )
+
+
+def _tunnel(path: Path, mesh: Mesh, node: str, relay: str | None) -> Tunnel:
+    return make_tunnel(
+        path,
+        node=node,
+        device=mesh.device,
+        mtu_bytes=MTU_BYTES,
+        payload="ipv6",
+        ways=mesh.of[node],
+        mapping={
+            "kind": miredo.RELAY if node == relay else miredo.CLIENT,
+            "server": str(SERVERS[0]),
+            "relay": None if relay is None else str(mesh.local[relay]),
+            "port": PORT,
+        },
+        made_by=miredo.MADE_BY,
+        autoconfigured=True,
+    )
+
+
+def _stages(server: Device, tunnels: Sequence[Tunnel], ends: Mapping[str, Interface]) -> list[dict[str, Stage]]:
+    """First the server, then clients and relay, then all have to be ready."""
+    begun: dict[str, Stage] = {}
+    ready: dict[str, Stage] = {}
+    for tunnel in tunnels:
+        made, own = miredo.make(tunnel), ends[tunnel.node].ipv6
+        assert own is not None, "every end has an address"
+        if tunnel.mapping["kind"] == miredo.RELAY:
+            made = replace(made, ip=(*made.ip, f"address add {own} dev {tunnel.device} nodad"))
+            waiting = miredo.listening(PORT, 1, "the Teredo relay")
+        else:
+            waiting = _qualified(tunnel, own.ip)
+        begun[tunnel.node] = made
+        ready[tunnel.node] = Stage(requests=(waiting,))
+    listening = miredo.listening(miredo.SERVER_PORT, SERVERS.num_addresses, "the Teredo server")
+    begun[server.node] = replace(begun.get(server.node, Stage()), requests=(listening,))
+    return [{server.node: miredo.make(server)}, begun, ready]
+
+
+def _qualified(tunnel: Tunnel, described: IPv6Address) -> Request:
+    """Waits for the address that the server has told a client, and until the kernel lets sockets have it."""
+
+    def check(said: str) -> str | None:
+        if learned(described, said) is None:
+            return f"the Teredo client got {' '.join(said.split())}, where {described} was expected but for its flags"
+        return None
+
+    def learns(said: str) -> Mapping[Address, Address]:
+        address = learned(described, said)
+        return {} if address is None else {described: address}
+
+    return miredo.awaited(
+        f"ip -6 -o address show dev {tunnel.device} scope global -tentative | grep -o 'inet6 2001:[^ ]*'",
+        f"the Teredo client got no address by the server {tunnel.mapping['server']}",
+        check,
+        learns,
+    )
+
+
+TEREDO = Mechanism(
+    name="teredo",
+    doc="Teredo (RFC 4380): IPv6 in UDP from hosts in an IPv4 network, with a server and a relay.",
+    family=family_of,
+    install=_install,
+    headers=HEADERS,
+    inner_mtu_bytes=MTU_BYTES,
+    carriers=frozenset({4, 6}),
+    node_count=(2, 8),
+    node_order="the clients, then the relay if there is one",
+    executed_by=(miredo.MIREDO,),
+    options=(
+        Parameter(
+            name="server",
+            column="server",
+            kind="name",
+            doc="the router that tells clients their addresses, and passes on what finds the way",
+            unless_given="the relay",
+        ),
+    ),
+    sample=("h1", "r2"),
+)
