@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -49,3 +51,12 @@ def test_each_command_has_one_full_line(
         assert text.endswith("."), line
         first = sixbench(*words, name, "--help").stdout.split("\n\n")[1]
         assert first.strip() == text, "the line is the first of the command's own help"
+
+
+def test_help_does_not_import_what_only_commands_need() -> None:
+    code = (
+        "import sys, sixbench.cli.main;"
+        "print([n for n in ('sixbench.mechanisms', 'sixbench.run', 'sixbench.report', 'numpy') if n in sys.modules])"
+    )
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert made.stdout.strip() == "[]"

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from sixbench.mechanisms.maprule import Psid, Rule, RuleError
+from sixbench.model.map_rule import Psid, Rule, RuleError
 
 VECTORS = sorted((Path(__file__).parents[2] / "vectors" / "map").glob("*.json"))
 

@@ -9,7 +9,7 @@ import pytest
 from installed import Installed, check_both_ways, routes_of
 
 from sixbench.mechanisms import MechanismError
-from sixbench.mechanisms.maprule import Rule
+from sixbench.model.map_rule import Rule
 from sixbench.model.network import Network
 
 HOMES = "h1-r1 h2-r2 r1-p p-r9 r2-p r9-h9"

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Address, IPv6Network
 from typing import Any
 
-from ..mechanisms.mapdomain import DEFAULT_PSID_OFFSET
-from ..mechanisms.maprule import MAX_EA_BITS, MAX_PSID_OFFSET, Rule, RuleError
 from ..model.errors import UsageError
+from ..model.map_rule import DEFAULT_PSID_OFFSET, MAX_EA_BITS, MAX_PSID_OFFSET, Rule, RuleError
 from .packet_options import Option, ipv4_net, ipv6, ipv6_prefix, number
 
 RULE_OPTIONS = (

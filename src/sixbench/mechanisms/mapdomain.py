@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
+from ..model.map_rule import DEFAULT_PSID_OFFSET, MAX_EA_BITS, Rule, RuleError
 from ..model.parameter import Parameter
 from ..model.path import Path
 from ..model.topology import Topology
 from .common import check_named_once, check_overlap
 from .kind import MechanismError
-from .maprule import MAX_EA_BITS, Rule, RuleError
 
 DEFAULT_RULE_PREFIX = "2001:db8:ce00::/42"
 """RFC 3849. With six EA bits, each customer edge has a /48."""
@@ -20,8 +20,6 @@ DEFAULT_RULE_IPV4 = "192.0.2.1/32"
 """RFC 5737."""
 DEFAULT_EA_BITS = 6
 """64 port sets, each of 1008 ports."""
-DEFAULT_PSID_OFFSET = 6
-"""RFC 7597 section 5.1: the system ports are nobody's."""
 MAX_PSID_OFFSET = 10
 """A port set then has 1023 ranges. A ruleset has a chain for each."""
 MAX_CES = 32

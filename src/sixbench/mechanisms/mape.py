@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from ..engines import EBPF, KERNEL, USER
 from ..model.device import Tunnel
+from ..model.map_rule import PORT_BITS
 from ..model.network import Network
 from ..model.path import Path
 from ..model.stage import Stage
@@ -17,7 +18,6 @@ from .common import TUNNEL_OPTIONS, finish
 from .dslite import HEADERS, Subscriber, policy, softwires
 from .kind import Mechanism
 from .mapdomain import MAX_CES, RULE_OPTIONS, CustomerEdge, check_nodes, customer_edges, napt, rule_of
-from .maprule import PORT_BITS
 
 
 def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:

@@ -11,6 +11,7 @@ from typing import Any
 from ..engines import EBPF, USER
 from ..model.device import Translator
 from ..model.leg import Leg
+from ..model.map_rule import Rule
 from ..model.network import Network
 from ..model.parameter import Parameter
 from ..model.path import Path
@@ -21,7 +22,6 @@ from .common import carrier, check_overlap, without_family
 from .dslite import SUBSCRIBER_POOL, Subscriber, with_private_addresses
 from .kind import Mechanism, MechanismError
 from .mapdomain import MAX_CES, RULE_OPTIONS, CustomerEdge, check_nodes, customer_edges, napt, rule_of
-from .maprule import Rule
 from .translating import (
     DEFAULT_PREFIX,
     LOWEST_IPV6_MTU,

@@ -11,6 +11,8 @@ MAX_EA_BITS = 48
 """RFC 7598 section 4.1."""
 MAX_PSID_OFFSET = 15
 """RFC 7598 section 4.5."""
+DEFAULT_PSID_OFFSET = 6
+"""RFC 7597 section 5.1: the system ports are nobody's."""
 MAX_END_USER_BITS = 64
 """The End-user IPv6 prefix leaves room for the interface identifier (RFC 7597 section 6)."""
 PORT_BITS = 16
