@@ -48,6 +48,14 @@ class _Way:
         ]
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Difference:
+    """What one packet has other than the path: at most one of each, for a packet counts once."""
+
+    addresses: Sequence[str] = ()
+    hop_limits: Sequence[str] = ()
+
+
 @dataclass(kw_only=True)
 class LegMatch:
     """The packets on one wire that have the headers of the path, by whether the rest fits.
@@ -65,25 +73,39 @@ class LegMatch:
     compared: int = 0
     addresses: Counter[str] = field(default_factory=Counter)
     hop_limits: Counter[str] = field(default_factory=Counter)
+    _differences: dict[tuple[Any, ...], _Difference | None] = field(default_factory=dict, repr=False)
+    """Of packets that were compared, by their headers: most packets of a trial have those of another one."""
 
     def see(self, stack: str, layers: Iterable[Mapping[str, Any]]) -> None:
         """Compares a packet that has these headers, if it says its addresses."""
         seen = [layer for layer in layers if layer["kind"] in IP_HEADERS]
+        if any(layer.get("source") is None or layer.get("destination") is None for layer in seen):
+            return
+        key = (stack, *((one["kind"], one["source"], one["destination"], one.get("hop_limit")) for one in seen))
+        if key not in self._differences:
+            self._differences[key] = self._compare(stack, seen)
+        difference = self._differences[key]
+        if difference is None:
+            return
+        self.compared += 1
+        self.addresses.update(difference.addresses)
+        self.hop_limits.update(difference.hop_limits)
+
+    def _compare(self, stack: str, seen: Sequence[Mapping[str, Any]]) -> _Difference | None:
+        """What a packet has other than the way that is nearest to it; None where no way has its headers."""
         ways = [
             _Way(crossing=crossing, is_forward=is_forward)
             for crossing in self.crossings
             if stack_name(crossing.headers) == stack
             for is_forward in (True, False)
         ]
-        if not ways or any(layer.get("source") is None or layer.get("destination") is None for layer in seen):
-            return
-        self.compared += 1
+        if not ways:
+            return None
         others = min((way.other_addresses(seen) for way in ways), key=len)
-        if others:
-            self.addresses[others[0]] += 1
-        elif not self.chooses_hop_limits:
-            taken = [way for way in ways if not way.other_addresses(seen)]
-            self.hop_limits.update(min((way.other_hop_limits(seen) for way in taken), key=len)[:1])
+        if others or self.chooses_hop_limits:
+            return _Difference(addresses=others[:1])
+        taken = [way for way in ways if not way.other_addresses(seen)]
+        return _Difference(hop_limits=min((way.other_hop_limits(seen) for way in taken), key=len)[:1])
 
     def reasons(self, place: str) -> list[Reason]:
         """What they say against the trial. `place`: where they were seen, in words."""
