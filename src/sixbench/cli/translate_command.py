@@ -5,19 +5,45 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Callable
-from typing import Any, TextIO
+from collections.abc import Callable, MutableMapping
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
+from typer.main import get_group
 
 from .command_groups import BY_HAND, GroupedCommands
 from .common import note
-from .packet_mechanisms import PACKET_MECHANISMS, PacketKind
-from .packet_options import Option
+
+if TYPE_CHECKING:
+    from .packet_mechanisms import PacketKind
+    from .packet_options import Option
+
+
+class _OneForEachMechanism(GroupedCommands):
+    """The commands for the mechanisms, made when they are asked for: other commands do without their options."""
+
+    _made: MutableMapping[str, Any]
+
+    @property
+    def commands(self) -> MutableMapping[str, Any]:
+        """The commands by the mechanism's name."""
+        if not self._made:
+            from .packet_mechanisms import PACKET_MECHANISMS
+
+            made = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+            for kind in PACKET_MECHANISMS:
+                made.command(kind.name)(_command(kind))
+            self._made = get_group(made).commands
+        return self._made
+
+    @commands.setter
+    def commands(self, given: MutableMapping[str, Any]) -> None:
+        self._made = given
+
 
 translate_app = typer.Typer(
     no_args_is_help=True,
-    cls=GroupedCommands,
+    cls=_OneForEachMechanism,
     rich_markup_mode=None,
     help="Take captured packets through a mechanism, without a network.\n\n"
     "What comes out is written as a capture. With --explain it says which rule decided about each packet. It needs no "
@@ -68,8 +94,6 @@ _COMMON: dict[str, tuple[Any, Any]] = {
 
 def register(app: typer.Typer) -> None:
     """Adds the command, with one below it for each mechanism."""
-    for kind in PACKET_MECHANISMS:
-        translate_app.command(kind.name)(_command(kind))
     app.add_typer(translate_app, name="translate", rich_help_panel=BY_HAND)
 
 
