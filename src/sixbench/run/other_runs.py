@@ -137,9 +137,9 @@ def running() -> set[OtherRun] | None:
     found = _of_namespace("self", looked_at)
     if found is None:
         return None
-    own_agents = _children()
+    without = _children() | _kernel_threads()
     for process in os.listdir(PROC):
-        if process.isdigit() and process not in own_agents:
+        if process.isdigit() and process not in without:
             found |= _of_namespace(process, looked_at) or set()
     return found
 
@@ -166,6 +166,15 @@ def _children() -> set[str]:
     with contextlib.suppress(OSError):
         tasks = (PROC / "self" / "task").iterdir()
         return {child for task in tasks for child in (task / "children").read_text().split()}
+    return set()
+
+
+def _kernel_threads() -> set[str]:
+    """The threads of the kernel, which measure nothing. Empty where the kernel does not tell, and in a namespace of
+    processes, which has none."""
+    with contextlib.suppress(OSError):
+        if (PROC / "2" / "comm").read_text() == "kthreadd\n":
+            return set((PROC / "2" / "task" / "2" / "children").read_text().split())
     return set()
 
 
