@@ -28,6 +28,7 @@ from . import (
     serve_command,
     theory_command,
     translate_command,
+    ui_command,
     verify_command,
 )
 from .bugs import tell
@@ -75,6 +76,7 @@ runs_command.register(app)
 report_command.register(app)
 verify_command.register(app)
 compare_command.register(app)
+ui_command.register(app)
 serve_command.register(app)
 measure_command.register(app)
 lab_command.register(app)

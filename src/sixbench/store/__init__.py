@@ -21,6 +21,7 @@ from .adoption import adopt_trials
 from .atomic import replacing, write_file
 from .calibration_file import calibration_to_json, keep_calibration, keep_false_alarms, machine_name, read_calibration
 from .event_log import EventLog
+from .folder import Folder
 from .manifest import Clock, Environment, Guest, Manifest, ProcessorUse, RunState
 from .run_directory import (
     Run,
@@ -42,6 +43,7 @@ __all__ = [
     "Clock",
     "Environment",
     "EventLog",
+    "Folder",
     "Guest",
     "Manifest",
     "ProcessorUse",

@@ -1,0 +1,208 @@
+"""The addresses of the page."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import anyio.to_thread
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+
+from ..model.errors import ExperimentError, SixbenchError, StoreError, UsageError, WriteError
+from . import check, learn
+from .doctor import Doctor
+from .events import reader_of, rest_of
+from .guard import MOST_BODY_BYTES, Guard
+from .jobs import Jobs
+from .runs import FILES, Runs, described
+from .stream import EventStream, Streams
+
+STATIC = Path(__file__).resolve().parent / "static"
+
+REPORT_POLICY = (
+    "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; "
+    "frame-ancestors 'self'"
+)
+"""A report is whole in itself. It may be a stranger's, so it is a site of its own that can ask nobody anything."""
+
+Handler = Callable[[Request], Awaitable[Any]]
+
+
+def application(
+    directory: Path, token: str, hosts: Iterable[str], stopping: Callable[[], bool] = lambda: False
+) -> ASGIApp:
+    """The page over the runs of a directory, behind its guard.
+
+    Args:
+        stopping: whether the server is about to end.
+    """
+    page = _Page(directory, stopping)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        page.jobs.close()
+        page.doctor.close()
+
+    routes = [
+        Route("/", _index),
+        Mount("/static", StaticFiles(directory=STATIC)),
+        Route("/api/runs", page.list_runs),
+        Route("/api/runs/{name}", page.one_run),
+        Route("/api/runs/{name}/events", page.events),
+        Route("/api/runs/{name}/stop", page.stop, methods=["POST"]),
+        Route("/runs/{name}/{file}", page.file),
+        Route("/api/doctor", page.machine),
+        Route("/api/gallery", page.gallery),
+        Route("/api/gallery/{name}", page.shipped),
+        Route("/api/check", page.check, methods=["POST"]),
+        Route("/api/start", page.start, methods=["POST"]),
+        Route("/api/learn", page.lessons),
+        Route("/api/learn/{name}", page.lesson),
+    ]
+    return Guard(Starlette(routes=routes, lifespan=lifespan), token, hosts)
+
+
+async def _index(_: Request) -> Response:
+    return FileResponse(STATIC / "index.html")
+
+
+def _refused(error: Exception, code: int) -> Response:
+    return JSONResponse({"error": str(error)}, code)
+
+
+class _Page:
+    def __init__(self, directory: Path, stopping: Callable[[], bool]) -> None:
+        self._stopping = stopping
+        self.runs = Runs(directory)
+        self.jobs = Jobs(directory)
+        self.streams = Streams()
+        self.doctor = Doctor()
+
+    async def list_runs(self, _: Request) -> Response:
+        """All runs, and those that the page started."""
+        try:
+            listed = await anyio.to_thread.run_sync(self.runs.listed)
+        except SixbenchError as error:
+            return _refused(error, 500)
+        return JSONResponse({"directory": str(self.runs.directory), "runs": listed, "jobs": self.jobs.told()})
+
+    async def one_run(self, request: Request) -> Response:
+        """What the screens of one run need besides its events."""
+        name = request.path_params["name"]
+
+        def read() -> dict[str, Any]:
+            inside = self.runs.folder(name)
+            return described(name, self.runs.read(name), [file for file in FILES if inside.has(file)])
+
+        try:
+            return JSONResponse(await anyio.to_thread.run_sync(read))
+        except StoreError as error:
+            return _refused(error, 404)
+
+    async def events(self, request: Request) -> Any:
+        """What the run does."""
+        name = request.path_params["name"]
+        if self.streams.is_full:
+            return PlainTextResponse("sixbench ui: too many pages are told already; close one\n", 429)
+        try:
+            reader = reader_of(self.runs, name)
+        except StoreError as error:
+            return _refused(error, 404)
+        last = request.headers.get("last-event-id", "")
+        return EventStream(self.streams, reader, last, lambda: rest_of(self.runs, name), self._stopping)
+
+    async def stop(self, request: Request) -> Response:
+        """Stops a run that the page started."""
+        try:
+            self.jobs.stop(request.path_params["name"])
+        except KeyError:
+            return _refused(ValueError("the page did not start that run; stop it where it was started"), 404)
+        return JSONResponse({})
+
+    async def file(self, request: Request) -> Response:
+        """A file of a run."""
+        name, file = request.path_params["name"], request.path_params["file"]
+        try:
+            content = await anyio.to_thread.run_sync(lambda: self.runs.file(name, file))
+        except StoreError as error:
+            return _refused(error, 404)
+        if content is None:
+            return _refused(ValueError("the run has no such file"), 404)
+        if file == "report.html" and "download" not in request.query_params:
+            policy = {"content-security-policy": REPORT_POLICY}
+            return Response(content, media_type="text/html; charset=utf-8", headers=policy)
+        saved = {"content-disposition": f'attachment; filename="{file}"', "content-security-policy": "sandbox"}
+        return Response(content, media_type="application/octet-stream", headers=saved)
+
+    async def machine(self, _: Request) -> Response:
+        """What this machine can do, in one sentence; null while it is being tried."""
+        return JSONResponse({"sentence": await self.doctor.sentence()})
+
+    async def gallery(self, _: Request) -> Response:
+        """The shipped experiments."""
+        return JSONResponse({"experiments": await anyio.to_thread.run_sync(check.gallery)})
+
+    async def shipped(self, request: Request) -> Response:
+        """The text of one."""
+        try:
+            return JSONResponse({"text": check.shipped_text(request.path_params["name"])})
+        except UsageError as error:
+            return _refused(error, 404)
+
+    async def check(self, request: Request) -> Response:
+        """What is wrong with an experiment, or how long it takes."""
+        try:
+            data = await _body(request)
+            return JSONResponse(await anyio.to_thread.run_sync(lambda: check.told(check.checked(data))))
+        except (ExperimentError, UsageError) as error:
+            return JSONResponse({"problems": check.problem_lines(error)}, 422)
+
+    async def start(self, request: Request) -> Response:
+        """Starts a run, or queues it."""
+        try:
+            data = await _body(request)
+            asked = await anyio.to_thread.run_sync(lambda: check.checked(data))
+            return JSONResponse(self.jobs.start(asked).told(), 202)
+        except (ExperimentError, UsageError) as error:
+            return JSONResponse({"problems": check.problem_lines(error)}, 422)
+        except (StoreError, WriteError) as error:
+            return _refused(error, 500)
+
+    async def lessons(self, _: Request) -> Response:
+        """The paths that can be learned."""
+        return JSONResponse(await anyio.to_thread.run_sync(learn.lessons))
+
+    async def lesson(self, request: Request) -> Response:
+        """A packet's way."""
+        size = request.query_params.get("bytes", "1280")
+        try:
+            if not size.isdecimal() or len(size) > 5:
+                raise ValueError("a size is a whole number of bytes")
+            found = await anyio.to_thread.run_sync(lambda: learn.lesson(request.path_params["name"], int(size)))
+        except KeyError:
+            return _refused(ValueError("there is no such path"), 404)
+        except ValueError as error:
+            return _refused(error, 422)
+        return JSONResponse(found)
+
+
+async def _body(request: Request) -> Any:
+    """The JSON of a request. Raises `UsageError`."""
+    content = b""
+    async for part in request.stream():
+        content += part
+        if len(content) > MOST_BODY_BYTES:
+            raise UsageError(f"an experiment of the page has at most {MOST_BODY_BYTES} bytes")
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        raise UsageError("what the page asks for is not JSON") from None

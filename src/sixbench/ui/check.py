@@ -1,0 +1,132 @@
+"""Experiments that the page is given: read by the reader that `sixbench run` has, and told with the same words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..mechanisms import MECHANISMS
+from ..model.errors import ExperimentError, Problem, UsageError
+from ..model.experiment import Experiment
+from ..plan.experiment_file import read_experiment
+from ..plan.overrides import apply_quick
+from ..plan.schedule import trial_counts
+from ..plan.shipped import find_experiment, shipped_names
+from ..plan.yaml_source import Source, parse_yaml
+from ..run.estimate import estimate
+from .runs import path_steps, topology
+
+NOWHERE = "sixbench-page-without-files/"
+"""The folder of an experiment's other files, which is not there: a page names no files of this machine."""
+
+FILE = "experiment.yaml"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    """An experiment of the page that can be run.
+
+    Attributes:
+        name: of a shipped one; None where it was written on the page.
+        text: its file.
+    """
+
+    experiment: Experiment
+    name: str | None
+    text: str
+    is_quick: bool
+
+
+def gallery() -> list[dict[str, str]]:
+    """The shipped experiments, `quickstart` first."""
+    names = sorted(shipped_names(), key=lambda name: (name != "quickstart", name))
+    found = []
+    for name in names:
+        data = parse_yaml(find_experiment(name).read_text(), name).data
+        told = data if isinstance(data, dict) else {}
+        found.append({"name": name, "title": str(told.get("title", name)), "text": str(told.get("description", ""))})
+    return found
+
+
+def shipped_text(name: str) -> str:
+    """The file of a shipped experiment. Raises `UsageError` where there is none of that name."""
+    if name not in shipped_names():
+        raise UsageError("there is no shipped experiment of that name")
+    return find_experiment(name).read_text()
+
+
+def checked(data: Any) -> Checked:
+    """Reads what the page asks for: `name` of a shipped experiment or `text`, and `quick`. Raises `UsageError` or
+    `ExperimentError`."""
+    if not isinstance(data, dict) or not isinstance(data.get("quick", False), bool):
+        raise UsageError("what the page asks for is no experiment")
+    name, text, is_quick = data.get("name"), data.get("text"), bool(data.get("quick", False))
+    if isinstance(name, str) and text is None:
+        text = shipped_text(name)
+        source = parse_yaml(text, str(find_experiment(name)))
+    elif isinstance(text, str) and name is None:
+        source = parse_yaml(text, NOWHERE + FILE)
+        _refuse_paths(source)
+    else:
+        raise UsageError("the page gives the name of an experiment or its text")
+    if is_quick:
+        source = apply_quick(source)
+    experiment = read_experiment(source, MECHANISMS)
+    if experiment.kernels:
+        raise UsageError("experiments on other kernels run in emulated machines; start them with sixbench run")
+    return Checked(experiment=experiment, name=name, text=text, is_quick=is_quick)
+
+
+def told(one: Checked) -> dict[str, Any]:
+    """What the page shows of an experiment that is right."""
+    experiment = one.experiment
+    least, most = trial_counts(experiment)
+    estimated = estimate(experiment)
+    return {
+        "experiment": experiment.name,
+        "title": experiment.title or experiment.name,
+        "topology": topology(experiment),
+        "paths": [path_steps(experiment, path) for path in experiment.paths],
+        "trials": f"{least}" if least == most else f"{least} to {most}",
+        "duration": ("at least " if estimated.open_ended else "about ") + _time_words(estimated.least_ns),
+        "command": f"sixbench run {one.name or FILE}{' --quick' if one.is_quick else ''}",
+    }
+
+
+def _time_words(time_ns: int) -> str:
+    """Such as `25 s`, `12 min`, `3 h 20 min`."""
+    minutes, seconds = divmod(max(1, round(time_ns / 1e9)), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    return (
+        f"{minutes} min {seconds} s"
+        if 0 < minutes < 10 and seconds
+        else f"{minutes} min"
+        if minutes
+        else f"{seconds} s"
+    )
+
+
+def problem_lines(error: ExperimentError | UsageError) -> list[str]:
+    """What is wrong with an experiment: the lines that `sixbench run` prints."""
+    return [line.replace(NOWHERE, "") for line in str(error).splitlines()]
+
+
+def _refuse_paths(source: Source) -> None:
+    """Raises `ExperimentError` where a text of an experiment is a path from the root."""
+    problems: list[Problem] = []
+
+    def look(value: Any, path: tuple[Any, ...]) -> None:
+        if isinstance(value, str) and value.startswith("/"):
+            problems.append(source.problem(path, "the page names no files of this machine; use sixbench run for that"))
+        elif isinstance(value, dict):
+            for key, one in value.items():
+                look(one, (*path, key))
+        elif isinstance(value, list):
+            for number, one in enumerate(value):
+                look(one, (*path, number))
+
+    look(source.data, ())
+    if problems:
+        raise ExperimentError(problems)

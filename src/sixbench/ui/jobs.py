@@ -1,0 +1,137 @@
+"""Runs that the page starts: one at a time, the others wait in a queue. Each is a `sixbench run` of its own.
+
+A run is in a session of its own and writes into files, so that it goes on when the page ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from ..model.errors import StoreError, UsageError
+from ..store import Folder, write_file
+from .check import Checked
+from .events import LOG_SUFFIX
+
+State = Literal["waiting", "running", "ended"]
+MOST_WAITING = 20
+LAST_WORDS_BYTES = 4000
+
+
+@dataclass(kw_only=True)
+class Job:
+    """A run that was asked for.
+
+    Attributes:
+        name: of its directory.
+        words: what the command said at its end, where that was no success.
+    """
+
+    name: str
+    command: list[str]
+    title: str
+    state: State = "waiting"
+    exit_code: int | None = None
+    words: str = ""
+    process: asyncio.subprocess.Process | None = field(default=None, repr=False)
+
+    def told(self) -> dict[str, Any]:
+        """For the page."""
+        return {
+            "run": self.name,
+            "title": self.title,
+            "state": self.state,
+            "exit_code": self.exit_code,
+            "words": self.words,
+        }
+
+
+class Jobs:
+    """The runs of the page."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._jobs: dict[str, Job] = {}
+        self._worker: asyncio.Task[None] | None = None
+
+    def told(self) -> list[dict[str, Any]]:
+        """All of them, in the order in which they were asked for."""
+        return [job.told() for job in self._jobs.values()]
+
+    def start(self, asked: Checked) -> Job:
+        """Queues a run of an experiment that was read and checked. Raises `UsageError` where too many wait,
+        `WriteError` or `StoreError` where nothing can be written."""
+        if sum(job.state == "waiting" for job in self._jobs.values()) >= MOST_WAITING:
+            raise UsageError(f"{MOST_WAITING} runs wait already; stop one of them first")
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"making {self._directory}: {error.strerror}") from error
+        name = self._free_name(f"{asked.experiment.name}-{time.strftime('%Y%m%d-%H%M%S')}")
+        experiment = asked.name
+        if experiment is None:
+            file = self._directory / f"{name}.yaml"
+            write_file(file, asked.text)
+            experiment = str(file.resolve())
+        log = (self._directory / f"{name}{LOG_SUFFIX}").resolve()
+        command = [sys.executable, "-m", "sixbench", "run", experiment, *(["--quick"] if asked.is_quick else [])]
+        command += ["--out", str((self._directory / name).resolve()), "--events", str(log), "--wait"]
+        job = self._jobs[name] = Job(name=name, command=command, title=asked.experiment.title or asked.experiment.name)
+        if self._worker is None or self._worker.done():
+            self._worker = asyncio.create_task(self._work())
+        return job
+
+    def stop(self, name: str) -> None:
+        """Ends a run as Ctrl-C does, or takes it from the queue. Raises `KeyError` where the page did not start it."""
+        job = self._jobs[name]
+        if job.state == "waiting":
+            job.state = "ended"
+            job.words = "taken from the queue"
+        elif job.process is not None and job.process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                job.process.send_signal(signal.SIGINT)
+
+    def close(self) -> None:
+        """Leaves what runs alone, and starts nothing more."""
+        if self._worker is not None:
+            self._worker.cancel()
+
+    async def _work(self) -> None:
+        while job := next((job for job in self._jobs.values() if job.state == "waiting"), None):
+            job.state = "running"
+            with tempfile.TemporaryFile() as said:
+                job.process = await asyncio.create_subprocess_exec(
+                    *job.command,
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=asyncio.subprocess.DEVNULL,
+                    stderr=said,
+                    start_new_session=True,
+                )
+                job.exit_code = await job.process.wait()
+                job.state = "ended"
+                if job.exit_code != 0:
+                    job.words = _end_of(said)
+
+    def _free_name(self, wanted: str) -> str:
+        folder = Folder.open(self._directory)
+        number = 1
+        while True:
+            name = wanted if number == 1 else f"{wanted}-{number}"
+            if name not in self._jobs and not folder.has(name) and not folder.has(f"{name}{LOG_SUFFIX}"):
+                return name
+            number += 1
+
+
+def _end_of(file: Any) -> str:
+    """The last lines of what a command said."""
+    size = file.seek(0, 2)
+    file.seek(max(0, size - LAST_WORDS_BYTES))
+    lines = file.read().decode(errors="replace").splitlines()
+    return "\n".join(line for line in lines if line.startswith("sixbench:") or ": " in line)[-LAST_WORDS_BYTES:]

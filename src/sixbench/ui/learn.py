@@ -1,0 +1,99 @@
+"""A packet's way through each mechanism, step by step: what a teacher would show. Nothing is built or sent."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from ..mechanisms import MECHANISMS
+from ..model.experiment import Experiment
+from ..model.headers import HEADERS, IPV4, IPV6, UDP
+from ..model.leg import Crossing
+from ..model.network import Network
+from ..plan.loading import load_experiment
+from ..theory import NotPredicted, predict
+from .runs import network_of, topology
+
+EXPERIMENT = "what-each-costs"
+"""It has every mechanism over one small network."""
+
+MOST_PACKET_BYTES = 9000
+LEAST_PACKET_BYTES = IPV6.size_bytes + UDP.size_bytes
+
+
+@cache
+def _experiment() -> Experiment:
+    return load_experiment(EXPERIMENT, [], False, None, None)
+
+
+def lessons() -> dict[str, Any]:
+    """The network of all lessons, and the paths through it."""
+    experiment = _experiment()
+    return {
+        "topology": topology(experiment),
+        "paths": [
+            {"name": path.name, "mechanism": path.mechanism, "summary": MECHANISMS[path.mechanism].doc}
+            for path in experiment.paths
+            if path.aa_of is None
+        ],
+    }
+
+
+def lesson(name: str, packet_bytes: int) -> dict[str, Any]:
+    """The way of a UDP packet that leaves the client with so many bytes. Raises `KeyError` where there is no such path,
+    `ValueError` where no packet has that size."""
+    if not LEAST_PACKET_BYTES <= packet_bytes <= MOST_PACKET_BYTES:
+        raise ValueError(f"a packet of the lessons has {LEAST_PACKET_BYTES} to {MOST_PACKET_BYTES} bytes")
+    path = next((path for path in _experiment().paths if path.name == name), None)
+    network = None if path is None else network_of(_experiment(), path)
+    if path is None or network is None:
+        raise KeyError(name)
+    own = IPV4 if network.family == 4 else IPV6
+    payload_bytes = packet_bytes - own.size_bytes - UDP.size_bytes
+    steps = [_step(crossing, payload_bytes) for crossing in network.crossings]
+    return {
+        "name": path.name,
+        "mechanism": path.mechanism,
+        "summary": MECHANISMS[path.mechanism].doc,
+        "packet_bytes": packet_bytes,
+        "payload_bytes": payload_bytes,
+        "steps": steps,
+        **_fate(network, payload_bytes, path.engine),
+    }
+
+
+def _step(crossing: Crossing, payload_bytes: int) -> dict[str, Any]:
+    addresses = iter(crossing.ip)
+    headers = []
+    for name in crossing.headers:
+        header = {"name": HEADERS[name].name, "bytes": HEADERS[name].size_bytes, "reference": HEADERS[name].reference}
+        if name in ("ipv4", "ipv6"):
+            ip = next(addresses)
+            header |= {"source": str(ip.source), "destination": str(ip.destination), "hop_limit": ip.hop_limit}
+        headers.append(header)
+    headers.append({"name": UDP.name, "bytes": UDP.size_bytes, "reference": UDP.reference})
+    total_bytes = sum(HEADERS[name].size_bytes for name in crossing.headers) + UDP.size_bytes + payload_bytes
+    return {
+        "link": crossing.link.name,
+        "near": crossing.near,
+        "far": crossing.far,
+        "mtu_bytes": crossing.link.mtu_bytes,
+        "headers": headers,
+        "payload_bytes": payload_bytes,
+        "total_bytes": total_bytes,
+        "fits": total_bytes <= crossing.link.mtu_bytes,
+    }
+
+
+def _fate(network: Network, payload_bytes: int, engine: str | None) -> dict[str, Any]:
+    """What theory says becomes of the packets: their sizes on each link once all is known, and what happens first."""
+    try:
+        prediction = predict(network, payload_bytes, "kernel", engine)
+    except (NotPredicted, ValueError) as error:
+        return {"not_predicted": str(error)}
+    return {
+        "outcome": prediction.settled.outcome,
+        "lost_first": prediction.lost_first,
+        "reasons": list(dict.fromkeys((*prediction.first.reasons, *prediction.settled.reasons))),
+        "sizes_bytes": [list(load.sizes_bytes) for load in prediction.settled.loads],
+    }

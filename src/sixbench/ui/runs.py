@@ -1,0 +1,180 @@
+"""The runs below a directory: each is named by one component, and reached without following a link."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ..mechanisms import install
+from ..model.errors import StoreError, UsageError
+from ..model.experiment import Experiment
+from ..model.metric import METRICS
+from ..model.network import Network
+from ..model.path import Path as Way
+from ..model.wording import printable
+from ..model.workloads import WORKLOADS
+from ..report import words
+from ..report.link_words import direction_words
+from ..report.listed_runs import listed_run, state_of
+from ..store import Folder, Run, holds_run, read_run, run_directories
+
+FILES = {
+    "report.html": "the report",
+    "findings.json": "estimates and findings",
+    "trials.parquet": "one row a trial, for pandas and DuckDB",
+    "experiment.yaml": "the experiment as it was",
+    "manifest.json": "machine, versions, settings and command",
+}
+"""What can be downloaded of a run, with what it is."""
+
+MOST_LISTED = 500
+
+
+class Runs:
+    """The runs right below a directory, or the one that the directory is."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._is_one = holds_run(directory)
+        self._listed: dict[str, tuple[object, dict[str, Any]]] = {}
+
+    def folder(self, name: str) -> Folder:
+        """The directory of a run. Raises `StoreError` where the name is none of a directory here, or that is a link."""
+        try:
+            if self._is_one:
+                if name != self.directory.resolve().name:
+                    raise StoreError(f"{printable(name)[:80]} is no run here")
+                return Folder.open(self.directory)
+            return Folder.open(self.directory).folder(name)
+        except OSError as error:
+            raise StoreError(f"opening {self.directory}: {error.strerror}") from error
+
+    def read(self, name: str) -> Run:
+        """A run. Raises `StoreError`."""
+        return read_run(self.folder(name).path)
+
+    def file(self, name: str, file: str) -> bytes | None:
+        """One of `FILES`; None where the run has none. Raises `StoreError`."""
+        inside = self.folder(name)
+        return inside.read(file) if file in FILES and inside.has(file) else None
+
+    def listed(self) -> list[dict[str, Any]]:
+        """What is told of each run, the newest first."""
+        try:
+            names = [one.resolve().name if self._is_one else one.name for one in run_directories(self.directory)]
+        except UsageError:
+            return []  # there is no such directory yet
+        found = [self._one(name) for name in names[-MOST_LISTED:]]
+        return sorted(found, key=lambda one: (one["started_realtime_ns"] or 0, one["run"]), reverse=True)
+
+    def _one(self, name: str) -> dict[str, Any]:
+        try:
+            inside = self.folder(name)
+            key = _changes(inside)
+        except StoreError as error:
+            return {**asdict(listed_run(Path(name))), "run": name, "problem": str(error)}
+        known = self._listed.get(name)
+        if known is not None and known[0] == key and known[1].get("state") != "running":
+            return known[1]
+        told = asdict(listed_run(inside.path)) | {"run": name}
+        del told["directory"]
+        if told["problem"] is None:
+            environment = read_run(inside.path).manifest.environment
+            told |= {"kernel": environment.kernel.split(" ")[0], "machine": environment.cpu}
+        self._listed[name] = key, told
+        return told
+
+
+def _changes(inside: Folder) -> object:
+    """What differs once a run has gone on or was reported."""
+
+    def of(name: str) -> object:
+        try:
+            found = os.stat(name, dir_fd=inside.descriptor, follow_symlinks=False)
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_ino
+
+    return of("manifest.json"), of("findings.json"), of("trials")
+
+
+def described(name: str, run: Run, files: list[str]) -> dict[str, Any]:
+    """What the screens of one run show of it, besides its events."""
+    experiment = run.manifest.experiment
+    environment = run.manifest.environment
+    return {
+        "run": name,
+        "title": experiment.title or experiment.name,
+        "description": experiment.description,
+        "experiment": experiment.name,
+        "state": state_of(run),
+        "kernel": environment.kernel.split(" ")[0],
+        "machine": environment.cpu,
+        "command": run.manifest.command,
+        "baseline": experiment.baseline,
+        "blocks": {"min": experiment.blocks.minimum, "max": experiment.blocks.maximum},
+        "topology": topology(experiment),
+        "paths": [path_steps(experiment, path) for path in experiment.paths],
+        "combinations": [combination(experiment, number) for number in range(len(experiment.combinations))],
+        "files": [{"name": one, "what": FILES[one]} for one in files],
+    }
+
+
+def combination(experiment: Experiment, number: int) -> dict[str, Any]:
+    """A combination in the words that reports use."""
+    one = experiment.combinations[number]
+    metric = METRICS[WORKLOADS[one.workload.kind].primary]
+    title = ", ".join(part for part in (words.workload_title(one.workload.kind), words.levels(one.levels)) if part)
+    return {"name": one.name, "title": title, "metric": words.metric_in_sentence(metric.name), "unit": metric.unit}
+
+
+def topology(experiment: Experiment) -> dict[str, Any] | None:
+    """The first form of the network: nodes, and links with what they are set to. None: it was between two machines."""
+    if not experiment.topologies:
+        return None
+    first = experiment.topologies[0]
+    return {
+        "nodes": [{"name": node.name, "kind": node.kind} for node in first.nodes.values()],
+        "between": list(experiment.between),
+        "links": [
+            {
+                "name": link.name,
+                "ends": [end.node for end in link.ends],
+                "mtu_bytes": link.mtu_bytes,
+                "words": direction_words(link.directions[0]),
+            }
+            for link in first.links
+        ],
+    }
+
+
+def network_of(experiment: Experiment, path: Way) -> Network | None:
+    """A path in the first form of the network; None where there is none."""
+    if not experiment.topologies:
+        return None
+    try:
+        return install(path, experiment.topologies[0], experiment.between)
+    except ValueError:
+        return None
+
+
+def path_steps(experiment: Experiment, path: Way) -> dict[str, Any]:
+    """A path, and the wires that its packets cross with the headers that they have there."""
+    network = network_of(experiment, path)
+    return {
+        "name": path.name,
+        "mechanism": path.mechanism,
+        "aa_of": path.aa_of,
+        "nodes": list(path.nodes),
+        "steps": [
+            {
+                "link": crossing.link.name,
+                "near": crossing.near,
+                "far": crossing.far,
+                "headers": list(crossing.headers),
+            }
+            for crossing in (network.crossings if network is not None else ())
+        ],
+    }

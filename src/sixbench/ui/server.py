@@ -1,0 +1,92 @@
+"""Listening: on loopback only, with limits on connections, and without patience for slow clients."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import socket
+from collections.abc import Callable
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from ..model.errors import CapabilityError, UsageError
+from .app import application
+
+MOST_CONNECTIONS = 200
+"""More are answered with 503. A page has two or three."""
+
+REQUEST_WITHIN_S = 10.0
+"""How long a client may take for its first request."""
+
+IDLE_S = 15
+
+
+class Impatient(H11Protocol):
+    """A connection that ends where no request has come in time."""
+
+    def connection_made(self, transport: Any) -> None:
+        """Begins to wait for a request."""
+        super().connection_made(transport)
+        self.loop.call_later(REQUEST_WITHIN_S, self._end_if_silent)
+
+    def _end_if_silent(self) -> None:
+        if self.cycle is None and not self.transport.is_closing():
+            self.transport.close()
+
+
+def listen(address: str, port: int) -> socket.socket:
+    """A socket that listens. Raises `UsageError` beyond loopback, `CapabilityError` where the port is taken."""
+    try:
+        wanted = ip_address(address)
+    except ValueError:
+        raise UsageError(f"--bind {address}: that is no address; give 127.0.0.1 or ::1") from None
+    if not wanted.is_loopback:
+        raise UsageError(
+            f"--bind {address}: the page is served on loopback only, since it has no TLS yet; "
+            "from another machine reach it with: ssh -L 8066:127.0.0.1:8066 HOST"
+        )
+    family = socket.AF_INET if wanted.version == 4 else socket.AF_INET6
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((str(wanted), port))
+        listening.listen(64)
+    except OSError as error:
+        listening.close()
+        raise CapabilityError(f"listening on {address} port {port}: {error.strerror}; give another --port") from error
+    return listening
+
+
+def serve(directory: Path, listening: socket.socket, told: Callable[[str], None], token: str | None = None) -> None:
+    """Serves the page until it is interrupted.
+
+    Args:
+        told: gets the address that has the token.
+    """
+    secret = token or secrets.token_urlsafe(24)
+    address, port = listening.getsockname()[:2]
+    name = f"[{address}]" if ":" in address else address
+    server: uvicorn.Server | None = None
+    names = [f"{name}:{port}", f"localhost:{port}"]
+    app = application(directory, secret, names, lambda: server is not None and server.should_exit)
+    config = uvicorn.Config(
+        app,
+        http=Impatient,
+        ws="none",
+        loop="asyncio",
+        lifespan="on",
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_keep_alive=IDLE_S,
+        timeout_graceful_shutdown=2,
+    )
+    told(f"http://{name}:{port}/?token={secret}")
+    server = uvicorn.Server(config)
+    asyncio.run(server.serve(sockets=[listening]))

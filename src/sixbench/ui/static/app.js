@@ -1,0 +1,43 @@
+// Which screen is shown: the part of the address behind # says so, so that reloading restores it.
+
+import { h } from "./dom.js";
+import { showLearn } from "./learn.js";
+import { showLive } from "./live.js";
+import { showNew } from "./new.js";
+import { showResult } from "./result.js";
+import { showRuns } from "./runs.js";
+
+const SCREENS = { runs: showRuns, live: showLive, result: showResult, learn: showLearn, new: showNew };
+const PARENTS = { live: "runs", result: "runs" };
+const main = document.getElementById("main");
+let leave = () => {};
+let turn = 0;
+
+async function show() {
+  if (location.hash === "#main") return;
+  const [name, ...rest] = location.hash.replace(/^#\/?/, "").split("/").map(decodeURIComponent);
+  const screen = SCREENS[name] ? name : "runs";
+  const own = ++turn;
+  leave();
+  leave = () => {};
+  for (const link of document.querySelectorAll("nav a")) {
+    if (link.dataset.screen === (PARENTS[screen] ?? screen)) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  const place = h("div", { class: `screen ${screen}` });
+  try {
+    const end = await SCREENS[screen](place, ...rest);
+    if (own !== turn) return end?.();
+    leave = end ?? leave;
+  } catch (error) {
+    place.replaceChildren(h("h1", {}, "That did not work"), h("p", { class: "warning", role: "alert" }, error.message),
+      h("p", {}, h("a", { href: "#/runs" }, "All runs")));
+  }
+  if (own === turn) {
+    main.replaceChildren(place);
+    document.title = `${place.querySelector("h1")?.textContent ?? "sixbench"} – sixbench`;
+  }
+}
+
+addEventListener("hashchange", () => show().then(() => main.focus({ preventScroll: true })));
+show();

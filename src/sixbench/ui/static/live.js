@@ -1,0 +1,242 @@
+// A run as it goes on: which trial is under way, what has become of each, and a dot for each value. No verdict and no
+// interval is shown before the planned end, since looking at them invites to stop when they please.
+
+import { ask, clock, digits, h, s, scaleOf } from "./dom.js";
+import { badge } from "./runs.js";
+import { drawTopology } from "./topology.js";
+
+const MARKS = { ok: "✓", invalid: "!", failed: "×", now: "…" };
+const RULES = { blocks: "all blocks are done", precision: "it is as precise as asked", deviation: "it is as steady as asked", decided: "every answer is decided", time: "the time is over" };
+const WAIT_MS = 1000;
+
+class Grid {
+  // The trials of one combination: a row a path, a column a block, and the values as dots.
+  constructor(combination, paths, blocks, tell) {
+    this.tell = tell;
+    this.paths = paths;
+    this.blocks = 0;
+    this.combination = combination;
+    this.cells = new Map();
+    this.values = [];
+    this.head = h("tr", {}, h("th", { scope: "col" }, "path \\ block"));
+    this.rows = new Map(paths.map((path) => [path, h("tr", {}, h("th", { scope: "row" }, path))]));
+    this.plot = s("svg", { class: "dots", role: "img" });
+    this.note = h("p", { class: "quiet" });
+    this.section = h("section", { class: "combination" }, h("h2", {}, combination.title),
+      h("div", { class: "pair" },
+        h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Trials: ${combination.title}` }, h("table", { class: "grid" }, h("thead", {}, this.head), h("tbody", {}, [...this.rows.values()]))),
+        h("div", { class: "plot" }, this.plot)), this.note);
+    this.grow(blocks);
+  }
+
+  grow(blocks) {
+    while (this.blocks < blocks) {
+      this.blocks += 1;
+      this.head.append(h("th", { scope: "col" }, this.blocks));
+      for (const [path, row] of this.rows) {
+        const cell = h("td", { class: "planned" }, "·");
+        this.cells.set(`${this.blocks}/${path}`, cell);
+        row.append(cell);
+      }
+    }
+  }
+
+  begin(block, path) {
+    this.grow(block);
+    const cell = this.cells.get(`${block}/${path}`);
+    if (cell) this.mark(cell, "now", MARKS.now, "under way");
+  }
+
+  end(event) {
+    this.grow(event.block);
+    const cell = this.cells.get(`${event.block}/${event.path}`);
+    if (!cell) return;
+    if (event.status === "ok") this.mark(cell, "ok", MARKS.ok, "ok");
+    else {
+      cell.className = event.status;
+      cell.replaceChildren(h("button", { "aria-label": `${event.path}, block ${event.block}: ${event.status}. Why?`, onclick: () => this.tell(event, this.combination) }, MARKS[event.status]));
+    }
+    if (event.value !== undefined) this.values.push(event);
+    this.dirty = true;
+  }
+
+  mark(cell, kind, mark, words) {
+    cell.className = kind;
+    cell.replaceChildren(h("span", { "aria-hidden": "true" }, mark), h("span", { class: "hidden" }, words));
+  }
+
+  draw() {
+    if (!this.dirty) return;
+    this.dirty = false;
+    const left = 96, right = 14, row = 26, width = 440, height = this.paths.length * row + 44;
+    const most = Math.max(...this.values.map((event) => event.value), 0);
+    const [factor, unit] = scaleOf(most, this.combination.unit);
+    const top = most > 0 ? most * 1.04 : 1;
+    const x = (value) => left + (value / top) * (width - left - right);
+    this.plot.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    this.plot.setAttribute("aria-label", `${this.combination.metric} of each trial, ${this.values.length} so far`);
+    const parts = [0, 0.5, 1].map((share) => s("g", {}, s("line", { class: "tick", x1: x(share * most), x2: x(share * most), y1: 0, y2: height - 40 }),
+      s("text", { class: "axis", x: x(share * most), y: height - 26, "text-anchor": share === 1 ? "end" : "middle" }, digits((share * most) / factor), share === 1 ? ` ${unit}` : "")));
+    this.paths.forEach((path, index) => parts.push(s("text", { class: "row-name", x: left - 10, y: index * row + 18 }, path.length > 13 ? `${path.slice(0, 12)}…` : path), s("line", { class: "rail", x1: left, x2: width - right, y1: index * row + 13, y2: index * row + 13 })));
+    for (const event of this.values) {
+      const y = this.paths.indexOf(event.path) * row + 13;
+      parts.push(s("circle", { class: `dot ${event.status}`, cx: x(event.value), cy: y, r: 4.5 }, s("title", {}, `${event.path}, block ${event.block}: ${digits(event.value / factor)} ${unit}, ${event.status}`)));
+    }
+    this.plot.replaceChildren(...parts, s("text", { class: "axis", x: left, y: height - 8 }, this.combination.metric));
+  }
+}
+
+class Now {
+  // The trial under way: what arrives in it, interval by interval.
+  constructor() {
+    this.words = h("p", { class: "now" }, "The network is being built.");
+    this.svg = s("svg", { class: "series", role: "img", "aria-label": "What arrives in the trial under way", viewBox: "0 0 440 130" });
+    this.begin("");
+  }
+
+  begin(words) {
+    if (words) this.words.textContent = words;
+    this.series = new Map();
+    this.dirty = true;
+  }
+
+  add(event) {
+    const name = [event.flow, event.direction].filter(Boolean).join(" ");
+    if (!this.series.has(name)) this.series.set(name, []);
+    this.series.get(name).push([event.from_ns, event.to_ns, (8e9 * event.received_bytes) / (event.to_ns - event.from_ns)]);
+    this.dirty = true;
+  }
+
+  draw() {
+    if (!this.dirty) return;
+    this.dirty = false;
+    const all = [...this.series.values()].flat();
+    if (!all.length) {
+      this.svg.replaceChildren();
+      return;
+    }
+    const end = Math.max(...all.map(([, to]) => to)), most = Math.max(...all.map(([, , rate]) => rate), 1);
+    const [factor, unit] = scaleOf(most, "bit/s");
+    const x = (ns) => 12 + (ns / end) * 416, y = (rate) => 104 - (rate / most) * 80;
+    const parts = [s("line", { class: "rail", x1: 12, x2: 428, y1: 104, y2: 104 }), s("text", { class: "axis", x: 12, y: 14 }, `${digits(most / factor)} ${unit} at most; the line below is 0`),
+      s("text", { class: "axis", x: 428, y: 122, "text-anchor": "end" }, `${(end / 1e9).toFixed(1)} s`)];
+    [...this.series].forEach(([name, values], index) => {
+      const points = values.flatMap(([from, to, rate]) => [`${x(from)},${y(rate)}`, `${x(to)},${y(rate)}`]).join(" ");
+      parts.push(s("polyline", { class: `line line-${index % 4}`, points }, s("title", {}, name)));
+    });
+    this.svg.replaceChildren(...parts);
+  }
+}
+
+async function described(name) {
+  // A run that was started a moment ago has no directory yet.
+  for (let left = 60; ; left -= 1) {
+    try {
+      return await ask(`/api/runs/${encodeURIComponent(name)}`);
+    } catch (error) {
+      const { jobs } = await ask("/api/runs");
+      const job = jobs.find((one) => one.run === name);
+      if (!left || !job || job.state === "ended") throw job?.words ? new Error(job.words) : error;
+      await new Promise((done) => setTimeout(done, WAIT_MS));
+    }
+  }
+}
+
+export async function showLive(place, name) {
+  const run = await described(name);
+  const steps = new Map(run.paths.map((path) => [path.name, path.steps]));
+  const { svg, light } = drawTopology(run.topology, `The network of ${run.title}`);
+  const now = new Now();
+  const state = h("span", {}, badge(run.state));
+  const counts = h("p", { class: "counts", role: "status" }, "");
+  const bar = h("progress", { "aria-label": "Trials done", max: 1, value: 0 });
+  const reason = h("dialog", { "aria-labelledby": "why" });
+  const stop = h("button", { hidden: true }, "Stop; what is done stays");
+  const told = { ok: 0, invalid: 0, failed: 0 };
+  let grids = new Map(), done = 0, expected = 0, left = "", current = null, queued = false;
+  const place_of_grids = h("div", {});
+
+  function tell(event, combination) {
+    reason.replaceChildren(h("h2", { id: "why" }, `${event.path}, block ${event.block}: ${event.status}`), h("p", { class: "quiet" }, combination.title),
+      h("ul", {}, event.reasons.map((one) => h("li", {}, one.text, " ", h("code", {}, one.kind)))), h("form", { method: "dialog" }, h("button", {}, "Close")));
+    reason.showModal();
+  }
+
+  function reset() {
+    grids = new Map(run.combinations.map((one) => [one.name, new Grid(one, run.paths.map((path) => path.name), run.blocks.min, tell)]));
+    Object.assign(told, { ok: 0, invalid: 0, failed: 0 });
+    done = expected = 0;
+    current = null;
+    place_of_grids.replaceChildren(...[...grids.values()].map((grid) => grid.section));
+  }
+
+  const HANDLERS = {
+    planned() {},
+    built() {},
+    "trial-started"(event) {
+      ({ done, expected } = event);
+      left = `${clock(event.remaining_ns)} left`;
+      if (event.decided !== undefined) left += `, ${event.decided} of ${run.combinations.length} combinations decided`;
+      current = event;
+      grids.get(event.combination)?.begin(event.block, event.path);
+      light(steps.get(event.path) ?? []);
+      now.begin(`Now: ${event.path}, block ${event.block}, ${grids.get(event.combination)?.combination.title ?? event.combination}`);
+    },
+    values(event) { if (event.key === current?.key) now.add(event); },
+    "trial-ended"(event) {
+      told[event.status] += 1;
+      done = told.ok + told.invalid + told.failed;
+      grids.get(event.combination)?.end(event);
+    },
+    "block-done"() {},
+    stopped(event) {
+      const grid = grids.get(event.combination);
+      if (grid) grid.note.textContent = `No more blocks after ${event.blocks}: ${event.rules.map((rule) => RULES[rule] ?? rule).join(", ")}.`;
+    },
+    ended(event) {
+      left = "";
+      light([]);
+      now.begin(event.state === "interrupted" ? "It was interrupted. What is done stays." : "It has measured. The report is being written.");
+    },
+    "report-written"() { now.begin("The report is written."); },
+  };
+
+  function draw() {
+    queued = false;
+    const whole = Math.max(expected, done, run.blocks.min * run.paths.length * run.combinations.length);
+    bar.max = whole;
+    bar.value = done;
+    counts.textContent = [`${done} of ${whole} trials`, told.invalid && `${told.invalid} invalid`, told.failed && `${told.failed} failed`, left].filter(Boolean).join(", ");
+    for (const grid of grids.values()) grid.draw();
+    now.draw();
+  }
+
+  const queue = () => { if (!queued) { queued = true; requestAnimationFrame(draw); } };
+  reset();
+  const stream = new EventSource(`/api/runs/${encodeURIComponent(name)}/events`);
+  stream.addEventListener("reset", () => { reset(); queue(); });
+  stream.addEventListener("run", (message) => {
+    for (const event of JSON.parse(message.data)) HANDLERS[event.event]?.(event);
+    queue();
+  });
+  stream.addEventListener("over", (message) => {
+    stream.close();
+    const over = JSON.parse(message.data).state;
+    state.replaceChildren(badge(over));
+    left = "";
+    stop.hidden = true;
+    light([]);
+    now.begin(over === "interrupted" ? `It was stopped or killed. What is done stays; go on with: sixbench resume ${name}` : "The run is over.");
+    queue();
+    place.dataset.over = over;
+  });
+  ask("/api/runs").then(({ jobs }) => { stop.hidden = !jobs.some((job) => job.run === name && job.state === "running"); }, () => {});
+  stop.addEventListener("click", () => ask(`/api/runs/${encodeURIComponent(name)}/stop`, {}).then(() => { stop.disabled = true; }, (error) => { now.words.textContent = error.message; }));
+
+  place.append(h("p", { class: "kind" }, state, " ", h("code", {}, name)), h("h1", {}, run.title), counts, bar,
+    h("p", { class: "links" }, h("a", { href: `#/result/${encodeURIComponent(name)}` }, "Result"), stop),
+    h("div", { class: "pair top" }, svg && h("div", { class: "drawing" }, svg), h("div", { class: "plot" }, now.words, now.svg)), place_of_grids,
+    h("p", { class: "quiet" }, "A dot is one trial; hollow dots are invalid trials, which no statistic uses. Verdicts and intervals are in the report, at the planned end."), reason);
+  draw();
+  return () => stream.close();
+}

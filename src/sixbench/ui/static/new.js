@@ -1,0 +1,63 @@
+// A new run: a shipped experiment or one of your own, with the words that sixbench run would have for it.
+
+import { ask, h } from "./dom.js";
+import { drawTopology } from "./topology.js";
+
+const TYPING_MS = 500;
+
+export async function showNew(place) {
+  const { experiments } = await ask("/api/gallery");
+  const editor = h("textarea", { id: "editor", rows: 22, spellcheck: "false", autocomplete: "off", wrap: "off" });
+  const quick = h("input", { type: "checkbox", id: "quick", checked: true });
+  const said = h("div", { class: "said", role: "status" });
+  const start = h("button", { class: "primary", disabled: true }, "Start");
+  const drawing = h("div", { class: "drawing" });
+  let shipped = null, own = 0, timer = 0;
+
+  const asked = () => ({ quick: quick.checked, ...(shipped !== null && shipped.text === editor.value ? { name: shipped.name } : { text: editor.value }) });
+
+  async function check() {
+    const turn = ++own;
+    start.disabled = true;
+    if (!editor.value.trim()) { said.replaceChildren(); return; }
+    let answer;
+    try { answer = await ask("/api/check", asked()); } catch (error) { answer = { problems: [error.message] }; }
+    if (turn !== own) return;
+    drawing.replaceChildren();
+    if (answer.problems) {
+      said.replaceChildren(h("p", { class: "warning" }, answer.problems.length === 1 ? "One thing is wrong:" : `${answer.problems.length} things are wrong:`), h("pre", { class: "problems", tabindex: "0" }, answer.problems.join("\n")));
+      return;
+    }
+    start.disabled = false;
+    const { svg, light } = drawTopology(answer.topology, `The network of ${answer.title}`);
+    if (svg) drawing.append(svg);
+    light([]);
+    said.replaceChildren(h("p", {}, h("strong", {}, `${answer.trials} trials, ${answer.duration}`), ` over ${answer.paths.map((path) => path.name).join(", ")}`), h("p", { class: "quiet" }, "The same in a terminal:"), h("pre", { tabindex: "0" }, answer.command));
+  }
+
+  const soon = () => { clearTimeout(timer); timer = setTimeout(check, TYPING_MS); };
+  editor.addEventListener("input", soon);
+  quick.addEventListener("change", check);
+  start.addEventListener("click", async () => {
+    start.disabled = true;
+    try {
+      const job = await ask("/api/start", asked());
+      if (job.problems) throw new Error(job.problems.join("\n"));
+      location.hash = job.state === "waiting" ? "#/runs" : `#/live/${encodeURIComponent(job.run)}`;
+    } catch (error) {
+      said.replaceChildren(h("p", { class: "warning", role: "alert" }, error.message));
+    }
+  });
+  async function choose(name) {
+    const { text } = await ask(`/api/gallery/${encodeURIComponent(name)}`);
+    shipped = { name, text };
+    editor.value = text;
+    await check();
+  }
+  const gallery = h("ul", { class: "gallery" }, experiments.map((one) => h("li", {}, h("button", { onclick: () => choose(one.name) }, h("strong", {}, one.name), h("span", {}, one.title)))));
+  place.append(h("h1", {}, "New"), h("p", { class: "lead" }, "Choose an experiment, change it if you like, and start it. One runs at a time; others wait."), gallery,
+    h("div", { class: "pair" }, h("div", {}, h("label", { for: "editor" }, "Experiment (YAML)"), editor),
+      h("div", {}, h("p", { class: "bar" }, quick, h("label", { for: "quick" }, "quick: fewer blocks, shorter trials"), start), said, drawing)));
+  choose("quickstart").catch((error) => { said.textContent = error.message; });
+  return () => clearTimeout(timer);
+}

@@ -1,0 +1,64 @@
+// All runs: state, question, first answer, machine.
+
+import { ask, date, h } from "./dom.js";
+
+const EVERY_MS = 5000;
+const MARKS = { complete: "✓", partial: "!", interrupted: "–", running: "…", waiting: "…", unreadable: "×" };
+
+export const badge = (state) => h("span", { class: `badge ${state}` }, h("span", { "aria-hidden": "true" }, `${MARKS[state] ?? "?"} `), state);
+
+function row(run, job) {
+  const state = run.problem ? "unreadable" : run.state;
+  const screen = state === "running" || state === "interrupted" ? "live" : "result";
+  const counts = [[run.ok_trials, "ok"], [run.invalid_trials, "invalid"], [run.failed_trials, "failed"]].filter(([number]) => number);
+  return h("li", { class: "run" },
+    h("div", { class: "run-head" }, badge(state), h("span", { class: "quiet" }, date(run.started_realtime_ns)), run.is_quick && h("span", { class: "quiet" }, "quick")),
+    h("h2", {}, run.problem ? run.run : h("a", { href: `#/${screen}/${encodeURIComponent(run.run)}` }, run.title || run.experiment)),
+    h("p", { class: "answer" }, run.problem ?? (run.state === "running" ? "It measures. The answer comes at the planned end." : run.answer ?? "No answer yet.")),
+    !run.problem && h("p", { class: "quiet facts" }, h("code", {}, run.run), counts.length > 0 && ` · ${counts.map(([number, word]) => `${number} ${word}`).join(", ")}`,
+      run.kernel && ` · Linux ${run.kernel}`, run.machine && ` · ${run.machine}`),
+    !run.problem && h("p", { class: "links" }, h("a", { href: `#/live/${encodeURIComponent(run.run)}`, "aria-label": `Trials of ${run.run}` }, "Trials"),
+      h("a", { href: `#/result/${encodeURIComponent(run.run)}`, "aria-label": `Result of ${run.run}` }, "Result")),
+    job?.words && h("pre", {}, job.words));
+}
+
+const jobRow = (job) => h("li", { class: "run" },
+  h("div", { class: "run-head" }, badge(job.state === "ended" ? (job.exit_code === 0 ? "complete" : "interrupted") : job.state), h("span", { class: "quiet" }, "started here")),
+  h("h2", {}, job.state === "waiting" ? job.title : h("a", { href: `#/live/${encodeURIComponent(job.run)}` }, job.title)),
+  h("p", { class: "quiet facts" }, h("code", {}, job.run)), job.words && h("pre", {}, job.words),
+  job.state === "waiting" && h("p", {}, h("button", { onclick: () => ask(`/api/runs/${encodeURIComponent(job.run)}/stop`, {}) }, "Take it from the queue")));
+
+export async function showRuns(place) {
+  const list = h("ul", { class: "runs-list" });
+  const machine = h("p", { class: "quiet", role: "status" }, "This machine is being tried.");
+  const where = h("p", { class: "quiet" });
+  const search = h("input", { type: "search", id: "filter", placeholder: "part of a name", oninput: () => draw() });
+  let known = { runs: [], jobs: [] };
+  let drawn = "";
+
+  function draw() {
+    const wanted = search.value.trim().toLowerCase();
+    const has = new Set(known.runs.map((run) => run.run));
+    const fits = (run) => !wanted || [run.run, run.title, run.experiment, run.state, run.answer, run.kernel].some((text) => text?.toLowerCase().includes(wanted));
+    const rows = [...known.jobs.filter((job) => !has.has(job.run)).reverse().map(jobRow),
+      ...known.runs.filter(fits).map((run) => row(run, known.jobs.find((job) => job.run === run.run)))];
+    list.replaceChildren(...rows);
+    where.textContent = known.runs.length || known.jobs.length ? `${known.runs.length} in ${known.directory}` : `There are no runs in ${known.directory} yet. Start one under New.`;
+  }
+
+  async function look() {
+    known = await ask("/api/runs");
+    const now = JSON.stringify(known);
+    if (now !== drawn) draw();
+    drawn = now;
+  }
+
+  await look();
+  place.append(h("h1", {}, "Runs"), machine,
+    h("div", { class: "bar" }, h("label", { for: "filter" }, "Show only"), search, where), list);
+  const doctor = () => ask("/api/doctor").then(({ sentence }) => { if (sentence) { machine.textContent = `This machine: ${sentence}`; clearInterval(asking); } }, () => {});
+  const asking = setInterval(doctor, 2000);
+  doctor();
+  const timer = setInterval(() => look().catch((error) => { where.textContent = error.message; }), EVERY_MS);
+  return () => { clearInterval(timer); clearInterval(asking); };
+}

@@ -1,0 +1,69 @@
+// The network as a drawing: nodes in columns by their distance from the client, the links at work lit.
+
+import { s } from "./dom.js";
+
+const COLUMN = 136, ROW = 100, RADIUS = 25, SHORT = 6, MOST = 24;
+
+function columns({ nodes, links, between }) {
+  const distance = new Map([[between[0], 0]]);
+  for (const near of distance.keys()) {
+    for (const { ends } of links) {
+      if (!ends.includes(near)) continue;
+      const far = ends[0] === near ? ends[1] : ends[0];
+      if (!distance.has(far)) distance.set(far, distance.get(near) + 1);
+    }
+  }
+  const rows = new Map();
+  const at = new Map();
+  for (const { name } of nodes) {
+    const column = distance.get(name) ?? 0;
+    const row = rows.get(column) ?? 0;
+    rows.set(column, row + 1);
+    at.set(name, { column, row });
+  }
+  return { at, wide: Math.max(...[...at.values()].map((one) => one.column)) + 1, high: Math.max(...rows.values()) };
+}
+
+// Draws it, and returns the drawing and a function that lights the wires of a path.
+export function drawTopology(topology, label) {
+  if (!topology || topology.nodes.length > MOST) return { svg: null, light: () => {} };
+  const { at, wide, high } = columns(topology);
+  const place = (name) => ({ x: 42 + at.get(name).column * COLUMN, y: 58 + at.get(name).row * ROW });
+  const svg = s("svg", { class: "topology", role: "img", "aria-label": label, viewBox: `0 0 ${84 + (wide - 1) * COLUMN} ${high * ROW + 18}` });
+  const lines = new Map();
+  for (const link of topology.links) {
+    const [a, b] = link.ends.map(place);
+    const line = s("line", { class: "wire", x1: a.x, y1: a.y, x2: b.x, y2: b.y });
+    const middle = { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2 };
+    const headers = s("text", { class: "headers", x: middle.x, y: middle.y - 10 });
+    svg.append(line, headers, s("text", { class: "wire-words", x: middle.x, y: middle.y + 18 }, (link.words || "").split(",")[0], s("title", {}, link.words)), s("text", { class: "wire-words", x: middle.x, y: middle.y + 33 }, `MTU ${link.mtu_bytes}`));
+    lines.set(link.name, { line, headers });
+  }
+  const shapes = new Map();
+  for (const { name, kind } of topology.nodes) {
+    const { x, y } = place(name);
+    const shape = kind === "host"
+      ? s("rect", { class: "node", x: x - RADIUS, y: y - RADIUS, width: 2 * RADIUS, height: 2 * RADIUS, rx: 6 })
+      : s("circle", { class: "node", cx: x, cy: y, r: RADIUS });
+    shapes.set(name, shape);
+    svg.append(shape, s("text", { class: "node-name", x, y: name.length > SHORT ? y - RADIUS - 7 : y + 5 }, name));
+  }
+  function light(steps) {
+    for (const { line, headers } of lines.values()) {
+      line.classList.remove("lit", "tunnelled");
+      headers.textContent = "";
+    }
+    for (const shape of shapes.values()) shape.classList.remove("lit");
+    for (const { link, near, far, headers } of steps) {
+      const drawn = lines.get(link);
+      if (!drawn) continue;
+      drawn.line.classList.add("lit");
+      const ip = headers.filter((name) => name.startsWith("ip"));
+      drawn.line.classList.toggle("tunnelled", ip.length > 1);
+      drawn.headers.textContent = headers.map((name) => name.replace("ipv", "IPv").replace("gre", "GRE").replace("udp", "UDP").replace("vxlan", "VXLAN")).reverse().join(" in ");
+      shapes.get(near)?.classList.add("lit");
+      shapes.get(far)?.classList.add("lit");
+    }
+  }
+  return { svg, light };
+}

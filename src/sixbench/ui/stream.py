@@ -1,0 +1,116 @@
+"""Server-sent events: what is new of a run, at most twice a second, for as long as somebody reads it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import anyio.to_thread
+from starlette.types import Receive, Scope, Send
+
+from ..model.errors import StoreError
+from .events import MOST_AT_ONCE, Reader, without_old_values
+
+EVERY_S = 0.5
+SLOWEST_S = 20.0
+"""How long a client may take to read what was sent. One that is slower is let go, and may come again."""
+
+MOST_STREAMS = 16
+"""How many pages are told at the same time."""
+
+_ID = re.compile(r"(log|records)-([0-9]{1,12})")
+
+
+class Streams:
+    """How many streams there are."""
+
+    def __init__(self, most: int = MOST_STREAMS) -> None:
+        self._most = most
+        self._open = 0
+
+    def __enter__(self) -> None:
+        self._open += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._open -= 1
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no other may be opened."""
+        return self._open >= self._most
+
+
+class EventStream:
+    """An answer that goes on until the run is over, or the client goes away or is too slow.
+
+    Args:
+        last_id: the `Last-Event-ID` of the request.
+        rest: the state of the run where no process runs it any more; None: one does, or is about to.
+        stopping: whether the server ends.
+    """
+
+    def __init__(
+        self,
+        streams: Streams,
+        reader: Reader,
+        last_id: str,
+        rest: Callable[[], str | None],
+        stopping: Callable[[], bool],
+    ) -> None:
+        self._streams = streams
+        self._reader = reader
+        self._rest = rest
+        self._stopping = stopping
+        match = _ID.fullmatch(last_id)
+        self._known = int(match[2]) if match is not None and match[1] == reader.source else 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Sends what is new."""
+        headers = [(b"content-type", b"text/event-stream; charset=utf-8")]
+        with self._streams:
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            gone = asyncio.create_task(_gone(receive))
+            try:
+                await self._tell(send, gone)
+            except (TimeoutError, StoreError):
+                pass
+            finally:
+                gone.cancel()
+            await send({"type": "http.response.body", "body": b""})
+
+    async def _tell(self, send: Send, gone: asyncio.Task[None]) -> None:
+        if not self._known:
+            await _give(send, "event: reset\ndata: {}\n\n")
+        while not gone.done() and not self._stopping():
+            # Asked before it is read on, so that nothing is missed that was written before the end.
+            state = await anyio.to_thread.run_sync(self._rest)
+            events = await anyio.to_thread.run_sync(self._reader.more)
+            new = [one for one in events if one[0] > self._known]
+            if new:
+                self._known = self._reader.number
+                told = [event for _, event in without_old_values(new)]
+                await _give(send, _message(f"{self._reader.source}-{self._known}", told))
+            elif not events and state is not None:
+                await _give(send, f"event: over\ndata: {json.dumps({'state': state})}\n\n")
+                return
+            else:
+                await _give(send, ": still here\n\n")
+            if len(events) < MOST_AT_ONCE and state is None:
+                await asyncio.wait([gone], timeout=EVERY_S)
+
+
+def _message(identity: str, events: list[dict[str, Any]]) -> str:
+    return f"id: {identity}\nevent: run\ndata: {json.dumps(events, ensure_ascii=False, allow_nan=False)}\n\n"
+
+
+async def _give(send: Send, text: str) -> None:
+    message = {"type": "http.response.body", "body": text.encode(), "more_body": True}
+    await asyncio.wait_for(send(message), SLOWEST_S)
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
