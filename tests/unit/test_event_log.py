@@ -12,32 +12,17 @@ from typing import Any
 
 import pytest
 import synthetic
+from told_events import tell_all
 
 from sixbench.analysis.stopping import rules_met
 from sixbench.cli.event_logs import event_log
 from sixbench.model.errors import UsageError
-from sixbench.model.experiment import Experiment, PlannedTrial
+from sixbench.model.experiment import Experiment
 from sixbench.model.observer import Arrived, Observer, Observers
 from sixbench.model.run_events import RUN_EVENTS, check_event
 from sixbench.store import EventLog
 
 PAGE = Path(__file__).parents[2] / "docs/run-events.md"
-
-
-def tell_all(log: Observer, run: synthetic.Synthetic) -> None:
-    experiment = run.manifest.experiment
-    [combination, *_] = experiment.combinations
-    log.planned(experiment, "runs/small", 0)
-    log.progress(0, 24, 5 * 10**9, 1)
-    log.trial_begins(experiment, combination, PlannedTrial(block=1, combination=combination.name, path="ipv6"))
-    log.built("ipv6", 0, 10**8)
-    log.arrived(Arrived(key="b001-c0001-ipv6", flow="", direction="forward", from_ns=0, to_ns=10**8, received_bytes=7))
-    for record in run.trials:
-        log.trial_ended(record)
-    log.block_ended(1)
-    log.stopped(combination.name, ["precision"], 1)
-    log.ended("partial", len(run.trials))
-    log.report_written("runs/small/report.html")
 
 
 def lines(file: Path) -> list[dict[str, Any]]:

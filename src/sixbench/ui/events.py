@@ -39,6 +39,10 @@ class LogReader:
         self._half = b""
         self.number = 0
 
+    def close(self) -> None:
+        """Nothing is read any more."""
+        self._file.close()
+
     def more(self) -> list[tuple[int, dict[str, Any]]]:
         """The events that are new, at most `MOST_AT_ONCE`. A line that is none keeps its number and is left out."""
         found: list[tuple[int, dict[str, Any]]] = []
@@ -71,6 +75,9 @@ class RecordReader:
         self._name = name
         self._names: list[str] = []
         self.number = 0
+
+    def close(self) -> None:
+        """There is nothing to close."""
 
     def more(self) -> list[tuple[int, dict[str, Any]]]:
         """The events that are new. Raises `StoreError`."""

@@ -71,14 +71,15 @@ class EventStream:
         """Sends what is new."""
         headers = [(b"content-type", b"text/event-stream; charset=utf-8")]
         with self._streams:
-            await send({"type": "http.response.start", "status": 200, "headers": headers})
             gone = asyncio.create_task(_gone(receive))
             try:
+                await send({"type": "http.response.start", "status": 200, "headers": headers})
                 await self._tell(send, gone)
             except (TimeoutError, StoreError):
                 pass
             finally:
                 gone.cancel()
+                self._reader.close()
             await send({"type": "http.response.body", "body": b""})
 
     async def _tell(self, send: Send, gone: asyncio.Task[None]) -> None:

@@ -1,0 +1,181 @@
+"""The page of `sixbench ui` as people have it, over recorded events: wide and narrow, light and dark."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+import synthetic
+from axe_playwright_python.sync_playwright import Axe
+from PIL import Image
+from playwright.sync_api import Browser, Page, expect
+from told_events import tell_until
+
+from sixbench.store import EventLog, create_run
+
+PHONE, WIDE = 390, 1400
+REPORT = "<!doctype html><html lang=en><title>Report</title><h1>The report</h1><script>document.title='ran'</script>"
+SCREENS = ("runs", "live/live", "live/small", "result/small", "learn/6in4/1500", "new")
+
+
+@dataclass(kw_only=True)
+class Served:
+    """The page's address with its token, and what the browser said of it."""
+
+    address: str
+    wrong: list[str] = field(default_factory=list)
+
+    @property
+    def base(self) -> str:
+        return self.address.partition("?")[0]
+
+    def watch(self, page: Page) -> None:
+        """Notes whatever should not happen."""
+        page.on("console", lambda said: self.wrong.append(said.text))
+        page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        page.on("request", lambda asked: self.wrong.append(asked.url) if not self._is_own(asked.url) else None)
+
+    def _is_own(self, url: str) -> bool:
+        return url.startswith((self.base, "data:"))
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A run that is over, and one in the midst of a trial, whose directory this process has locked."""
+    directory = tmp_path_factory.mktemp("runs")
+    run = synthetic.small(blocks=3)
+    run.write(directory / "small")
+    (directory / "small" / "report.html").write_text(REPORT)
+    live = synthetic.replace_run(run, run="live", state="running", ended_realtime_ns=None)
+    with create_run(directory / "live", live.manifest), EventLog(directory / "live.events.jsonl") as log:
+        tell_until(log, live, live.trials[:11], live.trials[11])
+        command = [sys.executable, "-m", "sixbench", "ui", str(directory), "--port", "0"]
+        with subprocess.Popen(
+            command, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"}
+        ) as process:
+            assert process.stderr is not None
+            found = Served(address=process.stderr.readline().rpartition(" ")[2].strip())
+            yield found
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == 0
+            assert process.stderr.read() == ""
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser, served: Served) -> Iterator[Page]:
+    context = browser.new_context(viewport={"width": WIDE, "height": 900})
+    page = context.new_page()
+    served.watch(page)
+    page.goto(served.address)
+    page.route("**/api/doctor", lambda route: route.fulfill(json={"sentence": "Ready, without limits."}))
+    yield page
+    context.close()
+
+
+@pytest.fixture(autouse=True)
+def nothing_went_wrong(served: Served) -> Iterator[None]:
+    served.wrong.clear()
+    yield
+    assert served.wrong == []
+
+
+def show(page: Page, served: Served, screen: str, width: int = WIDE, scheme: str = "light") -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    page.goto(f"{served.base}#/{screen}")
+    page.locator(f"main > .{screen.partition('/')[0]} h1").wait_for()
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_axe_core_finds_nothing_and_nothing_scrolls_sideways(page: Page, served: Served, screen: str) -> None:
+    for width in (WIDE, PHONE):
+        show(page, served, screen, width)
+        found = Axe().run(page, options={"resultTypes": ["violations"]})
+        assert found.violations_count == 0, f"{width} px: {found.generate_report()}"
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+    show(page, served, screen, PHONE, "dark")
+    found = Axe().run(page, options={"resultTypes": ["violations"], "runOnly": ["color-contrast"]})
+    assert found.violations_count == 0, f"dark: {found.generate_report()}"
+
+
+def test_dark_screens_are_dark(page: Page, served: Served) -> None:
+    show(page, served, "live/small", PHONE, "dark")
+    image = Image.open(io.BytesIO(page.screenshot())).convert("L")
+    assert sum(image.histogram()[128:]) < 0.1 * image.width * image.height
+
+
+def test_runs_lead_to_their_trials_and_results(page: Page, served: Served) -> None:
+    show(page, served, "runs")
+    expect(page.locator(".run")).to_have_count(2)
+    expect(page.get_by_text("This machine: Ready, without limits.")).to_be_visible()
+    page.get_by_label("Show only").fill("complete")
+    expect(page.locator(".run")).to_have_count(1)
+    page.get_by_role("link", name="Result of small").press("Enter")
+    expect(page.frame_locator("iframe").get_by_role("heading", name="The report")).to_be_visible()
+
+
+def test_a_run_is_seen_as_it_goes_on_and_reloading_restores_it(page: Page, served: Served) -> None:
+    show(page, served, "live/live")
+    for _ in range(2):
+        expect(page.locator(".counts")).to_have_text("11 of 27 trials, 1 invalid, 1:35 left")
+        expect(page.locator(".now").first).to_have_text("Now: ipv6, block 2, TCP bulk transfer, message 64 KiB")
+        expect(page.locator(".wire.lit")).to_have_count(3)
+        expect(page.locator("td.ok")).to_have_count(10)
+        expect(page.locator(".series polyline")).to_have_count(1)
+        expect(page.locator(".dot")).to_have_count(11)
+        page.reload()
+
+
+def test_the_page_shows_no_verdict_before_the_end(page: Page, served: Served) -> None:
+    show(page, served, "live/live")
+    expect(page.locator(".dot")).to_have_count(11)
+    shown = page.locator("main").inner_text().lower()
+    assert [word for word in ("better", "worse", "decided", "equivalent", "p =", "95 %") if word in shown] == []
+
+
+def test_the_reason_of_an_invalid_trial_is_told_by_keyboard(page: Page, served: Served) -> None:
+    show(page, served, "live/small")
+    page.get_by_role("button", name="ipv6, block 2: invalid. Why?").press("Enter")
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("the machine's CPU was busy for 97 % of the trial")
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+
+
+def test_a_report_can_ask_nobody_anything(page: Page, served: Served) -> None:
+    show(page, served, "result/small")
+    frame = page.frame_locator("iframe")
+    expect(frame.get_by_role("heading")).to_have_text("The report")
+    [_, inside] = page.frames
+    assert inside.evaluate("document.title") == "ran"
+    assert inside.evaluate("window.origin") == "null"
+    assert inside.evaluate("fetch('/api/runs').then(() => 'read', () => 'refused')") == "refused"
+    served.wrong.clear()  # the browser tells of what it refused
+
+
+def test_a_packet_is_followed_step_by_step(page: Page, served: Served) -> None:
+    show(page, served, "learn/6in4/1500")
+    expect(page.get_by_text("h1 sends it.")).to_be_visible()
+    page.get_by_role("button", name="Next").press("Enter")
+    expect(page.get_by_text("r1 puts IPv4 before it.")).to_be_visible()
+    expect(page.get_by_text("it is 20 bytes too long")).to_be_visible()
+    page.get_by_label("over").select_option("siit")
+    page.get_by_role("button", name="Next").press("Enter")
+    expect(page.get_by_text("r1 translates it: IPv6 becomes IPv4.")).to_be_visible()
+
+
+def test_an_experiment_is_checked_as_one_types(page: Page, served: Served) -> None:
+    show(page, served, "new")
+    expect(page.get_by_text("sixbench run quickstart --quick")).to_be_visible()
+    expect(page.get_by_role("button", name="Start")).to_be_enabled()
+    editor = page.get_by_label("Experiment (YAML)")
+    editor.fill(editor.input_value().replace("ipv6: native6", "ipv6: native7"))
+    expect(page.locator(".problems")).to_contain_text("experiment.yaml:")
+    expect(page.get_by_role("button", name="Start")).to_be_disabled()
+    served.wrong.clear()  # the browser tells of the answer 422

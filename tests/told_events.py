@@ -1,0 +1,54 @@
+"""All that a run tells of itself, from runs that never took place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import synthetic
+
+from sixbench.model.experiment import PlannedTrial
+from sixbench.model.observer import Arrived, Observer
+from sixbench.model.trial import TrialRecord
+
+
+def tell_all(log: Observer, run: synthetic.Synthetic) -> None:
+    """Each kind of event, and every trial."""
+    experiment = run.manifest.experiment
+    [combination, *_] = experiment.combinations
+    log.planned(experiment, "runs/small", 0)
+    log.progress(0, 24, 5 * 10**9, 1)
+    log.trial_begins(experiment, combination, PlannedTrial(block=1, combination=combination.name, path="ipv6"))
+    log.built("ipv6", 0, 10**8)
+    log.arrived(Arrived(key="b001-c0001-ipv6", flow="", direction="forward", from_ns=0, to_ns=10**8, received_bytes=7))
+    for record in run.trials:
+        log.trial_ended(record)
+    log.block_ended(1)
+    log.stopped(combination.name, ["precision"], 1)
+    log.ended("partial", len(run.trials))
+    log.report_written("runs/small/report.html")
+
+
+def tell_until(log: Observer, run: synthetic.Synthetic, trials: Iterable[TrialRecord], under_way: TrialRecord) -> None:
+    """A run in the midst of a trial."""
+    experiment = run.manifest.experiment
+    combinations = {one.name: one for one in experiment.combinations}
+    log.planned(experiment, "runs/live", 0)
+    done = 0
+    for record in trials:
+        log.trial_ended(record)
+        done += 1
+    log.progress(done, len(run.trials), 95 * 10**9)
+    planned = PlannedTrial(block=under_way.block, combination=under_way.combination, path=under_way.path)
+    log.trial_begins(experiment, combinations[under_way.combination], planned)
+    for number in range(12):
+        received = 1_100_000 + 40_000 * (number % 3)
+        log.arrived(
+            Arrived(
+                key=under_way.key,
+                flow="",
+                direction="forward",
+                from_ns=number * 10**8,
+                to_ns=(number + 1) * 10**8,
+                received_bytes=received,
+            )
+        )

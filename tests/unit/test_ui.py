@@ -1,0 +1,273 @@
+"""The page's server: who is served, what a name may be, how streams go on, and what experiments it takes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import synthetic
+from starlette.testclient import TestClient
+from told_events import tell_all
+
+from sixbench.model.errors import UsageError
+from sixbench.store import EventLog, create_run
+from sixbench.ui.app import application
+from sixbench.ui.server import listen
+from sixbench.ui.stream import Streams
+
+TOKEN = "a-token"
+HOST = "127.0.0.1:8066"
+BASE = f"http://{HOST}"
+OWN = {"origin": BASE}
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs, one with a log and a report, beside what is none of the page's business."""
+    place = tmp_path_factory.mktemp("runs")
+    run = synthetic.small()
+    run.write(place / "small")
+    with EventLog(place / "small.events.jsonl") as log:
+        tell_all(log, run)
+    shutil.copytree(place / "small", place / "plain")
+    (place / "small" / "report.html").write_text("<!doctype html><title>Report</title>")
+    (place.parent / "secret").mkdir(exist_ok=True)
+    (place.parent / "secret" / "manifest.json").write_text("{}")
+    (place / "link").symlink_to(place / "small")
+    return place
+
+
+@pytest.fixture
+def client(directory: Path) -> Iterator[TestClient]:
+    with TestClient(application(directory, TOKEN, [HOST]), base_url=BASE) as one:
+        assert one.get(f"/?token={TOKEN}").status_code == 200
+        yield one
+
+
+@pytest.fixture
+def stranger(directory: Path) -> TestClient:
+    return TestClient(application(directory, TOKEN, [HOST]), base_url=BASE, follow_redirects=False)
+
+
+def test_the_token_becomes_a_cookie_that_scripts_and_other_sites_do_not_have(stranger: TestClient) -> None:
+    first = stranger.get(f"/?token={TOKEN}")
+    assert (first.status_code, first.headers["location"]) == (303, "/")
+    cookie = first.headers["set-cookie"]
+    assert cookie.startswith("sixbench-8066=a-token;")
+    assert "HttpOnly" in cookie
+    assert "SameSite=strict" in cookie
+    assert stranger.get("/").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/",
+        "/?token=",
+        "/?token=other",
+        "/?token=a-token&token=a-token",
+        "/api/runs",
+        "/static/app.js",
+        f"/api/runs?token={TOKEN}",
+    ],
+)
+def test_nothing_is_served_without_the_token(stranger: TestClient, address: str) -> None:
+    answer = stranger.get(address)
+    assert answer.status_code == 403
+    assert "the address that sixbench ui printed" in answer.text
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "127.0.0.1:80", "localhost.evil.example:8066", ""])
+def test_a_server_asked_for_by_another_name_does_not_answer(client: TestClient, host: str) -> None:
+    assert client.get("/api/runs", headers={"host": host}).status_code == 421
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "http://evil.example"},
+        {"origin": "null"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+    ],
+)
+def test_pages_of_other_sites_get_nothing(client: TestClient, headers: dict[str, str]) -> None:
+    assert client.get("/api/runs", headers=headers).status_code == 403
+    assert client.post("/api/check", json={"name": "quickstart"}, headers=headers).status_code == 403
+
+
+def test_what_changes_something_names_its_origin(client: TestClient) -> None:
+    assert client.post("/api/start", json={"name": "quickstart"}).status_code == 403
+    assert client.put("/api/start", headers=OWN).status_code == 405
+    assert client.post("/api/start", content=b"x" * (2**18 + 1), headers=OWN).status_code == 413
+
+
+@pytest.mark.parametrize("address", ["/", "/api/runs", "/static/app.js", "/runs/small/report.html", "/no/such"])
+def test_every_answer_has_the_headers_that_keep_a_page_safe(client: TestClient, address: str) -> None:
+    headers = client.get(address).headers
+    assert headers["cache-control"] == "no-store"
+    assert headers["x-content-type-options"] == "nosniff"
+    policy = headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    if address.endswith("report.html"):
+        assert policy.startswith("sandbox allow-scripts;")
+    else:
+        assert "unsafe" not in policy
+
+
+@pytest.mark.parametrize(
+    "name", ["..%2Fsecret", "%2e%2e", "..", "%2Fetc", "small%2F..%2Fplain", "link", "no-such", "a%00b", "x" * 300]
+)
+def test_no_name_leads_out_of_the_directory(client: TestClient, name: str) -> None:
+    for address in (f"/api/runs/{name}", f"/api/runs/{name}/events", f"/runs/{name}/manifest.json"):
+        assert client.get(address).status_code in (404, 405), address
+
+
+@pytest.mark.parametrize("file", ["trial.json", "accepted.jsonl", "..%2Fsecret", "trials", "report.html.partial"])
+def test_only_the_files_of_the_list_are_given(client: TestClient, file: str) -> None:
+    assert client.get(f"/runs/small/{file}").status_code == 404
+
+
+def test_runs_are_listed_with_their_answers(client: TestClient) -> None:
+    told = client.get("/api/runs").json()
+    assert {run["run"] for run in told["runs"]} >= {"small", "plain"}
+    [small] = [run for run in told["runs"] if run["run"] == "small"]
+    assert (small["state"], small["invalid_trials"], small["failed_trials"], small["kernel"]) == (
+        "complete",
+        1,
+        1,
+        "6.18.0",
+    )
+    assert small["answer"]
+
+
+def test_a_run_is_described_with_its_topology_and_the_way_of_each_path(client: TestClient) -> None:
+    told = client.get("/api/runs/small").json()
+    assert [node["name"] for node in told["topology"]["nodes"]] == ["h1", "r1", "r2", "h2"]
+    assert [step["link"] for step in told["paths"][0]["steps"]] == ["h1-r1", "r1-r2", "r2-h2"]
+    assert [file["name"] for file in told["files"]] == ["report.html", "experiment.yaml", "manifest.json"]
+
+
+def messages(text: str) -> list[dict[str, str]]:
+    return [
+        dict(line.split(": ", 1) for line in one.splitlines())
+        for one in text.split("\n\n")
+        if one and not one.startswith(":")
+    ]
+
+
+def events_after(
+    client: TestClient, run: str, last_id: str | None = None
+) -> tuple[list[dict[str, Any]], list[dict[str, str]]]:
+    headers = {} if last_id is None else {"last-event-id": last_id}
+    found = messages(client.get(f"/api/runs/{run}/events", headers=headers).text)
+    return [event for one in found if one["event"] == "run" for event in json.loads(one["data"])], found
+
+
+@pytest.mark.parametrize(("run", "source"), [("small", "log"), ("plain", "records")])
+def test_a_stream_goes_on_without_loss_or_doubles(client: TestClient, run: str, source: str) -> None:
+    whole, found = events_after(client, run)
+    assert found[0]["event"] == "reset"
+    assert found[-1] == {"event": "over", "data": '{"state": "complete"}'}
+    ended = [event["key"] for event in whole if event["event"] == "trial-ended"]
+    assert len(ended) == len(set(ended)) == 36
+    last = int(found[-2]["id"].removeprefix(f"{source}-"))
+    for known in (1, 7, last - 1, last):
+        rest, again = events_after(client, run, f"{source}-{known}")
+        assert again[0]["event"] != "reset"
+        assert rest == whole[known:]
+
+
+@pytest.mark.parametrize("last_id", ["", "log-", "log-x", "records-5", "-1", "9" * 40])
+def test_a_stream_that_is_not_known_begins_anew(client: TestClient, last_id: str) -> None:
+    whole, _ = events_after(client, "small")
+    assert events_after(client, "small", last_id)[0] == whole
+
+
+def test_damaged_lines_of_a_log_are_left_out_and_keep_their_number(directory: Path, client: TestClient) -> None:
+    lines = (directory / "small.events.jsonl").read_text().splitlines()
+    lines[1:1] = ["nonsense", '{"event": "built"}', "[" * 5000]
+    shutil.copytree(directory / "small", directory / "damaged")
+    (directory / "damaged.events.jsonl").write_text("\n".join(lines) + "\n")
+    whole, found = events_after(client, "damaged")
+    assert whole == events_after(client, "small")[0]
+    assert found[-2]["id"] == f"log-{len(lines)}"
+
+
+def test_a_run_that_was_killed_is_told(directory: Path, client: TestClient) -> None:
+    run = synthetic.replace_run(synthetic.small(), state="running")
+    with create_run(directory / "killed", run.manifest) as writer:
+        writer.add_trial(run.trials[0], {})
+    assert events_after(client, "killed")[1][-1]["data"] == '{"state": "interrupted"}'
+
+
+def test_too_many_streams_are_refused(directory: Path, client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Streams, "is_full", True)
+    assert client.get("/api/runs/small/events").status_code == 429
+
+
+def test_an_experiment_is_checked_by_the_reader_of_the_command(client: TestClient, small: str) -> None:
+    right = client.post("/api/check", json={"text": small, "quick": True}, headers=OWN).json()
+    assert right["command"] == "sixbench run experiment.yaml --quick"
+    assert right["duration"].startswith("about ")
+    wrong = client.post("/api/check", json={"text": small.replace("native6", "native7")}, headers=OWN)
+    assert wrong.status_code == 422
+    [line] = wrong.json()["problems"]
+    assert line.startswith("experiment.yaml:7: paths.ipv6")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        None,
+        [],
+        {},
+        {"name": "../x"},
+        {"name": "quickstart", "text": "x"},
+        {"text": 5},
+        {"name": "quickstart", "quick": "yes"},
+    ],
+)
+def test_what_is_no_experiment_is_not_started(client: TestClient, asked: Any) -> None:
+    for address in ("/api/check", "/api/start"):
+        assert client.post(address, json=asked, headers=OWN).status_code == 422
+
+
+@pytest.mark.parametrize("file", ["/etc/hostname", "../../../../../../../../etc/hostname"])
+def test_an_experiment_of_the_page_reads_no_files_of_this_machine(client: TestClient, small: str, file: str) -> None:
+    text = (
+        small + f"traces: {{own: {file}}}\n"
+        if "traces" in small
+        else small.replace("[h1, r1]}", f"[h1, r1], jitter: 1ms, jitter-distribution: {{file: {file}}}}}")
+    )
+    answer = client.post("/api/check", json={"text": text}, headers=OWN)
+    assert answer.status_code == 422
+
+
+def test_a_packet_is_followed_through_a_tunnel(client: TestClient) -> None:
+    lesson = client.get("/api/learn/6in4?bytes=1500").json()
+    assert [[header["name"] for header in step["headers"]] for step in lesson["steps"]] == [
+        ["IPv6", "UDP"],
+        ["IPv4", "IPv6", "UDP"],
+        ["IPv6", "UDP"],
+    ]
+    assert [(step["total_bytes"], step["fits"]) for step in lesson["steps"]] == [
+        (1500, True),
+        (1520, False),
+        (1500, True),
+    ]
+    assert (lesson["outcome"], lesson["lost_first"]) == ("delivered", 1)
+    names = [path["name"] for path in client.get("/api/learn").json()["paths"]]
+    assert all(client.get(f"/api/learn/{name}?bytes=1280").json()["steps"] for name in names)
+    assert client.get("/api/learn/6in4?bytes=99999").status_code == 422
+    assert client.get("/api/learn/none").status_code == 404
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", "192.0.2.1", "::", "example.org"])
+def test_it_listens_on_loopback_only(address: str) -> None:
+    with pytest.raises(UsageError, match=r"loopback|no address"):
+        listen(address, 0)
