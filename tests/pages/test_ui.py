@@ -54,7 +54,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     (directory / "small" / "report.html").write_text(REPORT)
     live = synthetic.replace_run(run, run="live", state="running", ended_realtime_ns=None)
     with create_run(directory / "live", live.manifest), EventLog(directory / "live.events.jsonl") as log:
-        tell_until(log, live, live.trials[:11], live.trials[11])
+        tell_until(log, live, live.trials[:14], live.trials[14])
         command = [sys.executable, "-m", "sixbench", "ui", str(directory), "--port", "0"]
         with subprocess.Popen(
             command, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"}
@@ -123,18 +123,18 @@ def test_runs_lead_to_their_trials_and_results(page: Page, served: Served) -> No
 def test_a_run_is_seen_as_it_goes_on_and_reloading_restores_it(page: Page, served: Served) -> None:
     show(page, served, "live/live")
     for _ in range(2):
-        expect(page.locator(".counts")).to_have_text("11 of 27 trials, 1 invalid, 1:35 left")
+        expect(page.locator(".counts")).to_have_text("14 of 27 trials, 1 invalid, 1:35 left")
         expect(page.locator(".now").first).to_have_text("Now: ipv6, block 2, TCP bulk transfer, message 64 KiB")
         expect(page.locator(".wire.lit")).to_have_count(3)
-        expect(page.locator("td.ok")).to_have_count(10)
+        expect(page.locator("td.ok")).to_have_count(13)
         expect(page.locator(".series polyline")).to_have_count(1)
-        expect(page.locator(".dot")).to_have_count(11)
+        expect(page.locator(".dot")).to_have_count(14)
         page.reload()
 
 
 def test_the_page_shows_no_verdict_before_the_end(page: Page, served: Served) -> None:
     show(page, served, "live/live")
-    expect(page.locator(".dot")).to_have_count(11)
+    expect(page.locator(".dot")).to_have_count(14)
     shown = page.locator("main").inner_text().lower()
     assert [word for word in ("better", "worse", "decided", "equivalent", "p =", "95 %") if word in shown] == []
 
@@ -165,7 +165,8 @@ def test_a_packet_is_followed_step_by_step(page: Page, served: Served) -> None:
     page.get_by_role("button", name="Next").press("Enter")
     expect(page.get_by_text("r1 puts IPv4 before it.")).to_be_visible()
     expect(page.get_by_text("it is 20 bytes too long")).to_be_visible()
-    page.get_by_label("over").select_option("siit")
+    page.get_by_label("over", exact=True).select_option("siit")
+    expect(page.locator(".lead")).to_contain_text("RFC 7915")
     page.get_by_role("button", name="Next").press("Enter")
     expect(page.get_by_text("r1 translates it: IPv6 becomes IPv4.")).to_be_visible()
 
@@ -173,9 +174,9 @@ def test_a_packet_is_followed_step_by_step(page: Page, served: Served) -> None:
 def test_an_experiment_is_checked_as_one_types(page: Page, served: Served) -> None:
     show(page, served, "new")
     expect(page.get_by_text("sixbench run quickstart --quick")).to_be_visible()
-    expect(page.get_by_role("button", name="Start")).to_be_enabled()
+    expect(page.get_by_role("button", name="Start", exact=True)).to_be_enabled()
     editor = page.get_by_label("Experiment (YAML)")
     editor.fill(editor.input_value().replace("ipv6: native6", "ipv6: native7"))
     expect(page.locator(".problems")).to_contain_text("experiment.yaml:")
-    expect(page.get_by_role("button", name="Start")).to_be_disabled()
+    expect(page.get_by_role("button", name="Start", exact=True)).to_be_disabled()
     served.wrong.clear()  # the browser tells of the answer 422

@@ -24,19 +24,19 @@ async function show() {
     if (link.dataset.screen === (PARENTS[screen] ?? screen)) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  const place = h("div", { class: `screen ${screen}` });
+  const moment = h("p", { class: "quiet moment", role: "status" }, "One moment.");
+  const place = h("div", { class: `screen ${screen}` }, moment);
+  main.replaceChildren(place);
   try {
     const end = await SCREENS[screen](place, ...rest);
+    moment.remove();
     if (own !== turn) return end?.();
     leave = end ?? leave;
   } catch (error) {
     place.replaceChildren(h("h1", {}, "That did not work"), h("p", { class: "warning", role: "alert" }, error.message),
       h("p", {}, h("a", { href: "#/runs" }, "All runs")));
   }
-  if (own === turn) {
-    main.replaceChildren(place);
-    document.title = `${place.querySelector("h1")?.textContent ?? "sixbench"} – sixbench`;
-  }
+  if (own === turn) document.title = `${place.querySelector("h1")?.textContent ?? "sixbench"} – sixbench`;
 }
 
 addEventListener("hashchange", () => show().then(() => main.focus({ preventScroll: true })));

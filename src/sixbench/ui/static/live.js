@@ -20,7 +20,7 @@ class Grid {
     this.values = [];
     this.head = h("tr", {}, h("th", { scope: "col" }, "path \\ block"));
     this.rows = new Map(paths.map((path) => [path, h("tr", {}, h("th", { scope: "row" }, path))]));
-    this.plot = s("svg", { class: "dots", role: "img" });
+    this.plot = s("svg", { class: "dots", role: "img", "aria-label": `${combination.metric} of each trial, none so far` });
     this.note = h("p", { class: "quiet" });
     this.section = h("section", { class: "combination" }, h("h2", {}, combination.title),
       h("div", { class: "pair" },
@@ -128,22 +128,23 @@ class Now {
   }
 }
 
-async function described(name) {
-  // A run that was started a moment ago has no directory yet.
-  for (let left = 60; ; left -= 1) {
+async function described(place, name) {
+  // A run that was started a moment ago has no directory yet, and one that waits for others has none for long.
+  for (;;) {
     try {
       return await ask(`/api/runs/${encodeURIComponent(name)}`);
     } catch (error) {
       const { jobs } = await ask("/api/runs");
       const job = jobs.find((one) => one.run === name);
-      if (!left || !job || job.state === "ended") throw job?.words ? new Error(job.words) : error;
+      if (!job || job.state === "ended" || !place.isConnected) throw job?.words ? new Error(job.words) : error;
+      place.querySelector(".moment").textContent = "It is being prepared. Where another run measures on this machine, it waits for that one to end.";
       await new Promise((done) => setTimeout(done, WAIT_MS));
     }
   }
 }
 
 export async function showLive(place, name) {
-  const run = await described(name);
+  const run = await described(place, name);
   const steps = new Map(run.paths.map((path) => [path.name, path.steps]));
   const { svg, light } = drawTopology(run.topology, `The network of ${run.title}`);
   const now = new Now();

@@ -26,7 +26,7 @@ const jobRow = (job) => h("li", { class: "run" },
   h("div", { class: "run-head" }, badge(job.state === "ended" ? (job.exit_code === 0 ? "complete" : "interrupted") : job.state), h("span", { class: "quiet" }, "started here")),
   h("h2", {}, job.state === "waiting" ? job.title : h("a", { href: `#/live/${encodeURIComponent(job.run)}` }, job.title)),
   h("p", { class: "quiet facts" }, h("code", {}, job.run)), job.words && h("pre", {}, job.words),
-  job.state === "waiting" && h("p", {}, h("button", { onclick: () => ask(`/api/runs/${encodeURIComponent(job.run)}/stop`, {}) }, "Take it from the queue")));
+  job.state !== "ended" && h("p", {}, h("button", { onclick: (event) => { event.target.disabled = true; ask(`/api/runs/${encodeURIComponent(job.run)}/stop`, {}); } }, job.state === "waiting" ? "Take it from the queue" : "Stop")));
 
 export async function showRuns(place) {
   const list = h("ul", { class: "runs-list" });
