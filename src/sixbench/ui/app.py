@@ -171,7 +171,8 @@ class _Page:
         try:
             data = await _body(request)
             asked = await anyio.to_thread.run_sync(lambda: check.checked(data))
-            return JSONResponse(self.jobs.start(asked).told(), 202)
+            is_free = self.jobs.is_free
+            return JSONResponse(self.jobs.start(asked).told() | {"waits": not is_free}, 202)
         except (ExperimentError, UsageError) as error:
             return JSONResponse({"problems": check.problem_lines(error)}, 422)
         except (StoreError, WriteError) as error:

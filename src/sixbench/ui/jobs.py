@@ -65,6 +65,11 @@ class Jobs:
         """All of them, in the order in which they were asked for."""
         return [job.told() for job in self._jobs.values()]
 
+    @property
+    def is_free(self) -> bool:
+        """Whether a run that is asked for now begins at once."""
+        return all(job.state == "ended" for job in self._jobs.values())
+
     def start(self, asked: Checked) -> Job:
         """Queues a run of an experiment that was read and checked. Raises `UsageError` where too many wait,
         `WriteError` or `StoreError` where nothing can be written."""

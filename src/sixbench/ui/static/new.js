@@ -43,7 +43,7 @@ export async function showNew(place) {
     try {
       const job = await ask("/api/start", asked());
       if (job.problems) throw new Error(job.problems.join("\n"));
-      location.hash = job.state === "waiting" ? "#/runs" : `#/live/${encodeURIComponent(job.run)}`;
+      location.hash = job.waits ? "#/runs" : `#/live/${encodeURIComponent(job.run)}`;
     } catch (error) {
       said.replaceChildren(h("p", { class: "warning", role: "alert" }, error.message));
     }
