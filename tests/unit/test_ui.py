@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -271,3 +273,28 @@ def test_a_packet_is_followed_through_a_tunnel(client: TestClient) -> None:
 def test_it_listens_on_loopback_only(address: str) -> None:
     with pytest.raises(UsageError, match=r"loopback|no address"):
         listen(address, 0)
+
+
+def jobs_of(client: TestClient) -> list[tuple[str, str]]:
+    return [(job["state"], job["words"]) for job in client.get("/api/runs").json()["jobs"]]
+
+
+def test_one_run_at_a_time_the_others_wait_and_each_can_be_stopped(
+    tmp_path: Path, small: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sleeping = "import signal; signal.signal(2, lambda *_: exit('sixbench: stopped')); print(1); signal.pause()"
+    monkeypatch.setattr("sixbench.ui.jobs.SIXBENCH", (sys.executable, "-c", sleeping))
+    with TestClient(application(tmp_path / "new", TOKEN, [HOST]), base_url=BASE) as client:
+        client.get(f"/?token={TOKEN}")
+        one, other = (client.post("/api/start", json={"text": small}, headers=OWN).json() for _ in range(2))
+        assert (one["waits"], other["waits"]) == (False, True)
+        assert one["run"] != other["run"]
+        assert (tmp_path / "new" / f"{one['run']}.yaml").read_text() == small
+        assert client.get(f"/api/runs/{one['run']}").json() == {"preparing": True}
+        client.post(f"/api/runs/{other['run']}/stop", headers=OWN, json={})
+        assert [state for state, _ in jobs_of(client)] == ["running", "ended"]
+        deadline_s = time.monotonic() + 20
+        while jobs_of(client)[0][0] == "running" and time.monotonic() < deadline_s:
+            client.post(f"/api/runs/{one['run']}/stop", headers=OWN, json={})
+        assert [state for state, _ in jobs_of(client)] == ["ended", "ended"]
+        assert client.post("/api/runs/unknown/stop", headers=OWN, json={}).status_code == 404

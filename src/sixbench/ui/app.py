@@ -96,7 +96,7 @@ class _Page:
         return JSONResponse({"directory": str(self.runs.directory), "runs": listed, "jobs": self.jobs.told()})
 
     async def one_run(self, request: Request) -> Response:
-        """What the screens of one run need besides its events."""
+        """What the screens of one run need besides its events. One that was started a moment ago has no directory."""
         name = request.path_params["name"]
 
         def read() -> dict[str, Any]:
@@ -106,7 +106,9 @@ class _Page:
         try:
             return JSONResponse(await anyio.to_thread.run_sync(read))
         except StoreError as error:
-            return _refused(error, 404)
+            if self.jobs.is_under_way(name):
+                return JSONResponse({"preparing": True}, 202)
+            return _refused(ValueError(self.jobs.words_of(name) or str(error)), 404)
 
     async def events(self, request: Request) -> Any:
         """What the run does."""

@@ -22,6 +22,7 @@ from .events import LOG_SUFFIX
 
 State = Literal["waiting", "running", "ended"]
 MOST_WAITING = 20
+SIXBENCH = (sys.executable, "-m", "sixbench")
 LAST_WORDS_BYTES = 4000
 
 
@@ -70,6 +71,14 @@ class Jobs:
         """Whether a run that is asked for now begins at once."""
         return all(job.state == "ended" for job in self._jobs.values())
 
+    def is_under_way(self, name: str) -> bool:
+        """Whether the page started a run of that name, which has not ended."""
+        return name in self._jobs and self._jobs[name].state != "ended"
+
+    def words_of(self, name: str) -> str:
+        """What the command of a run that the page started said at its end; empty if nothing."""
+        return self._jobs[name].words if name in self._jobs else ""
+
     def start(self, asked: Checked) -> Job:
         """Queues a run of an experiment that was read and checked. Raises `UsageError` where too many wait,
         `WriteError` or `StoreError` where nothing can be written."""
@@ -86,7 +95,7 @@ class Jobs:
             write_file(file, asked.text)
             experiment = str(file.resolve())
         log = (self._directory / f"{name}{LOG_SUFFIX}").resolve()
-        command = [sys.executable, "-m", "sixbench", "run", experiment, *(["--quick"] if asked.is_quick else [])]
+        command = [*SIXBENCH, "run", experiment, *(["--quick"] if asked.is_quick else [])]
         command += ["--out", str((self._directory / name).resolve()), "--events", str(log), "--wait"]
         job = self._jobs[name] = Job(name=name, command=command, title=asked.experiment.title or asked.experiment.name)
         if self._worker is None or self._worker.done():

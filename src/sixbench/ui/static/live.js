@@ -131,15 +131,11 @@ class Now {
 async function described(place, name) {
   // A run that was started a moment ago has no directory yet, and one that waits for others has none for long.
   for (;;) {
-    try {
-      return await ask(`/api/runs/${encodeURIComponent(name)}`);
-    } catch (error) {
-      const { jobs } = await ask("/api/runs");
-      const job = jobs.find((one) => one.run === name);
-      if (!job || job.state === "ended" || !place.isConnected) throw job?.words ? new Error(job.words) : error;
-      place.querySelector(".moment").textContent = "It is being prepared. Where another run measures on this machine, it waits for that one to end.";
-      await new Promise((done) => setTimeout(done, WAIT_MS));
-    }
+    const run = await ask(`/api/runs/${encodeURIComponent(name)}`);
+    if (!run.preparing) return run;
+    if (!place.isConnected) throw new Error("somebody went on");
+    place.querySelector(".moment").textContent = "It is being prepared. Where another run measures on this machine, it waits for that one to end.";
+    await new Promise((done) => setTimeout(done, WAIT_MS));
   }
 }
 

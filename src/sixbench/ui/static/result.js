@@ -5,6 +5,7 @@ import { badge } from "./runs.js";
 
 export async function showResult(place, name) {
   const run = await ask(`/api/runs/${encodeURIComponent(name)}`);
+  if (run.preparing) throw new Error("The run is being prepared; it has no result yet.");
   const base = `/runs/${encodeURIComponent(name)}`;
   const has = run.files.some((file) => file.name === "report.html");
   place.append(h("p", { class: "kind" }, badge(run.state), " ", h("code", {}, name)), h("h1", {}, run.title),
