@@ -2,7 +2,7 @@
 
 import { s } from "./dom.js";
 
-const COLUMN = 144, ROW = 100, RADIUS = 23, SHORT = 6, MOST = 24;
+const COLUMN = 144, ROW = 100, RADIUS = 23, SHORT = 5, MOST = 24;
 
 function columns({ nodes, links, between }) {
   const distance = new Map([[between[0], 0]]);
