@@ -41,6 +41,7 @@ from .hardware_counters import SPUN, hardware_metrics, hardware_notes
 from .laboratory import Laboratory
 from .parts import parts_of
 from .processors import placement_of
+from .proof.discovered import discovered_prefixes
 from .proof.emulation import assess, lost_places
 from .proof.fragments import FragmentEvidence, fragment_evidence
 from .proof.link_state import link_failures
@@ -252,7 +253,9 @@ def _assess(
     )
     translators = None
     if setting.translating:
-        translators = translator_evidence(setting.network, observed.translators_before, observed.translators_after)
+        translators = translator_evidence(
+            setting.network, observed.translators_before, observed.translators_after, observed.forgotten
+        )
     sessions = session_evidence(observed.sessions_before, observed.sessions_after)
     tracking = setting.network.tracking
     said, refused = judge_sessions(tracking, sessions, observed.sessions_before, is_meant=kind.fills_tables)
@@ -294,6 +297,7 @@ def _assess(
         events=tuple(observed.events) if setting.events else None,
         tunnels=tunnels,
         translators=translators,
+        discovered=discovered_prefixes(setting.laboratory.discovered) or None,
         relays=relayed.relays or None,
         sessions={**sessions, **relayed.sessions} or None,
         losses=losses.losses,
