@@ -34,9 +34,8 @@ pub fn bring_up(translators: &Arc<Mutex<Translators>>, request: BringUp) -> Job 
         let translator = translator.with_prefix(discovered.prefix);
         translators::add(&mut shared.lock().unwrap_or_else(PoisonError::into_inner), translator)?;
         let lines: String = ip.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
-        sixbench_plane::device::ip(&lines).map_err(|error| {
-            Failure::system("making the routes into the translator", "ip -batch", error)
-        })?;
+        sixbench_plane::device::ip(&lines)
+            .map_err(|error| Failure::system("making the routes into the translator", "ip -batch", error))?;
         let configured_ns = clock::monotonic_ns();
         Ok(json!({
             "discovered": to_value(&discovered)?,

@@ -3,7 +3,9 @@
 use serde::Deserialize;
 use sixbench_services::{broker, discovery, dns, multicast, prefix, relay};
 
-use crate::{awake, bring_up, capture, drops, emulation, exec, sessions, sysctl, timers, tracking, translators, tunnels};
+use crate::{
+    awake, bring_up, capture, drops, emulation, exec, sessions, sysctl, timers, tracking, translators, tunnels,
+};
 
 /// The version of the protocol that this agent speaks.
 pub const VERSION: u32 = 1;

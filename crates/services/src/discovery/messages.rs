@@ -269,7 +269,13 @@ mod tests {
 
     #[test]
     fn advertisements_are_checked_by_rfc_4861_section_6_1_2() {
-        let said = Advertisement { router_lifetime_s: 1800, hop_limit: None, mtu_bytes: None, prefixes: vec![], pref64: vec![] };
+        let said = Advertisement {
+            router_lifetime_s: 1800,
+            hop_limit: None,
+            mtu_bytes: None,
+            prefixes: vec![],
+            pref64: vec![],
+        };
         let message = said.encode(None);
         let good = arrived(&message);
         assert_eq!(Advertisement::parse(&good), Ok(said));

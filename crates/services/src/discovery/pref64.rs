@@ -51,7 +51,7 @@ impl Pref64 {
         let units = self.lifetime_s.min(MAX_LIFETIME_S).div_ceil(UNIT_S);
         let mut option = [0; BYTES];
         option[..2].copy_from_slice(&[KIND, 2]);
-        option[2..4].copy_from_slice(&((units as u16) << 3 | code as u16).to_be_bytes());
+        option[2..4].copy_from_slice(&(((units as u16) << 3) | code as u16).to_be_bytes());
         option[4..].copy_from_slice(&self.prefix.address.octets()[..12]);
         option
     }

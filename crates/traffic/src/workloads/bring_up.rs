@@ -141,8 +141,7 @@ impl<'a> Probing<'a> {
 
     fn send(&mut self, number: u64) {
         // The mark brings the send time back; its clock is the monotonic one here, since nobody else reads it.
-        let mark =
-            packet::Mark { token: self.endpoint.token.short(), number, sent_realtime_ns: clock::monotonic_ns() };
+        let mark = packet::Mark { token: self.endpoint.token.short(), number, sent_realtime_ns: clock::monotonic_ns() };
         let to = SockAddr::from(SocketAddr::new(self.endpoint.peer, 0));
         match self.socket.send_to(self.requests.request(mark), &to) {
             Ok(_) => self.sent += 1,

@@ -7,8 +7,7 @@ use crate::siit::{LENGTHS, Net, Prefix6};
 
 /// The name that has IPv4 addresses alone, and these: RFC 7050 section 8.2.
 pub(super) const WELL_KNOWN_NAME: &str = "ipv4only.arpa";
-pub(super) const WELL_KNOWN_ADDRESSES: [Ipv4Addr; 2] =
-    [Ipv4Addr::new(192, 0, 0, 170), Ipv4Addr::new(192, 0, 0, 171)];
+pub(super) const WELL_KNOWN_ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 0, 170), Ipv4Addr::new(192, 0, 0, 171)];
 /// RD, which a resolver needs to be asked with: RFC 1035 section 4.1.1.
 const RECURSION_DESIRED: u16 = 1 << 8;
 
@@ -89,8 +88,8 @@ fn prefixes_of(addresses: &[Ipv6Addr]) -> Vec<Prefix6> {
         let mut places: Vec<(Prefix6, Ipv4Addr)> = candidates(address).collect();
         if places.len() > 1 {
             places.retain(|&(prefix, embedded)| {
-                let others = WELL_KNOWN_ADDRESSES.into_iter().filter(|&other| other != embedded);
-                others.into_iter().any(|other| addresses.iter().any(|&one| prefix.embedded(one) == Some(other)))
+                let mut others = WELL_KNOWN_ADDRESSES.into_iter().filter(|&other| other != embedded);
+                others.any(|other| addresses.iter().any(|&one| prefix.embedded(one) == Some(other)))
             });
         }
         if let [(prefix, _)] = places[..] {
