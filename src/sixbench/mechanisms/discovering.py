@@ -130,4 +130,7 @@ def needs_discovery(path: Path) -> str | None:
     """Why nothing can be learned on a path, as a sentence; None if it can."""
     if discovers(path):
         return None
-    return "its prefix is not learned; bring-up is for 464xlat with discovery: ra or discovery: dns64"
+    return (
+        "no CLAT of this path learns its prefix; it is for 464xlat with discovery: ra or dns64, so give that, or take the "
+        "path out of this experiment"
+    )
