@@ -41,7 +41,7 @@ from .hardware_counters import SPUN, hardware_metrics, hardware_notes
 from .laboratory import Laboratory
 from .parts import parts_of
 from .processors import placement_of
-from .proof.discovered import discovered_prefixes
+from .proof.discovered import discovered_prefixes, without_questions
 from .proof.emulation import assess, lost_places
 from .proof.fragments import FragmentEvidence, fragment_evidence
 from .proof.link_state import link_failures
@@ -234,7 +234,8 @@ def _assess(
     if "df" in params and (setting.events or observed.client.get("sent") == 0):
         # What changes in its midst may stop it; and what the sender's DF policy refused is nowhere.
         unreached = frozenset(view.link.name for view in setting.views)
-    judgement = judge(setting.views, observed.captures, observed.before, observed.after, traffic, unreached)
+    captures = without_questions(setting.network, observed.captures)
+    judgement = judge(setting.views, captures, observed.before, observed.after, traffic, unreached)
     evidence = judgement.evidence
     measured.notes.extend(silent_notes(evidence.silent or {}))
     emulated = assess(setting.laboratory.topology, observed.emulated)
