@@ -175,9 +175,10 @@ def render_path(network: Blueprint, engine: str) -> dict[str, NodeScript]:
 
 
 def device_lines_of(network: Blueprint, device: Device) -> list[str]:
-    """The lines for `ip -batch` that a device needs once it is made: for its segments, and the routes into it."""
+    """The lines for `ip -batch` that a device needs once it is made: for its segments, and the routes into it. Those of
+    IPv6 come first, so that no answer to a translated packet finds none and circles between node and router."""
     routes = all_routes(network.topology, network.devices)[device.node]
-    own = [route for route in routes if route.device == device.device]
+    own = sorted((route for route in routes if route.device == device.device), key=lambda route: -route.family)
     return [*_segment_lines([device], device.node), *_route_lines(own, over_wires=False)]
 
 
