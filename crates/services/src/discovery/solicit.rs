@@ -56,8 +56,9 @@ pub fn solicit_for<T>(
     find: impl Fn(&Advertisement) -> Option<T>,
 ) -> Result<(Solicited, T)> {
     let begun = Instant::now();
-    let end = deadline(Duration::from_nanos(request.timeout_ns));
     let socket = LinkSocket::open(&request.device, ADVERTISEMENT, false)?;
+    // Opening it asks the kernel for addresses, which waits while interfaces of any namespace are made or removed: that is no time to answer.
+    let end = deadline(Duration::from_nanos(request.timeout_ns));
     let message = messages::solicitation(socket.mac);
     let (mut solicitations, mut refusal, mut interval) = (0, None, FIRST_INTERVAL);
     let mut buffer = [0; 4096];
