@@ -35,7 +35,7 @@ from .drop_watch import DropWatch
 from .events import Events, forget_path_mtu
 from .hardware_counters import Counted, HardwareCounters
 from .laboratory import Laboratory
-from .parts import Hosts, parts_of, run_parts, trial_expected_ns
+from .parts import ArrivedWatch, Hosts, parts_of, run_parts, trial_expected_ns
 from .proof.drops import Drops
 from .proof.packets import Viewpoint
 from .proof.timers import buckets
@@ -188,7 +188,14 @@ class Setting:
         return {device.node: self.laboratory.agents[device.node] for device in devices}
 
 
-def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Setting, observed: Observed) -> None:
+def perform(
+    kind: WorkloadKind,
+    params: dict[str, Scalar],
+    key: str,
+    setting: Setting,
+    observed: Observed,
+    watch: ArrivedWatch | None = None,
+) -> None:
     """Runs the workload and fills `observed`, which keeps its observations where this raises `AgentError` or
     `LabError`."""
     parts = [_with_trace(part, setting) for part in parts_of(kind, params)]
@@ -235,7 +242,7 @@ def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Se
                 count = int(bring_up.REPETITIONS.of(params))
                 observed.client, observed.server = ups.run(kind.served_by, kind.agent_params(params), count, key, token)
             else:
-                observed.client, observed.server = run_parts(parts, setting.hosts, key, token, begun)
+                observed.client, observed.server = run_parts(parts, setting.hosts, key, token, begun, watch)
     finally:
         with _noting(observed.unanswered):
             hardware.stop()
