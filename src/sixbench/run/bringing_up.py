@@ -20,6 +20,9 @@ from .session import ANSWER_TIMEOUT_S, cancel
 
 HEAD_START_S = 0.02
 """How long the client has sent requests when the CLAT begins, so that none of its times begins too late."""
+REST_S = 0.01
+"""What is waited beyond two round trips before the prefix is forgotten again. Answers to later requests come back until
+then: without a translator they would circle between the CLAT and its router."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +90,9 @@ class BringUps:
         if wrong is not None:
             raise LabError(f"bringing up {clat.device} in {clat.node}: {wrong}")
         self.laboratory.discovered[clat.node] = told["discovered"]
+        answered = probe.get("answered")
+        if answered is not None:
+            time.sleep(REST_S + 2 * (answered["received_ns"] - answered["sent_ns"]) / 1e9)
         return {"clat": told, "probe": probe}
 
     def _fields(self, clat: Translator, discovery: Discovery) -> dict[str, Any]:
