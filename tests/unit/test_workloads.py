@@ -456,6 +456,10 @@ HELD = {
     "check": HISTOGRAM,
     "establishing_ns": 10**6,
 }
+BROUGHT_UP = {
+    "clat": {"begun_ns": 100, "discovered_ns": 400, "configured_ns": 900, "discovered": {"asked": 1}},
+    "probe": {"began_ns": 50, "sent": 9, "answered": {"number": 8, "sent_ns": 950, "received_ns": 1100}},
+}
 FLOWS_RECEIVER = STREAM_RECEIVER | {"streams": [{"measured_bytes": 1000, "measured_ns": 10**9}]}
 GOOD: dict[str, tuple[Params, Result, Result]] = {
     "tcp-stream": ({}, {"forward_sender": STREAM_SENDER}, {"forward_receiver": STREAM_RECEIVER}),
@@ -466,6 +470,7 @@ GOOD: dict[str, tuple[Params, Result, Result]] = {
     "tcp-crr": ({}, CONNECTIONS | {"transaction": HISTOGRAM}, {}),
     "connections": ({}, HELD, {"accepted": 3, "answered": 3}),
     "ping": ({}, PING, {}),
+    "bring-up": ({}, {"repetitions": [BROUGHT_UP]}, {}),
     "voip": ({}, UDP_CLIENT | {"scheduled_ns": 99_000}, UDP_SERVER | {"pdv": HISTOGRAM, "one_way_delay_negative": 0}),
     "pmtu": ({}, {"forward": TOLD, "received_bytes": 1}, {"reverse": TOLD, "received_bytes": 1}),
     "compete": (

@@ -11,6 +11,7 @@
 mod answers;
 mod args;
 mod awake;
+mod bring_up;
 mod capture;
 mod conversation;
 mod counters;

@@ -22,7 +22,7 @@ use crate::protocol::{Hello, MAX_REQUEST_BYTES, Request};
 use crate::services::Services;
 use crate::sessions::{MAX_SESSIONS, Sessions};
 use crate::timers::Watch as Timers;
-use crate::{counters, hello, path_mtu, sysctl, tracking, translators, tunnels};
+use crate::{bring_up, counters, hello, path_mtu, sysctl, tracking, translators, tunnels};
 
 /// Answers requests from standard input until it closes.
 pub fn serve(name: String) -> ExitCode {
@@ -45,7 +45,7 @@ pub fn serve(name: String) -> ExitCode {
         timers: Timers::default(),
         perf: Perf::default(),
         awake: Awake::default(),
-        translators: Translators::default(),
+        translators: Arc::default(),
         emulation: Emulation::default(),
         services: Services::new(Arc::clone(&tunnels)),
         tunnels,
@@ -86,7 +86,8 @@ struct Conversation {
     awake: Awake,
     /// Also the tunnel broker's and its clients'.
     tunnels: Arc<Mutex<Tunnels>>,
-    translators: Translators,
+    /// Also the bring-up's of one.
+    translators: Arc<Mutex<Translators>>,
     emulation: Emulation,
     services: Services,
 }
@@ -95,6 +96,7 @@ impl Conversation {
     fn reply(&mut self, request: Request) -> Result<Reply, Failure> {
         let Self { node, captures, drops, timers, perf, awake, tunnels, translators, emulation, services, .. } = self;
         let tunnels = || tunnels.lock().unwrap_or_else(PoisonError::into_inner);
+        let shared = || translators.lock().unwrap_or_else(PoisonError::into_inner);
         let value = match request {
             Request::Hello(hello) => self.greet(&hello)?,
             _ if !self.is_greeted => {
@@ -127,9 +129,10 @@ impl Conversation {
             Request::TunnelAdd(spec) => tunnels::add(&mut tunnels(), &spec)?,
             Request::TunnelRemove { device } => tunnels::remove(&mut tunnels(), &device)?,
             Request::TunnelCounters(request) => tunnels::counters(&mut tunnels(), &request)?,
-            Request::TranslatorAdd(spec) => translators::add(translators, *spec)?,
-            Request::TranslatorRemove { device } => translators::remove(translators, &device)?,
-            Request::TranslatorCounters(request) => translators::counters(translators, &request)?,
+            Request::TranslatorAdd(spec) => translators::add(&mut shared(), *spec)?,
+            Request::TranslatorRemove { device } => translators::remove(&mut shared(), &device)?,
+            Request::TranslatorCounters(request) => translators::counters(&shared(), &request)?,
+            Request::TranslatorBringUp(request) => return Ok(Reply::Later(bring_up::bring_up(translators, *request))),
             Request::EmulateAdd(spec) => emulation.add(*spec)?,
             Request::EmulateChange(change) => emulation.change(*change)?,
             Request::EmulateRecord(request) => emulation.record(&request)?,
@@ -140,6 +143,7 @@ impl Conversation {
             Request::RouterAdvertise(request) => services.advertise(request)?,
             Request::AdvertiseStop { device } => services.stop_advertising(&device)?,
             Request::RouterSolicit(request) => return Ok(Reply::Later(services.solicit(request))),
+            Request::PrefixDiscover(request) => return Ok(Reply::Later(services.discover_prefix(request))),
             Request::BrokerStart(start) => services.start_broker(*start)?,
             Request::BrokerStatus {} => services.broker_status()?,
             Request::BrokerStop {} => services.stop_broker()?,

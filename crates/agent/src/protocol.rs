@@ -1,9 +1,11 @@
 //! What a request may look like.
 
 use serde::Deserialize;
-use sixbench_services::{broker, discovery, dns, multicast, relay};
+use sixbench_services::{broker, discovery, dns, multicast, prefix, relay};
 
-use crate::{awake, capture, drops, emulation, exec, sessions, sysctl, timers, tracking, translators, tunnels};
+use crate::{
+    awake, bring_up, capture, drops, emulation, exec, sessions, sysctl, timers, tracking, translators, tunnels,
+};
 
 /// The version of the protocol that this agent speaks.
 pub const VERSION: u32 = 1;
@@ -64,6 +66,7 @@ pub enum Request {
         device: String,
     },
     TranslatorCounters(translators::Counters),
+    TranslatorBringUp(Box<bring_up::BringUp>),
     EmulateAdd(Box<sixbench_emulate::Spec>),
     EmulateChange(Box<emulation::Change>),
     EmulateRecord(emulation::Record),
@@ -78,6 +81,7 @@ pub enum Request {
         device: String,
     },
     RouterSolicit(discovery::Solicit),
+    PrefixDiscover(prefix::Request),
     BrokerStart(Box<broker::Start>),
     BrokerStatus {},
     BrokerStop {},
@@ -124,6 +128,7 @@ impl Request {
             Request::TranslatorAdd(_) => "translator-add",
             Request::TranslatorRemove { .. } => "translator-remove",
             Request::TranslatorCounters(_) => "translator-counters",
+            Request::TranslatorBringUp(_) => "translator-bring-up",
             Request::EmulateAdd(_) => "emulate-add",
             Request::EmulateChange(_) => "emulate-change",
             Request::EmulateRecord(_) => "emulate-record",
@@ -134,6 +139,7 @@ impl Request {
             Request::RouterAdvertise(_) => "router-advertise",
             Request::AdvertiseStop { .. } => "advertise-stop",
             Request::RouterSolicit(_) => "router-solicit",
+            Request::PrefixDiscover(_) => "prefix-discover",
             Request::BrokerStart(_) => "broker-start",
             Request::BrokerStatus {} => "broker-status",
             Request::BrokerStop {} => "broker-stop",

@@ -10,6 +10,7 @@ use sixbench_services::broker::{self, Broker, Lease};
 use sixbench_services::discovery::{self, Advertiser};
 use sixbench_services::dns;
 use sixbench_services::multicast::{self, Forwarder};
+use sixbench_services::prefix;
 use sixbench_services::relay::{self, Relay};
 use sixbench_services::{Error, Result};
 
@@ -91,6 +92,11 @@ impl Services {
     /// Looks for a router.
     pub fn solicit(&self, request: discovery::Solicit) -> Job {
         Box::new(move || to_value(&discovery::solicit(&request)?))
+    }
+
+    /// Looks for the prefix of a NAT64.
+    pub fn discover_prefix(&self, request: prefix::Request) -> Job {
+        Box::new(move || to_value(&prefix::discover(&request)?))
     }
 
     /// Hands out tunnels from now on.

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::json;
-use sixbench_plane::spec::Engine;
+use sixbench_plane::spec::{Engine, Prefix};
 use sixbench_plane::{TranslatorSpec, Translators};
 
 use crate::failure::{Outcome, to_value};
@@ -35,6 +35,15 @@ pub struct Add {
 enum Mapping {
     /// RFC 7915, without state.
     Siit(Settings),
+}
+
+impl Add {
+    /// The same with this prefix in the place of any.
+    pub fn with_prefix(mut self, prefix: Prefix) -> Self {
+        let Mapping::Siit(settings) = &mut self.mapping;
+        settings.set_prefix(prefix);
+        self
+    }
 }
 
 /// Makes a translator. It carries packets when this returns.

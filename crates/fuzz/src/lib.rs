@@ -4,6 +4,7 @@
 //! them the corpus in `fuzz/corpus` and changes of it, on any toolchain.
 #![forbid(unsafe_code)]
 
+mod discovery;
 mod dns;
 mod greeting;
 mod netlink;
@@ -13,6 +14,7 @@ mod request_lines;
 mod translator;
 mod tunnels;
 
+pub use discovery::discovery;
 pub use dns::dns;
 pub use greeting::greeting;
 pub use netlink::netlink;
@@ -25,13 +27,14 @@ pub use translator::translator;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Those that any user can run.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 8] = [
     ("request_lines", request_lines),
     ("greeting", greeting),
     ("layers", layers),
     ("slow_path", slow_path),
     ("translator", translator),
     ("dns", dns),
+    ("discovery", discovery),
     ("netlink", netlink),
 ];
 

@@ -167,7 +167,7 @@ fn set(file: &str, value: &str, doing: &str) -> Result<()> {
 }
 
 /// Gives `ip -batch` its lines.
-pub(crate) fn ip(lines: &str) -> io::Result<()> {
+pub fn ip(lines: &str) -> io::Result<()> {
     run(Command::new("ip").args(["-batch", "-"]), lines, "iproute2")
 }
 

@@ -1,7 +1,7 @@
 //! What a node does for others besides traffic and tunnels: the service requests of `docs/protocol.md`.
 //!
 //! What lives here: IPv4 multicast forwarding ([`multicast`]), router discovery ([`discovery`]), the tunnel broker with its client
-//! ([`broker`]), a resolver with DNS64 ([`dns`]), and a relay of transports ([`relay`]). What may not: the agent's lines, and how tunnels carry packets (`sixbench-plane`).
+//! ([`broker`]), a resolver with DNS64 ([`dns`]), a relay of transports ([`relay`]), and how a CLAT learns its prefix ([`prefix`]). What may not: the agent's lines, and how tunnels carry packets (`sixbench-plane`).
 //!
 //! A service is a value: it works by a thread of its own, in the network namespace of the thread that started it, and ends when it is dropped.
 //! Formats and decisions are apart from sockets, in files without I/O. `unsafe` only in [`sys`].
@@ -11,6 +11,7 @@ pub mod discovery;
 pub mod dns;
 mod error;
 pub mod multicast;
+pub mod prefix;
 pub mod relay;
 mod sys;
 mod worker;

@@ -310,6 +310,26 @@ class RouterAnswer(Form):
     prefixes: list[Mapping[str, Any]]
 
 
+class DiscoveredPrefix(Form):
+    """The prefix of a NAT64 that a node learned."""
+
+    prefix: str
+    others: list[str]
+    by: str
+    source: str
+    asked: Natural
+    took_ns: Natural
+
+
+class BringUpAnswer(Form):
+    """When a CLAT began to ask for its prefix, had it, and translated: times of the monotonic clock."""
+
+    discovered: DiscoveredPrefix
+    begun_ns: Natural
+    discovered_ns: Natural
+    configured_ns: Natural
+
+
 class BrokerAnswer(Form):
     """Where a broker listens."""
 

@@ -14,9 +14,11 @@ from ..model.form import Form
 from ..model.result_form import CpuSample
 from .answers import (
     AwakeAnswer,
+    BringUpAnswer,
     BrokerAnswer,
     CaptureAnswer,
     CountersAnswer,
+    DiscoveredPrefix,
     DnsAnswer,
     DropsAnswer,
     EmulateAnswer,
@@ -361,6 +363,17 @@ class TranslatorCounters(Request):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TranslatorBringUp(Request):
+    """What a CLAT does from the moment at which it has no prefix until it translates."""
+
+    op: ClassVar[str] = "translator-bring-up"
+    answer: ClassVar[type[Form]] = BringUpAnswer
+    discovery: Mapping[str, Any]
+    translator: Mapping[str, Any]
+    ip: list[str] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class MulticastForward(Request):
     """IPv4 multicast from each of these interfaces to the others."""
 
@@ -379,6 +392,7 @@ class RouterAdvertise(Request):
     router_lifetime_s: int
     mtu_bytes: int | None = None
     hop_limit: int | None = None
+    pref64: list[Mapping[str, Any]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -390,6 +404,18 @@ class RouterSolicit(Request):
     device: str
     timeout_ns: int
     destination: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrefixDiscover(Request):
+    """The search for the prefix of a NAT64: `by` `ra` on a device, or `by` `dns64` of a resolver."""
+
+    op: ClassVar[str] = "prefix-discover"
+    answer: ClassVar[type[Form]] = DiscoveredPrefix
+    by: str
+    device: str | None = None
+    resolver: str | None = None
+    timeout_ns: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -544,8 +570,8 @@ REQUESTS: dict[str, type[Request]] = {
     for request in (
         *(Hello, Exec, Sysctl, Counters, ConnectionTracking, ForgetPathMtu, Cpu, CaptureStart, CaptureStop),
         *(TunnelAdd, TunnelRemove, TunnelCounters),
-        *(TranslatorAdd, TranslatorRemove, TranslatorCounters),
-        *(MulticastForward, RouterAdvertise, RouterSolicit),
+        *(TranslatorAdd, TranslatorRemove, TranslatorCounters, TranslatorBringUp),
+        *(MulticastForward, RouterAdvertise, RouterSolicit, PrefixDiscover),
         *(BrokerStart, BrokerStop, BrokerRequest, BrokerRelease),
         *(DnsStart, DnsCounters, DnsStop, RelayStart, RelayCounters, RelayStop),
         *(DropsStart, DropsStop, TimersStart, TimersStop, PerfStart, PerfStop, AwakeStart, Awake),

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from ..model.device import Device, Relay, Translator, Tunnel
-from ..model.stage import Request, Stage
+from ..model.stage import Answer, Request, Stage
 from .engine import Engine
 
 TRANSLATIONS = frozenset({"siit"})
 """The kinds of translators that the agent has."""
+
+DISCOVER = "prefix-discover"
+"""The request by which a node learns the prefix of its translator."""
 
 RELAY_PORT = 3142
 """Where a relay listens for what is redirected to it: any port that nothing else in the node has."""
@@ -47,7 +50,10 @@ def _relay(relay: Relay) -> Stage:
 
 def _request(device: Device, engine: str) -> Request:
     if isinstance(device, Translator):
-        fields = {"device": device.device, "mtu_bytes": device.mtu_bytes, "mapping": device.mapping}
+        mapping = device.mapping
+        if device.discovery is not None:
+            mapping = mapping | {"prefixes": [Answer(node=device.node, op=DISCOVER, field="prefix")]}
+        fields = {"device": device.device, "mtu_bytes": device.mtu_bytes, "mapping": mapping}
         passing = {"through_node": True} if device.through_node else {}
         return Request(op="translator-add", fields=fields | passing | {"engine": engine})
     return Request(op="tunnel-add", fields=_fields(device) | ({} if engine == "ebpf" else {"engine": engine}))

@@ -89,12 +89,14 @@ class Installed:
         undo: the requests to send before the network is taken down.
         programs: those that run as long as the network is up.
         learned: the addresses that requests have told, each by the one that stands for it in the description.
+        answers: of nodes to the requests of stages, by node and request.
     """
 
     install_ns: int
     undo: list[Undo]
     programs: list[Running]
     learned: Mapping[Address, Address]
+    answers: Mapping[tuple[str, str], Mapping[str, Any]]
 
 
 def build(topology: Topology, nodes: Mapping[str, NodeHandle]) -> None:
@@ -117,7 +119,13 @@ def build_path(network: Blueprint, engine: str, nodes: Mapping[str, NodeHandle])
     for stages in zip(*(script.stages for script in scripts.values()), strict=True):
         programs += _stage(dict(zip(scripts, stages, strict=True)), nodes, answers, undo, learned)
     _batches(nodes, {name: script.made_routes for name, script in scripts.items()}, {}, "ip")
-    return Installed(install_ns=time.monotonic_ns() - started_ns, undo=undo[::-1], programs=programs, learned=learned)
+    return Installed(
+        install_ns=time.monotonic_ns() - started_ns,
+        undo=undo[::-1],
+        programs=programs,
+        learned=learned,
+        answers=answers,
+    )
 
 
 def _stage(
@@ -151,10 +159,15 @@ def _stage(
 
 
 def _filled(fields: Mapping[str, Any], answers: Mapping[tuple[str, str], Mapping[str, Any]]) -> dict[str, Any]:
-    return {
-        name: answers[value.node, value.op][value.field] if isinstance(value, Answer) else value
-        for name, value in fields.items()
-    }
+    return {name: _with_answers(value, answers) for name, value in fields.items()}
+
+
+def _with_answers(value: Any, answers: Mapping[tuple[str, str], Mapping[str, Any]]) -> Any:
+    if isinstance(value, Answer):
+        return answers[value.node, value.op][value.field]
+    if isinstance(value, dict):
+        return {name: _with_answers(one, answers) for name, one in value.items()}
+    return [_with_answers(one, answers) for one in value] if isinstance(value, list) else value
 
 
 def _build_wires(scripts: Mapping[str, NodeScript], nodes: Mapping[str, NodeHandle]) -> None:

@@ -174,6 +174,14 @@ def render_path(network: Blueprint, engine: str) -> dict[str, NodeScript]:
     }
 
 
+def device_lines_of(network: Blueprint, device: Device) -> list[str]:
+    """The lines for `ip -batch` that a device needs once it is made: for its segments, and the routes into it. Those of
+    IPv6 come first, so that no answer to a translated packet finds none and circles between node and router."""
+    routes = all_routes(network.topology, network.devices)[device.node]
+    own = sorted((route for route in routes if route.device == device.device), key=lambda route: -route.family)
+    return [*_segment_lines([device], device.node), *_route_lines(own, over_wires=False)]
+
+
 def _made_after(network: Blueprint, stages: int) -> list[Device]:
     return [device for device in network.devices if device.made_by is None and device.after_stages == stages]
 
@@ -199,7 +207,7 @@ def _stages(network: Blueprint, node: str, make: Callable[[Device], Stage]) -> l
             found.append(
                 Stage(
                     requests=tuple(request for one in own.values() for request in one.requests),
-                    ip=(*(line for one in own.values() for line in one.ip), *addresses),
+                    ip=(*(line for one in own.values() for line in one.ip), *addresses, *_segment_lines(made, node)),
                 )
             )
     return found

@@ -18,6 +18,7 @@ from ..model.stage import Stage
 from ..model.topology import Topology
 from . import embedding
 from .common import check_overlap, legs_of
+from .discovering import DISCOVERY, TELLER, with_discovery
 from .kind import Mechanism
 from .resolving import DNS64, with_resolver
 from .translating import OPTIONS, Stretch, one_to_one, prefix_option, translated
@@ -58,7 +59,7 @@ def _464xlat(path: Path, topology: Topology, between: tuple[str, str]) -> Networ
 
     network = translated(path, topology, between, table, through_node=path.nodes[1:], own=HOST)
     check_overlap(path, network.topology, [prefix], "clat-prefix")
-    return _masqueraded(path, network, inside)
+    return with_discovery(path, _masqueraded(path, network, inside))
 
 
 def _masqueraded(path: Path, network: Network, inside: Iterable[IPv4Network]) -> Network:
@@ -114,6 +115,8 @@ FOUR_SIX_FOUR_XLAT = Mechanism(
             default=DEFAULT_CLAT_PREFIX,
         ),
         PORTS,
+        DISCOVERY,
+        TELLER,
     ),
     sample=("r1", "r2"),
 )

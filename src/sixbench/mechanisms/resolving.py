@@ -52,7 +52,7 @@ def with_resolver(path: Path, network: Network) -> Network:
     prefix = prefix_option(path, "prefix", DEFAULT_PREFIX)
     _check_names(topology.nodes, DNS64.name)
     asked = {one: tuple(resolver_addresses(topology, one, node)) for one in topology.nodes}
-    return _answering(network, node, dict.fromkeys(own), names, {"prefix": str(prefix)}, asked)
+    return with_answers(network, node, dict.fromkeys(own), names, {"prefix": str(prefix)}, asked)
 
 
 def with_extension(network: Network, node: str, own: IPv4Address, known_as: Mapping[Address, IPv4Address]) -> Network:
@@ -69,10 +69,10 @@ def with_extension(network: Network, node: str, own: IPv4Address, known_as: Mapp
         + ([] if any(one.version == 4 for one in found) else [known_as[one] for one in found if one in known_as])
         for name, found in addresses_by_name(network).items()
     }
-    return _answering(network, node, [own], names, {}, {node: (own,)})
+    return with_answers(network, node, [own], names, {}, {node: (own,)})
 
 
-def _answering(
+def with_answers(
     network: Network,
     node: str,
     own: Iterable[Address],
@@ -80,7 +80,7 @@ def _answering(
     more: Mapping[str, Any],
     asked: Mapping[str, tuple[Address, ...]],
 ) -> Network:
-    """The network with a resolver in a node.
+    """The network with a resolver in a node, which has the names of all.
 
     Args:
         own: the addresses at which it answers.

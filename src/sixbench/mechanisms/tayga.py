@@ -31,6 +31,8 @@ def unfit(device: Device) -> str | None:
     """Why tayga is no such device, as a sentence; None if it is."""
     if not isinstance(device, Translator) or device.mapping["kind"] != "siit":
         return "tayga is a translator (siit)"
+    if device.discovery is not None:
+        return "tayga has its prefix from its configuration; leave discovery out"
     if any(not (ipv4.endswith("/32") and ipv6.endswith("/128")) for ipv4, ipv6 in device.mapping["explicit"]):
         return "Debian's tayga maps single addresses, and no prefixes"
     if IPv6Network(device.mapping["prefixes"][0]).subnet_of(_REFUSED):

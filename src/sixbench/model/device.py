@@ -92,6 +92,23 @@ class Tunnel(Device):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Discovery:
+    """How a CLAT learns the prefix of the NAT64.
+
+    Attributes:
+        by: `ra` (RFC 8781) or `dns64` (RFC 7050).
+        teller: the node that tells it.
+        fields: of the request `prefix-discover`.
+        prefix: the one that the NAT64 has, and that must be told.
+    """
+
+    by: str
+    teller: str
+    fields: dict[str, Any]
+    prefix: IPv6Network
+
+
+@dataclass(frozen=True, kw_only=True)
 class Translator(Device):
     """Takes packets of one family and gives them the headers of the other (RFC 7915).
 
@@ -100,11 +117,13 @@ class Translator(Device):
         hops: how much less the hop limit is behind its node. A node that forwards takes one. None: it is not known.
         through_node: whether its node translates IPv4 addresses besides, so that packets have to pass its connection
             tracking.
+        discovery: how its node learns the prefix before it is made; None: it has it from the start.
     """
 
     mapping: dict[str, Any]
     hops: int | None = 1
     through_node: bool = False
+    discovery: Discovery | None = None
 
     @property
     def kind(self) -> tuple[str, ...]:

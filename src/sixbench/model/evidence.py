@@ -268,6 +268,26 @@ class TranslatorCounters(Kept):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class DiscoveredPrefix(Kept):
+    """The prefix of its NAT64 that a CLAT learned, and translates by.
+
+    Attributes:
+        by: `ra` (RFC 8781) or `dns64` (RFC 7050).
+        source: the address that told it.
+        asked: how many solicitations or questions it took.
+        took_ns: how long.
+        others: the prefixes that were told besides.
+    """
+
+    prefix: Name
+    by: Name
+    source: Name
+    asked: Natural
+    took_ns: Natural
+    others: Annotated[tuple[Name, ...], Field(max_length=MAX_ITEMS)] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class RelayCounters(Kept):
     """What a relay did (`run.proof.relays`).
 
@@ -412,6 +432,7 @@ class Evidence(Kept):
         emulation: links with a known truth, by name.
         tunnels: the ends of tunnels by node and device.
         translators: likewise.
+        discovered: the prefixes that CLATs learned, by node: when the network was built, or by the last bring-up.
         relays: the relays by node.
         sessions: of the nodes that keep state.
         timers: those of links' rates, by link and the node that sends.
@@ -431,6 +452,7 @@ class Evidence(Kept):
     events: Annotated[tuple[LinkEvent, ...], Field(max_length=MAX_ITEMS)] | None = None
     tunnels: dict[Name, dict[Name, TunnelCounters]] | None = None
     translators: dict[Name, dict[Name, TranslatorCounters]] | None = None
+    discovered: dict[Name, DiscoveredPrefix] | None = None
     relays: dict[Name, RelayCounters] | None = None
     sessions: dict[Name, TrackedSessions] | None = None
     losses: Losses | None = None

@@ -48,6 +48,7 @@ def _times(prefix: str, label: str, reference: str, *statistics: str) -> list[Me
         "p90": "90th percentile",
         "p99": "99th percentile",
         "p999": "99.9th percentile",
+        "max": "maximum",
         "stdev": "standard deviation",
     }
     return [
@@ -207,6 +208,9 @@ _ALL = [
         label="Memory of a session where connections are tracked",
         reference="/proc/slabinfo (nf_conntrack)",
     ),
+    *_times("time_to_prefix", "Time until a CLAT has its prefix", "RFC 8781, RFC 7050", "mean", "p50", "max"),
+    *_times("time_to_configured", "Time until a CLAT translates", "RFC 6877", "p50"),
+    *_times("time_to_ipv4", "Time until IPv4 works", "RFC 6877", "mean", "p50", "max"),
     *_times("connect", "Connection time", "RFC 3511 section 5.3", "mean", "p50", "p99"),
     *(
         metric

@@ -47,6 +47,11 @@ class Blueprint:
         return tuple(device for device in self.devices if isinstance(device, Translator))
 
     @property
+    def learning(self) -> Translator | None:
+        """The translator whose node learns its prefix; None: there is none."""
+        return next((device for device in self.translators if device.discovery is not None), None)
+
+    @property
     def relays(self) -> tuple[Relay, ...]:
         """The devices that end connections and make others."""
         return tuple(device for device in self.devices if isinstance(device, Relay))

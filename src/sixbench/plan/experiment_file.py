@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, TypedDict
 
 from ..mechanisms import Mechanism, MechanismError
+from ..mechanisms.discovering import needs_discovery
 from ..model.errors import ExperimentError
 from ..model.experiment import Combination, Experiment
 from ..model.identifiers import NAME, NAME_RULE
@@ -257,6 +258,8 @@ def _check_workloads(
     for path in paths:
         for kind in kinds:
             unfit = mechanisms[path.mechanism].unfit(WORKLOADS[kind])
+            if unfit is None and WORKLOADS[kind].brings_up:
+                unfit = needs_discovery(path)
             if unfit is not None and path.aa_of is None:
                 reader.problem(("paths", path.name), f"{kind} cannot go over {path.mechanism}: {unfit}")
     wanted = {(c.workload.kind, family) for c in combinations for family in WORKLOADS[c.workload.kind].families}

@@ -78,6 +78,8 @@ def _refusal(probe: Agent, device: Device, engine: Engine) -> str | None:
     if isinstance(trial, Tunnel):
         trial = replace(trial, underlay=("lo",))
         lines.append(f"address replace {trial.local}/{trial.local.max_prefixlen} dev lo")
+    if isinstance(trial, Translator):
+        trial = replace(trial, discovery=None)
     try:
         for line in lines:
             probe.call("exec", argv=["ip", *line.split()])

@@ -11,6 +11,7 @@ from itertools import count
 from typing import Any
 
 from ..agent import Agent, AgentHub
+from ..engines.agent import DISCOVER
 from ..lab.build import Completed, Running, Undo, build_path
 from ..lab.emulation import EMULATOR, emulated_links
 from ..lab.placement import pin, place
@@ -113,6 +114,9 @@ class Laboratory:
         self._programs: list[Running] = []
         self.learned: Mapping[Address, Address] = {}
         """The addresses that were learned when it was built, each by the one that stands for it in descriptions."""
+        self.discovered: dict[str, dict[str, Any]] = {}
+        """What nodes learned of the prefix of their translator, last."""
+        self._spoiled: list[str] = []
         self.left: Left | None = None
         """What the last traffic left behind; None where there has been none."""
         started_ns = time.monotonic_ns()
@@ -126,6 +130,7 @@ class Laboratory:
             installed = build_path(network, engine, nodes)
             self.install_ns, self._undo, self._programs = installed.install_ns, installed.undo, installed.programs
             self.learned = installed.learned
+            self.discovered = {node: dict(answer) for (node, op), answer in installed.answers.items() if op == DISCOVER}
         except BaseException:
             self.close()
             raise
@@ -138,8 +143,13 @@ class Laboratory:
 
     @property
     def failures(self) -> list[str]:
-        """The programs of the path's mechanism that have ended, in words."""
-        return [failure for running in self._programs if (failure := running.failure) is not None]
+        """The programs of the path's mechanism that have ended, and what else has gone, in words."""
+        ended = [failure for running in self._programs if (failure := running.failure) is not None]
+        return [*ended, *self._spoiled]
+
+    def spoil(self, why: str) -> None:
+        """The network is not what it was: it is built again before the next trial."""
+        self._spoiled.append(why)
 
     def _all_agents(self) -> dict[str, Agent]:
         return self.agents if self.emulator is None else self.agents | {EMULATOR: self.emulator}

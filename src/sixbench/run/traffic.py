@@ -26,8 +26,10 @@ from ..model.placement import Placement
 from ..model.topology import Family, Link, Topology
 from ..model.trace import Trace
 from ..model.workload import Part, WorkloadKind
+from ..model.workloads import bring_up
 from . import emulation
 from .asking import Asked, answers, ask, ask_all
+from .bringing_up import BringUps
 from .cpu import ORCHESTRATOR, THROTTLED, WATCHED
 from .drop_watch import DropWatch
 from .events import Events, forget_path_mtu
@@ -66,6 +68,7 @@ class Observed:
     Attributes:
         placed: the processors of each node on the path; empty where the kernel put none there.
         is_alone: whether nothing else of the run was on these.
+        forgotten: the last counters of translators that were taken away meanwhile.
         unanswered: the requests that agents did not answer, or not in the right form, when the traffic was over.
             Without the answers nothing is proved, so the trial has failed.
     """
@@ -77,6 +80,7 @@ class Observed:
     tunnels_after: dict[str, Any] = field(default_factory=dict)
     translators_before: dict[str, Any] = field(default_factory=dict)
     translators_after: dict[str, Any] = field(default_factory=dict)
+    forgotten: list[dict[str, Any]] = field(default_factory=list)
     relays_before: dict[str, Any] = field(default_factory=dict)
     relays_after: dict[str, Any] = field(default_factory=dict)
     sessions_before: dict[str, Any] = field(default_factory=dict)
@@ -232,7 +236,13 @@ def perform(
                     wait(running, timeout=PROGRAM_TIME_NS / 1e9)
                     observed.programs = _tunnel_counters(setting, "stop")
 
-            observed.client, observed.server = run_parts(parts, setting.hosts, key, token, begun, watch)
+            if kind.brings_up:
+                begun([])
+                ups = BringUps(laboratory=setting.laboratory, network=setting.network, forgotten=observed.forgotten)
+                count = int(bring_up.REPETITIONS.of(params))
+                observed.client, observed.server = ups.run(kind.served_by, kind.agent_params(params), count, key, token)
+            else:
+                observed.client, observed.server = run_parts(parts, setting.hosts, key, token, begun, watch)
     finally:
         with _noting(observed.unanswered):
             hardware.stop()

@@ -41,6 +41,7 @@ from .hardware_counters import SPUN, hardware_metrics, hardware_notes
 from .laboratory import Laboratory
 from .parts import ArrivedWatch, parts_of
 from .processors import placement_of
+from .proof.discovered import discovered_prefixes, without_questions
 from .proof.emulation import assess, lost_places
 from .proof.fragments import FragmentEvidence, fragment_evidence
 from .proof.link_state import link_failures
@@ -240,7 +241,8 @@ def _assess(
     if "df" in params and (setting.events or observed.client.get("sent") == 0):
         # What changes in its midst may stop it; and what the sender's DF policy refused is nowhere.
         unreached = frozenset(view.link.name for view in setting.views)
-    judgement = judge(setting.views, observed.captures, observed.before, observed.after, traffic, unreached)
+    captures = without_questions(setting.network, observed.captures)
+    judgement = judge(setting.views, captures, observed.before, observed.after, traffic, unreached)
     evidence = judgement.evidence
     measured.notes.extend(silent_notes(evidence.silent or {}))
     emulated = assess(setting.laboratory.topology, observed.emulated)
@@ -259,7 +261,9 @@ def _assess(
     )
     translators = None
     if setting.translating:
-        translators = translator_evidence(setting.network, observed.translators_before, observed.translators_after)
+        translators = translator_evidence(
+            setting.network, observed.translators_before, observed.translators_after, observed.forgotten
+        )
     sessions = session_evidence(observed.sessions_before, observed.sessions_after)
     tracking = setting.network.tracking
     said, refused = judge_sessions(tracking, sessions, observed.sessions_before, is_meant=kind.fills_tables)
@@ -301,6 +305,7 @@ def _assess(
         events=tuple(observed.events) if setting.events else None,
         tunnels=tunnels,
         translators=translators,
+        discovered=discovered_prefixes(setting.laboratory.discovered) or None,
         relays=relayed.relays or None,
         sessions={**sessions, **relayed.sessions} or None,
         losses=losses.losses,

@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Deserializer, de};
+use sixbench_plane::spec::Prefix;
 use sixbench_plane::told::{ToldRule, Written};
 use sixbench_wire::siit::{self, Clause, Domain, Net};
 
@@ -79,6 +80,11 @@ impl From<Settings> for siit::Settings {
 }
 
 impl Settings {
+    /// This prefix in the place of any.
+    pub fn set_prefix(&mut self, prefix: Prefix) {
+        self.prefixes = vec![Written(Net { address: prefix.address, bits: prefix.bits })];
+    }
+
     /// Writes what is told over what is there.
     fn change(self, settings: &mut siit::Settings) {
         settings.prefixes = nets(&self.prefixes);

@@ -9,6 +9,7 @@ use nix::poll::PollFlags;
 use serde::{Deserialize, Serialize};
 
 use super::messages::{self, Advertisement, Prefix, SOLICITATION};
+use super::pref64::Pref64;
 use super::socket::LinkSocket;
 use crate::worker::{Stop, Woken, Worker, lock, wait};
 use crate::{Error, Result};
@@ -33,6 +34,8 @@ pub struct Request {
     pub mtu_bytes: Option<u32>,
     #[serde(default)]
     pub hop_limit: Option<u8>,
+    #[serde(default)]
+    pub pref64: Vec<Pref64>,
 }
 
 fn default_router_lifetime_s() -> u16 {
@@ -60,8 +63,9 @@ impl Advertiser {
     pub fn start(request: Request) -> Result<Self> {
         check(&request)?;
         let socket = LinkSocket::open(&request.device, SOLICITATION, true)?;
-        let Request { prefixes, router_lifetime_s, mtu_bytes, hop_limit, .. } = request;
-        let message = Advertisement { router_lifetime_s, hop_limit, mtu_bytes, prefixes }.encode(socket.mac);
+        let Request { prefixes, router_lifetime_s, mtu_bytes, hop_limit, pref64, .. } = request;
+        let said = Advertisement { router_lifetime_s, hop_limit, mtu_bytes, prefixes, pref64 };
+        let message = said.encode(socket.mac);
         let counters = Arc::<Mutex<Counters>>::default();
         let shared = Arc::clone(&counters);
         let worker = Worker::start("advertise", move |stop| serve(&socket, &message, &shared, &stop))?;
@@ -76,8 +80,12 @@ impl Advertiser {
 
 fn check(request: &Request) -> Result<()> {
     let refuse = |reason: String| Err(Error::BadParams(format!("router-advertise on {}: {reason}", request.device)));
-    if request.prefixes.len() > MAX_PREFIXES {
-        return refuse(format!("there are {} prefixes, more than {MAX_PREFIXES}", request.prefixes.len()));
+    let count = request.prefixes.len() + request.pref64.len();
+    if count > MAX_PREFIXES {
+        return refuse(format!("there are {count} prefixes, more than {MAX_PREFIXES}"));
+    }
+    if let Some(reason) = request.pref64.iter().find_map(|one| one.check().err()) {
+        return refuse(reason);
     }
     if let Some(mtu_bytes) = request.mtu_bytes.filter(|&mtu_bytes| mtu_bytes < MIN_MTU_BYTES) {
         return refuse(format!("mtu_bytes is {mtu_bytes}, less than IPv6's {MIN_MTU_BYTES}"));

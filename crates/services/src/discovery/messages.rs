@@ -1,4 +1,4 @@
-//! Router Solicitations and Advertisements: [RFC 4861 sections 4.1, 4.2 and 4.6](https://www.rfc-editor.org/rfc/rfc4861#section-4.1). No I/O.
+//! Router Solicitations and Advertisements: [RFC 4861 sections 4.1, 4.2 and 4.6](https://www.rfc-editor.org/rfc/rfc4861#section-4.1), and RFC 8781. No I/O.
 //!
 //! Messages are without their checksum, which the kernel writes and checks. Nothing here panics, whatever the bytes.
 
@@ -6,6 +6,8 @@ use std::net::Ipv6Addr;
 
 use serde::{Deserialize, Serialize, Serializer};
 use sixbench_plane::spec;
+
+use super::pref64::{self, Pref64};
 
 /// ICMPv6 type of a Router Solicitation.
 pub const SOLICITATION: u8 = 133;
@@ -34,6 +36,9 @@ pub struct Advertisement {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mtu_bytes: Option<u32>,
     pub prefixes: Vec<Prefix>,
+    /// Of a NAT64: RFC 8781.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pref64: Vec<Pref64>,
 }
 
 /// A prefix of the link.
@@ -53,7 +58,8 @@ pub struct Prefix {
     pub preferred_s: u32,
 }
 
-fn as_text<S: Serializer>(prefix: &spec::Prefix, serializer: S) -> Result<S::Ok, S::Error> {
+/// A prefix as text.
+pub fn as_text<S: Serializer>(prefix: &spec::Prefix, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&format_args!("{}/{}", prefix.address, prefix.bits))
 }
 
@@ -148,6 +154,7 @@ impl Advertisement {
             message.extend([0; 4]);
             message.extend(prefix.prefix.address.octets());
         }
+        message.extend(self.pref64.iter().flat_map(Pref64::encode));
         message
     }
 
@@ -163,10 +170,12 @@ impl Advertisement {
             hop_limit: Some(header[4]).filter(|&hop_limit| hop_limit != 0),
             mtu_bytes: None,
             prefixes: Vec::new(),
+            pref64: Vec::new(),
         };
         each_option(options, |kind, option| match kind {
             MTU => advertisement.mtu_bytes = number(option, 4).or(advertisement.mtu_bytes),
             PREFIX_INFORMATION => advertisement.prefixes.extend(prefix(option)),
+            pref64::KIND => advertisement.pref64.extend(Pref64::parse(option)),
             _ => (),
         })?;
         Ok(advertisement)
@@ -260,7 +269,13 @@ mod tests {
 
     #[test]
     fn advertisements_are_checked_by_rfc_4861_section_6_1_2() {
-        let said = Advertisement { router_lifetime_s: 1800, hop_limit: None, mtu_bytes: None, prefixes: vec![] };
+        let said = Advertisement {
+            router_lifetime_s: 1800,
+            hop_limit: None,
+            mtu_bytes: None,
+            prefixes: vec![],
+            pref64: vec![],
+        };
         let message = said.encode(None);
         let good = arrived(&message);
         assert_eq!(Advertisement::parse(&good), Ok(said));
@@ -283,6 +298,13 @@ mod tests {
         })
     }
 
+    fn pref64s() -> impl Strategy<Value = Pref64> {
+        (any::<u32>(), 0..8191_u32).prop_map(|(first, units)| Pref64 {
+            prefix: spec::Prefix { address: Ipv6Addr::from_bits(u128::from(first) << 96), bits: 96 },
+            lifetime_s: units * 8,
+        })
+    }
+
     proptest! {
         #[test]
         fn what_is_said_is_read(
@@ -290,9 +312,10 @@ mod tests {
             hop_limit in proptest::option::of(1..=255_u8),
             mtu_bytes: Option<u32>,
             prefixes in proptest::collection::vec(prefixes(), 0..5),
+            pref64 in proptest::collection::vec(pref64s(), 0..3),
             mac: Option<Mac>,
         ) {
-            let said = Advertisement { router_lifetime_s, hop_limit, mtu_bytes, prefixes };
+            let said = Advertisement { router_lifetime_s, hop_limit, mtu_bytes, prefixes, pref64 };
             prop_assert_eq!(Advertisement::parse(&arrived(&said.encode(mac))), Ok(said));
         }
 
@@ -304,7 +327,7 @@ mod tests {
                 }
                 // Options that are understood are rare among random bytes.
                 if let Some(first) = message.get_mut(header_bytes..header_bytes + 4) {
-                    first.copy_from_slice(&[options[0] % 6, options[1] % 6, options[2], options[3]]);
+                    first.copy_from_slice(&[[0, 1, 3, 5, 38, 39][usize::from(options[0] % 6)], options[1] % 6, options[2], options[3]]);
                 }
                 let _ = check_solicitation(&arrived(&message));
                 let _ = Advertisement::parse(&arrived(&message));

@@ -1,10 +1,14 @@
-//! Router discovery: RFC 4861 section 6, as far as tunnels need it: solicited advertisements, and asking for one.
+//! Router discovery: RFC 4861 section 6, as far as tunnels and CLATs need it: solicited advertisements, and asking for one.
 
 mod advertise;
 mod messages;
+mod pref64;
 mod socket;
 mod solicit;
 
 pub use advertise::{Advertiser, Counters, Request as Advertise};
-pub use messages::{Advertisement, Prefix};
-pub use solicit::{Request as Solicit, Solicited, solicit};
+pub(crate) use messages::as_text;
+pub use messages::{Advertisement, Arrived, Flaw, HOP_LIMIT, Prefix, check_solicitation};
+pub use pref64::Pref64;
+pub(crate) use socket::all_routers;
+pub use solicit::{Request as Solicit, Solicited, solicit, solicit_for};

@@ -13,8 +13,9 @@ use super::socket::{LinkSocket, all_routers};
 use crate::worker::{deadline, wait};
 use crate::{Error, Result};
 
-/// Between solicitations. The RFC's RTR_SOLICITATION_INTERVAL is 4 s, for links with many hosts that start at once.
-const INTERVAL: Duration = Duration::from_millis(250);
+/// From the first solicitation to the second, and twice as long each time after (RFC 7559 section 2.1). The RFC's IRT is 4 s, for links with many
+/// hosts that start at once, and random by a tenth for the same reason.
+const FIRST_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The request `router-solicit`.
 #[derive(Debug, Deserialize)]
@@ -45,11 +46,21 @@ pub struct Solicited {
 
 /// Solicits until a router answers or the time is over.
 pub fn solicit(request: &Request) -> Result<Solicited> {
+    solicit_for(request, "", |_| Some(())).map(|(solicited, ())| solicited)
+}
+
+/// The same until a router answers with what is wanted, which `find` finds. `wanted`: that in words, such as ` with a prefix`.
+pub fn solicit_for<T>(
+    request: &Request,
+    wanted: &str,
+    find: impl Fn(&Advertisement) -> Option<T>,
+) -> Result<(Solicited, T)> {
     let begun = Instant::now();
-    let end = deadline(Duration::from_nanos(request.timeout_ns));
     let socket = LinkSocket::open(&request.device, ADVERTISEMENT, false)?;
+    // Opening it asks the kernel for addresses, which waits while interfaces of any namespace are made or removed: that is no time to answer.
+    let end = deadline(Duration::from_nanos(request.timeout_ns));
     let message = messages::solicitation(socket.mac);
-    let (mut solicitations, mut refusal) = (0, None);
+    let (mut solicitations, mut refusal, mut interval) = (0, None, FIRST_INTERVAL);
     let mut buffer = [0; 4096];
     loop {
         // An address that is still being checked cannot be used yet.
@@ -57,7 +68,8 @@ pub fn solicit(request: &Request) -> Result<Solicited> {
             Ok(()) => solicitations += 1,
             Err(error) => refusal = Some(error),
         }
-        let next = earliest(deadline(INTERVAL), end);
+        let next = earliest(deadline(interval), end);
+        interval = interval.saturating_mul(2);
         while next.is_none_or(|next| Instant::now() < next) {
             let failed = |call, error: io::Error| {
                 Error::system(format!("waiting for a router on {}", request.device), call, error)
@@ -66,16 +78,17 @@ pub fn solicit(request: &Request) -> Result<Solicited> {
             let Some(arrived) = socket.receive(&mut buffer).map_err(|error| failed("recvmsg", error))? else {
                 continue;
             };
-            if let Ok(advertisement) = Advertisement::parse(&arrived) {
+            let Ok(advertisement) = Advertisement::parse(&arrived) else { continue };
+            if let Some(found) = find(&advertisement) {
                 let took_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
-                return Ok(Solicited { router: arrived.source, advertisement, solicitations, took_ns });
+                return Ok((Solicited { router: arrived.source, advertisement, solicitations, took_ns }, found));
             }
         }
         if end.is_some_and(|end| Instant::now() >= end) {
             return Err(match refusal.filter(|_| solicitations == 0) {
                 Some(error) => Error::system(format!("soliciting a router on {}", request.device), "sendmsg", error),
                 None => Error::Timeout(format!(
-                    "soliciting a router on {}: none answered {solicitations} solicitations in {} ms",
+                    "soliciting a router on {}: none answered {solicitations} solicitations{wanted} in {} ms",
                     request.device,
                     request.timeout_ns / 1_000_000
                 )),

@@ -1,5 +1,6 @@
 //! One module a workload, and the list of them.
 
+mod bring_up;
 mod connections;
 mod cpu_watch;
 mod guard;
@@ -30,6 +31,7 @@ pub static ALL: &[&dyn Workload] = &[
     &tcp_transactions::TcpCrr,
     &connections::Connections,
     &ping::Ping,
+    &bring_up::BringUp,
     &pmtu::Pmtu,
     &happy_eyeballs::HappyEyeballs,
 ];

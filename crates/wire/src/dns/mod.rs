@@ -2,10 +2,11 @@
 //!
 //! [`Name`] and [`Message`] read what anybody may send: every length and pointer is checked, and the work is bounded by the length of the message.
 //! [`Zone`] has the names of a network. [`Dns64`] says what a question is answered with, given any [`Source`] of records. [`Responder`] makes the
-//! message that answers a message.
+//! message that answers a message. [`prefixes_in`] learns a translator's prefix from the answer to [`question`].
 
 mod message;
 mod name;
+mod prefix;
 mod record;
 mod responder;
 mod synthesis;
@@ -13,6 +14,7 @@ mod zone;
 
 pub use message::{Edns, Flaw, HEADER_BYTES, Header, Message, Question, RecordView};
 pub use name::{MAX_NAME_BYTES, Name};
+pub use prefix::{NoPrefix, prefixes_in, question};
 pub use record::{Data, Kind, Record};
 pub use responder::{Ignored, OUR_UDP_BYTES, Outcome, Reply, Responder, Transport};
 pub use synthesis::{Answer, Dns64, default_excluded};

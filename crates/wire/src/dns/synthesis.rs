@@ -1,12 +1,10 @@
 //! What a question is answered with where a translator lets IPv6 nodes reach IPv4 nodes: RFC 6147 section 5.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr};
 
+use super::prefix::WELL_KNOWN_ADDRESSES;
 use super::{Data, Found, Kind, Name, Record, Source};
 use crate::siit::{Ipv6Net, Net, Prefix6};
-
-/// The addresses of `ipv4only.arpa`, which the well-known prefix stands for although they are not global: RFC 7050 section 2.2.
-const DISCOVERY: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 0, 170), Ipv4Addr::new(192, 0, 0, 171)];
 
 /// The IPv6 addresses that are none for a client: RFC 6147 section 5.1.4.
 pub fn default_excluded() -> Vec<Ipv6Net> {
@@ -82,7 +80,8 @@ impl Dns64 {
 
     fn embedded(&self, data: &Data) -> Option<Ipv6Addr> {
         match *data {
-            Data::A(address) if DISCOVERY.contains(&address) || self.prefix.may_represent(address) => {
+            // The well-known prefix stands for these although they are not global: RFC 7050 section 2.2.
+            Data::A(address) if WELL_KNOWN_ADDRESSES.contains(&address) || self.prefix.may_represent(address) => {
                 Some(self.prefix.embed(address))
             }
             _ => None,

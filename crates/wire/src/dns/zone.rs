@@ -1,13 +1,11 @@
 //! The names of a closed network, and whatever else has records.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
+use super::prefix::{WELL_KNOWN_ADDRESSES, WELL_KNOWN_NAME};
 use super::{Data, Kind, Name};
 
-/// The name by which clients learn the prefix of their translator, and its addresses: RFC 7050 section 8.2.
-const WELL_KNOWN: (&str, [Ipv4Addr; 2]) =
-    ("ipv4only.arpa", [Ipv4Addr::new(192, 0, 0, 170), Ipv4Addr::new(192, 0, 0, 171)]);
 /// More addresses of a name would make answers that no datagram carries.
 const MAX_ADDRESSES: usize = 64;
 const MAX_NAMES: usize = 4096;
@@ -54,7 +52,7 @@ impl Zone {
             }
             zone.add_host(&name, &addresses);
         }
-        zone.add_host(&WELL_KNOWN.0.parse()?, &WELL_KNOWN.1.map(IpAddr::V4));
+        zone.add_host(&WELL_KNOWN_NAME.parse()?, &WELL_KNOWN_ADDRESSES.map(IpAddr::V4));
         for domain in ["in-addr.arpa", "ip6.arpa"] {
             zone.add(&domain.parse()?, None);
         }

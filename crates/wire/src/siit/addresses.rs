@@ -5,7 +5,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// The octet that is zero in every address: RFC 6052 section 2.2, bits 64 to 71.
 const RESERVED: usize = 8;
-const LENGTHS: [u8; 6] = [32, 40, 48, 56, 64, 96];
+/// Those that a prefix may have: section 2.2.
+pub const LENGTHS: [u8; 6] = [32, 40, 48, 56, 64, 96];
 
 /// 64:ff9b::/96: RFC 6052 section 2.1.
 const WELL_KNOWN: Prefix6 = Net { address: Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), bits: 96 };
@@ -129,7 +130,8 @@ impl Ipv6Net {
         if *self == WELL_KNOWN { &NON_GLOBAL } else { &[] }
     }
 
-    pub(crate) fn check(&self) -> Result<(), String> {
+    /// Fails where no IPv4 address can be in it: RFC 6052 section 2.2.
+    pub fn check(&self) -> Result<(), String> {
         if !LENGTHS.contains(&self.bits) {
             return Err(format!(
                 "the prefix {self} has none of the lengths 32, 40, 48, 56, 64 and 96 (RFC 6052 section 2.2)"

@@ -27,7 +27,7 @@ mod transport;
 
 use std::net::Ipv6Addr;
 
-pub use addresses::{Ipv4Net, Ipv6Net, Net, Prefix6};
+pub use addresses::{Ipv4Net, Ipv6Net, LENGTHS, Net, Prefix6};
 pub use clause::Clause;
 pub use domain::Domain;
 use explicit::Table;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..workload import WorkloadKind
 from . import (
+    bring_up,
     compete,
     connections,
     happy_eyeballs,
@@ -30,6 +31,7 @@ WORKLOADS: dict[str, WorkloadKind] = {
         tcp_crr.KIND,
         connections.KIND,
         ping.KIND,
+        bring_up.KIND,
         pmtu.KIND,
         voip.KIND,
         compete.KIND,

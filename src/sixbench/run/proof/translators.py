@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
-from ...model.evidence import TranslatorCounters
+from ...model.evidence import Count, TranslatorCounters
 from ...model.network import Network
 from ...model.reason import Reason, ReasonKind
 from ...model.workload import Traffic
@@ -22,15 +23,21 @@ Translators = Mapping[str, Mapping[str, TranslatorCounters]]
 
 
 def translator_evidence(
-    network: Network, before: Counters, after: Counters
+    network: Network, before: Counters, after: Counters, forgotten: Sequence[Mapping[str, Any]] = ()
 ) -> dict[str, dict[str, TranslatorCounters]]:
-    """What the translators of a network did between two looks, by node and device."""
+    """What the translators of a network did between two looks, by node and device.
+
+    Args:
+        forgotten: the last counters of the translator that learns its prefix, each time that it was taken away.
+    """
     found: dict[str, dict[str, TranslatorCounters]] = {}
     for device in network.translators:
         late = after.get(device.node, {}).get(device.device)
         if late is not None:
             early = before.get(device.node, {}).get(device.device, {})
-            found.setdefault(device.node, {})[device.device] = _difference(early, late)
+            spans = list(pairwise([early, *forgotten, late])) if device.discovery is not None else [(early, late)]
+            counted = [_difference({} if number else first, then) for number, (first, then) in enumerate(spans)]
+            found.setdefault(device.node, {})[device.device] = _sum(counted)
     return found
 
 
@@ -73,6 +80,24 @@ def translation_notes(counted: Translators) -> list[str]:
         for clause, count in by_clause.items()
         if clause not in QUIET_CLAUSES
     ]
+
+
+def _sum(counted: Sequence[TranslatorCounters]) -> TranslatorCounters:
+    total, *others = counted
+    for one in others:
+        total = TranslatorCounters(
+            to_ipv6=total.to_ipv6 + one.to_ipv6,
+            to_ipv4=total.to_ipv4 + one.to_ipv4,
+            slow=_added(total.slow, one.slow),
+            answered=_added(total.answered, one.answered),
+            drops=_added(total.drops, one.drops),
+        )
+    return total
+
+
+def _added(one: Mapping[str, Count], other: Mapping[str, Count]) -> dict[str, Count]:
+    none = Count(packets=0, bytes=0)
+    return {name: one.get(name, none) + other.get(name, none) for name in {**one, **other}}
 
 
 def _difference(early: Mapping[str, Any], late: Mapping[str, Any]) -> TranslatorCounters:

@@ -196,7 +196,7 @@ impl Pinging<'_> {
 }
 
 /// A raw socket that gets only what [`packet::parse`] knows.
-fn open(endpoint: &Endpoint, df: Df) -> Result<Socket> {
+pub fn open(endpoint: &Endpoint, df: Df) -> Result<Socket> {
     let socket = datagram_socket::raw_icmp(
         endpoint.address,
         Buffers { rcvbuf_bytes: Some(RCVBUF_BYTES), ..Buffers::default() },

@@ -2,7 +2,9 @@
 
 mod account;
 mod client;
-mod packet;
+pub(super) mod packet;
+
+pub(super) use client::open;
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -40,7 +42,7 @@ impl Workload for Ping {
 }
 
 /// The kernel answers; there is nothing to do.
-struct Kernel;
+pub(super) struct Kernel;
 
 impl Server for Kernel {
     fn port(&self) -> u16 {

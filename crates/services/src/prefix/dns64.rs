@@ -1,0 +1,101 @@
+//! Asks a resolver for what tells its prefix: RFC 7050 section 3, over UDP.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use nix::poll::PollFlags;
+use sixbench_plane::spec::Prefix;
+use sixbench_wire::dns::{NoPrefix, prefixes_in, question};
+use sixbench_wire::siit::Prefix6;
+
+use super::{Discovered, split};
+use crate::worker::{deadline, wait};
+use crate::{Error, Result};
+
+/// RFC 1035 section 4.2.
+const PORT: u16 = 53;
+/// From the first question to the second, and twice as long each time after, as RFC 7559 has it for solicitations. RFC 1035 section 4.2.1 would have
+/// 2 to 5 s, for resolvers that are far away.
+const FIRST_INTERVAL: Duration = Duration::from_millis(100);
+/// RFC 1035 section 2.3.4: more is not asked for.
+const MAX_ANSWER_BYTES: usize = 512;
+
+pub fn default_port() -> u16 {
+    PORT
+}
+
+/// Asks until it answers, or the time is over. An answer that tells no prefix is the end.
+pub fn ask(resolver: SocketAddr, timeout_ns: u64) -> Result<Discovered> {
+    let begun = Instant::now();
+    let end = deadline(Duration::from_nanos(timeout_ns));
+    let doing = format!("asking the resolver {} for ipv4only.arpa", resolver.ip());
+    let failed = |call| {
+        let doing = doing.clone();
+        move |error: io::Error| Error::system(doing, call, error)
+    };
+    let id = random_id().map_err(failed("read(/dev/urandom)"))?;
+    let socket = connected(resolver).map_err(failed("connect"))?;
+    let message = question(id);
+    let (mut asked, mut interval, mut refusal) = (0, FIRST_INTERVAL, None);
+    let mut buffer = [0; MAX_ANSWER_BYTES];
+    loop {
+        match socket.send(&message) {
+            Ok(_) => asked += 1,
+            Err(error) => refusal = Some(error),
+        }
+        let next = deadline(interval).into_iter().chain(end).min();
+        interval = interval.saturating_mul(2);
+        while next.is_none_or(|next| Instant::now() < next) {
+            wait(Some((socket.as_fd(), PollFlags::POLLIN)), None, next).map_err(failed("ppoll"))?;
+            let length = match socket.recv(&mut buffer) {
+                Ok(length) => length,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+                // It does not listen yet, or cannot be reached yet.
+                Err(error) => {
+                    refusal = Some(error);
+                    continue;
+                }
+            };
+            match prefixes_in(&buffer[..length], id) {
+                Ok(told) => {
+                    let Some((prefix, others)) = split(told.into_iter().map(written)) else { continue };
+                    let took_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+                    return Ok(Discovered { prefix, others, by: "dns64", source: resolver.ip(), asked, took_ns });
+                }
+                Err(NoPrefix::NoAnswer) => (),
+                Err(wrong) => return Err(Error::PeerLost(format!("{doing}: it answered {}", wrong.words()))),
+            }
+        }
+        if end.is_some_and(|end| Instant::now() >= end) {
+            let why = refusal.map(|error| format!(" ({error})")).unwrap_or_default();
+            let took_ms = timeout_ns / 1_000_000;
+            return Err(Error::Timeout(format!("{doing}: it answered none of {asked} questions in {took_ms} ms{why}")));
+        }
+    }
+}
+
+/// A socket that hears only the resolver: RFC 5452 section 9.1.
+fn connected(resolver: SocketAddr) -> io::Result<UdpSocket> {
+    let any = match resolver {
+        SocketAddr::V4(_) => IpAddr::from(Ipv4Addr::UNSPECIFIED),
+        SocketAddr::V6(_) => IpAddr::from(Ipv6Addr::UNSPECIFIED),
+    };
+    let socket = UdpSocket::bind((any, 0))?;
+    socket.connect(resolver)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}
+
+/// RFC 5452 section 4.3.
+fn random_id() -> io::Result<u16> {
+    let mut octets = [0; 2];
+    File::open("/dev/urandom")?.read_exact(&mut octets)?;
+    Ok(u16::from_ne_bytes(octets))
+}
+
+fn written(prefix: Prefix6) -> Prefix {
+    Prefix { address: prefix.address, bits: prefix.bits }
+}

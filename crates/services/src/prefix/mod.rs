@@ -1,0 +1,83 @@
+//! How a CLAT learns the prefix of its network's NAT64: from a Router Advertisement (RFC 8781), or from a resolver with DNS64 (RFC 7050).
+
+mod dns64;
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+use sixbench_plane::spec::Prefix;
+
+use crate::Result;
+use crate::discovery::{self, Advertisement, Solicit};
+
+/// The request `prefix-discover`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(tag = "by", rename_all = "lowercase", deny_unknown_fields)]
+#[allow(missing_docs)]
+pub enum Request {
+    /// Solicits the routers on a device.
+    Ra {
+        device: String,
+        #[serde(default = "five_seconds")]
+        timeout_ns: u64,
+    },
+    /// Asks a resolver for the AAAA records of `ipv4only.arpa`.
+    Dns64 {
+        resolver: IpAddr,
+        #[serde(default = "dns64::default_port")]
+        port: u16,
+        #[serde(default = "five_seconds")]
+        timeout_ns: u64,
+    },
+}
+
+fn five_seconds() -> u64 {
+    5_000_000_000
+}
+
+/// What was learned.
+#[derive(Debug, Clone, Serialize)]
+#[allow(missing_docs)]
+pub struct Discovered {
+    #[serde(serialize_with = "discovery::as_text")]
+    pub prefix: Prefix,
+    /// Others that were told besides.
+    #[serde(serialize_with = "as_texts")]
+    pub others: Vec<Prefix>,
+    pub by: &'static str,
+    /// Who told.
+    pub source: IpAddr,
+    /// Solicitations or questions.
+    pub asked: u64,
+    pub took_ns: u64,
+}
+
+fn as_texts<S: serde::Serializer>(prefixes: &[Prefix], serializer: S) -> std::result::Result<S::Ok, S::Error> {
+    serializer.collect_seq(prefixes.iter().map(|prefix| format!("{}/{}", prefix.address, prefix.bits)))
+}
+
+/// Asks until a prefix is told or the time is over. Of several, the first is taken.
+pub fn discover(request: &Request) -> Result<Discovered> {
+    match request {
+        Request::Ra { device, timeout_ns } => by_advertisement(device, *timeout_ns),
+        Request::Dns64 { resolver, port, timeout_ns } => dns64::ask((*resolver, *port).into(), *timeout_ns),
+    }
+}
+
+fn by_advertisement(device: &str, timeout_ns: u64) -> Result<Discovered> {
+    let request = Solicit { device: device.to_owned(), timeout_ns, destination: discovery::all_routers() };
+    let (found, (prefix, others)) =
+        discovery::solicit_for(&request, " with the prefix of a NAT64", |said| split(usable(said)))?;
+    let (source, asked) = (found.router.into(), found.solicitations);
+    Ok(Discovered { prefix, others, by: "ra", source, asked, took_ns: found.took_ns })
+}
+
+/// A lifetime of 0 says that a prefix is not to be used any more: RFC 8781 section 5.1.
+fn usable(said: &Advertisement) -> impl Iterator<Item = Prefix> {
+    said.pref64.iter().filter(|one| one.lifetime_s > 0).map(|one| one.prefix)
+}
+
+/// The first, and the rest.
+fn split(mut prefixes: impl Iterator<Item = Prefix>) -> Option<(Prefix, Vec<Prefix>)> {
+    Some((prefixes.next()?, prefixes.collect()))
+}

@@ -1,0 +1,136 @@
+"""How a CLAT learns the prefix of its network's NAT64: it has it from the start, or a Router Advertisement (RFC 8781)
+or a resolver with DNS64 (RFC 7050) tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from ipaddress import IPv6Network
+from typing import Any
+
+from ..engines.agent import DISCOVER
+from ..model.device import Discovery
+from ..model.network import Network
+from ..model.node_names import addresses_by_name, resolver_addresses
+from ..model.parameter import Parameter
+from ..model.path import Path
+from ..model.stage import Request, Stage
+from ..model.wording import listed, shown
+from .kind import MechanismError
+from .resolving import DNS64 as RESOLVER
+from .resolving import with_answers
+from .translating import DEFAULT_PREFIX, prefix_option
+
+STATIC, RA, DNS64 = "static", "ra", "dns64"
+
+DISCOVERY = Parameter(
+    name="discovery",
+    column="discovery",
+    kind="choice",
+    choices=(STATIC, RA, DNS64),
+    doc="how the CLAT learns the prefix: it has it from the start; the router next to it advertises it (RFC 8781); or "
+    "the resolver that dns64 names tells it (RFC 7050)",
+    default=STATIC,
+)
+TELLER = replace(
+    RESOLVER,
+    doc="the node with the resolver that tells the CLAT the prefix, with discovery: dns64",
+    unless_given="none",
+)
+
+TIMEOUT_NS = 5_000_000_000
+"""How long a CLAT asks, with pauses that begin at 100 ms and double (RFC 7559)."""
+ROUTER_LIFETIME_S = 1800
+"""RFC 4861 section 6.2.1. The prefix has the same lifetime (RFC 8781 section 4.1)."""
+
+
+def discovers(path: Path) -> bool:
+    """Whether the path's CLAT learns its prefix."""
+    return path.options.get(DISCOVERY.name, STATIC) != STATIC
+
+
+def with_discovery(path: Path, network: Network) -> Network:
+    """The network whose first translator is made once its node has learned the prefix; as it is where it has it from
+    the start. Raises `MechanismError` where nobody could tell it."""
+    by = str(path.options.get(DISCOVERY.name, STATIC))
+    if by != DNS64 and RESOLVER.name in path.options:
+        raise MechanismError(
+            f"dns64 names the resolver for discovery: dns64, and this is discovery: {by}; leave it out", RESOLVER.name
+        )
+    if by == STATIC:
+        return network
+    prefix = prefix_option(path, "prefix", DEFAULT_PREFIX)
+    if by == RA:
+        network, discovery = _advertised(path, network, prefix)
+    else:
+        network, discovery = _answered(path, network, prefix)
+    clat, *others = network.translators
+    asking = {clat.node: Stage(requests=(_request(discovery),))}
+    stages = (*network.stages, asking)
+    learning = replace(clat, discovery=discovery, after_stages=len(stages))
+    return replace(network, devices=(learning, *others), stages=stages)
+
+
+def _advertised(path: Path, network: Network, prefix: IPv6Network) -> tuple[Network, Discovery]:
+    """The router is the next node on the way to the PLAT."""
+    clat, plat = path.nodes
+    link, *_ = network.topology.route(clat, plat, 6) or []
+    router = link.other_end(clat)
+    advertise = Request(
+        op="router-advertise",
+        fields={
+            "device": router.name,
+            "prefixes": [],
+            "router_lifetime_s": ROUTER_LIFETIME_S,
+            "pref64": [{"prefix": str(prefix), "lifetime_s": ROUTER_LIFETIME_S}],
+        },
+    )
+    fields = {"by": RA, "device": link.end_of(clat).name, "timeout_ns": TIMEOUT_NS}
+    told = replace(network, stages=(*network.stages, {router.node: Stage(requests=(advertise,))}))
+    return told, Discovery(by=RA, teller=router.node, fields=fields, prefix=prefix)
+
+
+def _answered(path: Path, network: Network, prefix: IPv6Network) -> tuple[Network, Discovery]:
+    """The resolver is the node that the path names."""
+    clat, topology = path.nodes[0], network.topology
+    if RESOLVER.name not in path.options:
+        raise MechanismError(
+            f"discovery: dns64 needs a resolver: name its node, such as dns64: {path.nodes[1]}", DISCOVERY.name
+        )
+    node = str(path.options[RESOLVER.name])
+    if node not in topology.nodes:
+        raise MechanismError(f"there is no node {shown(node)}; known here: {listed(topology.nodes)}", RESOLVER.name)
+    if node == clat:
+        raise MechanismError(f'the CLAT "{node}" cannot ask itself: name another node as resolver', RESOLVER.name)
+    reached = [address for address in resolver_addresses(topology, clat, node) if address.version == 6]
+    if not reached:
+        raise MechanismError(
+            f'the CLAT "{clat}" does not reach the resolver "{node}" over IPv6: name a node between it and the PLAT, '
+            f'such as "{path.nodes[1]}"',
+            RESOLVER.name,
+        )
+    names = addresses_by_name(network)
+    told = with_answers(network, node, reached, names, {"prefix": str(prefix)}, {})
+    fields = {"by": DNS64, "resolver": str(reached[0]), "timeout_ns": TIMEOUT_NS}
+    return told, Discovery(by=DNS64, teller=node, fields=fields, prefix=prefix)
+
+
+def _request(discovery: Discovery) -> Request:
+    return Request(op=DISCOVER, fields=discovery.fields, check=lambda answer: wrong_prefix(discovery, answer))
+
+
+def wrong_prefix(discovery: Discovery, answer: Mapping[str, Any]) -> str | None:
+    """What is wrong with what a node learned, as a sentence; None if nothing."""
+    if answer.get("prefix") == str(discovery.prefix):
+        return None
+    return f"{discovery.teller} told the prefix {answer.get('prefix')}, where the PLAT has {discovery.prefix}"
+
+
+def needs_discovery(path: Path) -> str | None:
+    """Why nothing can be learned on a path, as a sentence; None if it can."""
+    if discovers(path):
+        return None
+    return (
+        "no CLAT of this path learns its prefix; it is for 464xlat with discovery: ra or dns64, so give that, or take "
+        "the path out of this experiment"
+    )

@@ -1,0 +1,155 @@
+"""`bring-up`: how long a CLAT without a prefix takes until IPv4 works, again and again."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from ..parameter import Params, Wrong
+from ..reason import ReasonKind
+from ..topology import Family
+from ..workload import Expected, Measured, Result, Side, Traffic, WorkloadKind, nothing_of_its_own
+from .common import COUNT, INTERVAL, SECOND_NS, TIMEOUT
+
+if TYPE_CHECKING:
+    from ..form import Form
+
+PAYLOAD_BYTES = 56
+"""The data of an echo request, as those of ping(8)."""
+
+REPETITIONS = replace(
+    COUNT, doc="how often the CLAT forgets its prefix and learns it again", maximum=1000, length=True, default=10
+)
+PROBE_INTERVAL = replace(
+    INTERVAL,
+    doc="time from one echo request to the next until one is answered, which is how fine the time is",
+    minimum=10**5,
+    length=False,
+    default=SECOND_NS // 1000,
+)
+PATIENCE = replace(TIMEOUT, doc="how long IPv4 may take to work", default=10 * SECOND_NS)
+
+
+def _check(params: Params, families: frozenset[Family]) -> Wrong | None:
+    return None
+
+
+def _summarise(params: Params, client: Result, server: Result) -> Measured:
+    measured = Measured()
+    told: dict[str, list[int]] = {"prefix": [], "configured": [], "ipv4": []}
+    for number, one in enumerate(client["repetitions"], start=1):
+        clat, probe = one["clat"], one["probe"]
+        begun_ns, answered = clat["begun_ns"], probe.get("answered")
+        if answered is None:
+            words = f"IPv4 did not work after repetition {number}: none of {probe['sent']} echo requests was answered"
+            measured.reject(ReasonKind.NOTHING_ARRIVED, words)
+            continue
+        if probe["began_ns"] > clat["configured_ns"]:
+            words = f"the echo requests of repetition {number} began after the CLAT was configured"
+            measured.reject(ReasonKind.TESTER_LIMITED, words)
+            continue
+        told["prefix"].append(clat["discovered_ns"] - begun_ns)
+        told["configured"].append(clat["configured_ns"] - begun_ns)
+        told["ipv4"].append(answered["received_ns"] - begun_ns)
+    for name, times_ns in told.items():
+        if times_ns:
+            metric = f"time_to_{name}"
+            measured.histograms[metric] = _histogram(times_ns)
+            for statistic in ("mean", "p50", "max"):
+                if f"{metric}_{statistic}" in KIND.metrics:
+                    measured.metrics[f"{metric}_{statistic}_ns"] = float(measured.histograms[metric][statistic])
+    asked = [one["clat"]["discovered"]["asked"] for one in client["repetitions"]]
+    if any(count > 1 for count in asked):
+        again = sum(count > 1 for count in asked)
+        measured.notes.append(f"in {again} of {len(asked)} repetitions, the CLAT had to ask more than once")
+    return measured
+
+
+def _histogram(times_ns: Sequence[int]) -> dict[str, Any]:
+    """All values, and what follows from them. Quantiles are values that were there (nearest rank)."""
+    ordered = sorted(times_ns)
+
+    def quantile(share: float) -> int:
+        return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+
+    return {
+        "count": len(ordered),
+        "buckets": [[value, ordered.count(value)] for value in sorted(set(ordered))],
+        "min": ordered[0],
+        "max": ordered[-1],
+        "mean": statistics.fmean(ordered),
+        "stdev": statistics.stdev(ordered) if len(ordered) > 1 else 0.0,
+        "p50": quantile(0.5),
+        "p90": quantile(0.9),
+        "p99": quantile(0.99),
+        "p999": quantile(0.999),
+    }
+
+
+def _traffic(params: Params, client: Result, server: Result) -> Traffic:
+    """One request of each repetition was answered for certain."""
+    answered = sum("answered" in one["probe"] for one in client["repetitions"])
+    payload = PAYLOAD_BYTES * answered
+    return Traffic(forward_payload_bytes=payload, reverse_payload_bytes=payload, messages=2 * answered)
+
+
+@cache
+def _client() -> type[Form]:
+    from ..form import ABSENT, Counts, Form, Natural
+    from ..result_form import SideResult
+
+    class Answered(Form):
+        """The first request that was answered. Times are of the monotonic clock."""
+
+        number: Natural
+        sent_ns: Natural
+        received_ns: Natural
+
+    class Probe(SideResult):
+        """The sender of echo requests, until one was answered."""
+
+        began_ns: Natural
+        sent: Natural
+        refused: Counts
+        errors: Counts
+        answered: Answered = ABSENT
+
+    return Probe
+
+
+def _results(side: Side, params: Params) -> tuple[Expected, ...]:
+    return nothing_of_its_own(side, params) if side == "server" else (Expected(form=_client()),)
+
+
+def _agent_params(params: Params) -> dict[str, Any]:
+    return {column: value for column, value in params.items() if column != REPETITIONS.column}
+
+
+KIND = WorkloadKind(
+    name="bring-up",
+    title="Bring-up of a CLAT",
+    transport="icmp",
+    needs_icmp=True,
+    doc="A CLAT forgets the prefix of its NAT64, learns it again and configures its translator, while the client sends "
+    "echo requests over IPv4 until one is answered. It is for paths whose CLAT learns its prefix.",
+    parameters=(REPETITIONS, PROBE_INTERVAL, PATIENCE),
+    primary="time_to_ipv4_p50",
+    headline=("time_to_prefix_p50", "time_to_ipv4_p50", "time_to_ipv4_max"),
+    metrics=(
+        *("time_to_prefix_mean", "time_to_prefix_p50", "time_to_prefix_max"),
+        "time_to_configured_p50",
+        *("time_to_ipv4_mean", "time_to_ipv4_p50", "time_to_ipv4_max"),
+    ),
+    check=_check,
+    summarise=_summarise,
+    traffic=_traffic,
+    results=_results,
+    agent_params=_agent_params,
+    brings_up=True,
+    has_series=False,
+    quick_count=5,
+)

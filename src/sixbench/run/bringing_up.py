@@ -1,0 +1,105 @@
+"""The trials of `bring-up`: a CLAT forgets its prefix and learns it again, while the client asks whether IPv4 works."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..lab.render import device_lines_of
+from ..mechanisms import find_engine
+from ..mechanisms.discovering import wrong_prefix
+from ..model.device import Discovery, Translator
+from ..model.errors import LabError
+from ..model.network import Network
+from ..model.parameter import Scalar
+from ..model.workloads import bring_up
+from .laboratory import Laboratory
+from .session import ANSWER_TIMEOUT_S, cancel
+
+HEAD_START_S = 0.02
+"""How long the client has sent requests when the CLAT begins, so that none of its times begins too late."""
+REST_S = 0.01
+"""What is waited beyond two round trips before the prefix is forgotten again. Answers to later requests come back until
+then: without a translator they would circle between the CLAT and its router."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BringUps:
+    """The repetitions of a trial.
+
+    Attributes:
+        forgotten: the last counters of the translators that were taken away.
+    """
+
+    laboratory: Laboratory
+    network: Network
+    forgotten: list[dict[str, Any]]
+
+    def run(
+        self, workload: str, params: Mapping[str, Scalar], count: int, key: str, token: str
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Both sides' results. Raises `AgentError` or `LabError`; the laboratory is spoiled then, as its CLAT may be
+        without a translator."""
+        clat = self.network.learning
+        assert clat is not None, "paths without one are refused"
+        assert clat.discovery is not None, "it learns its prefix"
+        try:
+            repetitions = [
+                self._once(clat, clat.discovery, workload, params, f"{key}-{number}", token)
+                for number in range(1, count + 1)
+            ]
+        except BaseException as error:
+            self.laboratory.spoil(f"{clat.device} of {clat.node} was not brought up: {error}")
+            raise
+        return {"repetitions": repetitions}, {}
+
+    def _once(
+        self,
+        clat: Translator,
+        discovery: Discovery,
+        workload: str,
+        params: Mapping[str, Scalar],
+        session: str,
+        token: str,
+    ) -> dict[str, Any]:
+        first = self.network.legs[0]
+        client, node = self.laboratory.agents[first.near], self.laboratory.agents[clat.node]
+        self.forgotten.append(node.call("translator-remove", timeout_s=ANSWER_TIMEOUT_S, device=clat.device))
+        limit_s = int(bring_up.PATIENCE.of(params)) / 1e9 + ANSWER_TIMEOUT_S
+        running = client.submit(
+            "run",
+            session=session,
+            workload=workload,
+            token=token,
+            params=params,
+            address=str(first.source),
+            peer=str(first.destination),
+            port=0,
+        )
+        try:
+            time.sleep(HEAD_START_S)
+            timeout_s = int(discovery.fields["timeout_ns"]) / 1e9 + ANSWER_TIMEOUT_S
+            told = node.call("translator-bring-up", timeout_s=timeout_s, **self._fields(clat, discovery))
+            probe = client.wait(running, "run", limit_s)
+        except BaseException:
+            cancel(client, session)
+            raise
+        wrong = wrong_prefix(discovery, told["discovered"])
+        if wrong is not None:
+            raise LabError(f"bringing up {clat.device} in {clat.node}: {wrong}")
+        self.laboratory.discovered[clat.node] = told["discovered"]
+        answered = probe.get("answered")
+        if answered is not None:
+            time.sleep(REST_S + 2 * (answered["received_ns"] - answered["sent_ns"]) / 1e9)
+        return {"clat": told, "probe": probe}
+
+    def _fields(self, clat: Translator, discovery: Discovery) -> dict[str, Any]:
+        [request] = find_engine(self.laboratory.engine).make(clat).requests
+        translator = request.fields | {"mapping": request.fields["mapping"] | {"prefixes": []}}
+        return {
+            "discovery": discovery.fields,
+            "translator": translator,
+            "ip": device_lines_of(self.network, clat),
+        }

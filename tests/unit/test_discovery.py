@@ -1,0 +1,150 @@
+"""A CLAT that learns its prefix: who tells it, what is asked, and what a bring-up is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sixbench.agent.messages import REQUESTS
+from sixbench.engines import EBPF
+from sixbench.lab.build import _filled
+from sixbench.lab.render import device_lines_of, render_path
+from sixbench.mechanisms import find_engine, install
+from sixbench.mechanisms.discovering import wrong_prefix
+from sixbench.model.experiment import Experiment
+from sixbench.model.network import Network
+from sixbench.model.reason import ReasonKind
+from sixbench.model.stage import Request
+from sixbench.model.workloads import WORKLOADS
+from sixbench.run.proof.translators import translator_evidence
+
+Read = Callable[[str], Experiment]
+
+TEXT = """
+topology:
+  nodes: {{h1: host, r1: router, r2: router, h2: host}}
+  links: [{{endpoints: [h1, r1]}}, {{endpoints: [r1, r2]}}, {{endpoints: [r2, h2]}}]
+between: [h1, h2]
+paths:
+  p: {path}
+workloads: [{workload}]
+"""
+BY_RA = "{464xlat: {nodes: [h1, r2], discovery: ra}}"
+BY_DNS64 = "{464xlat: {nodes: [r1, r2], discovery: dns64, dns64: r2}}"
+
+
+def network(read: Read, path: str, workload: str = "bring-up") -> Network:
+    experiment = read(TEXT.format(path=path, workload=workload))
+    return install(experiment.paths[0], experiment.topologies[0], experiment.between)
+
+
+def requests(made: Network, node: str) -> list[Request]:
+    script = render_path(made, EBPF.name)[node]
+    return [request for stage in (*script.made, *script.stages) for request in stage.requests]
+
+
+def test_the_next_router_advertises_the_prefix_and_then_the_clat_asks(read: Read) -> None:
+    made = network(read, BY_RA)
+    [advertise] = requests(made, "r1")
+    assert advertise.op == "router-advertise"
+    assert advertise.fields["device"] == "eth0"
+    assert advertise.fields["pref64"] == [{"prefix": "2001:db8:64::/96", "lifetime_s": 1800}]
+    discover, add = requests(made, "h1")
+    assert (discover.op, discover.fields["by"], discover.fields["device"]) == ("prefix-discover", "ra", "eth0")
+    learned = {("h1", "prefix-discover"): {"prefix": "2001:db8:99::/96"}}
+    assert _filled(add.fields, learned)["mapping"]["prefixes"] == ["2001:db8:99::/96"]
+    for request in (advertise, discover):
+        REQUESTS[request.op](**request.fields)
+
+
+def test_the_resolver_is_there_before_it_is_asked(read: Read) -> None:
+    made = network(read, BY_DNS64)
+    assert [request.op for request in requests(made, "r2")] == ["translator-add", "dns-start"]
+    assert [request.op for request in requests(made, "r1")] == ["prefix-discover", "translator-add"]
+    discover, _ = requests(made, "r1")
+    assert (discover.fields["by"], discover.fields["resolver"]) == ("dns64", "2001:2:0:1::2")
+    assert not made.resolvers
+
+
+def test_a_clat_that_has_its_prefix_asks_nobody(read: Read) -> None:
+    paths = ("{464xlat: {nodes: [r1, r2], discovery: static}}", "{464xlat: [r1, r2]}")
+    static, plain = (network(read, path, "ping") for path in paths)
+    assert static == plain
+    assert static.learning is None
+
+
+def test_another_prefix_than_the_plats_is_told(read: Read) -> None:
+    clat = network(read, BY_RA).learning
+    assert clat is not None
+    assert clat.discovery is not None
+    assert wrong_prefix(clat.discovery, {"prefix": "2001:db8:64::/96"}) is None
+    assert (
+        wrong_prefix(clat.discovery, {"prefix": "64:ff9b::/96"})
+        == "r1 told the prefix 64:ff9b::/96, where the PLAT has 2001:db8:64::/96"
+    )
+
+
+def test_the_routes_into_the_translator_are_made_again(read: Read) -> None:
+    made = network(read, BY_RA)
+    clat = made.learning
+    assert clat is not None
+    lines = device_lines_of(made, clat)
+    assert "route add 198.18.2.0/24 dev 464xlat-1" in lines
+    assert all(line.endswith("dev 464xlat-1") for line in lines)
+    assert sorted(lines) == sorted(render_path(made, EBPF.name)["h1"].made_routes)
+    assert [":" in line for line in lines] == sorted([":" in line for line in lines], reverse=True)
+
+
+def test_tayga_does_not_learn(read: Read) -> None:
+    clat = network(read, BY_RA).learning
+    assert clat is not None
+    assert find_engine("tayga").unfit(clat) == "tayga has its prefix from its configuration; leave discovery out"
+
+
+def repetition(**changes: Any) -> dict[str, Any]:
+    times = {"begun_ns": 1_000, "discovered_ns": 3_000, "configured_ns": 8_000} | changes
+    probe = {"began_ns": times.pop("began_ns", 500), "sent": 4, "refused": {}, "errors": {}}
+    received_ns = times.pop("received_ns", 11_000)
+    if received_ns is not None:
+        probe["answered"] = {"number": 3, "sent_ns": 9_000, "received_ns": received_ns}
+    return {"clat": times | {"discovered": {"asked": times.pop("asked", 1)}}, "probe": probe}
+
+
+def test_times_count_from_the_beginning_of_the_search() -> None:
+    kind = WORKLOADS["bring-up"]
+    results = {"repetitions": [repetition(), repetition(received_ns=21_000), repetition(received_ns=13_000, asked=2)]}
+    measured = kind.summarise({}, results, {})
+    assert measured.invalid == []
+    assert measured.metrics["time_to_prefix_p50_ns"] == 2_000
+    assert measured.metrics["time_to_configured_p50_ns"] == 7_000
+    assert (measured.metrics["time_to_ipv4_p50_ns"], measured.metrics["time_to_ipv4_max_ns"]) == (12_000, 20_000)
+    assert measured.histograms["time_to_ipv4"]["buckets"] == [[10_000, 1], [12_000, 1], [20_000, 1]]
+    assert measured.notes == ["in 1 of 3 repetitions, the CLAT had to ask more than once"]
+    assert kind.traffic({}, results, {}).messages == 6
+
+
+def test_a_repetition_without_an_answer_has_no_time() -> None:
+    kind = WORKLOADS["bring-up"]
+    measured = kind.summarise({}, {"repetitions": [repetition(received_ns=None)]}, {})
+    assert [reason.kind for reason in measured.invalid] == [ReasonKind.NOTHING_ARRIVED]
+    assert measured.metrics == {}
+
+
+def test_requests_that_begin_late_measure_nothing() -> None:
+    measured = WORKLOADS["bring-up"].summarise({}, {"repetitions": [repetition(began_ns=8_001)]}, {})
+    assert [reason.kind for reason in measured.invalid] == [ReasonKind.TESTER_LIMITED]
+    assert measured.metrics == {}
+
+
+def counted(packets: int) -> dict[str, Any]:
+    count = {"packets": packets, "bytes": 100 * packets}
+    return {"to_ipv6": count, "to_ipv4": count, "slow": {"udp": count}, "answered": {}, "drops": {}}
+
+
+def test_the_counters_of_translators_that_were_taken_away_count(read: Read) -> None:
+    made = network(read, BY_RA)
+    before, after = ({"h1": {"464xlat-1": counted(n)}, "r2": {"464xlat-2": counted(n)}} for n in (5, 7))
+    found = translator_evidence(made, before, after, [counted(6), counted(3)])
+    assert found["h1"]["464xlat-1"].to_ipv6.packets == (6 - 5) + 3 + 7
+    assert found["h1"]["464xlat-1"].slow["udp"].packets == 11
+    assert found["r2"]["464xlat-2"].to_ipv6.packets == 2
