@@ -2,6 +2,7 @@
 
 mod connections;
 mod cpu_watch;
+mod frames;
 mod guard;
 mod happy_eyeballs;
 mod opening;
@@ -24,6 +25,7 @@ use crate::Workload;
 pub static ALL: &[&dyn Workload] = &[
     &tcp_stream::TcpStream,
     &udp_stream::UdpStream,
+    &frames::Frames,
     &tcp_rr::TcpRr,
     &udp_rr::UdpRr,
     &tcp_transactions::TcpConnect,
