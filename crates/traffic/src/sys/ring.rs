@@ -84,7 +84,8 @@ impl Ring {
             return Err(io::Error::last_os_error());
         }
         let ring = Self { socket, memory: memory.cast(), next_block: 0, dropped: 0 };
-        let (protocol, payload_at) = if address.is_ipv4() { (libc::ETH_P_IP, 14 + 20 + 8) } else { (libc::ETH_P_IPV6, 14 + 40 + 8) };
+        let (protocol, payload_at) =
+            if address.is_ipv4() { (libc::ETH_P_IP, 14 + 20 + 8) } else { (libc::ETH_P_IPV6, 14 + 40 + 8) };
         attach(&ring.socket, &having(mark, payload_at))?;
         sixbench_packet::enable(&ring.socket, sixbench_packet::IGNORE_OUTGOING)?;
         // Interface 0: all of them. A host may receive by another one than it sends by.

@@ -6,6 +6,7 @@ from ..workload import WorkloadKind
 from . import (
     compete,
     connections,
+    frames,
     happy_eyeballs,
     latency_under_load,
     ping,
@@ -24,6 +25,7 @@ WORKLOADS: dict[str, WorkloadKind] = {
     for kind in (
         tcp_stream.KIND,
         udp_stream.KIND,
+        frames.KIND,
         tcp_rr.KIND,
         udp_rr.KIND,
         tcp_connect.KIND,

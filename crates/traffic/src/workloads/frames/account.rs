@@ -189,7 +189,8 @@ mod tests {
     }
 
     fn frame(sequence: u32, phase: Phase, sent_ms: u64) -> [u8; HEAD_BYTES_V4] {
-        let way = Way { source_ethernet: [2; 6], destination_ethernet: [4; 6], source: FROM, destination: TO, hop_limit: 64 };
+        let way =
+            Way { source_ethernet: [2; 6], destination_ethernet: [4; 6], source: FROM, destination: TO, hop_limit: 64 };
         let mark = Mark { sequence, sent_realtime_ns: START_NS + sent_ms * MS, phase };
         Template::<HEAD_BYTES_V4>::new(&way, TOKEN, 18).frame((1, 2), &mark)
     }

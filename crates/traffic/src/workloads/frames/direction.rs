@@ -26,9 +26,8 @@ pub fn serve(endpoint: &Endpoint, settings: Settings, cancel: &Cancel) -> Result
         let opened = opening::meet(&socket, &endpoint, Begins::Server, control)?;
         let payload_bytes = hello::hear(&socket, &opened.endpoint, || control.check())?;
         let (endpoint, settings) = (&opened.endpoint, &settings);
-        let receive = |ring: Ring| {
-            Incoming::new(ring, endpoint, payload_bytes, settings.rate_pps, settings)?.work(control)
-        };
+        let receive =
+            |ring: Ring| Incoming::new(ring, endpoint, payload_bytes, settings.rate_pps, settings)?.work(control);
         let send = || {
             let outgoing = outgoing(&socket, endpoint, port, payload_bytes, settings, false)?;
             let sent = outgoing.send(control.stop())?;
@@ -58,7 +57,8 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
     hello::tell(&socket, endpoint, payload_bytes, || stop.check())?;
     let rate_pps = settings.rate_reverse_pps;
     let receive = |ring: Ring| {
-        Incoming::new(ring, endpoint, payload_bytes, rate_pps, settings)?.work_to_end(&socket, endpoint, rate_pps, &stop)
+        Incoming::new(ring, endpoint, payload_bytes, rate_pps, settings)?
+            .work_to_end(&socket, endpoint, rate_pps, &stop)
     };
     let send = || outgoing(&socket, endpoint, port, payload_bytes, settings, true)?.send(&stop);
     match (settings.direction, ring) {

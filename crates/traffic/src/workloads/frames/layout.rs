@@ -6,7 +6,7 @@
 
 use std::net::IpAddr;
 
-use sixbench_wire::{checksum, ethernet, ethernet::ethertype, ipv4, ipv6, protocol, udp};
+use sixbench_wire::{checksum, ethernet, ethernet::ethertype, protocol, udp};
 
 use crate::datagram::Phase;
 
@@ -61,7 +61,8 @@ impl Mark {
 
     /// Reads it; of the times that it may mean, it means the one nearest to `now_realtime_ns`.
     fn decode(bytes: &[u8; MARK_BYTES - 8], now_realtime_ns: u64) -> Self {
-        let word = |range: std::ops::Range<usize>| bytes[range].iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        let word =
+            |range: std::ops::Range<usize>| bytes[range].iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
         let (sequence, time) = (word(0..4), word(4..10));
         let phase = if time & WARMUP_BIT == 0 { Phase::Measured } else { Phase::WarmUp };
         // The difference as a signed number of 47 bits.
@@ -192,7 +193,11 @@ impl Sought {
         if found != (self.source, self.destination) {
             return Read::Stray;
         }
-        if self.is_whole(packet, is_ipv4) { Read::Whole(Mark::decode(mark, received_realtime_ns)) } else { Read::Corrupt }
+        if self.is_whole(packet, is_ipv4) {
+            Read::Whole(Mark::decode(mark, received_realtime_ns))
+        } else {
+            Read::Corrupt
+        }
     }
 
     /// Whether lengths and checksums are right.
@@ -246,7 +251,8 @@ mod tests {
     const NOW_NS: u64 = 1_800_000_000_123_456_789;
 
     fn way(is_ipv4: bool) -> Way {
-        let (source, destination) = if is_ipv4 { ("198.18.0.2", "198.19.0.2") } else { ("2001:2::2", "2001:2:0:8000::2") };
+        let (source, destination) =
+            if is_ipv4 { ("198.18.0.2", "198.19.0.2") } else { ("2001:2::2", "2001:2:0:8000::2") };
         Way {
             source_ethernet: [2, 0, 0, 0, 0, 1],
             destination_ethernet: [2, 0, 0, 0, 0, 2],
@@ -288,7 +294,10 @@ mod tests {
             let frame = frame(is_ipv4, payload_bytes);
             let read = sought(is_ipv4, payload_bytes).read(&frame, NOW_NS);
             assert_eq!(read, Read::Whole(mark()), "{is_ipv4} {payload_bytes}");
-            let layers = format!("{:?}", sixbench_wire::ethernet::Frame::parse(Span::new(&frame, frame.len())).map(|f| f.ethertype()));
+            let layers = format!(
+                "{:?}",
+                sixbench_wire::ethernet::Frame::parse(Span::new(&frame, frame.len())).map(|f| f.ethertype())
+            );
             assert!(layers.contains(if is_ipv4 { "2048" } else { "34525" }), "{layers}");
         }
     }
@@ -307,7 +316,8 @@ mod tests {
                 let mut bad = good.clone();
                 bad[bit / 8] ^= 1 << (bit % 8);
                 // Neither hop limit nor traffic class and flow label are protected in IPv6.
-                let unprotected = !is_ipv4 && (14..18).contains(&(bit / 8)) && bit >= 8 * 14 + 4 || !is_ipv4 && bit / 8 == 21;
+                let unprotected =
+                    !is_ipv4 && (14..18).contains(&(bit / 8)) && bit >= 8 * 14 + 4 || !is_ipv4 && bit / 8 == 21;
                 let read = sought(is_ipv4, 30).read(&bad, NOW_NS);
                 assert!(unprotected || !matches!(read, Read::Whole(_)), "bit {bit}");
             }

@@ -125,7 +125,8 @@ impl Settings {
 
     /// How long a flow of that rate takes, its warm-up included.
     fn planned_ns(&self, rate_pps: u64) -> u64 {
-        let measured_ns = self.limit.duration_ns().unwrap_or_else(|| Interval::of_pps(rate_pps).due_ns(self.due(rate_pps)));
+        let measured_ns =
+            self.limit.duration_ns().unwrap_or_else(|| Interval::of_pps(rate_pps).due_ns(self.due(rate_pps)));
         measured_ns.saturating_add(self.warmup_ns)
     }
 }

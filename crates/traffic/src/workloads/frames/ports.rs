@@ -48,7 +48,11 @@ impl Ports {
             first + (random.next_u64() % count) as u16
         };
         let pairs = (0..flows).map(|_| (draw(SOURCES), draw(DESTINATIONS)));
-        Self(pairs.map(|(source, destination)| if is_client { (source, destination) } else { (destination, source) }).collect())
+        Self(
+            pairs
+                .map(|(source, destination)| if is_client { (source, destination) } else { (destination, source) })
+                .collect(),
+        )
     }
 
     /// The ports of that frame.

@@ -67,7 +67,13 @@ struct End {
 
 impl<'a> Incoming<'a> {
     /// Takes what comes from the endpoint's peer. It is made in the thread that uses it.
-    pub fn new(mut ring: Ring, endpoint: &Endpoint, payload_bytes: usize, rate_pps: u64, settings: &'a Settings) -> Result<Self> {
+    pub fn new(
+        mut ring: Ring,
+        endpoint: &Endpoint,
+        payload_bytes: usize,
+        rate_pps: u64,
+        settings: &'a Settings,
+    ) -> Result<Self> {
         let sought = Sought {
             destination: endpoint.address,
             source: endpoint.peer,

@@ -45,7 +45,11 @@ pub struct Outgoing<'a> {
 impl Outgoing<'_> {
     /// Sends it all, and gives the sender's result.
     pub fn send(&self, stop: &Stop) -> Result<Value> {
-        if self.way.source.is_ipv4() { self.send_of::<HEAD_BYTES_V4>(stop) } else { self.send_of::<HEAD_BYTES_V6>(stop) }
+        if self.way.source.is_ipv4() {
+            self.send_of::<HEAD_BYTES_V4>(stop)
+        } else {
+            self.send_of::<HEAD_BYTES_V6>(stop)
+        }
     }
 
     fn send_of<const N: usize>(&self, stop: &Stop) -> Result<Value> {
