@@ -13,10 +13,11 @@ const TPACKET_V3: libc::c_int = 2;
 const STATUS_USER: u32 = 1;
 const STATUS_KERNEL: u32 = 0;
 /// A block, and how many there are: 16 MiB, as much as a receiver of datagrams has.
-const BLOCK_BYTES: usize = 1 << 18;
-const BLOCKS: usize = 64;
-/// A block that is not full is handed over after so long.
-const RETIRE_MS: u32 = 1;
+const BLOCK_BYTES: usize = 1 << 16;
+const BLOCKS: usize = 256;
+/// A block that is not full is handed over after so long. So the ring holds the frames of 2 s at a low rate, however long the
+/// reader does not get a processor.
+const RETIRE_MS: u32 = 8;
 /// Offsets in a block (`struct tpacket_block_desc`) ...
 const BLOCK_STATUS_AT: usize = 8;
 const BLOCK_COUNT_AT: usize = 12;

@@ -315,9 +315,9 @@ mod tests {
             for bit in 8 * ethernet::HEADER_BYTES..8 * good.len() {
                 let mut bad = good.clone();
                 bad[bit / 8] ^= 1 << (bit % 8);
-                // Neither hop limit nor traffic class and flow label are protected in IPv6.
-                let unprotected =
-                    !is_ipv4 && (14..18).contains(&(bit / 8)) && bit >= 8 * 14 + 4 || !is_ipv4 && bit / 8 == 21;
+                // Nothing protects traffic class, flow label and hop limit in IPv6.
+                let is_class = bit / 8 == 14 && bit % 8 < 4;
+                let unprotected = !is_ipv4 && (is_class || [15, 16, 17, 21].contains(&(bit / 8)));
                 let read = sought(is_ipv4, 30).read(&bad, NOW_NS);
                 assert!(unprotected || !matches!(read, Read::Whole(_)), "bit {bit}");
             }
