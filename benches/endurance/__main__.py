@@ -44,7 +44,8 @@ def _part(name: str, arguments: argparse.Namespace) -> int:
     words += ["--seed", str(arguments.seed), *(["--victims", ",".join(arguments.victims)] if arguments.victims else [])]
     if PARTS[name].needs_host:
         return host.inside(words)
-    return subprocess.run([sys.executable, "-m", "endurance", *words], check=False).returncode
+    program = ["setpriv", "--pdeathsig", "TERM", sys.executable, "-m", "endurance", *words]
+    return subprocess.run(program, check=False).returncode
 
 
 def _inside(arguments: argparse.Namespace) -> int:

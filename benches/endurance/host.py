@@ -28,7 +28,9 @@ def inside(arguments: list[str]) -> int:
     """Runs this program again as the first process of a new host; returns what it ended with."""
     mounts = " && ".join(f"mount -t {kind} none {place}" for kind, place in _MOUNTS)
     script = f'{mounts} && ip link set lo up && exec "$0" "$@"'
-    unshare = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    # A host that lost the program that asked for it would go on for hours.
+    unshare = ["setpriv", "--pdeathsig", "KILL"]
+    unshare += ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
     program = [sys.executable, "-m", "endurance", *arguments]
     return subprocess.run([*unshare, "sh", "-c", script, *program], check=False).returncode
 

@@ -17,6 +17,7 @@ from sixbench.cli.running import probe_machine, tell
 from sixbench.model.experiment import Blocks, Combination, Experiment, PlannedTrial
 from sixbench.model.finding import Finding
 from sixbench.model.metric import METRICS
+from sixbench.model.observer import Observer
 from sixbench.model.trial import TrialRecord
 from sixbench.run.other_runs import measuring
 from sixbench.run.scheduler import run_experiment
@@ -56,16 +57,13 @@ class _Enough(Exception):
     """The time is over, and the block too."""
 
 
-class _Until:
+class _Until(Observer):
     """Watches the time from the first trial on."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._until: float | None = None
         self._block = 0
-
-    def progress(self, *_: object) -> None:
-        """Nothing to do."""
 
     def trial_begins(self, experiment: Experiment, combination: Combination, planned: PlannedTrial) -> None:
         """Ends the run at the first trial of a block that comes too late."""
@@ -74,9 +72,6 @@ class _Until:
         if planned.block != self._block and planned.block > LEAST_BLOCKS and time.monotonic() > self._until:
             raise _Enough
         self._block = planned.block
-
-    def trial_ended(self, record: TrialRecord) -> None:
-        """Nothing to do."""
 
 
 def summary(differences: Differences, run: Run) -> dict[str, Any]:

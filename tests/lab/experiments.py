@@ -10,8 +10,9 @@ import pytest
 
 from sixbench.agent import AgentHub, find_agent
 from sixbench.mechanisms import MECHANISMS
-from sixbench.model.experiment import Combination, Experiment, PlannedTrial
+from sixbench.model.experiment import Experiment
 from sixbench.model.network import Network
+from sixbench.model.observer import Observer
 from sixbench.model.path import Path as Way
 from sixbench.model.reason import ReasonKind, sentences
 from sixbench.model.trial import TrialRecord
@@ -40,17 +41,8 @@ class Finished:
         return {file.stem: file for file in sorted((self.directory / "trials" / trial.key).glob("*.pcapng"))}
 
 
-class Quiet:
+class Quiet(Observer):
     """An observer that does not."""
-
-    def progress(self, done: int, expected: int, remaining_ns: int, decided: int | None = None) -> None:
-        pass
-
-    def trial_begins(self, experiment: Experiment, combination: Combination, planned: PlannedTrial) -> None:
-        pass
-
-    def trial_ended(self, record: TrialRecord) -> None:
-        pass
 
 
 class WithWholeChecksums(Laboratories):

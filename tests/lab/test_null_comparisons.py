@@ -15,12 +15,13 @@ from sixbench.calibration.null.design import PlannedComparison, plan_comparisons
 from sixbench.calibration.null.judge import judge
 from sixbench.calibration.null.measure import measure
 from sixbench.model.errors import Interrupted
+from sixbench.model.observer import Observer
 from sixbench.model.trial import TrialRecord
 from sixbench.run.environment import gather
 from sixbench.store import Environment, Run
 
 
-class Watching:
+class Watching(Observer):
     """Notes what is told, and stops a run after so many trials."""
 
     def __init__(self, stop_after: int | None = None) -> None:

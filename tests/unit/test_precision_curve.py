@@ -15,8 +15,8 @@ from synthetic import SECOND_NS, environment
 from synthetic_trials import trial_of
 
 from sixbench.model.experiment import Blocks, PlannedTrial
+from sixbench.model.observer import Observer
 from sixbench.model.trial import TrialRecord
-from sixbench.run.scheduler import Observer
 from sixbench.store import Manifest, Run
 
 SPAN_NS = SECOND_NS // 2

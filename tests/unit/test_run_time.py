@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from sixbench.model.experiment import Blocks, Experiment
+from sixbench.model.observer import Observer
 from sixbench.model.trial import TrialRecord
 from sixbench.run import scheduler
 from sixbench.run.record import Trial, blank_record
@@ -28,7 +29,7 @@ workloads: [{tcp-stream: {message: [1KiB, 64KiB], duration: 960ms, warmup: 0s}}]
 """
 
 
-class _Machine:
+class _Machine(Observer):
     """Trials that take a second each by a clock that nothing else moves."""
 
     def __init__(self, ratio: Callable[[str, int], float] = lambda combination, block: 1.0) -> None:
@@ -62,7 +63,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[TrialRecord]]:
         writer: Any = SimpleNamespace(
             manifest=SimpleNamespace(bypass=(), capture=False), add_trial=lambda *_: None, directory="."
         )
-        laboratories: Any = SimpleNamespace(get=lambda *_: (None, None))
+        laboratories: Any = SimpleNamespace(get=lambda *_: (None, None), build_ns=[])
         theory: Any = lambda *_: {}  # noqa: E731
         loop = scheduler._Loop(
             experiment,

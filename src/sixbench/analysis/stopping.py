@@ -7,6 +7,7 @@ from itertools import chain
 
 from ..model.experiment import Combination, Experiment
 from ..model.metric import METRICS, Metric
+from ..model.observer import StopRule
 from ..model.trial import TrialRecord
 from ..model.workloads import WORKLOADS
 from ..stats import Estimator, Pairs, coefficient_of_variation, compare, half_width
@@ -17,7 +18,14 @@ Values = dict[int, float]
 
 
 def should_stop(experiment: Experiment, combination: Combination, trials_so_far: Iterable[TrialRecord]) -> bool:
-    """Whether the combination needs no further block.
+    """Whether the combination needs no further block: whether `rules_met` has any rule."""
+    return bool(rules_met(experiment, combination, trials_so_far))
+
+
+def rules_met(
+    experiment: Experiment, combination: Combination, trials_so_far: Iterable[TrialRecord]
+) -> tuple[StopRule, ...]:
+    """The rules by which the combination needs no further block. Empty: it needs one.
 
     A block counts as executed even if its trials failed. After `blocks.minimum` of them a combination ends when the
     rules that the experiment gives hold. `precision`: the confidence interval of every path's ratio to the baseline has
@@ -46,13 +54,13 @@ def should_stop(experiment: Experiment, combination: Combination, trials_so_far:
     executed = len({trial.block for trial in trials})
     rules = experiment.blocks
     if executed >= rules.maximum:
-        return True
+        return ("blocks",)
     if executed < rules.minimum or (rules.precision is None and rules.deviation is None and rules.until is None):
-        return False
+        return ()
     if rules.until is not None and not (
         executed in schedule(rules) and are_answers_decided(experiment, combination, trials)
     ):
-        return False
+        return ()
     metric = METRICS[WORKLOADS[combination.workload.kind].primary]
     values: dict[str, Values] = {path.name: {} for path in experiment.paths}
     for trial in trials:
@@ -60,8 +68,15 @@ def should_stop(experiment: Experiment, combination: Combination, trials_so_far:
             values.setdefault(trial.path, {})[trial.block] = trial.metrics[metric.column]
     measured = {path: by_block for path, by_block in values.items() if by_block}
     if rules.deviation is not None and not all(_is_steady(v, rules.deviation) for v in measured.values()):
-        return False
-    return rules.precision is None or _is_precise(experiment, measured, metric, rules.precision)
+        return ()
+    if rules.precision is not None and not _is_precise(experiment, measured, metric, rules.precision):
+        return ()
+    given: dict[StopRule, object] = {
+        "precision": rules.precision,
+        "deviation": rules.deviation,
+        "decided": rules.until,
+    }
+    return tuple(name for name, asked in given.items() if asked is not None)
 
 
 def _is_steady(values: Values, deviation: float) -> bool:

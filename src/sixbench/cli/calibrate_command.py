@@ -16,6 +16,7 @@ from . import completions
 from .bugs import keeping_trials
 from .command_groups import MACHINE
 from .common import default_directory, note
+from .event_logs import EVENTS, event_log, observers
 from .progress import Progress
 from .running import WAIT, agent_hub, begin_run, probe_machine, tell
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from ..model.experiment import Experiment
     from ..model.trial import TrialRecord
     from ..run.other_runs import Presence
-    from ..store import RunWriter
+    from ..store import EventLog, RunWriter
 
 SEED = 1
 
@@ -71,6 +72,7 @@ def calibrate(
     json: bool = typer.Option(False, "--json", help="Print the results as JSON."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Show no progress."),
     wait: bool = WAIT,
+    events: Path | None = EVENTS,
 ) -> int:
     """Learn how far to trust this machine's numbers.
 
@@ -81,8 +83,8 @@ def calibrate(
     if null:
         from .null_calibration import calibrate_null
 
-        if only or blocks is not None or seed != SEED:
-            raise UsageError("--only, --blocks and --seed have no meaning with --null; leave them out")
+        if only or blocks is not None or seed != SEED or events is not None:
+            raise UsageError("--only, --blocks, --seed and --events have no meaning with --null; leave them out")
         return calibrate_null(out, quick=quick, comparisons=comparisons, as_json=json, quiet=quiet, wait=wait)
     if comparisons is not None:
         raise UsageError("--comparisons needs --null; give both, or neither")
@@ -95,9 +97,9 @@ def calibrate(
     metrics = chosen(only)
     directory = out or default_directory(NAME)
     enter_namespace_if_needed(sys.argv[1:])
-    with agent_hub() as hub:
+    with event_log(events) as log, agent_hub() as hub:
         if out is not None and holds_run(out):
-            return _go_on(out, hub, json, quiet, wait)
+            return _go_on(out, hub, json, quiet, wait, log)
         experiment, environment = probe_machine(hub, design(metrics, quick=quick, blocks=blocks, seed=seed))
         manifest = Manifest(
             run=directory.resolve().name,
@@ -112,10 +114,10 @@ def calibrate(
             measuring(experiment.name, wait=wait, told=tell) as presence,
             begin_run(directory, manifest, is_named=out is not None) as writer,
         ):
-            return _measure(experiment, writer, [], hub, presence, json, quiet)
+            return _measure(experiment, writer, [], hub, presence, json, quiet, log)
 
 
-def _go_on(directory: Path, hub: AgentHub, json: bool, quiet: bool, wait: bool) -> int:
+def _go_on(directory: Path, hub: AgentHub, json: bool, quiet: bool, wait: bool, log: EventLog | None) -> int:
     """Runs what a calibration that was interrupted lacks, if anything, and presents all of it."""
     from ..calibration.design import is_calibration
     from ..model.errors import UsageError
@@ -132,7 +134,7 @@ def _go_on(directory: Path, hub: AgentHub, json: bool, quiet: bool, wait: bool) 
         experiment, _ = probe_machine(hub, so_far.manifest.experiment)
         with measuring(experiment.name, wait=wait, told=tell) as presence:
             writer.save_manifest(state="running")
-            return _measure(experiment, writer, so_far.trials, hub, presence, json, quiet)
+            return _measure(experiment, writer, so_far.trials, hub, presence, json, quiet, log)
 
 
 def _measure(
@@ -143,6 +145,7 @@ def _measure(
     presence: Presence,
     json: bool,
     quiet: bool,
+    log: EventLog | None,
 ) -> int:
     """Runs what is not yet done, then presents the whole calibration."""
     from ..model.errors import Interrupted
@@ -153,7 +156,8 @@ def _measure(
     with keeping_trials(writer.directory, again):
         try:
             with Progress(quiet, done) as progress:
-                end = run_experiment(experiment, writer, done, hub, expected_amid_changes, progress, presence=presence)
+                told = observers(progress, log)
+                end = run_experiment(experiment, writer, done, hub, expected_amid_changes, told, presence=presence)
         except Interrupted as stop:
             note(f"sixbench: stopped; continue with: {again}")
             return stop.exit_code

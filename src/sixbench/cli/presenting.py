@@ -12,10 +12,11 @@ from .common import load_paper
 
 if TYPE_CHECKING:
     from ..model.finding import Analysis
+    from ..model.observer import Observer
     from ..store import Run
 
 
-def present(directory: Path, json: bool) -> None:
+def present(directory: Path, json: bool, observer: Observer | None = None) -> None:
     """Analyses a run, writes what is derived from it into its directory, and prints the findings."""
     from ..analysis import analyse
     from ..report import FORMATS
@@ -26,6 +27,8 @@ def present(directory: Path, json: bool) -> None:
     as_json = FORMATS["json"].render(finished, analysis)
     as_html = FORMATS["html"].render(finished, analysis)
     written = write_derived(finished, {"report.html": as_html, "findings.json": as_json})
+    if observer is not None:
+        observer.report_written(str(written["report.html"]))
     if json:
         typer.echo(as_json, nl=not as_json.endswith("\n"))
     else:

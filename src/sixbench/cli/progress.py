@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..model.experiment import Combination, Experiment, PlannedTrial
 from ..model.metric import METRICS
+from ..model.observer import Observer
 from ..model.parameter import Scalar
 from ..model.reason import sentences
 from ..model.trial import TrialRecord
@@ -40,7 +41,7 @@ class _Value:
     block: int
 
 
-class Progress:
+class Progress(Observer):
     """Shows how a run goes on. Use as a context manager.
 
     Args:

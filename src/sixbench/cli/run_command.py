@@ -14,6 +14,7 @@ from . import completions
 from .bugs import keeping_trials
 from .command_groups import EXPERIMENTS
 from .common import default_directory, experiment_source, load_experiment, note, paper_name
+from .event_logs import EVENTS, event_log, observers, refuse_in_guests
 from .guest_runs import check_clock, chosen_kernels, resume_in_guests, run_in_guests
 from .presenting import present
 from .progress import Progress
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from ..model.experiment import Experiment
     from ..model.trial import TrialRecord
     from ..run.other_runs import Presence
-    from ..store import Run, RunWriter
+    from ..store import EventLog, Run, RunWriter
 
 
 def register(app: typer.Typer) -> None:
@@ -57,6 +58,7 @@ def run(
     json: bool = typer.Option(False, "--json", help="Print the findings as JSON."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Show no progress."),
     wait: bool = WAIT,
+    events: Path | None = EVENTS,
     kernel: str | None = typer.Option(
         None,
         "--kernel",
@@ -91,11 +93,12 @@ def run(
     if out is not None:
         check_free(out, loaded.text)
     if loaded.kernels:
+        refuse_in_guests(events)
         with measuring(loaded.name, wait=wait, told=tell):
             directory, paper = out or default_directory(loaded.name), paper_name(experiment)
             return run_in_guests(loaded, directory, out is None, paper, quick, capture, guest_clock, json, quiet)
     enter_namespace_if_needed(sys.argv[1:])
-    with agent_hub() as hub:
+    with event_log(events) as log, agent_hub() as hub:
         loaded, environment = probe_machine(hub, loaded, lambda: experiment_source(experiment, *changes))
         with measuring(loaded.name, wait=wait, told=tell) as presence:
             directory = out or default_directory(loaded.name)
@@ -112,7 +115,7 @@ def run(
                 command=["sixbench", *sys.argv[1:]],
             )
             with begin_run(directory, manifest, is_named=out is not None) as writer:
-                return _measure(loaded, writer, [], hub, presence, json, quiet)
+                return _measure(loaded, writer, [], hub, presence, json, quiet, log)
 
 
 def resume(
@@ -122,6 +125,7 @@ def resume(
     json: bool = typer.Option(False, "--json", help="Print the findings as JSON."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
     wait: bool = WAIT,
+    events: Path | None = EVENTS,
     report: bool = typer.Option(
         True, "--report/--no-report", help="Compute and print the findings, or leave them out."
     ),
@@ -131,10 +135,12 @@ def resume(
 
     writer, run_so_far = open_run(directory)
     with writer:
-        return _go_on(writer, run_so_far, json, quiet, wait, report)
+        return _go_on(writer, run_so_far, json, quiet, wait, report, events)
 
 
-def _go_on(writer: RunWriter, run_so_far: Run, json: bool, quiet: bool, wait: bool, report: bool) -> int:
+def _go_on(
+    writer: RunWriter, run_so_far: Run, json: bool, quiet: bool, wait: bool, report: bool, events: Path | None
+) -> int:
     """Runs what an interrupted run lacks, and presents all of it."""
     from ..lab.privileges import enter_namespace_if_needed
     from ..model.errors import UsageError
@@ -146,16 +152,17 @@ def _go_on(writer: RunWriter, run_so_far: Run, json: bool, quiet: bool, wait: bo
             "measure again with another --out"
         )
     if run_so_far.manifest.experiment.kernels:
+        refuse_in_guests(events)
         with measuring(run_so_far.manifest.experiment.name, wait=wait, told=tell):
             return resume_in_guests(writer, json, quiet)
     enter_namespace_if_needed(sys.argv[1:])
-    with agent_hub() as hub:
+    with event_log(events) as log, agent_hub() as hub:
         experiment, environment = probe_machine(hub, run_so_far.manifest.experiment)
         # A run without a trial takes place where it is resumed.
         here = {} if run_so_far.trials else {"experiment": experiment, "environment": environment}
         with measuring(experiment.name, wait=wait, told=tell) as presence:
             writer.save_manifest(state="running", **here)
-            return _measure(experiment, writer, run_so_far.trials, hub, presence, json, quiet, report)
+            return _measure(experiment, writer, run_so_far.trials, hub, presence, json, quiet, log, report)
 
 
 def _measure(
@@ -166,6 +173,7 @@ def _measure(
     presence: Presence,
     json: bool,
     quiet: bool,
+    log: EventLog | None,
     report: bool = True,
 ) -> int:
     from ..model.errors import Interrupted
@@ -175,12 +183,13 @@ def _measure(
     with keeping_trials(writer.directory, f"sixbench resume {writer.directory}"):
         try:
             with Progress(quiet, done) as progress:
-                end = run_experiment(experiment, writer, done, hub, expected_amid_changes, progress, presence=presence)
+                told = observers(progress, log)
+                end = run_experiment(experiment, writer, done, hub, expected_amid_changes, told, presence=presence)
         except Interrupted as stop:
             note(f"sixbench: {stop}")
             if report:
-                present(writer.directory, json)
+                present(writer.directory, json, log)
             return stop.exit_code
         if report:
-            present(writer.directory, json)
+            present(writer.directory, json, log)
         return Exit.DONE if end.state == "complete" else Exit.PARTLY

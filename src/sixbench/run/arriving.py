@@ -5,16 +5,22 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from ..model.errors import AgentError
 from .session import ANSWER_TIMEOUT_S
+
+_Agent = TypeVar("_Agent")
 
 FIRST_LOOK_S = 0.1
 """How often receivers are asked until something has arrived."""
 
 SHORTEST_NS = 100 * 10**6
 """Shorter intervals are only in the results, because the questions use the same network."""
+
+
+TELLING = ("tcp-stream", "udp-stream")
+"""The agent's workloads whose receivers tell of their progress (docs/protocol.md)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +53,13 @@ class Asked(Protocol):
 
     def call(self, op: str, *, timeout_s: float, **fields: Any) -> dict[str, Any]:
         """Asks and waits. Raises `AgentError`."""
+
+
+def receivers_of(params: Mapping[str, Any], *, client: _Agent, server: _Agent) -> dict[str, _Agent]:
+    """The receivers of a flow, by direction."""
+    both = {"forward": server, "reverse": client}
+    direction = params.get("direction", "forward")
+    return {name: agent for name, agent in both.items() if direction in (name, "both")}
 
 
 class Watching:

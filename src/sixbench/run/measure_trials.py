@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..agent import Agent
 from ..model.errors import AgentError, CapabilityError
 from ..model.evidence import Evidence
 from ..model.experiment import Experiment, PlannedTrial
@@ -22,7 +21,7 @@ from ..model.trial import Status
 from ..model.workload import Measured, WorkloadKind
 from ..model.workloads import WORKLOADS
 from ..plan.schedule import all_trials
-from .arriving import Watch, Watching
+from .arriving import Watch, Watching, receivers_of
 from .cpu import agent_cores, core_shares, find_span
 from .machines import Addresses, Machines
 from .proof.strays import judge_strays
@@ -118,7 +117,7 @@ def _perform(
             raise CapabilityError(str(error)) from error
         raise
     watching = Watching(
-        _receivers(params, machines),
+        receivers_of(params, client=client, server=server),
         key,
         planned.path,
         every_ns=int(params.get("interval_ns", WATCHED_NS)),
@@ -134,13 +133,6 @@ def _perform(
     except BaseException:
         cancel(server, key)
         raise
-
-
-def _receivers(params: Mapping[str, Scalar], machines: Machines) -> dict[str, Agent]:
-    """The receivers, by direction."""
-    both = {"forward": machines.server, "reverse": machines.client}
-    direction = params.get("direction", "forward")
-    return {name: agent for name, agent in both.items() if direction in (name, "both")}
 
 
 def assess(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -11,9 +12,11 @@ from typing import Any
 from ..agent import Agent
 from ..mechanisms import by_preference
 from ..model.leg import Legs
+from ..model.observer import Arrived
 from ..model.parameter import Scalar
 from ..model.topology import Family
 from ..model.workload import Part, WorkloadKind
+from .arriving import SHORTEST_NS, TELLING, Arriving, Watching, receivers_of
 from .session import ANSWER_TIMEOUT_S, cancel, expected_ns, finish, longest_ns, wait_for_run
 
 
@@ -47,6 +50,7 @@ ALONE = ""
 """The name of the one part of a trial that has no others."""
 
 Started = Callable[[Sequence[Future[dict[str, Any]]]], None]
+ArrivedWatch = Callable[[Arrived], None]
 
 
 def parts_of(kind: WorkloadKind, params: Mapping[str, Scalar]) -> tuple[Part, ...]:
@@ -70,7 +74,7 @@ def trial_expected_ns(kind: WorkloadKind, params: Mapping[str, Scalar]) -> int |
 
 
 def run_parts(
-    parts: Sequence[Part], hosts: Hosts, key: str, token: str, started: Started
+    parts: Sequence[Part], hosts: Hosts, key: str, token: str, started: Started, watch: ArrivedWatch | None = None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Both sides' results: those of a single part, or `{"parts": {name: result}}`. Raises `AgentError`; no session is
     left then.
@@ -78,6 +82,7 @@ def run_parts(
     Args:
         key: of the trial; the sessions' names begin with it.
         started: is called with what runs, once the first step has begun.
+        watch: is called with what arrives, interval by interval, by other threads. None: no receiver is asked.
     """
     client: dict[str, Any] = {}
     server: dict[str, Any] = {}
@@ -88,17 +93,21 @@ def run_parts(
             running = {part.name: _run(part, hosts, names[part.name], token, ports[part.name]) for part in together}
             if index == 0:
                 started(list(running.values()))
-            for part in together:
-                limit_ns = longest_ns(part.params)
-                client[part.name] = wait_for_run(hosts.client, running[part.name], names[part.name], limit_ns)
-                server[part.name] = finish(
-                    hosts.server,
-                    names[part.name],
-                    part.workload,
-                    part.params,
-                    client[part.name],
-                    hosts.first_silence_ns,
-                )
+            with contextlib.ExitStack() as watching:
+                for part in together:
+                    if watch is not None and part.workload in TELLING:
+                        watching.enter_context(_watching(part, hosts, key, names[part.name], watch))
+                for part in together:
+                    limit_ns = longest_ns(part.params)
+                    client[part.name] = wait_for_run(hosts.client, running[part.name], names[part.name], limit_ns)
+                    server[part.name] = finish(
+                        hosts.server,
+                        names[part.name],
+                        part.workload,
+                        part.params,
+                        client[part.name],
+                        hosts.first_silence_ns,
+                    )
         except BaseException:
             for name in names.values():
                 cancel(hosts.client, name)
@@ -112,6 +121,31 @@ def run_parts(
 def _steps(parts: Sequence[Part]) -> list[list[Part]]:
     ordered = sorted(parts, key=lambda part: part.step)
     return [list(together) for _, together in groupby(ordered, key=lambda part: part.step)]
+
+
+def _watching(part: Part, hosts: Hosts, key: str, session: str, watch: ArrivedWatch) -> Watching:
+    """What asks the receivers of a flow while it is measured."""
+
+    def tell(seen: Arriving) -> None:
+        watch(
+            Arrived(
+                key=key,
+                flow=part.name,
+                direction=seen.direction,
+                from_ns=seen.from_ns,
+                to_ns=seen.to_ns,
+                received_bytes=seen.received_bytes,
+            )
+        )
+
+    return Watching(
+        receivers_of(part.params, client=hosts.client, server=hosts.server),
+        session,
+        "",
+        every_ns=int(part.params.get("interval_ns", SHORTEST_NS)),
+        until_ns=int(part.params["duration_ns"]) if "duration_ns" in part.params else None,
+        watch=tell,
+    )
 
 
 def _serve(part: Part, hosts: Hosts, session: str, token: str) -> int:

@@ -6,41 +6,28 @@ import contextlib
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from ..agent import AgentHub
 from ..analysis.looks import expected_blocks, schedule
-from ..analysis.stopping import should_stop
+from ..analysis.stopping import rules_met
 from ..model.errors import AgentError, CapabilityError, Interrupted, LabError, WriteError
 from ..model.evidence import NO_EVIDENCE
-from ..model.experiment import Combination, Experiment, PlannedTrial
+from ..model.experiment import Experiment, PlannedTrial
+from ..model.network import Network
+from ..model.observer import Observer
+from ..model.path import Path
 from ..model.reason import Reason, ReasonKind
 from ..model.trial import TrialRecord
 from ..plan.schedule import block_order
 from ..store import RunState, RunWriter
 from .bypass import by_workload, bypass_of, measure_bypass
-from .laboratory import Laboratories
+from .laboratory import Laboratories, Laboratory
 from .node_settings import merged
 from .other_runs import Presence
 from .record import Trial
 from .remaining import Remaining, rest_of_run
 from .trial import Outcome, References, Theory, failed_outcome, run_trial
-
-
-class Observer(Protocol):
-    """An object that is told about the progress of a run."""
-
-    def progress(self, done: int, expected: int, remaining_ns: int, decided: int | None = None) -> None:
-        """`done` of `expected` trials have ended; the others take `remaining_ns`.
-
-        `decided`: how many combinations need no more blocks, where blocks go on until answers are decided.
-        """
-
-    def trial_begins(self, experiment: Experiment, combination: Combination, planned: PlannedTrial) -> None:
-        """This trial is next; `progress` was called before."""
-
-    def trial_ended(self, record: TrialRecord) -> None:
-        """A trial was recorded."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +62,7 @@ def run_experiment(
     clock = RunClock(done)
     laboratories = kept or Laboratories(hub, experiment)
     laboratories.forget_times()
+    observer.planned(experiment, str(writer.directory), len(done))
     loop = _Loop(experiment, writer, done, laboratories, theory, observer, presence, clock)
     try:
         laboratories.processors.start(experiment.keep_awake)
@@ -83,6 +71,7 @@ def run_experiment(
     except BaseException as error:
         with contextlib.suppress(WriteError):
             writer.save_manifest(state="interrupted", ended_realtime_ns=time.time_ns(), **_builds(writer, laboratories))
+        observer.ended("interrupted", len(loop.by_key))
         if isinstance(error, KeyboardInterrupt):
             raise Interrupted(
                 f"stopped after {len(loop.by_key)} trials, which are kept in {writer.directory}; "
@@ -94,6 +83,7 @@ def run_experiment(
             laboratories.close()
     state: RunState = "complete" if all(record.status != "failed" for record in loop.by_key.values()) else "partial"
     writer.save_manifest(state=state, ended_realtime_ns=time.time_ns(), **_builds(writer, laboratories))
+    observer.ended(state, len(loop.by_key))
     return RunEnd(state=state, trials=len(loop.by_key))
 
 
@@ -150,13 +140,19 @@ class _Loop:
             for position, planned in enumerate(order):
                 if planned.key not in self.by_key:
                     if self._is_time_over(planned, order[position:]):
+                        for name in sorted(open_combinations):
+                            self.observer.stopped(name, ["time"], block - 1)
                         return
                     self._report(block, order[position:])
                     self.observer.trial_begins(self.experiment, self.combinations[planned.combination], planned)
                     self._keep(*self._trial(planned))
+            if order:
+                self.observer.block_ended(block)
             for name in sorted(open_combinations):
                 so_far = [record for record in self.by_combination.get(name, []) if record.block <= block]
-                if should_stop(self.experiment, self.combinations[name], so_far):
+                rules = rules_met(self.experiment, self.combinations[name], so_far)
+                if rules:
+                    self.observer.stopped(name, rules, block)
                     open_combinations.discard(name)
                     self.remaining.leaves(name)
                 elif block >= self.experiment.blocks.minimum:
@@ -181,7 +177,7 @@ class _Loop:
         self.sequence += 1
         trial = Trial(experiment=self.experiment, combination=combination, planned=planned, sequence=self.sequence)
         try:
-            laboratory, network = self.laboratories.get(trial.path, combination.topology_of(planned.path))
+            laboratory, network = self._network(trial.path, combination.topology_of(planned.path))
         except (LabError, AgentError, CapabilityError) as error:
             if not self.any_built:
                 raise
@@ -194,11 +190,26 @@ class _Loop:
             self.presence.next_trial()
         bypass = bypass_of(self.experiment, combination, trial.path, self.bypass)
         references = References(theory=self.theory, bypass=bypass)
-        outcome = run_trial(trial, laboratory, network, references, keeps_packets=self.writer.manifest.capture)
+        outcome = run_trial(
+            trial,
+            laboratory,
+            network,
+            references,
+            keeps_packets=self.writer.manifest.capture,
+            watch=self.observer.arrived if self.observer.wants_values else None,
+        )
         elapsed_ns = time.monotonic_ns() - started_ns
         if self.presence is not None:
             outcome = replace(outcome, record=replace(outcome.record, other_runs=self.presence.during_trial()))
         return outcome, elapsed_ns
+
+    def _network(self, path: Path, index: int) -> tuple[Laboratory, Network]:
+        """The network of a trial, which is told where it was built for it."""
+        before = len(self.laboratories.build_ns)
+        found = self.laboratories.get(path, index)
+        for elapsed_ns in self.laboratories.build_ns[before:]:
+            self.observer.built(path.name, index, elapsed_ns)
+        return found
 
     def _keep(self, outcome: Outcome, elapsed_ns: int | None) -> None:
         record = outcome.record

@@ -33,7 +33,7 @@ from .drop_watch import DropWatch
 from .events import Events, forget_path_mtu
 from .hardware_counters import Counted, HardwareCounters
 from .laboratory import Laboratory
-from .parts import Hosts, parts_of, run_parts, trial_expected_ns
+from .parts import ArrivedWatch, Hosts, parts_of, run_parts, trial_expected_ns
 from .proof.drops import Drops
 from .proof.packets import Viewpoint
 from .proof.timers import buckets
@@ -184,7 +184,14 @@ class Setting:
         return {device.node: self.laboratory.agents[device.node] for device in devices}
 
 
-def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Setting, observed: Observed) -> None:
+def perform(
+    kind: WorkloadKind,
+    params: dict[str, Scalar],
+    key: str,
+    setting: Setting,
+    observed: Observed,
+    watch: ArrivedWatch | None = None,
+) -> None:
     """Runs the workload and fills `observed`, which keeps its observations where this raises `AgentError` or
     `LabError`."""
     parts = [_with_trace(part, setting) for part in parts_of(kind, params)]
@@ -225,7 +232,7 @@ def perform(kind: WorkloadKind, params: dict[str, Scalar], key: str, setting: Se
                     wait(running, timeout=PROGRAM_TIME_NS / 1e9)
                     observed.programs = _tunnel_counters(setting, "stop")
 
-            observed.client, observed.server = run_parts(parts, setting.hosts, key, token, begun)
+            observed.client, observed.server = run_parts(parts, setting.hosts, key, token, begun, watch)
     finally:
         with _noting(observed.unanswered):
             hardware.stop()

@@ -39,7 +39,7 @@ from .cpu import (
 )
 from .hardware_counters import SPUN, hardware_metrics, hardware_notes
 from .laboratory import Laboratory
-from .parts import parts_of
+from .parts import ArrivedWatch, parts_of
 from .processors import placement_of
 from .proof.emulation import assess, lost_places
 from .proof.fragments import FragmentEvidence, fragment_evidence
@@ -91,7 +91,13 @@ class References:
 
 
 def run_trial(
-    trial: Trial, laboratory: Laboratory, network: Network, references: References, *, keeps_packets: bool = False
+    trial: Trial,
+    laboratory: Laboratory,
+    network: Network,
+    references: References,
+    *,
+    keeps_packets: bool = False,
+    watch: ArrivedWatch | None = None,
 ) -> Outcome:
     """Runs one trial and gives its record: `ok`, `invalid` or `failed`. It raises only what stops the whole run, such
     as an interrupt.
@@ -99,6 +105,7 @@ def run_trial(
     Args:
         network: the path's own; its legs are those that the workload uses.
         keeps_packets: whether the packets of every link are kept, whole, instead of headers of one link's.
+        watch: is called with what arrives, interval by interval, by other threads. None: no receiver is asked.
     """
     experiment, combination, planned = trial.experiment, trial.combination, trial.planned
     path, kind, bypass = trial.path, trial.kind, references.bypass
@@ -128,7 +135,7 @@ def run_trial(
     )
     failure: Reason | None = None
     try:
-        perform(kind, params, planned.key, setting, observed)
+        perform(kind, params, planned.key, setting, observed, watch)
     except (AgentError, LabError) as error:
         kind_of_failure = ReasonKind.AGENT_FAILED if isinstance(error, AgentError) else ReasonKind.NETWORK_FAILED
         failure = Reason(kind=kind_of_failure, text=_with_the_dead(error, laboratory))

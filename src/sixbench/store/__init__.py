@@ -20,6 +20,7 @@ It may import `model` and `mechanisms` only. No other layer knows the names of f
 from .adoption import adopt_trials
 from .atomic import replacing, write_file
 from .calibration_file import calibration_to_json, keep_calibration, keep_false_alarms, machine_name, read_calibration
+from .event_log import EventLog
 from .manifest import Clock, Environment, Guest, Manifest, ProcessorUse, RunState
 from .run_directory import (
     Run,
@@ -40,6 +41,7 @@ from .run_list import is_being_run, read_findings, run_directories
 __all__ = [
     "Clock",
     "Environment",
+    "EventLog",
     "Guest",
     "Manifest",
     "ProcessorUse",

@@ -10,10 +10,11 @@ from ...agent import AgentHub
 from ...model.bypass import Bypass
 from ...model.errors import Interrupted
 from ...model.experiment import Combination, Experiment, PlannedTrial
+from ...model.observer import Observer
 from ...model.trial import TrialRecord
 from ...run.laboratory import Laboratories
 from ...run.other_runs import Presence
-from ...run.scheduler import Observer, run_experiment
+from ...run.scheduler import run_experiment
 from ...store import Environment, Manifest, Run, RunWriter, create_run, holds_run, open_run, read_run
 from ...theory import expected_amid_changes
 from .design import PlannedComparison
@@ -57,7 +58,7 @@ def measure(
                     )
                 known |= {repr(bypass): bypass for bypass in writer.manifest.bypass}
             runs.append(read_run(writer.directory))
-            overall.ended(one)
+            overall.compared(one)
     except (Interrupted, KeyboardInterrupt):
         raise Interrupted(
             f"stopped after {len(runs)} of {len(planned)} comparisons, which are kept in {directory}; "
@@ -91,7 +92,7 @@ def _opened(
     return create_run(directory, manifest), []
 
 
-class _Overall:
+class _Overall(Observer):
     """Turns the progress of single runs into that of all."""
 
     def __init__(self, observer: Observer, trials: int) -> None:
@@ -101,7 +102,7 @@ class _Overall:
         self._measured = 0
         self._started_ns = time.monotonic_ns()
 
-    def ended(self, one: PlannedComparison) -> None:
+    def compared(self, one: PlannedComparison) -> None:
         """All of its trials are there."""
         self._before += one.trials
 

@@ -1,0 +1,136 @@
+"""Whoever is told how a run goes on, while it does: the progress line, the log of run events, tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from .experiment import Combination, Experiment, PlannedTrial
+from .trial import TrialRecord
+
+StopRule = Literal["blocks", "precision", "deviation", "decided", "time"]
+"""`blocks`: their greatest number. The others are named as in the experiment: `decided` is `until: decided`, and `time`
+is the time of the run."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arrived:
+    """What arrived at a receiver in an interval of a trial that is being measured.
+
+    Attributes:
+        key: of the trial.
+        flow: the name of the flow in its workload; empty where there is one only.
+        direction: `forward` or `reverse`.
+        from_ns, to_ns: by the receiver's clock, since the first byte of the measured window arrived.
+    """
+
+    key: str
+    flow: str
+    direction: str
+    from_ns: int
+    to_ns: int
+    received_bytes: int
+
+
+class Observer:
+    """An object that is told about the progress of a run. What it does not define does not interest it.
+
+    Attributes:
+        wants_values: whether `arrived` is to be called. Then receivers are asked during trials, which they are not
+            otherwise.
+    """
+
+    wants_values: bool = False
+
+    def planned(self, experiment: Experiment, directory: str, done: int) -> None:
+        """The run begins, or goes on after `done` trials."""
+
+    def built(self, path: str, topology: int, elapsed_ns: int) -> None:
+        """A network was built, because a trial on that path needed it first."""
+
+    def progress(self, done: int, expected: int, remaining_ns: int, decided: int | None = None) -> None:
+        """`done` of `expected` trials have ended; the others take `remaining_ns`.
+
+        `decided`: how many combinations need no more blocks, where blocks go on until answers are decided.
+        """
+
+    def trial_begins(self, experiment: Experiment, combination: Combination, planned: PlannedTrial) -> None:
+        """This trial is next; `progress` was called before."""
+
+    def arrived(self, seen: Arrived) -> None:
+        """What a receiver told during a trial. Threads call it, one at a time of each flow and direction."""
+
+    def trial_ended(self, record: TrialRecord) -> None:
+        """A trial was recorded."""
+
+    def block_ended(self, block: int) -> None:
+        """Each combination that takes part in the block has all its trials."""
+
+    def stopped(self, combination: str, rules: Sequence[StopRule], blocks: int) -> None:
+        """A combination needs no more blocks after so many, by these rules (`analysis.stopping.rules_met`)."""
+
+    def ended(self, state: str, trials: int) -> None:
+        """The run is over. `state`: as in the manifest."""
+
+    def report_written(self, file: str) -> None:
+        """The report of the run is there."""
+
+
+class Observers(Observer):
+    """Several that are told the same."""
+
+    def __init__(self, *observers: Observer) -> None:
+        self._observers = observers
+        self.wants_values = any(one.wants_values for one in observers)
+
+    def planned(self, experiment: Experiment, directory: str, done: int) -> None:
+        """Tells all."""
+        for one in self._observers:
+            one.planned(experiment, directory, done)
+
+    def built(self, path: str, topology: int, elapsed_ns: int) -> None:
+        """Tells all."""
+        for one in self._observers:
+            one.built(path, topology, elapsed_ns)
+
+    def progress(self, done: int, expected: int, remaining_ns: int, decided: int | None = None) -> None:
+        """Tells all."""
+        for one in self._observers:
+            one.progress(done, expected, remaining_ns, decided)
+
+    def trial_begins(self, experiment: Experiment, combination: Combination, planned: PlannedTrial) -> None:
+        """Tells all."""
+        for one in self._observers:
+            one.trial_begins(experiment, combination, planned)
+
+    def arrived(self, seen: Arrived) -> None:
+        """Tells those that want values."""
+        for one in self._observers:
+            if one.wants_values:
+                one.arrived(seen)
+
+    def trial_ended(self, record: TrialRecord) -> None:
+        """Tells all."""
+        for one in self._observers:
+            one.trial_ended(record)
+
+    def block_ended(self, block: int) -> None:
+        """Tells all."""
+        for one in self._observers:
+            one.block_ended(block)
+
+    def stopped(self, combination: str, rules: Sequence[StopRule], blocks: int) -> None:
+        """Tells all."""
+        for one in self._observers:
+            one.stopped(combination, rules, blocks)
+
+    def ended(self, state: str, trials: int) -> None:
+        """Tells all."""
+        for one in self._observers:
+            one.ended(state, trials)
+
+    def report_written(self, file: str) -> None:
+        """Tells all."""
+        for one in self._observers:
+            one.report_written(file)

@@ -1,0 +1,243 @@
+"""The events of a run, as `--events FILE` has them: one JSON object a line (docs/run-events.md).
+
+An event says what a run does at a moment. It is not an event of an experiment, which changes a link in the middle of a
+trial (`model.experiment.LinkChange`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from .experiment import Experiment
+from .form import ABSENT, MAX_ITEMS, Form, Name, Natural, Number, Scalar, Text, Time, words_of
+from .metric import METRICS
+from .observer import StopRule
+from .trial import TrialRecord
+from .workloads import WORKLOADS
+
+RUN_EVENTS_SCHEMA = "sixbench.run-event/1"
+
+
+class PlannedPath(Form):
+    """A path of the experiment. `aa_of`: the path that it repeats as the A/A comparison."""
+
+    name: Name
+    mechanism: Name
+    family: Literal[4, 6]
+    aa_of: Name = ABSENT
+
+
+class PlannedCombination(Form):
+    """A combination of levels. `column` and `unit`: of the metric that stands first for its workload."""
+
+    name: Name
+    workload: Name
+    levels: dict[Name, Scalar]
+    column: Name
+    unit: Name
+
+
+class Planned(Form):
+    """A run begins, or goes on after `done` trials."""
+
+    event: Literal["planned"]
+    at_realtime_ns: Time
+    version: Name = Field(alias="schema")
+    experiment: Name
+    title: Text
+    directory: Text
+    baseline: Name
+    paths: Annotated[list[PlannedPath], Field(max_length=MAX_ITEMS)]
+    combinations: Annotated[list[PlannedCombination], Field(max_length=MAX_ITEMS)]
+    blocks_min: Natural
+    blocks_max: Natural
+    done: Natural
+
+
+class Built(Form):
+    """A network was built, because a trial on that path needed it first. `topology`: its form, from 0."""
+
+    event: Literal["built"]
+    at_realtime_ns: Time
+    path: Name
+    topology: Natural
+    elapsed_ns: Natural
+
+
+class TrialStarted(Form):
+    """A trial begins; `done` of `expected` trials have ended, and the others take `remaining_ns`."""
+
+    event: Literal["trial-started"]
+    at_realtime_ns: Time
+    key: Name
+    block: Natural
+    combination: Name
+    path: Name
+    done: Natural
+    expected: Natural
+    remaining_ns: Natural
+    decided: Natural = ABSENT
+
+
+class Values(Form):
+    """What arrived at a receiver between two moments of a trial, by its own clock."""
+
+    event: Literal["values"]
+    at_realtime_ns: Time
+    key: Name
+    flow: Name
+    direction: Literal["forward", "reverse"]
+    from_ns: Natural
+    to_ns: Natural
+    received_bytes: Natural
+
+
+class EventReason(Form):
+    """Why a trial is not `ok`: its kind and the sentence."""
+
+    kind: Name
+    text: Text
+
+
+class TrialEnded(Form):
+    """A trial was recorded. `value`: of the metric that stands first for its workload."""
+
+    event: Literal["trial-ended"]
+    at_realtime_ns: Time
+    key: Name
+    block: Natural
+    combination: Name
+    path: Name
+    status: Literal["ok", "invalid", "failed"]
+    reasons: Annotated[list[EventReason], Field(max_length=MAX_ITEMS)]
+    elapsed_ns: Natural
+    value: Number = ABSENT
+
+
+class BlockDone(Form):
+    """Each combination that takes part in the block has all its trials."""
+
+    event: Literal["block-done"]
+    at_realtime_ns: Time
+    block: Natural
+
+
+class Stopped(Form):
+    """A combination needs no more blocks, by these rules."""
+
+    event: Literal["stopped"]
+    at_realtime_ns: Time
+    combination: Name
+    rules: Annotated[list[StopRule], Field(min_length=1, max_length=5)]
+    blocks: Natural
+
+
+class ReportWritten(Form):
+    """The report of the run is there."""
+
+    event: Literal["report-written"]
+    at_realtime_ns: Time
+    file: Text
+
+
+class Ended(Form):
+    """The run is over, in the state that its manifest has."""
+
+    event: Literal["ended"]
+    at_realtime_ns: Time
+    state: Literal["complete", "partial", "interrupted"]
+    trials: Natural
+
+
+RunEvent = Annotated[
+    Planned | Built | TrialStarted | Values | TrialEnded | BlockDone | Stopped | ReportWritten | Ended,
+    Field(discriminator="event"),
+]
+RUN_EVENTS: tuple[type[Form], ...] = (
+    Planned,
+    Built,
+    TrialStarted,
+    Values,
+    TrialEnded,
+    BlockDone,
+    Stopped,
+    ReportWritten,
+    Ended,
+)
+"""In the order in which a run has them."""
+
+_ANY: TypeAdapter[Any] = TypeAdapter(RunEvent)
+
+
+def check_event(data: Any) -> dict[str, Any]:
+    """An event as it was read, without keys that this version does not know. Raises `ValueError`, whose words say what
+    is wrong."""
+    try:
+        event = _ANY.validate_python(data)
+    except ValidationError as error:
+        raise ValueError(next(words_of(error))) from None
+    if isinstance(event, Planned) and event.version != RUN_EVENTS_SCHEMA:
+        raise ValueError(f"its schema is {event.version}, and this sixbench reads {RUN_EVENTS_SCHEMA}")
+    read: dict[str, Any] = event.model_dump(by_alias=True, exclude_none=True)
+    return read
+
+
+def planned_event(experiment: Experiment, directory: str, done: int, at_realtime_ns: int) -> dict[str, Any]:
+    """The first event of a run."""
+    return {
+        "event": "planned",
+        "at_realtime_ns": at_realtime_ns,
+        "schema": RUN_EVENTS_SCHEMA,
+        "experiment": experiment.name,
+        "title": experiment.title,
+        "directory": directory,
+        "baseline": experiment.baseline,
+        "paths": [
+            {"name": path.name, "mechanism": path.mechanism, "family": path.family}
+            | ({} if path.aa_of is None else {"aa_of": path.aa_of})
+            for path in experiment.paths
+        ],
+        "combinations": [
+            {
+                "name": one.name,
+                "workload": one.workload.kind,
+                "levels": one.levels,
+                "column": METRICS[WORKLOADS[one.workload.kind].primary].column,
+                "unit": METRICS[WORKLOADS[one.workload.kind].primary].unit,
+            }
+            for one in experiment.combinations
+        ],
+        "blocks_min": experiment.blocks.minimum,
+        "blocks_max": experiment.blocks.maximum,
+        "done": done,
+    }
+
+
+def trial_ended_event(record: TrialRecord, at_realtime_ns: int) -> dict[str, Any]:
+    """The event of a recorded trial."""
+    value = record.metrics.get(METRICS[WORKLOADS[record.workload].primary].column)
+    return {
+        "event": "trial-ended",
+        "at_realtime_ns": at_realtime_ns,
+        "key": record.key,
+        "block": record.block,
+        "combination": record.combination,
+        "path": record.path,
+        "status": record.status,
+        "reasons": [reason.to_json() for reason in record.reasons],
+        "elapsed_ns": record.elapsed_ns,
+    } | ({} if value is None else {"value": value})
+
+
+def stopped_event(combination: str, rules: Sequence[str], blocks: int, at_realtime_ns: int) -> dict[str, Any]:
+    """The event of a combination that needs no more blocks."""
+    return {
+        "event": "stopped",
+        "at_realtime_ns": at_realtime_ns,
+        "combination": combination,
+        "rules": list(rules),
+        "blocks": blocks,
+    }

@@ -1,0 +1,132 @@
+"""The log of a run's events: a file to which each is appended as one line of JSON (docs/run-events.md).
+
+Whatever is wrong with the file, the run goes on. The first failure ends the log, and the command tells it at its end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from ..model.errors import UsageError
+from ..model.experiment import Combination, Experiment, PlannedTrial
+from ..model.observer import Arrived, Observer, StopRule
+from ..model.run_events import planned_event, stopped_event, trial_ended_event
+from ..model.trial import TrialRecord
+
+_APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK
+
+
+class EventLog(Observer):
+    """Appends the events of a run to a file. Use as a context manager.
+
+    Attributes:
+        problem: why nothing is written any more; None: all was written.
+
+    Raises `UsageError` where the file cannot be opened or is not a regular one: a pipe would keep the run waiting.
+    """
+
+    wants_values = True
+
+    def __init__(self, file: Path, clock_ns: Callable[[], int] = time.time_ns) -> None:
+        self._file = file
+        self._clock_ns = clock_ns
+        self._writing = threading.Lock()
+        self._progress: dict[str, int] = {"done": 0, "expected": 0, "remaining_ns": 0}
+        self.problem: str | None = None
+        try:
+            self._descriptor = os.open(file, _APPEND, 0o644)
+        except OSError as error:
+            raise UsageError(f"opening {file} for --events: {error.strerror}; name a file that can be made") from error
+        if not stat.S_ISREG(os.fstat(self._descriptor).st_mode):
+            os.close(self._descriptor)
+            raise UsageError(f"{file} of --events is not a regular file; name a file that can be appended to")
+        self._begin_line()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        os.close(self._descriptor)
+
+    def planned(self, experiment: Experiment, directory: str, done: int) -> None:
+        """Writes `planned`."""
+        self._append(planned_event(experiment, directory, done, self._clock_ns()))
+
+    def built(self, path: str, topology: int, elapsed_ns: int) -> None:
+        """Writes `built`."""
+        self._write("built", path=path, topology=topology, elapsed_ns=elapsed_ns)
+
+    def progress(self, done: int, expected: int, remaining_ns: int, decided: int | None = None) -> None:
+        """Is written with the trial that begins next."""
+        self._progress = {"done": done, "expected": expected, "remaining_ns": max(0, remaining_ns)}
+        if decided is not None:
+            self._progress["decided"] = decided
+
+    def trial_begins(self, experiment: Experiment, combination: Combination, planned: PlannedTrial) -> None:
+        """Writes `trial-started`."""
+        what = {"key": planned.key, "block": planned.block, "combination": combination.name, "path": planned.path}
+        self._write("trial-started", **what, **self._progress)
+
+    def arrived(self, seen: Arrived) -> None:
+        """Writes `values`."""
+        self._write(
+            "values",
+            key=seen.key,
+            flow=seen.flow,
+            direction=seen.direction,
+            from_ns=seen.from_ns,
+            to_ns=seen.to_ns,
+            received_bytes=seen.received_bytes,
+        )
+
+    def trial_ended(self, record: TrialRecord) -> None:
+        """Writes `trial-ended`."""
+        self._append(trial_ended_event(record, self._clock_ns()))
+
+    def block_ended(self, block: int) -> None:
+        """Writes `block-done`."""
+        self._write("block-done", block=block)
+
+    def stopped(self, combination: str, rules: Sequence[StopRule], blocks: int) -> None:
+        """Writes `stopped`."""
+        self._append(stopped_event(combination, rules, blocks, self._clock_ns()))
+
+    def ended(self, state: str, trials: int) -> None:
+        """Writes `ended`."""
+        self._write("ended", state=state, trials=trials)
+
+    def report_written(self, file: str) -> None:
+        """Writes `report-written`."""
+        self._write("report-written", file=file)
+
+    def _begin_line(self) -> None:
+        """Ends a line that a killed run left half-written."""
+        size = os.fstat(self._descriptor).st_size
+        if size and os.pread(self._descriptor, 1, size - 1) != b"\n":
+            self._give(b"\n")
+
+    def _write(self, event: str, **fields: Any) -> None:
+        self._append({"event": event, "at_realtime_ns": self._clock_ns(), **fields})
+
+    def _append(self, event: dict[str, Any]) -> None:
+        self._give(json.dumps(event, allow_nan=False, ensure_ascii=False).encode() + b"\n")
+
+    def _give(self, line: bytes) -> None:
+        with self._writing:
+            if self.problem is not None:
+                return
+            try:
+                if os.write(self._descriptor, line) < len(line):
+                    self.problem = f"writing to {self._file}: the disk is full; the log of events ends there"
+            except OSError as error:
+                self.problem = f"writing to {self._file}: {error.strerror}; the log of events ends there"
