@@ -62,7 +62,7 @@ impl Mark {
     /// Reads it; of the times that it may mean, it means the one nearest to `now_realtime_ns`.
     fn decode(bytes: &[u8; MARK_BYTES - 8], now_realtime_ns: u64) -> Self {
         let word =
-            |range: std::ops::Range<usize>| bytes[range].iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
+            |range: std::ops::Range<usize>| bytes[range].iter().fold(0, |word, byte| (word << 8) | u64::from(*byte));
         let (sequence, time) = (word(0..4), word(4..10));
         let phase = if time & WARMUP_BIT == 0 { Phase::Measured } else { Phase::WarmUp };
         // The difference as a signed number of 47 bits.
