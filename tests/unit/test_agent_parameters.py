@@ -26,7 +26,10 @@ AGENT_ALONE = {("tcp-stream", "connect_timeout_ns")}
 SENT_ALWAYS = {"duration_ns", "warmup_ns"}
 """What an agent is told even where an experiment does not say it."""
 
-REQUIRED: dict[str, Params] = {"udp-stream": {"datagram_bytes": 64}}
+REQUIRED: dict[str, Params] = {
+    "udp-stream": {"datagram_bytes": 64},
+    "frames": {"frame_bytes": 84, "rate_pps": 1},
+}
 """What must be given besides a length."""
 
 OF_AGENT = [kind for kind in WORKLOADS.values() if kind.parts is None]

@@ -464,6 +464,11 @@ FLOWS_RECEIVER = STREAM_RECEIVER | {"streams": [{"measured_bytes": 1000, "measur
 GOOD: dict[str, tuple[Params, Result, Result]] = {
     "tcp-stream": ({}, {"forward_sender": STREAM_SENDER}, {"forward_receiver": STREAM_RECEIVER}),
     "udp-stream": (DATAGRAMS, UDP_CLIENT, UDP_SERVER),
+    "frames": (
+        {"frame_bytes": 64, "rate_pps": 1000, "count": 10},
+        {"sent": 10, "due": 10, "measured_ns": 9 * 10**6, "lateness": HISTOGRAM, "inter_frame_error": HISTOGRAM},
+        UDP_SERVER | {"unique": 10, "lost_middle": 0, "lost_tail": 0, "corrupt": 0, "late": 0, "ring_drops": 0},
+    ),
     "tcp-rr": ({}, RR_CLIENT, {}),
     "udp-rr": ({}, RR_CLIENT, {}),
     "tcp-connect": ({}, CONNECTIONS, {}),

@@ -17,6 +17,8 @@ pub enum Stream {
     Sizes = 2,
     /// Lengths of on and off periods.
     Periods = 3,
+    /// Ports of frames.
+    Ports = 4,
     /// Which packets a link loses.
     Losses = 16,
     /// Whether a link is in the state in which it loses more.

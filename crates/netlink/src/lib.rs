@@ -12,6 +12,7 @@
 mod client;
 mod link;
 pub mod message;
+mod neighbour;
 mod queue;
 mod route;
 pub mod tracking;

@@ -3,10 +3,11 @@
 use std::io;
 
 use crate::Client;
-use crate::message::{Attributes, Request, number};
+use crate::message::{Attributes, Request, half, number};
 
 /// `struct ifinfomsg`: family, type, index, flags, change.
 const LINK_BYTES: usize = 16;
+const TYPE_AT: usize = 2;
 const INDEX_AT: usize = 4;
 const FLAGS_AT: usize = 8;
 
@@ -25,6 +26,8 @@ pub struct Link {
     pub queue: Option<String>,
     /// Into how many packets a super-packet may be cut that it takes; 1: it takes none.
     pub max_segments: Option<u32>,
+    /// Its Ethernet address; absent where it has no such link layer (`ARPHRD_ETHER`).
+    pub ethernet: Option<[u8; 6]>,
 }
 
 impl Link {
@@ -38,8 +41,19 @@ impl Link {
             carrier_losses: attributes.number(libc::IFLA_CARRIER_DOWN_COUNT),
             queue: attributes.text(libc::IFLA_QDISC),
             max_segments: attributes.number(libc::IFLA_GSO_MAX_SEGS),
+            ethernet: is_ethernet(body).then(|| attributes.get(libc::IFLA_ADDRESS)).flatten().and_then(six),
         })
     }
+}
+
+/// Whether the type of a `struct ifinfomsg` is Ethernet's.
+fn is_ethernet(body: &[u8]) -> bool {
+    half(body, TYPE_AT) == Some(libc::ARPHRD_ETHER)
+}
+
+/// An Ethernet address.
+pub(crate) fn six(bytes: &[u8]) -> Option<[u8; 6]> {
+    bytes.try_into().ok()
 }
 
 impl Client {
@@ -82,6 +96,7 @@ mod tests {
             carrier_losses: Some(3),
             queue: Some("tbf".to_owned()),
             max_segments: Some(1),
+            ethernet: None,
         };
         assert_eq!(Link::parse(e0().body()), Some(link.clone()));
         let mut older = e0().body()[..LINK_BYTES + 8].to_vec();

@@ -150,7 +150,7 @@ pub(crate) fn number(bytes: &[u8], at: usize) -> Option<u32> {
     bytes.get(at..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes))
 }
 
-fn half(bytes: &[u8], at: usize) -> Option<u16> {
+pub(crate) fn half(bytes: &[u8], at: usize) -> Option<u16> {
     bytes.get(at..)?.first_chunk().map(|bytes| u16::from_ne_bytes(*bytes))
 }
 

@@ -24,6 +24,8 @@ pub struct Route {
     pub link: Option<u32>,
     /// Whether a gateway gets them, rather than who has the address.
     pub has_gateway: bool,
+    /// The gateway's address.
+    pub gateway: Option<IpAddr>,
 }
 
 /// What becomes of packets.
@@ -49,6 +51,11 @@ impl Route {
             },
             link: attributes.number(libc::RTA_OIF),
             has_gateway: [libc::RTA_GATEWAY, RTA_VIA].iter().any(|&kind| attributes.get(kind).is_some()),
+            // `struct rtvia` has the family before the address.
+            gateway: attributes
+                .get(libc::RTA_GATEWAY)
+                .or_else(|| attributes.get(RTA_VIA).and_then(|via| via.get(2..)))
+                .and_then(address),
         })
     }
 
@@ -118,11 +125,17 @@ impl Client {
     }
 }
 
-fn with_address(request: Request, kind: u16, address: IpAddr) -> Request {
+pub(crate) fn with_address(request: Request, kind: u16, address: IpAddr) -> Request {
     match address {
         IpAddr::V4(address) => request.with(kind, &address.octets()),
         IpAddr::V6(address) => request.with(kind, &address.octets()),
     }
+}
+
+/// An address of either family.
+fn address(bytes: &[u8]) -> Option<IpAddr> {
+    let of_four = <[u8; 4]>::try_from(bytes).ok().map(IpAddr::from);
+    of_four.or_else(|| <[u8; 16]>::try_from(bytes).ok().map(IpAddr::from))
 }
 
 /// A route that ICMP made. The kernel may dump all other routes too, and those of IPv4 where it has no IPv6.

@@ -64,6 +64,7 @@ mod tests {
             carrier_losses: None,
             queue: Some("tbf".into()),
             max_segments: Some(1),
+            ethernet: None,
         };
         let expected = Egress { device: "to-r1".into(), has_queue: true, takes_super_packets: false };
         assert_eq!(Egress::of(link.clone()), Some(expected));

@@ -2,6 +2,7 @@
 
 pub mod interrupt;
 pub mod mmsg;
+pub mod ring;
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};

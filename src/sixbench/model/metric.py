@@ -259,6 +259,17 @@ _ALL = [
         reference="RFC 2544 section 26.1",
     ),
     Metric(
+        name="packets_rate_reverse",
+        suffix="pps",
+        unit="packets/s",
+        better="higher",
+        label="Frames received per second, server to client",
+        reference="RFC 2544 section 26.1",
+    ),
+    *_times("inter_frame_error", "Inter-frame error of the sender", "RFC 4689 section 3.3.1", "p50", "p99"),
+    _share("corrupt_ratio", "Frames that arrived corrupt", "RFC 2544 section 10"),
+    _share("late_ratio", "Frames that arrived after the residual time", "RFC 2544 section 23"),
+    Metric(
         name="sent_rate",
         suffix="pps",
         unit="packets/s",

@@ -19,6 +19,7 @@ from .blocks_file import read_blocks, read_statistics
 from .combinations import expand
 from .events_file import read_events
 from .factors import Factors
+from .frames_check import check_frames
 from .kernels_file import on_kernels, read_kernels
 from .overrides import QUICK, QUICK_VIRTUAL, apply_quick
 from .paths_file import aa_path, node_place, read_paths
@@ -272,6 +273,7 @@ def _check_workloads(
                     f"{kind} needs IPv4 and IPv6 from {between[0]} to {between[1]}, and this path has no "
                     f"IPv{family}; dual-stack has both",
                 )
+    check_frames(reader, combinations, topologies, paths, between, mechanisms)
 
 
 def _place_of(reader: Reader, path: Path, option: str | None) -> KeyPath:

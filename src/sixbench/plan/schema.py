@@ -251,7 +251,7 @@ def _workload() -> Schema:
 
 def _parameters(kind: WorkloadKind) -> Schema:
     described = {parameter.name: parameter_schema(parameter) for parameter in kind.parameters}
-    if kind.parameter("packet-rate") is not None:
+    if kind.parameter("packet-rate") is not None and "rate" in described:
         described["rate"] |= swept({"anyOf": [ref("rate"), ref("packet-rate")]})
     properties = {}
     for name, schema in described.items():

@@ -3,6 +3,7 @@
 mod bring_up;
 mod connections;
 mod cpu_watch;
+mod frames;
 mod guard;
 mod happy_eyeballs;
 mod opening;
@@ -25,6 +26,7 @@ use crate::Workload;
 pub static ALL: &[&dyn Workload] = &[
     &tcp_stream::TcpStream,
     &udp_stream::UdpStream,
+    &frames::Frames,
     &tcp_rr::TcpRr,
     &udp_rr::UdpRr,
     &tcp_transactions::TcpConnect,

@@ -7,6 +7,7 @@ from . import (
     bring_up,
     compete,
     connections,
+    frames,
     happy_eyeballs,
     latency_under_load,
     ping,
@@ -25,6 +26,7 @@ WORKLOADS: dict[str, WorkloadKind] = {
     for kind in (
         tcp_stream.KIND,
         udp_stream.KIND,
+        frames.KIND,
         tcp_rr.KIND,
         udp_rr.KIND,
         tcp_connect.KIND,

@@ -65,6 +65,9 @@ SLOW_PATH_COPY, FAR_DEVICE = "OTHERHOST", ".far"
 """Packets that the slow path of a tunnel has read from its far device (docs/protocol.md), and that the kernel does not
 need."""
 
+RING_COPY = "SOCKET_FILTER"
+"""The kernel's copies of frames that the receiver's ring has had (docs/protocol.md, `frames`)."""
+
 PROTOCOLS = {"tcp": {6}, "udp": {17}, "icmp": {1, 58}}
 CARRIERS = frozenset({4, 41, 44, 47})
 """IPv4 and IPv6 in IP, IPv6 fragments, GRE: behind these may be the trial's packets."""
@@ -124,7 +127,10 @@ def loss_evidence(
     lost = _lost(client, server)
     located = None
     if drops.reports is not None:
-        located = [*_located(transports, topology, netns, drops.reports, _lost_ranges(server)), *emulated]
+        reports = drops.reports
+        if _has_ring(client, server):
+            reports = [one for one in reports if (one["reason"], one["side"]) != (RING_COPY, "socket")]
+        located = [*_located(transports, topology, netns, reports, _lost_ranges(server)), *emulated]
     losses = Losses(counters=tuple(_counters(before, after, drops)), refused=_refused(client) or None, lost=lost)
     if located is None:
         return LossEvidence(losses=replace(losses, not_told=drops.not_told or "the kernel was not asked"))
@@ -149,6 +155,12 @@ def _lost(client: Result, server: Result) -> int | None:
     if "sent" not in client or "unique" not in server:
         return None
     return max(0, int(client["sent"]) - int(server["unique"]))
+
+
+def _has_ring(client: Result, server: Result) -> bool:
+    """Whether an end took whole frames, so that a filter drops what the kernel brings to its socket."""
+    ends = [end for side in (client, server) for end in (side, *side.values()) if isinstance(end, Mapping)]
+    return any("ring_drops" in end for end in ends)
 
 
 def _refused(client: Result) -> dict[str, int]:

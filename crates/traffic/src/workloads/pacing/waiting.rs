@@ -40,6 +40,18 @@ impl Waits {
         }
     }
 
+    /// Spins as [`Waits::new`] does, at the priority that the thread has: one that spins much of its time would be stopped
+    /// for 50 ms of each second in real time (`kernel.sched_rt_runtime_us`).
+    pub fn at_normal_priority(most_spin_ns: u64) -> Self {
+        let has_cores = cpu::sample().cores.len() > 1;
+        Self {
+            _timers: PreciseTimers::new(),
+            real_time: None,
+            stretch: Stretch::new(if has_cores { most_spin_ns } else { 0 }),
+            spun_ns: 0,
+        }
+    }
+
     /// Until that time on the monotonic clock, or `patience_ns` at most, or a signal.
     pub fn until(&mut self, due_ns: u64, patience_ns: u64) {
         let from_ns = clock::monotonic_ns();

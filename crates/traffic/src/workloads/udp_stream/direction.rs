@@ -69,7 +69,7 @@ pub fn run(endpoint: &Endpoint, settings: &Settings, cancel: &Cancel) -> Result<
 }
 
 /// Receives in this thread and sends in another; either's failure is that of both.
-fn at_once(
+pub fn at_once(
     receive: impl FnOnce() -> Result<Value>,
     send: impl FnOnce() -> Result<Value> + Send,
 ) -> Result<(Value, Value)> {
@@ -84,6 +84,7 @@ fn at_once(
     })
 }
 
-fn named<const N: usize>(parts: [(&str, Value); N]) -> Value {
+/// The results of the ends, by their names in the protocol.
+pub fn named<const N: usize>(parts: [(&str, Value); N]) -> Value {
     Value::Object(parts.into_iter().map(|(name, part)| (name.to_owned(), part)).collect::<Map<_, _>>())
 }

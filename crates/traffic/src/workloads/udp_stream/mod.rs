@@ -2,7 +2,7 @@
 
 mod account;
 mod direction;
-mod end;
+pub(super) mod end;
 mod receiver;
 mod send_times;
 mod sender;
@@ -13,7 +13,7 @@ use std::ops::RangeInclusive;
 
 use serde_json::{Value, json};
 
-use self::direction::Direction;
+pub(super) use self::direction::{Direction, at_once, named};
 use self::together::Together;
 use super::pacing::{DEFAULT_SPIN_NS, Interval, MAX_BPS, MAX_PPS, Pace};
 use crate::datagram::{HEADER_BYTES, MAX_PAYLOAD_BYTES_V4, max_payload_bytes};

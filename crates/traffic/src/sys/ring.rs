@@ -1,0 +1,249 @@
+//! A ring of frames that the kernel fills and this process reads in place: `PACKET_RX_RING` of version 3 (packet(7),
+//! Linux 3.2).
+
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// `linux/if_packet.h`.
+const TPACKET_V3: libc::c_int = 2;
+/// The block is this process's to read.
+const STATUS_USER: u32 = 1;
+const STATUS_KERNEL: u32 = 0;
+/// A block, and how many there are: 16 MiB, as much as a receiver of datagrams has.
+const BLOCK_BYTES: usize = 1 << 16;
+const BLOCKS: usize = 256;
+/// A block that is not full is handed over after so long. So the ring holds the frames of 2 s at a low rate, however long the
+/// reader does not get a processor.
+const RETIRE_MS: u32 = 8;
+/// Offsets in a block (`struct tpacket_block_desc`) ...
+const BLOCK_STATUS_AT: usize = 8;
+const BLOCK_COUNT_AT: usize = 12;
+const BLOCK_FIRST_AT: usize = 16;
+/// ... and in what is before each frame (`struct tpacket3_hdr`).
+const NEXT_AT: usize = 0;
+const SECONDS_AT: usize = 4;
+const NANOSECONDS_AT: usize = 8;
+const LENGTH_AT: usize = 12;
+const MAC_AT: usize = 24;
+
+/// `struct tpacket_req3`.
+#[repr(C)]
+struct Request {
+    block_size: u32,
+    block_nr: u32,
+    frame_size: u32,
+    frame_nr: u32,
+    retire_blk_tov: u32,
+    sizeof_priv: u32,
+    feature_req_word: u32,
+}
+
+/// A frame that came.
+#[derive(Debug, Clone, Copy)]
+pub struct Frame<'a> {
+    /// From the Ethernet header on, without the frame check sequence.
+    pub bytes: &'a [u8],
+    /// When the kernel had it, on the realtime clock.
+    pub realtime_ns: u64,
+}
+
+/// The frames of one family that come in by any interface, as far as they have certain eight bytes after headers without options.
+#[derive(Debug)]
+pub struct Ring {
+    socket: OwnedFd,
+    memory: *mut u8,
+    next_block: usize,
+    dropped: u64,
+}
+
+// SAFETY: the memory belongs to this value alone; it is not bound to the thread that mapped it.
+unsafe impl Send for Ring {}
+
+impl Ring {
+    /// Opens one. From here on it sees frames of the address's family whose UDP payload begins with `mark`.
+    pub fn open(address: IpAddr, mark: u64) -> io::Result<Self> {
+        let socket = sixbench_packet::open()?;
+        set(&socket, libc::SOL_PACKET, libc::PACKET_VERSION, &TPACKET_V3)?;
+        let request = Request {
+            block_size: BLOCK_BYTES as u32,
+            block_nr: BLOCKS as u32,
+            frame_size: BLOCK_BYTES as u32,
+            frame_nr: BLOCKS as u32,
+            retire_blk_tov: RETIRE_MS,
+            sizeof_priv: 0,
+            feature_req_word: 0,
+        };
+        set(&socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
+        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
+        let fd = socket.as_raw_fd();
+        // SAFETY: a new mapping of the ring that was just made, of its whole length, wherever the kernel puts it.
+        let memory = unsafe { libc::mmap(ptr::null_mut(), BLOCKS * BLOCK_BYTES, protection, flags, fd, 0) };
+        if memory == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let ring = Self { socket, memory: memory.cast(), next_block: 0, dropped: 0 };
+        let (protocol, payload_at) =
+            if address.is_ipv4() { (libc::ETH_P_IP, 14 + 20 + 8) } else { (libc::ETH_P_IPV6, 14 + 40 + 8) };
+        attach(&ring.socket, &having(mark, payload_at))?;
+        sixbench_packet::enable(&ring.socket, sixbench_packet::IGNORE_OUTGOING)?;
+        // Interface 0: all of them. A host may receive by another one than it sends by.
+        sixbench_packet::bind(&ring.socket, 0, protocol as u16)?;
+        Ok(ring)
+    }
+
+    /// Gives the frames of the next block to `each`, if the kernel has handed one over; whether it had.
+    pub fn take(&mut self, mut each: impl FnMut(Frame<'_>)) -> bool {
+        // SAFETY: a block is inside the mapping, which lives as long as this value.
+        let start = unsafe { self.memory.add(self.next_block * BLOCK_BYTES) };
+        // SAFETY: the status is an aligned word of the block, which the kernel and this process both write whole.
+        let status = unsafe { AtomicU32::from_ptr(start.add(BLOCK_STATUS_AT).cast()) };
+        if status.load(Ordering::Acquire) & STATUS_USER == 0 {
+            return false;
+        }
+        // SAFETY: the kernel leaves the block alone until its status says that it is the kernel's again.
+        let block = unsafe { std::slice::from_raw_parts(start, BLOCK_BYTES) };
+        frames(block, &mut each);
+        status.store(STATUS_KERNEL, Ordering::Release);
+        self.next_block = (self.next_block + 1) % BLOCKS;
+        true
+    }
+
+    /// Frames for which there was no room, since the ring was opened.
+    pub fn dropped(&mut self) -> io::Result<u64> {
+        // `struct tpacket_stats_v3`: packets, drops, times that the queue was frozen. Reading it begins the count anew.
+        let mut bytes = [0; 12];
+        super::socket_option(&self.socket, libc::SOL_PACKET, libc::PACKET_STATISTICS, &mut bytes)?;
+        self.dropped += u64::from(word(&bytes, 4).unwrap_or(0));
+        Ok(self.dropped)
+    }
+}
+
+impl AsFd for Ring {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this value's own, and nobody has a reference into it any more.
+        unsafe { libc::munmap(self.memory.cast(), BLOCKS * BLOCK_BYTES) };
+    }
+}
+
+/// Has a UDP socket take only datagrams of that payload's length whose byte at `at` is at least `least`: what comes
+/// besides goes no further, and takes no room.
+pub fn take_only(socket: &impl AsFd, payload_bytes: u32, at: u32, least: u32) -> io::Result<()> {
+    const UDP_HEADER_BYTES: u32 = 8;
+    attach(
+        socket,
+        &[
+            op(libc::BPF_LD | libc::BPF_W | libc::BPF_LEN, 0, 0, 0),
+            op(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, UDP_HEADER_BYTES + payload_bytes, 0, 3),
+            op(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, UDP_HEADER_BYTES + at, 0, 0),
+            op(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, least, 0, 1),
+            op(libc::BPF_RET | libc::BPF_K, u32::MAX, 0, 0),
+            op(libc::BPF_RET | libc::BPF_K, 0, 0, 0),
+        ],
+    )
+}
+
+/// The filter of frames that have these eight bytes there.
+fn having(mark: u64, at: u32) -> [libc::sock_filter; 6] {
+    [
+        op(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, at, 0, 0),
+        op(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, (mark >> 32) as u32, 0, 3),
+        op(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, at + 4, 0, 0),
+        op(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, mark as u32, 0, 1),
+        op(libc::BPF_RET | libc::BPF_K, u32::MAX, 0, 0),
+        op(libc::BPF_RET | libc::BPF_K, 0, 0, 0),
+    ]
+}
+
+fn op(code: u32, k: u32, jt: u8, jf: u8) -> libc::sock_filter {
+    libc::sock_filter { code: code as u16, jt, jf, k }
+}
+
+fn attach(socket: &impl AsFd, filter: &[libc::sock_filter]) -> io::Result<()> {
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
+    set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
+}
+
+/// Sets an option that is a structure of integers and of pointers to what outlives the call.
+fn set<T>(socket: &impl AsFd, level: i32, name: i32, value: &T) -> io::Result<()> {
+    let fd = socket.as_fd().as_raw_fd();
+    let length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the pointer and the length are those of `value`, which the kernel only reads.
+    let result = unsafe { libc::setsockopt(fd, level, name, ptr::from_ref(value).cast(), length) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The frames in a block. Nothing that a block says makes this read outside it.
+fn frames(block: &[u8], each: &mut impl FnMut(Frame<'_>)) {
+    let count = word(block, BLOCK_COUNT_AT).unwrap_or(0);
+    let mut at = word(block, BLOCK_FIRST_AT).unwrap_or(0) as usize;
+    for _ in 0..count {
+        let Some(header) = block.get(at..) else { return };
+        let found = || {
+            let mac = u16::from_ne_bytes(*header.get(MAC_AT..)?.first_chunk()?);
+            let bytes = header.get(usize::from(mac)..)?.get(..word(header, LENGTH_AT)? as usize)?;
+            let seconds = u64::from(word(header, SECONDS_AT)?);
+            let realtime_ns = seconds * 1_000_000_000 + u64::from(word(header, NANOSECONDS_AT)?);
+            Some((Frame { bytes, realtime_ns }, word(header, NEXT_AT)? as usize))
+        };
+        let Some((frame, next)) = found() else { return };
+        each(frame);
+        if next == 0 {
+            return;
+        }
+        at = at.saturating_add(next);
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_frames_of_a_block_are_read_in_order() {
+        let mut block = vec![0; 400];
+        let mut put = |at: usize, value: u32| block[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+        put(BLOCK_COUNT_AT, 2);
+        put(BLOCK_FIRST_AT, 48);
+        for (at, next, length) in [(48, 128, 5), (176, 0, 3)] {
+            put(at + NEXT_AT, next);
+            put(at + SECONDS_AT, 2);
+            put(at + NANOSECONDS_AT, 7);
+            put(at + LENGTH_AT, length);
+            put(at + MAC_AT, 82);
+        }
+        block[48 + 82..48 + 87].copy_from_slice(b"first");
+        block[176 + 82..176 + 85].copy_from_slice(b"two");
+        let mut found = Vec::new();
+        frames(&block, &mut |frame| found.push((frame.bytes.to_vec(), frame.realtime_ns)));
+        assert_eq!(found, [(b"first".to_vec(), 2_000_000_007), (b"two".to_vec(), 2_000_000_007)]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_block_is_read_without_panic(
+            mut block in prop::collection::vec(any::<u8>(), 0..300), count in 0_u32..9, first in 0_u32..320
+        ) {
+            for (at, value) in [(BLOCK_COUNT_AT, count), (BLOCK_FIRST_AT, first)] {
+                if let Some(place) = block.get_mut(at..at + 4) {
+                    place.copy_from_slice(&value.to_ne_bytes());
+                }
+            }
+            frames(&block, &mut |frame| drop(frame.bytes.to_vec()));
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! What the receiver of frames knows about a flow. Pure: it is told what came, and when.
+
+use serde_json::{Map, Value, json};
+use sixbench_measure::delay::Delays;
+
+use super::Settings;
+use super::layout::{Read, Sought};
+use crate::datagram::Phase;
+use crate::ledger::{Arrival, Ledger};
+use crate::series::Series;
+
+/// The account of one flow.
+pub struct Account {
+    sought: Sought,
+    /// On the realtime clock: what comes later is late.
+    deadline_ns: Option<u64>,
+    ledger: Ledger,
+    delays: Delays,
+    /// The first and the last arrival of the measured flow, on the realtime clock.
+    window: Option<(u64, u64)>,
+    series: Series<Interval>,
+    warmup_received: u64,
+    strays: u64,
+    corrupt: u64,
+    late: u64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Interval {
+    datagrams: u64,
+    bytes: u64,
+    lost_middle: i64,
+}
+
+/// What a frame was to the account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Entry {
+    /// The first of the measured flow, received at that time of the realtime clock.
+    First(u64),
+    /// Another one of the trial.
+    Other,
+    /// None of the trial.
+    Stray,
+}
+
+impl Account {
+    /// Of a flow of at most `most` frames.
+    pub fn new(sought: Sought, most: u64, settings: &Settings) -> Self {
+        Self {
+            sought,
+            deadline_ns: None,
+            ledger: Ledger::new(most),
+            delays: Delays::default(),
+            window: None,
+            series: Series::new(settings.interval_ns),
+            warmup_received: 0,
+            strays: 0,
+            corrupt: 0,
+            late: 0,
+        }
+    }
+
+    /// From that time of the realtime clock on, frames are late.
+    pub fn end_at(&mut self, realtime_ns: u64) {
+        self.deadline_ns = Some(realtime_ns);
+    }
+
+    /// Enters one frame.
+    pub fn enter(&mut self, frame: &[u8], received_ns: u64) -> Entry {
+        let mark = match self.sought.read(frame, received_ns) {
+            Read::Whole(mark) => mark,
+            Read::Corrupt => {
+                self.corrupt += 1;
+                return Entry::Other;
+            }
+            Read::Stray => {
+                self.strays += 1;
+                return Entry::Stray;
+            }
+        };
+        if mark.phase == Phase::WarmUp {
+            self.warmup_received += 1;
+            return Entry::Other;
+        }
+        if self.deadline_ns.is_some_and(|deadline_ns| received_ns > deadline_ns) {
+            self.late += 1;
+            return Entry::Other;
+        }
+        let missing_before = self.ledger.lost_middle();
+        match self.ledger.arrive(mark.sequence.into()) {
+            Arrival::Impossible => {
+                self.strays += 1;
+                return Entry::Stray;
+            }
+            Arrival::Duplicate => return Entry::Other,
+            Arrival::InOrder | Arrival::Reordered => {}
+        }
+        self.delays.record(mark.sequence.into(), mark.sent_realtime_ns, received_ns);
+        let is_first = self.window.is_none();
+        let (first_ns, last_ns) = self.window.unwrap_or((received_ns, received_ns));
+        self.window = Some((first_ns, last_ns.max(received_ns)));
+        let interval = self.series.at(received_ns.saturating_sub(first_ns));
+        interval.datagrams += 1;
+        interval.bytes += self.sought.payload_bytes as u64;
+        interval.lost_middle += self.ledger.lost_middle() as i64 - missing_before as i64;
+        if is_first { Entry::First(received_ns) } else { Entry::Other }
+    }
+
+    /// Payload of the measured frames that came, each once.
+    pub fn unique_bytes(&self) -> u64 {
+        self.ledger.unique() * self.sought.payload_bytes as u64
+    }
+
+    /// Whether all of so many frames came.
+    pub fn has_all(&self, sent: u64) -> bool {
+        self.ledger.unique() >= sent
+    }
+
+    /// From the first arrival to the last.
+    pub fn measured_ns(&self) -> u64 {
+        self.window.map_or(0, |(first_ns, last_ns)| last_ns - first_ns)
+    }
+
+    /// Adds the keys of the protocol document to a result.
+    pub fn write_to(&self, result: &mut Map<String, Value>, sent: Option<u64>) {
+        let ledger = &self.ledger;
+        let mut put = |name: &str, value: Value| result.insert(name.to_owned(), value);
+        put("received", ledger.received().into());
+        put("unique", ledger.unique().into());
+        put("duplicates", ledger.duplicates().into());
+        put("reordered", ledger.reordered().into());
+        put("lost_middle", ledger.lost_middle().into());
+        put("corrupt", self.corrupt.into());
+        put("late", self.late.into());
+        if let Some(highest) = ledger.highest_sequence() {
+            put("highest_sequence", highest.into());
+        }
+        if let Some(lost_tail) = sent.and_then(|sent| ledger.lost_tail(sent)) {
+            put("lost_tail", lost_tail.into());
+        }
+        put(
+            "sequences",
+            json!({
+                "lost": ledger.lost_sequences(sent).to_json(),
+                "duplicate": ledger.duplicate_sequences().to_json(),
+                "reordered": ledger.reordered_sequences().to_json(),
+            }),
+        );
+        put("unique_bytes", self.unique_bytes().into());
+        let measured_ns = self.measured_ns();
+        if self.window.is_some() {
+            put("measured_bytes", (self.unique_bytes() - self.sought.payload_bytes as u64).into());
+            put("measured_ns", measured_ns.into());
+        }
+        put("warmup_received", self.warmup_received.into());
+        put("strays", json!({"connections": 0, "datagrams": self.strays}));
+        let mut series = self.series.clone();
+        series.close(measured_ns);
+        put(
+            "series",
+            json!({
+                "t_ns": series.ends_ns(measured_ns),
+                "datagrams": series.column(|interval| interval.datagrams),
+                "bytes": series.column(|interval| interval.bytes),
+                "lost_middle": series.column(|interval| interval.lost_middle),
+            }),
+        );
+        self.delays.write_to(result);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use super::super::layout::{HEAD_BYTES_V4, Mark, Template, Way};
+    use super::*;
+
+    const TOKEN: u64 = 9;
+    const MS: u64 = 1_000_000;
+    const START_NS: u64 = 1_800_000_000_000 * MS;
+    const FROM: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 18, 0, 2));
+    const TO: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 19, 0, 2));
+
+    fn account() -> Account {
+        let params = json!({"frame_bytes": 64, "rate_pps": 1000, "count": 10, "interval_ns": 10 * MS});
+        let settings = Settings::parse(&params, FROM, true).unwrap();
+        Account::new(Sought { destination: TO, source: FROM, token: TOKEN, payload_bytes: 18 }, 10, &settings)
+    }
+
+    fn frame(sequence: u32, phase: Phase, sent_ms: u64) -> [u8; HEAD_BYTES_V4] {
+        let way =
+            Way { source_ethernet: [2; 6], destination_ethernet: [4; 6], source: FROM, destination: TO, hop_limit: 64 };
+        let mark = Mark { sequence, sent_realtime_ns: START_NS + sent_ms * MS, phase };
+        Template::<HEAD_BYTES_V4>::new(&way, TOKEN, 18).frame((1, 2), &mark)
+    }
+
+    #[test]
+    fn a_flow_by_hand() {
+        let mut account = account();
+        account.enter(&frame(0, Phase::WarmUp, 0), START_NS);
+        // Of the numbers 0 to 9: 0 is first, 4 jumps over three, 2 comes late and twice, 5 comes damaged and 6 after the end.
+        let mut enter = |sequence, sent_ms, received_ms| {
+            account.enter(&frame(sequence, Phase::Measured, sent_ms), START_NS + received_ms * MS)
+        };
+        assert_eq!(enter(0, 2, 4), Entry::First(START_NS + 4 * MS));
+        for (sequence, sent_ms, received_ms) in [(4, 6, 9), (2, 4, 15), (2, 4, 16)] {
+            assert_eq!(enter(sequence, sent_ms, received_ms), Entry::Other);
+        }
+        assert_eq!(enter(10, 2, 17), Entry::Stray);
+        let mut damaged = frame(5, Phase::Measured, 7);
+        damaged[HEAD_BYTES_V4 - 1] ^= 1;
+        account.enter(&damaged, START_NS + 18 * MS);
+        account.end_at(START_NS + 20 * MS);
+        account.enter(&frame(6, Phase::Measured, 8), START_NS + 21 * MS);
+        assert!(!account.has_all(10));
+        let mut result = Map::new();
+        account.write_to(&mut result, Some(10));
+        for (name, value) in [
+            ("received", 4),
+            ("unique", 3),
+            ("duplicates", 1),
+            ("reordered", 1),
+            ("lost_middle", 2),
+            ("lost_tail", 5),
+            ("corrupt", 1),
+            ("late", 1),
+            ("unique_bytes", 54),
+            ("measured_ns", 11 * MS),
+            ("warmup_received", 1),
+        ] {
+            assert_eq!(result[name], value, "{name}");
+        }
+        assert_eq!(result["strays"]["datagrams"], 1);
+        assert_eq!(result["one_way_delay"]["min"], 2 * MS);
+        assert_eq!(result["series"]["datagrams"], json!([2, 1]));
+    }
+
+    #[test]
+    fn nothing_came() {
+        let mut result = Map::new();
+        account().write_to(&mut result, Some(10));
+        assert_eq!((&result["lost_tail"], &result["lost_middle"]), (&json!(10), &json!(0)));
+        assert!(!result.contains_key("measured_ns"));
+    }
+}

@@ -1,0 +1,113 @@
+//! What the two ends say to each other by UDP before the first frame: the payload of the frames, which the server cannot
+//! know where the families of both sides differ. It also opens the way through translators, and makes neighbours known.
+
+use std::io::Read;
+use std::time::Duration;
+
+use sixbench_measure::clock;
+use socket2::Socket;
+
+use super::layout::{FCS_BYTES, MARK_BYTES, headers_bytes};
+use crate::datagram::HEADER_BYTES;
+use crate::datagram_socket::wait_for_datagram;
+use crate::session::Endpoint;
+use crate::{Error, Result};
+
+/// Not a phase of [`crate::datagram::Phase`], none of the kinds of [`crate::cookie::Kind`], and not the end of a flow.
+const PHASE: u8 = 7;
+/// A client asks again after so long.
+const AGAIN: Duration = Duration::from_millis(100);
+/// After so long without an answer, there is none.
+const TIMEOUT_NS: u64 = 5_000_000_000;
+/// Of the longest frame over IPv4, which is what the server may be told.
+const MAX_PAYLOAD_BYTES: usize = 9216 - FCS_BYTES - headers_bytes(true);
+/// The server answers so often: one is enough.
+const ANSWERS: usize = 3;
+
+/// The client's side: tells the payload, and waits until the server has it.
+pub fn tell(socket: &Socket, endpoint: &Endpoint, payload_bytes: usize, check: impl Fn() -> Result<()>) -> Result<()> {
+    let token = endpoint.token.short();
+    let message = encode(token, payload_bytes);
+    let started_ns = clock::monotonic_ns();
+    loop {
+        check()?;
+        let waited_ns = clock::monotonic_ns() - started_ns;
+        if waited_ns >= TIMEOUT_NS {
+            let doing = format!("telling {} port {} the size of the frames by UDP", endpoint.peer, endpoint.port);
+            return Err(Error::Timeout { doing, after_ns: waited_ns });
+        }
+        // What cannot be sent is lost; it is sent again.
+        let _ = socket.send(&message);
+        if next(socket, token, AGAIN) == Some(payload_bytes) {
+            return Ok(());
+        }
+    }
+}
+
+/// The server's side: the payload that the client tells.
+pub fn hear(socket: &Socket, endpoint: &Endpoint, check: impl Fn() -> Result<()>) -> Result<usize> {
+    let token = endpoint.token.short();
+    let started_ns = clock::monotonic_ns();
+    loop {
+        check()?;
+        if let Some(payload_bytes) = next(socket, token, AGAIN) {
+            for _ in 0..ANSWERS {
+                let _ = socket.send(&encode(token, payload_bytes));
+            }
+            return Ok(payload_bytes);
+        }
+        let after_ns = clock::monotonic_ns() - started_ns;
+        if after_ns >= TIMEOUT_NS {
+            let doing = format!("waiting at {} for the size of the client's frames", endpoint.address);
+            return Err(Error::Timeout { doing, after_ns });
+        }
+    }
+}
+
+/// The payload that the next datagram tells, if there is one in that time and it does.
+fn next(socket: &Socket, token: u64, patience: Duration) -> Option<usize> {
+    if !wait_for_datagram(socket, patience) {
+        return None;
+    }
+    let mut buffer = [0; HEADER_BYTES + 1];
+    let length = (&*socket).read(&mut buffer).ok()?;
+    decode(buffer.get(..length)?, token)
+}
+
+fn encode(token: u64, payload_bytes: usize) -> [u8; HEADER_BYTES] {
+    let mut bytes = [0; HEADER_BYTES];
+    bytes[..8].copy_from_slice(&token.to_be_bytes());
+    bytes[8..16].copy_from_slice(&(payload_bytes as u64).to_be_bytes());
+    bytes[24] = PHASE;
+    bytes
+}
+
+fn decode(datagram: &[u8], token: u64) -> Option<usize> {
+    let bytes: &[u8; HEADER_BYTES] = datagram.try_into().ok()?;
+    let payload_bytes = usize::try_from(u64::from_be_bytes(*bytes[8..].first_chunk()?)).ok()?;
+    let is_possible = (MARK_BYTES..=MAX_PAYLOAD_BYTES).contains(&payload_bytes);
+    (is_possible && encode(token, payload_bytes) == *bytes).then_some(payload_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn it_is_nothing_else_and_nothing_else_is_it() {
+        let bytes = encode(7, 1472);
+        assert_eq!(decode(&bytes, 7), Some(1472));
+        assert_eq!(decode(&bytes, 8), None);
+        assert_eq!(crate::datagram::Header::decode(&bytes), None);
+        assert_eq!(crate::workloads::udp_stream::end::decode(&bytes, 7), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+            let _ = decode(&bytes, 0);
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! The receiver of `frames`: takes them from a ring, before the host's IP layer has them.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use sixbench_measure::clock;
+use socket2::Socket;
+
+use super::account::{Account, Entry};
+use super::layout::{Sought, signature};
+use super::{NAME, Settings};
+use crate::datagram::HEADER_BYTES;
+use crate::datagram_socket::{self, wait_for_datagram};
+use crate::session::Endpoint;
+use crate::sys::ring::{Ring, take_only};
+use crate::workloads::server_span::{QUIET, ServerSpan};
+use crate::workloads::tcp::Stop;
+use crate::workloads::thread_server::Control;
+use crate::workloads::udp_stream::end;
+use crate::{Error, Progress, Result};
+
+/// After the residual time, frames are waited for this part of it longer, which are late.
+const LATE_PART: u64 = 10;
+/// A client that has not been told how many frames were sent takes them for all this long after their planned end.
+const UNTOLD_NS: u64 = 2_000_000_000;
+/// Where the byte is that tells what the ends of a flow say to each other by datagrams, and the least that it is.
+const KIND_AT: u32 = 24;
+const LEAST_KIND: u32 = 2;
+
+/// A ring for what the endpoint's peer sends.
+pub fn open(endpoint: &Endpoint) -> Result<Ring> {
+    Ring::open(endpoint.address, signature(endpoint.token.short())).map_err(|e| {
+        Error::system("opening a packet socket with a ring for frames, which needs CAP_NET_RAW", "socket or mmap", e)
+    })
+}
+
+/// A bound socket of the session. Frames that the kernel brings to its port go no further: the ring has had them.
+pub fn session_socket(endpoint: &Endpoint) -> Result<Socket> {
+    let socket = datagram_socket::udp(endpoint.address, Default::default(), crate::df::Df::Clear)?;
+    take_only(&socket, HEADER_BYTES as u32, KIND_AT, LEAST_KIND)
+        .map_err(|e| Error::system("keeping frames out of a socket", "setsockopt(SO_ATTACH_FILTER)", e))?;
+    Ok(socket)
+}
+
+/// What one direction receives.
+pub struct Incoming<'a> {
+    ring: Ring,
+    account: Account,
+    /// Of both directions.
+    settings: &'a Settings,
+    /// The end of the flow.
+    end: Option<End>,
+    /// Of the first frame of the measured flow, on the monotonic clock.
+    started_ns: Option<u64>,
+    /// Frames for which there was no room before the flow.
+    dropped_before: u64,
+    span: ServerSpan,
+    progress: Progress,
+}
+
+#[derive(Clone, Copy)]
+struct End {
+    sent: Option<u64>,
+    /// On the monotonic clock.
+    noted_ns: u64,
+}
+
+impl<'a> Incoming<'a> {
+    /// Takes what comes from the endpoint's peer. It is made in the thread that uses it.
+    pub fn new(
+        mut ring: Ring,
+        endpoint: &Endpoint,
+        payload_bytes: usize,
+        rate_pps: u64,
+        settings: &'a Settings,
+    ) -> Result<Self> {
+        let sought = Sought {
+            destination: endpoint.address,
+            source: endpoint.peer,
+            token: endpoint.token.short(),
+            payload_bytes,
+        };
+        Ok(Self {
+            dropped_before: dropped(&mut ring)?,
+            ring,
+            account: Account::new(sought, settings.due(rate_pps), settings),
+            settings,
+            end: None,
+            started_ns: None,
+            span: ServerSpan::start()?,
+            progress: endpoint.progress.clone(),
+        })
+    }
+
+    /// The server's: until it is told to finish, and the residual time is over.
+    pub fn work(mut self, control: &Control) -> Result<Value> {
+        loop {
+            control.check()?;
+            if let (None, Some(order)) = (self.end, control.order()) {
+                self.note_end(order.finish.sent, order.given_ns);
+            }
+            if self.is_over() {
+                return self.result();
+            }
+            self.receive();
+        }
+    }
+
+    /// The client's: until the server has said how many there were, and the residual time is over.
+    pub fn work_to_end(mut self, socket: &Socket, endpoint: &Endpoint, rate_pps: u64, stop: &Stop) -> Result<Value> {
+        let token = endpoint.token.short();
+        let planned_ns = self.settings.planned_ns(rate_pps).saturating_add(UNTOLD_NS);
+        let given_up_ns = clock::monotonic_ns().saturating_add(planned_ns);
+        loop {
+            stop.check()?;
+            if self.end.is_none() {
+                let now_ns = clock::monotonic_ns();
+                if let Some(sent) = told(socket, token) {
+                    self.note_end(Some(sent), now_ns);
+                } else if now_ns >= given_up_ns {
+                    self.note_end(None, now_ns);
+                }
+            }
+            if self.is_over() {
+                return self.result();
+            }
+            self.receive();
+        }
+    }
+
+    fn note_end(&mut self, sent: Option<u64>, noted_ns: u64) {
+        let age_ns = clock::monotonic_ns().saturating_sub(noted_ns);
+        self.account.end_at(clock::realtime_ns() - age_ns + self.settings.residual_ns);
+        self.end = Some(End { sent, noted_ns });
+    }
+
+    fn is_over(&self) -> bool {
+        let Some(end) = self.end else { return false };
+        let waited_ns = clock::monotonic_ns().saturating_sub(end.noted_ns);
+        let residual_ns = self.settings.residual_ns;
+        end.sent.is_some_and(|sent| self.account.has_all(sent)) || waited_ns >= residual_ns + residual_ns / LATE_PART
+    }
+
+    /// Takes what the ring has; waits a little where it has nothing.
+    fn receive(&mut self) {
+        let before_bytes = self.account.unique_bytes();
+        let (account, span, started_ns) = (&mut self.account, &mut self.span, &mut self.started_ns);
+        let has_more = self.ring.take(|frame| match account.enter(frame.bytes, frame.realtime_ns) {
+            Entry::First(realtime_ns) => {
+                let age_ns = clock::realtime_ns().saturating_sub(realtime_ns);
+                *started_ns = Some(clock::monotonic_ns().saturating_sub(age_ns));
+                span.begin();
+            }
+            Entry::Other | Entry::Stray => {}
+        });
+        if has_more {
+            span.go_on();
+            let new_bytes = self.account.unique_bytes() - before_bytes;
+            if new_bytes > 0 {
+                self.progress.add(clock::monotonic_ns(), new_bytes);
+            }
+        } else if !wait_for_datagram(&self.ring, QUIET) {
+            self.span.note_quiet();
+        }
+    }
+
+    fn result(mut self) -> Result<Value> {
+        let mut result = Map::new();
+        // What the ring had when it was over is not lost: it was read after all.
+        while self.ring.take(|frame| {
+            self.account.enter(frame.bytes, frame.realtime_ns);
+        }) {}
+        self.span.note_quiet();
+        self.account.write_to(&mut result, self.end.and_then(|end| end.sent));
+        let dropped = dropped(&mut self.ring)? - self.dropped_before;
+        result.insert("ring_drops".into(), dropped.into());
+        if let Some(started_ns) = self.started_ns {
+            result.insert("started_ns".into(), started_ns.into());
+            result.insert("ended_ns".into(), started_ns.saturating_add(self.account.measured_ns()).into());
+        }
+        if let Some(span) = self.span.end() {
+            result.insert("cpu".into(), json!(span));
+        }
+        Ok(Value::Object(result))
+    }
+}
+
+fn dropped(ring: &mut Ring) -> Result<u64> {
+    ring.dropped().map_err(|e| Error::system(format!("counting lost {NAME}"), "getsockopt(PACKET_STATISTICS)", e))
+}
+
+/// How many frames were sent, where a datagram that has come says so.
+fn told(socket: &Socket, token: u64) -> Option<u64> {
+    while wait_for_datagram(socket, Duration::ZERO) {
+        let mut buffer = [0; HEADER_BYTES + 1];
+        let length = std::io::Read::read(&mut &*socket, &mut buffer).ok()?;
+        if let Some(sent) = buffer.get(..length).and_then(|bytes| end::decode(bytes, token)) {
+            return Some(sent);
+        }
+    }
+    None
+}

@@ -1,0 +1,98 @@
+"""Whether the frames of an experiment can leave the hosts' interfaces and pass each path whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ..mechanisms.kind import Mechanism
+from ..model.experiment import Combination
+from ..model.network import Network
+from ..model.parameter import Params
+from ..model.path import Path
+from ..model.topology import Family, Topology
+from ..model.workloads import frames
+from ..model.workloads.common import DIRECTION
+from .reader import Reader
+from .yaml_source import KeyPath
+
+IP_HEADER_BYTES: dict[Family, int] = {4: 20, 6: 40}
+GAP_BYTES = 20
+"""Preamble, start of frame and the gap between frames: what a frame takes of a line besides itself (RFC 5180, appendix
+A.1)."""
+
+
+def check_frames(
+    reader: Reader,
+    combinations: tuple[Combination, ...],
+    topologies: tuple[Topology, ...],
+    paths: list[Path],
+    between: tuple[str, str],
+    mechanisms: Mapping[str, Mechanism],
+) -> None:
+    """Notes paths whose mechanism is in a host, frames that exceed an MTU, and rates above the line rate of a host's
+    link."""
+    networks: dict[tuple[int, str], Network] = {}
+    for combination in combinations:
+        if combination.workload.kind != frames.KIND.name:
+            continue
+        for path in paths:
+            key = combination.topology_of(path.name), path.name
+            if key not in networks:
+                networks[key] = mechanisms[path.mechanism].install(path, topologies[key[0]], between)
+            network, params = networks[key], combination.workload.params
+            place: KeyPath = ("paths", path.aa_of or path.name)
+            in_host = [device.node for device in network.devices if device.node in between]
+            if in_host:
+                words = f"it has a device in the host {in_host[0]}, and frames begin at the host's interface, behind it"
+                reader.problem(place, f"frames cannot go over {path.mechanism}: {words}")
+                continue
+            for name, problem in (*_too_large(network, path, params), *_too_fast(network, params)):
+                reader.problem(_place_of(reader, name), problem)
+
+
+def _too_large(network: Network, path: Path, params: Params) -> Iterator[tuple[str, str]]:
+    frame_bytes = int(frames.FRAME.of(params))
+    for crossing in network.crossings:
+        more_bytes = IP_HEADER_BYTES[crossing.leg.family] - IP_HEADER_BYTES[network.family]
+        packet_bytes = frame_bytes - frames.ETHERNET_BYTES + more_bytes
+        own_mtu = crossing.link.mtu_bytes
+        mtu_bytes = own_mtu if crossing.inner_mtu_bytes is None else crossing.inner_mtu_bytes
+        if packet_bytes > mtu_bytes:
+            most = mtu_bytes + frames.ETHERNET_BYTES - more_bytes
+            yield (
+                frames.FRAME.name,
+                f"frames of {frame_bytes} bytes are too large for {path.name}: their packets have {packet_bytes} bytes "
+                f"on {crossing.link.name}, where {mtu_bytes} fit; give at most {most}B, or links a larger mtu",
+            )
+            return
+
+
+def _too_fast(network: Network, params: Params) -> Iterator[tuple[str, str]]:
+    if not network.crossings:
+        return
+    direction = DIRECTION.of(params)
+    first, last = network.crossings[0], network.crossings[-1]
+    server_bytes = IP_HEADER_BYTES[last.leg.family] - IP_HEADER_BYTES[network.family]
+    reverse = frames.PACKET_RATE_REVERSE if frames.PACKET_RATE_REVERSE.column in params else frames.PACKET_RATE
+    ends = (
+        ("reverse", first.link, first.direction.rate_bps, frames.PACKET_RATE, 0),
+        ("forward", last.link, last.link.direction_from(last.far).rate_bps, reverse, server_bytes),
+    )
+    for other, link, rate_bps, parameter, more_bytes in ends:
+        if direction == other or rate_bps is None:
+            continue
+        frame_bytes = int(frames.FRAME.of(params)) + more_bytes
+        rate_pps = float(params[parameter.column])
+        most_pps = rate_bps / (8 * (frame_bytes + GAP_BYTES))
+        if rate_pps > most_pps:
+            yield (
+                parameter.name,
+                f"{rate_pps:.0f} frames/s are above the line rate of {link.name}: {rate_bps:.0f} bit/s carry "
+                f"{most_pps:.0f} frames/s of {frame_bytes} bytes",
+            )
+
+
+def _place_of(reader: Reader, name: str) -> KeyPath:
+    """Where the parameter stands; where the workloads do if several entries have it."""
+    known = [key for key in reader.source.lines if key[:1] == ("workloads",) and key[2:] == (frames.KIND.name, name)]
+    return known[0] if len(known) == 1 else ("workloads",)

@@ -1,0 +1,77 @@
+"""Frames: exact counts over native paths, routers and a translator; known losses; a tester at its limit."""
+
+from __future__ import annotations
+
+import pytest
+from lab.experiments import read
+
+from sixbench.agent import AgentHub
+from sixbench.model.reason import ReasonKind
+from sixbench.model.trial import TrialRecord
+from sixbench.plan.schedule import block_order
+from sixbench.run.laboratory import Laboratories
+from sixbench.run.record import Trial
+from sixbench.run.trial import References, run_trial
+from sixbench.theory import expected_amid_changes
+
+COUNT = 400
+
+EXPERIMENT = """
+topology:
+  nodes: {{h1: host, r1: router, r2: router, h2: host}}
+  links: [{{endpoints: [h1, r1]}}, {{endpoints: [r1, r2], name: core, {core}}}, {{endpoints: [r2, h2]}}]
+between: [h1, h2]
+paths: {paths}
+workloads: [{{frames: {{frame: {frame}, packet-rate: {rate}, count: {count}, residual: 100ms, {more}}}}}]
+blocks: 1
+"""
+USUAL = {"core": "mtu: 1500", "frame": "84B", "rate": "4kpps", "count": COUNT}
+
+
+def trials(hub: AgentHub, **settings: object) -> list[TrialRecord]:
+    """Each path's trial."""
+    experiment = read(hub, EXPERIMENT.format(**{**USUAL, **settings}))
+    laboratories = Laboratories(hub, experiment)
+    found = []
+    try:
+        for number, planned in enumerate(block_order(experiment, 1)):
+            laboratory, network = laboratories.get(experiment.path(planned.path), 0)
+            trial = Trial(
+                experiment=experiment, combination=experiment.combinations[0], planned=planned, sequence=number
+            )
+            references = References(theory=expected_amid_changes)
+            found.append(run_trial(trial, laboratory, network, references).record)
+    finally:
+        laboratories.close()
+    return found
+
+
+def wrong(trial: TrialRecord) -> list[str]:
+    """What is wrong with a trial besides a tester that was late, which a busy machine may be."""
+    return [reason.text for reason in trial.reasons if reason.kind is not ReasonKind.TESTER_LIMITED]
+
+
+@pytest.mark.parametrize("direction", ["forward", "both"])
+def test_every_frame_is_counted_over_every_path(hub: AgentHub, direction: str) -> None:
+    paths = "{ipv4: native4, ipv6: native6, s: {siit: [r1, r2]}}"
+    for trial in trials(hub, paths=paths, more=f"direction: {direction}, tolerance: 1s"):
+        assert wrong(trial) == [], trial.path
+        receivers = (
+            [trial.server]
+            if direction == "forward"
+            else [trial.server["forward_receiver"], trial.client["reverse_receiver"]]
+        )
+        for receiver in receivers:
+            assert receiver["unique"] == COUNT, trial.path
+            assert receiver["duplicates"] == receiver["corrupt"] == receiver["lost_middle"] == 0
+
+
+def test_losses_that_a_link_has_are_returned(hub: AgentHub) -> None:
+    for trial in trials(hub, paths="{ipv4: native4}", core="lost-packets: 7 23-25 399", more="tolerance: 1s"):
+        assert wrong(trial) == []
+        assert trial.metrics["loss_ratio"] == 5 / COUNT
+
+
+def test_a_rate_that_no_tester_has_is_its_own_limit(hub: AgentHub) -> None:
+    [trial] = trials(hub, paths="{ipv4: native4}", rate="500Mpps", count=200_000, more="tolerance: 1us")
+    assert ReasonKind.TESTER_LIMITED in {reason.kind for reason in trial.reasons}
