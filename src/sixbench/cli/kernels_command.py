@@ -59,7 +59,9 @@ def list_(json: bool = typer.Option(False, "--json", help="Print them as JSON.")
         return
     for kernel in kept.values():
         built = "".join(f"  with {one}" for one in kernel.built)
-        typer.echo(f"{kernel.name:<12}  kept      {kernel.release}  {kernel.origin}{built}  SHA-256 {kernel.sha256[:16]}")
+        typer.echo(
+            f"{kernel.name:<12}  kept      {kernel.release}  {kernel.origin}{built}  SHA-256 {kernel.sha256[:16]}"
+        )
     for name, suite in missing.items():
         typer.echo(f"{name:<12}  to fetch  from Debian {suite}, with: sixbench kernels add {name}")
 

@@ -73,8 +73,12 @@ class Kernel:
 
 
 def add_kernel(name: str, with_jool: bool = False) -> Kernel:
-    """Fetches a kernel and keeps it, with Jool's modules built for it on demand. Raises `CapabilityError` where there is none of that name, or it cannot be fetched
-    or kept."""
+    """Fetches a kernel and keeps it. Raises `CapabilityError` where there is none of that name, or it cannot be fetched
+    or kept.
+
+    Args:
+        with_jool: whether Jool's modules are built for it.
+    """
     if name not in DEBIAN_KERNELS:
         raise CapabilityError(f"there is no kernel {printable(name)} to fetch; there are {listed(DEBIAN_KERNELS)}")
     with one_at_a_time(_root()):
