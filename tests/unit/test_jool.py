@@ -11,11 +11,12 @@ from sixbench.mechanisms import MECHANISMS, MechanismError, install
 from sixbench.mechanisms.jool import HOPS, make, unfit
 from sixbench.model.errors import CapabilityError
 from sixbench.model.network import Network
+from sixbench.model.parameter import Scalar
 from sixbench.model.path import Path as NetworkPath
 from sixbench.run.mechanism_doctor import BETWEEN, _line
 
 
-def network(mechanism: str, engine: str | None = "jool", **options: str | int) -> Network:
+def network(mechanism: str, engine: str | None = "jool", **options: Scalar) -> Network:
     kind = MECHANISMS[mechanism]
     named = {name.replace("_", "-"): value for name, value in options.items()}
     path = NetworkPath(
