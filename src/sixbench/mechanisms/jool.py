@@ -57,7 +57,7 @@ def make(device: Device) -> Stage:
     )
     return Stage(
         requests=(request,),
-        ip=(f"tuntap add dev {name} mode tun", f"link set {name} mtu {device.mtu_bytes} addrgenmode none up"),
+        ip=(f"link add {name} type dummy", f"link set {name} mtu {device.mtu_bytes} addrgenmode none up"),
     )
 
 
