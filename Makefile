@@ -4,6 +4,7 @@ export PYTHON ?= python3
 UV_VERSION := 0.13.8
 PYTEST_ARGS ?=
 LONG_TESTS := $(addprefix tests/lab/test_,calibration.py mechanisms.py measure.py emulated_links.py peer_bench.py tutorials.py)
+JOOL_TESTS := tests/guest/test_jool.py
 PEERS_ARGS ?=
 BENCH_ARGS ?=
 ENDURANCE_ARGS ?=
@@ -88,8 +89,8 @@ demo: install ## build a network, compare IPv4 with IPv6, and write the report (
 
 # --- check --------------------------------------------------------------------------------------------------------
 
-.PHONY: test test-rust test-python test-lab test-long test-peers test-guest test-fresh
-test: test-rust test-python test-lab ## run all tests but those of test-long, test-peers and test-guest
+.PHONY: test test-rust test-python test-lab test-long test-peers test-guest test-jool test-fresh
+test: test-rust test-python test-lab ## run all tests but those of test-long, test-peers, test-guest and test-jool
 
 test-rust: | system-test
 	@echo 'sixbench: compiling the agent and its tests, and running these' >&2
@@ -111,7 +112,10 @@ test-peers: install system-peers ## run the tests of tunnels and links against L
 	SIXBENCH_EXPECT_PEERS=1 $(strip $(BIN)/pytest tests/peers $(PYTEST_ARGS))
 
 test-guest: install system-guest ## run the tests that boot emulated machines with other kernels (docs/kernels.md)
-	SIXBENCH_EXPECT_GUEST=1 $(strip $(BIN)/pytest tests/guest $(PYTEST_ARGS))
+	SIXBENCH_EXPECT_GUEST=1 $(strip $(BIN)/pytest tests/guest --ignore=$(JOOL_TESTS) $(PYTEST_ARGS))
+
+test-jool: install system-guest ## build Jool for an emulated machine's kernel and run the tests with it (docs/kernels.md)
+	SIXBENCH_EXPECT_GUEST=1 $(strip $(BIN)/pytest $(JOOL_TESTS) $(PYTEST_ARGS))
 
 .PHONY: endurance fuzz
 endurance: OUT ?= runs/endurance-$(NOW)

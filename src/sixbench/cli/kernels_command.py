@@ -28,12 +28,20 @@ def add(
     name: str = typer.Argument(
         help="The kernel, such as debian-6.1; see: sixbench kernels list.", autocompletion=completions.kernels
     ),
+    with_: str | None = typer.Option(
+        None, "--with", metavar="jool", help="Build Jool's modules for it, for the engine jool; it takes minutes."
+    ),
 ) -> None:
     """Fetch a kernel from Debian and keep it."""
     from ..guest import add_kernel
+    from ..model.errors import UsageError
+    from ..model.wording import printable
 
-    kernel = add_kernel(name)
-    typer.echo(f"{kernel.name}  {kernel.release}  {kernel.origin}  SHA-256 {kernel.sha256}")
+    if with_ not in (None, "jool"):
+        raise UsageError(f"--with {printable(str(with_))}: only jool can be built for a kernel")
+    kernel = add_kernel(name, with_jool=with_ is not None)
+    built = "".join(f"  with {one}" for one in kernel.built)
+    typer.echo(f"{kernel.name}  {kernel.release}  {kernel.origin}{built}  SHA-256 {kernel.sha256}")
 
 
 def list_(json: bool = typer.Option(False, "--json", help="Print them as JSON.")) -> None:
@@ -50,7 +58,10 @@ def list_(json: bool = typer.Option(False, "--json", help="Print them as JSON.")
         print_json({"schema": "sixbench.kernels/1", "kept": found, "to_fetch": list(missing)})
         return
     for kernel in kept.values():
-        typer.echo(f"{kernel.name:<12}  kept      {kernel.release}  {kernel.origin}  SHA-256 {kernel.sha256[:16]}")
+        built = "".join(f"  with {one}" for one in kernel.built)
+        typer.echo(
+            f"{kernel.name:<12}  kept      {kernel.release}  {kernel.origin}{built}  SHA-256 {kernel.sha256[:16]}"
+        )
     for name, suite in missing.items():
         typer.echo(f"{name:<12}  to fetch  from Debian {suite}, with: sixbench kernels add {name}")
 

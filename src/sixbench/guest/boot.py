@@ -17,6 +17,7 @@ import sixbench
 from ..model.errors import CapabilityError
 from .image import find_image
 from .initramfs import STDOUT, make_initramfs, second_script
+from .jool import PROGRAMS
 from .kernels import Kernel
 from .kvm import KVM_ANSWER_S, why_no_kvm
 from .machine import (
@@ -144,7 +145,7 @@ def _initramfs(kernel: Kernel, command: GuestCommand, version: str, accelerator:
     }
     executable = Path(sys.executable)
     variables = {
-        "PATH": f"{executable.parent}:/usr/sbin:/usr/bin",
+        "PATH": f"{executable.parent}:/usr/sbin:/usr/bin:{PROGRAMS}",
         "HOME": "/run",
         "TMPDIR": "/run/tmp",
         "LC_ALL": "C.UTF-8",

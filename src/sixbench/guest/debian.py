@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import platform
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,7 @@ META_PACKAGE = "linux-image-cloud-amd64"
 """The package that depends on a suite's newest kernel for virtual machines."""
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+_CONFIG = "apt.conf"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,23 +47,45 @@ def fetch(suite: str, scratch: Path) -> Fetched:
         raise CapabilityError(
             f"fetching a kernel of {suite}: they are for x86_64, and this machine is {platform.machine()}"
         )
-    config = _own_apt(scratch, _mirror(apt_get), suite)
-    own = {"APT_CONFIG": str(config)}
+    own = {"APT_CONFIG": str(_own_apt(scratch, _mirror(apt_get), suite))}
     doing = f"fetching the kernel of Debian {suite}"
     run_program([apt_get, "update", "-q=2"], doing, variables=own)
     about = run_program([apt_cache, "show", "--no-all-versions", META_PACKAGE], doing, variables=own)
     depends = re.search(r"^Depends: (linux-image-\S+)", about, re.MULTILINE)
     if depends is None:
         raise CapabilityError(f"{doing}: the suite has no {META_PACKAGE} that names a kernel")
-    run_program([apt_get, "download", "-q=2", depends[1]], doing, cwd=scratch, variables=own)
-    package = next(scratch.glob("*.deb"), None)
+    return _unpack(scratch, depends[1], scratch / "tree", doing)
+
+
+def dependencies(scratch: Path, package: str, doing: str) -> list[str]:
+    """The names of the packages that a package of the suite depends on. `fetch` must have been there before. Raises
+    `CapabilityError`."""
+    about = run_program(
+        [find_program("apt-cache", "apt"), "show", "--no-all-versions", package], doing, variables=_own(scratch)
+    )
+    depends = re.search(r"^Depends: (.*)", about, re.MULTILINE)
+    return re.findall(r"(?:^|[,|])\s*([a-z0-9][a-z0-9.+-]+)", depends[1]) if depends else []
+
+
+def fetch_more(scratch: Path, packages: Iterable[str], tree: Path, doing: str) -> list[Fetched]:
+    """Fetches other packages of the suite that `fetch` has asked, and unpacks them into one tree. Raises
+    `CapabilityError`."""
+    return [_unpack(scratch, package, tree, doing) for package in packages]
+
+
+def _own(scratch: Path) -> dict[str, str]:
+    return {"APT_CONFIG": str(scratch / "apt" / _CONFIG)}
+
+
+def _unpack(scratch: Path, name: str, tree: Path, doing: str) -> Fetched:
+    run_program([find_program("apt-get", "apt"), "download", "-q=2", name], doing, cwd=scratch, variables=_own(scratch))
+    package = next(scratch.glob(f"{name}_*.deb"), None)
     if package is None:
-        raise CapabilityError(f"{doing}: apt-get download brought no {depends[1]}")
-    tree = scratch / "tree"
+        raise CapabilityError(f"{doing}: apt-get download brought no {name}")
     run_program([find_program("dpkg-deb", "dpkg"), "-x", package, tree], doing)
     version = re.search(r"_([^_]+)_[a-z0-9]+\.deb$", package.name)
     digest = hashlib.sha256(package.read_bytes()).hexdigest()
-    return Fetched(tree=tree, package=depends[1], version=version[1] if version else "unknown", sha256=digest)
+    return Fetched(tree=tree, package=name, version=version[1] if version else "unknown", sha256=digest)
 
 
 def _mirror(apt_get: Path) -> str:
@@ -93,7 +117,7 @@ def _own_apt(scratch: Path, mirror: str, suite: str) -> Path:
     for name in ("lists/partial", "cache/archives/partial"):
         (root / name).mkdir(parents=True)
     (root / "sources.list").write_text(f"deb [signed-by={KEYRING}] {mirror} {suite} main\n")
-    config = root / "apt.conf"
+    config = root / _CONFIG
     config.write_text(
         f"""Dir::Etc::SourceList "{root}/sources.list";
 Dir::Etc::SourceParts "/dev/null";

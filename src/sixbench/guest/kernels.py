@@ -16,7 +16,7 @@ from pathlib import Path
 from ..model.errors import CapabilityError, UsageError
 from ..model.kernels import DEBIAN_KERNELS, HOST_KERNEL, no_such_kernel
 from ..model.wording import listed, printable
-from . import debian
+from . import debian, jool
 from .cache import HALF_MADE, cache_directory, make_whole, no_space, one_at_a_time, unwritable
 from .filesystem import make_filesystem
 from .programs import find_program, run_program
@@ -42,12 +42,14 @@ class Kernel:
         release: such as `6.1.0-50-cloud-amd64`.
         origin: its package and version, or the file that it is.
         sha256: of the package's file, or of that file.
+        built: the modules that were built for it, each as package and version.
     """
 
     name: str
     release: str
     origin: str
     sha256: str
+    built: tuple[str, ...] = ()
 
     @property
     def directory(self) -> Path:
@@ -70,16 +72,22 @@ class Kernel:
         return [path for name in BOOT_MODULES if (path := self.directory / f"{name}.ko").exists()]
 
 
-def add_kernel(name: str) -> Kernel:
+def add_kernel(name: str, with_jool: bool = False) -> Kernel:
     """Fetches a kernel and keeps it. Raises `CapabilityError` where there is none of that name, or it cannot be fetched
-    or kept."""
+    or kept.
+
+    Args:
+        with_jool: whether Jool's modules are built for it.
+    """
     if name not in DEBIAN_KERNELS:
         raise CapabilityError(f"there is no kernel {printable(name)} to fetch; there are {listed(DEBIAN_KERNELS)}")
     with one_at_a_time(_root()):
-        return _fetch(name)
+        return _fetch(name, with_jool)
 
 
-def _fetch(name: str) -> Kernel:
+def _fetch(name: str, with_jool: bool = False) -> Kernel:
+    if with_jool:
+        jool.check_tools()
     try:
         if shutil.disk_usage(_root()).free < FETCHING_BYTES:
             # apt waits for ever where it cannot write.
@@ -94,9 +102,9 @@ def _fetch(name: str) -> Kernel:
             modules = next((place for place in places if place.is_dir()), None)
             if modules is None:
                 raise CapabilityError(f"fetching {name}: {fetched.package} holds no modules")
-            kernel = Kernel(
-                name=name, release=release, origin=f"{fetched.package} {fetched.version}", sha256=fetched.sha256
-            )
+            origin = f"{fetched.package} {fetched.version}"
+            built = (jool.build(Path(scratch), release, modules),) if with_jool else ()
+            kernel = Kernel(name=name, release=release, origin=origin, sha256=fetched.sha256, built=built)
             return _keep(kernel, vmlinuz, modules)
     except OSError as error:
         raise unwritable(cache_directory(), error) from error
@@ -153,7 +161,8 @@ def _kept(name: str) -> Kernel | None:
 
 def _read(path: Path) -> Kernel | None:
     try:
-        return Kernel(**json.loads(path.read_text(encoding="utf-8")))
+        about = json.loads(path.read_text(encoding="utf-8"))
+        return Kernel(**about | {"built": tuple(about.get("built", ()))})
     except (OSError, ValueError, TypeError):
         return None
 
@@ -199,6 +208,8 @@ def _keep(kernel: Kernel, vmlinuz: Path, modules: Path) -> Kernel:
         root = directory / "root"
         tree = root / "lib/modules" / kernel.release
         shutil.copytree(modules, tree, symlinks=True, ignore=shutil.ignore_patterns("build", "source"))
+        if kernel.built:
+            shutil.copytree(modules.parent / jool.FOLDER, tree.parent / jool.FOLDER)
         _decompress(tree)
         _take_boot_modules(kernel.name, tree, directory)
         run_program([find_program("depmod", "kmod"), "-b", root, kernel.release], f"keeping the kernel {kernel.name}")

@@ -16,10 +16,10 @@ from ..model.parameter import Parameter
 from ..model.path import Path
 from ..model.stage import Stage
 from ..model.topology import Topology
-from . import embedding
+from . import embedding, jool
 from .common import check_overlap, legs_of
 from .discovering import DISCOVERY, TELLER, with_discovery
-from .kind import Mechanism
+from .kind import Mechanism, MechanismError
 from .resolving import DNS64, with_resolver
 from .translating import OPTIONS, Stretch, one_to_one, prefix_option, translated
 
@@ -46,7 +46,31 @@ def _nat64(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
         path, topology, between, lambda stretches: one_to_one(path, stretches, INSIDE), through_node=path.nodes
     )
     check_overlap(path, network.topology, [INSIDE])
+    if path.engine == jool.JOOL.name:
+        return with_resolver(path, _by_jool(path, network))
     return with_resolver(path, _masqueraded(path, network, [INSIDE]))
+
+
+def _by_jool(path: Path, network: Network) -> Network:
+    """The network with Jool as translator, which keeps the state itself: its pool is the address that its node has
+    towards the server."""
+    if path.options.get("zero-checksum") == "drop":
+        raise MechanismError(
+            "Jool's nat64 always computes the checksum of UDP that has none; leave zero-checksum out, or give compute",
+            "zero-checksum",
+        )
+    *others, last = network.legs
+    [seen, *_] = legs_of(network.topology, (last.near, last.far), 4)
+    (device,) = network.translators
+    count = int(path.options.get("ports", 65536 - FIRST_PORT))
+    own = {"kind": jool.NAT64, "pool4": str(seen.source), "ports": f"{FIRST_PORT}-{FIRST_PORT - 1 + count}"}
+    made = replace(
+        device,
+        prefixes=tuple(prefix for prefix in device.prefixes if prefix.version == 6),
+        mapping={**device.mapping, "explicit": [], "zero_checksum": "compute", **own},
+        through_node=False,
+    )
+    return replace(network, legs=(*others, replace(last, source=seen.source)), devices=(made,))
 
 
 def _464xlat(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
@@ -92,7 +116,7 @@ NAT64 = Mechanism(
     install=_nat64,
     carriers=frozenset({4, 6}),
     node_count=(1, 1),
-    executed_by=(EBPF, USER),
+    executed_by=(EBPF, USER, jool.JOOL),
     options=(*OPTIONS, PORTS, DNS64),
     sample=("r1",),
 )

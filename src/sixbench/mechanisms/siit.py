@@ -9,7 +9,7 @@ from ..model.network import Network
 from ..model.parameter import Parameter
 from ..model.path import Path
 from ..model.topology import Family, Topology
-from . import embedding, tayga
+from . import embedding, jool, tayga
 from .common import check_overlap
 from .kind import Mechanism, Options
 from .translating import LOWEST_IPV6_MTU, PREFIX, ZERO_CHECKSUM, Stretch, one_to_one, pool_option, translated
@@ -55,7 +55,7 @@ SIIT = Mechanism(
     carriers=frozenset({4, 6}),
     node_count=(1, 2),
     node_order="the translators from the client on",
-    executed_by=(EBPF, USER, tayga.TAYGA),
+    executed_by=(EBPF, USER, tayga.TAYGA, jool.JOOL),
     options=(
         Parameter(
             name="client",

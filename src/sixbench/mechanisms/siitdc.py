@@ -12,6 +12,7 @@ from ..model.path import Path
 from ..model.topology import Family, Topology
 from . import embedding
 from .common import check_overlap
+from .jool import JOOL
 from .kind import Mechanism, Options
 from .tayga import TAYGA
 from .translating import OPTIONS, Stretch, one_to_one, prefix_option, translated
@@ -51,7 +52,7 @@ SIIT_DC = Mechanism(
     carriers=frozenset({4, 6}),
     node_count=(1, 2),
     node_order="the border relay, then the edge relay if servers have IPv4 alone",
-    executed_by=(EBPF, USER, TAYGA),
+    executed_by=(EBPF, USER, TAYGA, JOOL),
     options=(
         *OPTIONS,
         Parameter(

@@ -14,7 +14,7 @@ from ..model.parameter import Parameter
 from ..model.path import Path
 from ..model.stage import Stage
 from ..model.topology import ETHERNET_MIN_MTU_V6, Family, Link, Topology
-from . import embedding, tayga
+from . import embedding, jool, tayga
 from .common import check_named_once, check_overlap, legs_of, without_family
 from .kind import MechanismError
 
@@ -25,6 +25,7 @@ _THIS_NETWORK = IPv4Network("0.0.0.0/8")
 """RFC 1122 section 3.2.1.3."""
 HOPS = 2
 """The node forwards packets into the translator, and what comes out of it."""
+_HOPS_BY_ENGINE = {tayga.TAYGA.name: tayga.HOPS, jool.JOOL.name: jool.HOPS}
 HOPS_OF_OWN = 1
 """What the node itself sends into the translator is not forwarded before."""
 
@@ -452,7 +453,7 @@ def translator(
             "mtu6": mtus[6],
         },
         through_node=through_node,
-        hops=tayga.HOPS if path.engine == tayga.TAYGA.name else HOPS,
+        hops=_HOPS_BY_ENGINE.get(path.engine or "", HOPS),
     )
 
 

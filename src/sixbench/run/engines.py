@@ -16,7 +16,7 @@ from ..model.errors import AgentError, CapabilityError
 from ..model.experiment import Experiment
 from ..model.network import Blueprint
 from ..model.path import Path
-from ..model.stage import Program
+from ..model.stage import Program, Request
 from .emulation import choose_emulators
 
 PROGRAM_NS = 200_000_000
@@ -74,6 +74,7 @@ def why_not(probe: Agent, network: Blueprint, engine: str) -> str | None:
 def _refusal(probe: Agent, device: Device, engine: Engine) -> str | None:
     name = "sb-probe"
     lines = ["link set lo up"]
+    undo: list[Request] = []
     trial = replace(device, device=name)
     if isinstance(trial, Tunnel):
         trial = replace(trial, underlay=("lo",))
@@ -85,7 +86,10 @@ def _refusal(probe: Agent, device: Device, engine: Engine) -> str | None:
             probe.call("exec", argv=["ip", *line.split()])
         made = engine.make(trial)
         for request in made.requests:
-            probe.call(request.op, **request.fields)
+            answer = probe.call(request.op, **request.fields)
+            undo += [request.undo] if request.undo is not None else []
+            if (wrong := request.check(answer)) is not None:
+                return wrong
         if made.ip:
             done = probe.call("exec", argv=["ip", "-batch", "-"], stdin="\n".join(made.ip) + "\n")
             if done["exit"] != 0:
@@ -99,6 +103,9 @@ def _refusal(probe: Agent, device: Device, engine: Engine) -> str | None:
     except AgentError as error:
         return str(error).removeprefix(f"{probe.name}: ")
     finally:
+        for request in undo:
+            with contextlib.suppress(AgentError):
+                probe.call(request.op, **request.fields)
         with contextlib.suppress(AgentError):
             _end(probe, device, name)
         with contextlib.suppress(AgentError):
