@@ -18,6 +18,7 @@ Command = Callable[..., Any]
 
 PRINTS_NO_TABLE = {
     "schema": "prints a JSON Schema already",
+    "ui": "prints the address of its page, and serves that until it is stopped",
     "key": "writes a file",
     "clean": "says what it removed",
     "lab exec": "becomes another program",

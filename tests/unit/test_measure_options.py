@@ -109,13 +109,19 @@ def test_an_option_that_cannot_be_obeyed_is_named(options: dict[str, Any], words
 
 
 def test_every_workload_of_one_flow_can_be_named() -> None:
-    names = [name for name, kind in WORKLOADS.items() if kind.parts is None]
+    names = [name for name, kind in WORKLOADS.items() if kind.parts is None and kind.needs_network is None]
     assert [workload_of_options(MeasureOptions(workload=name), (4, 6)).kind for name in names] == names
 
 
 @pytest.mark.parametrize("name", [name for name, kind in WORKLOADS.items() if kind.parts is not None])
 def test_a_workload_of_several_flows_is_sent_to_an_experiment(name: str) -> None:
     with pytest.raises(UsageError, match=f"--workload {name} has several flows at once, so it needs an experiment"):
+        workload_of_options(MeasureOptions(workload=name), (4, 6))
+
+
+@pytest.mark.parametrize("name", ["frames", "bring-up"])
+def test_a_workload_of_a_network_is_sent_to_an_experiment(name: str) -> None:
+    with pytest.raises(UsageError, match=f"--workload {name} needs .*, so it needs an experiment"):
         workload_of_options(MeasureOptions(workload=name), (4, 6))
 
 

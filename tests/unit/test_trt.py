@@ -110,7 +110,7 @@ def test_only_user_space_relays(read: Read) -> None:
 
 def test_workloads_that_need_icmp_are_those_that_cannot_go_over_it() -> None:
     unfit = {name for name, kind in WORKLOADS.items() if MECHANISMS["trt"].unfit(kind) is not None}
-    assert unfit == {"ping", "pmtu", "latency-under-load"}
+    assert unfit == {"ping", "bring-up", "pmtu", "latency-under-load"}
     for name, kind in MECHANISMS.items():
         assert name == "trt" or all(kind.unfit(workload) is None for workload in WORKLOADS.values())
 

@@ -181,6 +181,8 @@ class WorkloadKind:
             happens then.
         needs_icmp: whether ICMP has to pass from one host to the other: echoes, or errors about packets that are too
             long.
+        needs_network: what the workload needs that only a network of sixbench has; None where it also goes between two
+            machines.
         brings_up: whether a trial is many times the bring-up of the path's CLAT, which must learn its prefix.
         quick_count: the largest `count` of a trial that `--quick` shortens; None: it leaves the count alone.
         has_series: whether the agent tells what it measured in each interval of the parameter `interval`.
@@ -210,6 +212,7 @@ class WorkloadKind:
     is_search: bool = False
     fills_tables: bool = False
     needs_icmp: bool = False
+    needs_network: str | None = None
     brings_up: bool = False
     quick_count: int | None = None
     has_series: bool = True

@@ -116,6 +116,8 @@ def _kind(options: MeasureOptions) -> WorkloadKind:
             raise UsageError(f"--workload {printable(options.workload)}: there is no such workload; {hint}")
         if WORKLOADS[options.workload].parts is not None:
             raise UsageError(f"--workload {options.workload} has several flows at once, so it needs an experiment")
+        if (needed := WORKLOADS[options.workload].needs_network) is not None:
+            raise UsageError(f"--workload {options.workload} needs {needed}, so it needs an experiment")
         chosen["--workload"] = options.workload
     if len(set(chosen.values())) > 1:
         raise UsageError(f"{' and '.join(chosen)} ask for different workloads; leave one out")

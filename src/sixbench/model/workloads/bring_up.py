@@ -150,6 +150,7 @@ KIND = WorkloadKind(
     results=_results,
     agent_params=_agent_params,
     brings_up=True,
+    needs_network="a CLAT that learns its prefix",
     has_series=False,
     quick_count=5,
 )

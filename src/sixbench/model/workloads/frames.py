@@ -247,6 +247,7 @@ def _results(side: Side, params: Params) -> tuple[Expected, ...]:
 KIND = WorkloadKind(
     name="frames",
     title="Ethernet frames",
+    needs_network="interfaces of its own",
     transport="udp",
     doc="Raw Ethernet frames with UDP inside on an absolute schedule, past the hosts' IP layers, with a ledger "
     "(RFC 2544, RFC 8219).",
