@@ -65,12 +65,12 @@ pub fn hear(socket: &Socket, endpoint: &Endpoint, check: impl Fn() -> Result<()>
 }
 
 /// The payload that the next datagram tells, if there is one in that time and it does.
-fn next(socket: &Socket, token: u64, patience: Duration) -> Option<usize> {
+fn next(mut socket: &Socket, token: u64, patience: Duration) -> Option<usize> {
     if !wait_for_datagram(socket, patience) {
         return None;
     }
     let mut buffer = [0; HEADER_BYTES + 1];
-    let length = (&*socket).read(&mut buffer).ok()?;
+    let length = socket.read(&mut buffer).ok()?;
     decode(buffer.get(..length)?, token)
 }
 
