@@ -42,8 +42,8 @@ def test_nodes_are_where_the_evidence_says(tmp_path: Path, monkeypatch: pytest.M
     found: dict[str, list[set[int]]] = {}
     perform = trial.perform
 
-    def watched(kind: Any, params: Any, key: str, setting: Setting, observed: Any) -> None:
-        perform(kind, params, key, setting, observed)
+    def watched(kind: Any, params: Any, key: str, setting: Setting, *others: Any, **named: Any) -> None:
+        perform(kind, params, key, setting, *others, **named)
         found.update({name: allowed(agent.pid) for name, agent in setting.watched.items()})
         found["sixbench"] = allowed(os.getpid())
 
