@@ -16,7 +16,8 @@ import synthetic
 from reasons import kinds, of_agents, texts
 
 from sixbench.model.errors import StoreError, UsageError, WriteError
-from sixbench.model.evidence import Evidence, Segment
+from sixbench.model.evidence import Evidence
+from sixbench.model.evidence.packets import Segment
 from sixbench.model.experiment import Experiment
 from sixbench.model.reason import Reason, ReasonKind
 from sixbench.model.trial import TrialRecord
