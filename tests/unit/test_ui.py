@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import json
 import shutil
+import signal
+import socket
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import synthetic
@@ -344,3 +350,31 @@ def test_only_an_interrupted_run_is_gone_on_with(tmp_path: Path, monkeypatch: py
         while jobs_of(client)[0][0] != "ended" and time.monotonic() < deadline_s:
             pass
         assert client.get("/api/runs").json()["jobs"][0]["exit_code"] == 0
+
+
+def test_whoever_was_served_stays_served_among_hundreds_of_slow_clients(directory: Path) -> None:
+    command = [sys.executable, "-m", "sixbench", "ui", str(directory), "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process, contextlib.ExitStack() as slow:
+        assert process.stderr is not None
+        address = urlsplit(process.stderr.readline().rpartition(" ")[2].strip())
+        assert address.port is not None
+        own = http.client.HTTPConnection("127.0.0.1", address.port, timeout=60)
+        own.request("GET", f"/?{address.query}")
+        first = own.getresponse()
+        first.read()
+        cookie = {"cookie": str(first.getheader("set-cookie")).partition(";")[0]}
+        clients = []
+        for _ in range(600):
+            clients.append(slow.enter_context(socket.create_connection(("127.0.0.1", address.port), timeout=60)))
+            clients[-1].sendall(b"GET /api/runs HTTP/1.1\r\nhost: 127.0.0.1\r\n")
+        for connection in (own, http.client.HTTPConnection("127.0.0.1", address.port, timeout=60)):
+            connection.request("GET", "/api/runs", headers=cookie)
+            answer = connection.getresponse()
+            answer.read()
+            assert answer.status == 200
+            connection.close()
+        with contextlib.suppress(ConnectionResetError):
+            told = clients[0].recv(100)
+            assert told == b"" or told.startswith(b"HTTP/1.1 408 ")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
