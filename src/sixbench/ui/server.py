@@ -48,9 +48,8 @@ class Impatient(H11Protocol):
     @property
     def is_stranger(self) -> bool:
         """Whether it has not shown the token, and is not being answered."""
-        if self.cycle is not None and not self.cycle.response_complete:
-            return False
-        return self.cycle is None or not self.cycle.scope["state"].get(SERVED, False)
+        cycle: Any = self.cycle  # None before the first request
+        return cycle is None or (cycle.response_complete and not cycle.scope["state"].get(SERVED, False))
 
     def refuse(self, status: bytes) -> None:
         """Ends it with that status."""

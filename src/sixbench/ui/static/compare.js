@@ -32,6 +32,6 @@ export async function showCompare(screen, ...names) {
     h("ul", { class: "runs-list" }, found.runs.map((run) => h("li", { class: "run" }, h("div", { class: "run-head" }, badge(run.problem ? "unreadable" : run.state), h("span", { class: "quiet" }, date(run.started_realtime_ns))),
       h("p", {}, h("a", { href: `#/result/${encodeURIComponent(run.run)}` }, run.run), run.kernel && ` · Linux ${run.kernel}`, run.machine && ` · ${run.machine}`), h("p", { class: "answer" }, run.state === "running" || run.state === "interrupted" ? "Not at its planned end." : run.answer)))),
     h("p", { class: "quiet" }, "Within a run, paths are compared pair by pair, each pair from one block. Trials of different runs come from different blocks and form no pairs, so runs are compared unpaired, by Welch's t. Better and worse are adjusted by Holm within each metric."),
-    found.against_first.map((one) => against(one, found.heads)),
-    h("h2", {}, "All trials"), found.places.map(place), h("p", { class: "quiet" }, "A dot is one trial; hollow dots are invalid trials, which no statistic uses."));
+    ...found.against_first.map((one) => against(one, found.heads)),
+    h("h2", {}, "All trials"), ...found.places.map(place), h("p", { class: "quiet" }, "A dot is one trial; hollow dots are invalid trials, which no statistic uses."));
 }

@@ -2,11 +2,11 @@
 
 import { digits, s, scaleOf } from "./dom.js";
 
-const LEFT = 96, RIGHT = 14, ROW = 26, WIDTH = 440, SHORT = 13;
+const LEFT = 96, RIGHT = 14, ROW = 26, WIDTH = 440, SHORT = 11;
 
 // `values` have a row, a value, a status and words of their own. Names of rows stand above them where they are long.
 export function drawDots(svg, { metric, unit: base }, rows, values) {
-  const above = rows.some((name) => name.length > SHORT + 8);
+  const above = rows.some((name) => name.length > SHORT);
   const left = above ? 12 : LEFT, row = above ? 40 : ROW, height = rows.length * row + 44;
   const most = Math.max(...values.map((one) => one.value), 0);
   const [factor, unit] = scaleOf(most, base);
@@ -19,7 +19,7 @@ export function drawDots(svg, { metric, unit: base }, rows, values) {
     s("text", { class: "axis", x: x(share * most), y: height - 26, "text-anchor": share === 1 ? "end" : share === 0 && above ? "start" : "middle" }, digits((share * most) / factor), share === 1 ? ` ${unit}` : "")));
   rows.forEach((name, index) => parts.push(above
     ? s("text", { class: "row-above", x: left, y: y(index) - 13 }, name)
-    : s("text", { class: "row-name", x: left - 10, y: y(index) + 5 }, name.length > SHORT ? `${name.slice(0, SHORT - 1)}…` : name),
+    : s("text", { class: "row-name", x: left - 10, y: y(index) + 5 }, name),
   s("line", { class: "rail", x1: left, x2: WIDTH - RIGHT, y1: y(index), y2: y(index) })));
   for (const one of values) {
     parts.push(s("circle", { class: `dot ${one.status}`, cx: x(one.value), cy: y(rows.indexOf(one.row)), r: 4.5 }, s("title", {}, `${one.row}, block ${one.block}: ${digits(one.value / factor)} ${unit}, ${one.status}`)));
