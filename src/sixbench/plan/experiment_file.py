@@ -17,6 +17,7 @@ from ..model.wording import listed, shown
 from ..model.workloads import WORKLOADS
 from .blocks_file import read_blocks, read_statistics
 from .combinations import expand
+from .dut_file import write_dut
 from .events_file import read_events
 from .factors import Factors
 from .frames_check import check_frames
@@ -43,6 +44,7 @@ KEYS = (
         "notes",
         "factors",
         "profiles",
+        "dut",
         "topology",
         "between",
         "paths",
@@ -61,6 +63,9 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
     reader = Reader(source)
     data = reader.mapping((), source.data, "an experiment", KEYS)
     if not isinstance(source.data, dict):
+        reader.finish()
+    if "dut" in data:
+        data = write_dut(reader, data, mechanisms)
         reader.finish()
     missing = [key for key in REQUIRED if key not in data]
     if missing:
