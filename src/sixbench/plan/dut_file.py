@@ -7,6 +7,7 @@ that messages name the line in the file. The automatic addresses are those of RF
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 from ..mechanisms import Mechanism
@@ -52,7 +53,7 @@ def write_dut(reader: Reader, data: dict[str, Any], mechanisms: Mapping[str, Mec
     row = [LEFT, *between, RIGHT]
     settings = {key: value for key, value in given.items() if key in LINK_SETTINGS}
     kinds = {node: "host" if node in (LEFT, RIGHT) else "router" for node in row}
-    links = [{"endpoints": [one, other], **settings} for one, other in zip(row, row[1:], strict=False)]
+    links = [{"endpoints": [one, other], **settings} for one, other in pairwise(row)]
     for part in REPLACED:
         reader.moved[part,] = _PLACE
     reader.moved["paths",] = place

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, TypedDict
 
-from ..mechanisms import Mechanism, MechanismError
+from ..mechanisms import MECHANISMS, Mechanism, MechanismError
 from ..mechanisms.discovering import needs_discovery
 from ..model.errors import ExperimentError
 from ..model.experiment import Combination, Experiment
@@ -129,6 +129,8 @@ def read_topology_only(source: Source) -> Topology:
     source = with_topology(source)
     reader = Reader(source)
     data = reader.mapping((), source.data, "a topology")
+    if "dut" in data:
+        data = write_dut(reader, data, MECHANISMS)
     reader.finish()
     if "topology" not in data:
         reader.problem((), "the topology is missing: give nodes and links, or a shape such as chain: 5")
