@@ -63,11 +63,7 @@ def write_dut(reader: Reader, data: dict[str, Any], mechanisms: Mapping[str, Mec
         for key in settings:
             reader.moved["topology", "links", number, key] = (*_PLACE, key)
     others = {key: value for key, value in data.items() if key not in REPLACED}
-    return others | {"topology": {"nodes": kinds, "links": links}, "between": [LEFT, RIGHT]} | _given("paths", paths)
-
-
-def _given(key: str, value: dict[str, Any]) -> dict[str, Any]:
-    return {key: value} if value else {}
+    return others | {"topology": {"nodes": kinds, "links": links}, "between": [LEFT, RIGHT], "paths": paths}
 
 
 def _paths(
