@@ -9,15 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab.experiments import read, run, wrong
+from lab.experiments import run, wrong
+from lab.networks import Watched, built, execute
 from lab.wire import Packet, decode
 
 from sixbench.agent import Agent, AgentHub
 from sixbench.mechanisms import install
-from sixbench.model.experiment import Experiment
-from sixbench.model.network import Network
-from sixbench.run.laboratory import Laboratory
-from sixbench.run.proof.pcapng import to_pcapng
 
 WORKLOADS = """
 workloads:
@@ -50,36 +47,6 @@ def run_and_decode(hub: AgentHub, text: str, directory: Path) -> tuple[list[Any]
     assert wrong(finished.trials) == []
     files = [file for trial in finished.trials for file in finished.captures(trial).values()]
     return finished.trials, decode(files, directory)
-
-
-def built(hub: AgentHub, text: str) -> tuple[Laboratory, Network, Experiment]:
-    """The first path's network, up, with nothing sent yet."""
-    experiment = read(hub, text + WORKLOADS)
-    [path] = experiment.paths
-    network = install(path, experiment.topologies[0], experiment.between)
-    assert path.engine is not None
-    return Laboratory(hub, network, path.engine), network, experiment
-
-
-def execute(agent: Agent, *argv: str) -> str:
-    done = agent.call("exec", argv=list(argv))
-    assert done["exit"] == 0, done
-    return str(done["stdout"])
-
-
-class Watched:
-    """Packets on an interface of a node, from now on until they are asked for."""
-
-    def __init__(self, agent: Agent, interface: str) -> None:
-        self.agent, self.interface = agent, interface
-        fields = {"addresses": [], "after_ns": 0, "max_packets": 1000, "max_ns": 30 * 10**9, "snaplen_bytes": 65535}
-        agent.call("capture-start", capture=interface, interface=interface, **fields)
-
-    def packets(self, scratch: Path) -> list[Packet]:
-        captured = self.agent.call("capture-stop", capture=self.interface)["packets"]
-        file = scratch / f"{self.agent.name}-{self.interface}.pcapng"
-        file.write_bytes(to_pcapng(captured, self.interface, 65535))
-        return decode([file], scratch)
 
 
 # --- DS-Lite -------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from pathlib import Path
 _FIELDS = (
     *("frame.section_number", "frame.protocols", "frame.len"),
     *("ip.src", "ip.dst", "ipv6.src", "ipv6.dst", "ip.proto", "gre.proto", "vxlan.vni", "ip.len", "ip.flags.mf"),
+    *("ip.flags.df", "ip.dsfield", "ipv6.tclass", "ipv6.fraghdr.offset"),
     *("icmpv6.type", "icmpv6.mtu", "icmpv6.nd.ns.target_address"),
     *("ip.checksum.status", "tcp.checksum.status", "udp.checksum.status"),
     *("icmp.checksum.status", "icmpv6.checksum.status", "gre.checksum.status", "tcp.checksum"),
@@ -22,6 +23,8 @@ _BAD = "0"
 """What tshark calls a checksum that is wrong; 1 is right, 2 unverified (a fragment), 3 not present."""
 
 _ALL_ONES = "0xffff"
+
+_ETHERNET_BYTES = 14
 
 _NETWORK = ("ip", "ipv6", "gre", "vxlan")
 _TRANSPORT = ("tcp", "udp", "icmp", "icmpv6", "igmp")
@@ -61,6 +64,26 @@ class Packet:
     def more_fragments(self) -> bool:
         """The outermost IPv4 header's flag. tshark writes 1, and from 4.2 on True."""
         return self.fields["ip.flags.mf"].split(",")[0] in ("1", "True")
+
+    @property
+    def dont_fragment(self) -> bool:
+        """The outermost IPv4 header's flag."""
+        return self.fields["ip.flags.df"].split(",")[0] in ("1", "True")
+
+    @property
+    def traffic_classes(self) -> list[int]:
+        """The eight bits of DSCP and ECN of the IP headers, IPv4's first; of an error, those of what it quotes too."""
+        return [int(one, 0) for name in ("ip.dsfield", "ipv6.tclass") for one in _list(self.fields[name])]
+
+    @property
+    def has_fragment_header(self) -> bool:
+        """Whether IPv6 has it, in a fragment or not."""
+        return self.fields["ipv6.fraghdr.offset"] != ""
+
+    @property
+    def ip_bytes(self) -> int:
+        """Of the outermost IP packet, on a link of Ethernet."""
+        return int(self.fields["frame.len"]) - _ETHERNET_BYTES
 
     @property
     def icmp_types(self) -> list[int]:

@@ -123,6 +123,11 @@ def test_an_mtu_that_cannot_be(
     assert words in str(caught.value)
 
 
+def test_an_edge_of_map_e_needs_a_device_that_ipv6_is_routed_into(installed: Installed) -> None:
+    with pytest.raises(MechanismError, match=r"IPv6 needs 1280 .* give the link an MTU of at least 1320"):
+        installed("map-e", "r1", "r2", link_mtu={"r1-r2": 1319})
+
+
 def test_ttl_tos_and_ecn_are_those_of_the_options(installed: Installed) -> None:
     plain = installed("6in4", "r1", "r2").tunnels[0]
     assert (plain.ttl, plain.tos, plain.ecn, plain.pmtu) == (64, None, True, "static")

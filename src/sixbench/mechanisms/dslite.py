@@ -11,7 +11,7 @@ from ..model.device import Tunnel
 from ..model.network import Network
 from ..model.path import Path
 from ..model.stage import Stage
-from ..model.topology import Interface, Topology
+from ..model.topology import Family, Interface, Topology
 from .common import (
     TUNNEL_OPTIONS,
     Carrier,
@@ -62,8 +62,12 @@ class Softwires:
     tunnels: Sequence[Tunnel]
 
 
-def softwires(path: Path, topology: Topology, between: tuple[str, str]) -> Softwires:
-    """The tunnels from each subscriber to the AFTR, which is named last. Raises `MechanismError`."""
+def softwires(path: Path, topology: Topology, between: tuple[str, str], routed: Family = 4) -> Softwires:
+    """The tunnels from each subscriber to the AFTR, which is named last. Raises `MechanismError`.
+
+    Args:
+        routed: the family, of those routed into the devices, that needs the larger MTU.
+    """
     *homes, aftr = path.nodes
     if topology.nodes[aftr].kind != "router":
         raise MechanismError(f'"{aftr}" is a host; the AFTR is a router and named last, after the B4s')
@@ -76,7 +80,7 @@ def softwires(path: Path, topology: Topology, between: tuple[str, str]) -> Softw
         )
         for number, node in enumerate(homes, start=1)
     ]
-    mtu_bytes = device_mtu(path, [one.way for one in subscribers], HEADERS, 4)
+    mtu_bytes = device_mtu(path, [one.way for one in subscribers], HEADERS, routed)
     carrier_links = {link.name for one in subscribers for link in one.way.links}
     changed = without_family(topology, carrier_links, 4)
     for one in subscribers:

@@ -23,7 +23,8 @@ from .mapdomain import MAX_CES, RULE_OPTIONS, CustomerEdge, check_nodes, custome
 def _install(path: Path, topology: Topology, between: tuple[str, str]) -> Network:
     *edges, relay = path.nodes
     check_nodes(path, topology)
-    made = softwires(path, topology, between)
+    # The customer edge's prefix of IPv6 is routed into the device as well.
+    made = softwires(path, topology, between, routed=6)
     rule = rule_of(path, made.topology)
     customers = customer_edges(rule, edges)
     pairs = list(zip(customers, made.subscribers, strict=True))
