@@ -20,7 +20,7 @@ from . import embedding, jool
 from .common import check_overlap, legs_of
 from .discovering import DISCOVERY, TELLER, with_discovery
 from .kind import Mechanism, MechanismError
-from .resolving import DNS64, with_resolver
+from .resolving import DNS64, RESOLVER, with_resolver
 from .translating import OPTIONS, Stretch, one_to_one, prefix_option, translated
 
 INSIDE = IPv4Network("100.64.0.0/16")
@@ -117,7 +117,7 @@ NAT64 = Mechanism(
     carriers=frozenset({4, 6}),
     node_count=(1, 1),
     executed_by=(EBPF, USER, jool.JOOL),
-    options=(*OPTIONS, PORTS, DNS64),
+    options=(*OPTIONS, PORTS, DNS64, RESOLVER),
     sample=("r1",),
 )
 FOUR_SIX_FOUR_XLAT = Mechanism(
@@ -141,6 +141,7 @@ FOUR_SIX_FOUR_XLAT = Mechanism(
         PORTS,
         DISCOVERY,
         TELLER,
+        RESOLVER,
     ),
     sample=("r1", "r2"),
 )

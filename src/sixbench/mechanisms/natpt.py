@@ -15,7 +15,7 @@ from ..model.path import Path
 from ..model.topology import Topology
 from .kind import Mechanism, MechanismError
 from .nat64 import NAT64
-from .resolving import DNS64
+from .resolving import DNS64, RESOLVER
 from .translating import DEFAULT_PREFIX, prefix_option
 
 PREFIX_BITS = 96
@@ -47,6 +47,6 @@ NAT_PT = Mechanism(
     held_against="RFC 4966 made it historic. One node must do both, and must see all packets and all questions. Its "
     "DNS-ALG changes answers unseen, against what DNSSEC proves. Its state bounds how many clients there can be. NAT64 "
     "and DNS64 part the two (RFC 6146, RFC 6147).",
-    options=tuple(option for option in NAT64.options if option is not DNS64),
+    options=tuple(option for option in NAT64.options if option not in (DNS64, RESOLVER)),
     sample=("r1",),
 )

@@ -20,7 +20,7 @@ from ..model.workload import WorkloadKind
 from .common import ipv4_of
 from .embedding import embed
 from .kind import Mechanism, MechanismError
-from .resolving import DNS64, with_resolver
+from .resolving import DNS64, RESOLVER, with_resolver
 from .translating import DEFAULT_PREFIX, PREFIX, part
 
 PREFIX_BITS = 96
@@ -84,7 +84,7 @@ TRT = Mechanism(
     carriers=frozenset({4, 6}),
     node_count=(1, 1),
     executed_by=(USER,),
-    options=(PREFIX, OWN_SESSIONS, DNS64),
+    options=(PREFIX, OWN_SESSIONS, DNS64, RESOLVER),
     unfit=_unfit,
     sample=("r1",),
 )
