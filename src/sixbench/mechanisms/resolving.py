@@ -18,8 +18,8 @@ from ..model.path import Path
 from ..model.stage import Request, Stage
 from ..model.wording import listed, shown
 from .kind import MechanismError
+from .parting import DEFAULT_PREFIX, prefix_option
 from .resolvers import RESOLVERS, resolver_program
-from .translating import DEFAULT_PREFIX, prefix_option
 
 DNS64 = Parameter(
     name="dns64",
