@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path as File
-from resource import RLIMIT_NOFILE, prlimit
+from resource import RLIMIT_NOFILE, getrlimit
 from shutil import which
 
 from measure import show_figures
@@ -27,8 +27,8 @@ TAYGA_TARGET = ">= 10"
 CONNECTIONS = 3000
 """Of a trial of their rate: fewer would be mostly the beginning."""
 SESSIONS = 1_000_000
-DESCRIPTORS = 1 << 20
-"""A session is one at the client. The kernel gives no more unless it is told to (`fs.nr_open`)."""
+OTHER_DESCRIPTORS = 1000
+"""Of an agent, besides its connections."""
 SESSIONS_TIMEOUT_S = 600
 """Longer than it takes to open them all, and to ask each."""
 MOST_SESSIONS = File("/proc/sys/net/netfilter/nf_conntrack_max")
@@ -69,27 +69,33 @@ def connections_per_s(up: Up) -> float:
 
 
 def held_sessions(hub: AgentHub, topology: Topology, path: Path) -> None:
-    """As many sessions of UDP as there should be, each of which has to answer at the end; and what one takes."""
-    with more_sessions(), closing(Processors(hub)) as processors, Up(hub, processors, topology, path, "free") as up:
-        node = path.nodes[0]
-        for agent in up.lab.agents.values():
-            prlimit(agent.pid, RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
-        track = partial(up.lab.agents[node].call, "connection-tracking")
+    """As many sessions of UDP as there should be at once, how many were lost, and what one takes. The client opens them
+    in parts, as many as it may have descriptors; a session stays when its socket goes."""
+    with more_sessions(), closing(Processors(hub)) as processors, Up(hub, processors, topology, path) as up:
+        node = up.lab.agents[path.nodes[0]]
         for timeout in ("udp_timeout", "udp_timeout_stream"):
             setting = f"net.netfilter.nf_conntrack_{timeout}={SESSIONS_TIMEOUT_S}"
-            done = up.lab.agents[node].call("exec", argv=["sysctl", "-qw", setting])
+            done = node.call("exec", argv=["sysctl", "-qw", setting])
             if done["exit"]:
                 raise LabError(f"keeping sessions for {SESSIONS_TIMEOUT_S} s: sysctl: {done['stderr'].strip()}")
-        before = {node: track(forget=True)}
-        client = up.connections({"count": SESSIONS, "transport": "udp"}, SESSIONS_TIMEOUT_S)
-        sessions = session_evidence(before, {node: track()})
-    show_figures(f"{path.name}, sessions held, thousands", [client["alive"] / 1000], f">= {SESSIONS / 1000:g}")
-    show_figures(
-        f"{path.name}, sessions opened, thousand/s", [client["established"] * 1e6 / client["establishing_ns"]], ""
-    )
-    memory_bytes = session_memory_bytes(sessions)
+        before = {path.nodes[0]: node.call("connection-tracking", forget=True)}
+        lost, opened_per_s = 0, []
+        held = 0
+        while held < SESSIONS and not lost:
+            count = min(SESSIONS - held, getrlimit(RLIMIT_NOFILE)[1] - OTHER_DESCRIPTORS)
+            client = up.connections({"count": count, "transport": "udp"}, SESSIONS_TIMEOUT_S)
+            lost += client["attempts"] - client["alive"]
+            opened_per_s.append(client["established"] * 1e9 / client["establishing_ns"])
+            after = {path.nodes[0]: node.call("connection-tracking")}
+            [sessions] = session_evidence(before, after).values()
+            lost += sum((sessions.failed or {}).values())
+            held = sessions.rise
+    name = f"{path.name}, sessions"
+    show_figures(f"{name} held without loss, thousands", [(held - lost) / 1000], f">= {SESSIONS / 1000:g}")
+    show_figures(f"{name} opened, thousands/s", [rate / 1000 for rate in opened_per_s], "")
+    memory_bytes = session_memory_bytes({path.nodes[0]: sessions})
     if memory_bytes is not None:
-        show_figures(f"{path.name}, memory of a session, bytes", [memory_bytes], "")
+        show_figures(f"{name}, memory of each, bytes", [memory_bytes], "")
 
 
 @contextmanager
