@@ -72,6 +72,18 @@ def test_losses_that_a_link_has_are_returned(hub: AgentHub) -> None:
         assert trial.metrics["loss_ratio"] == 5 / COUNT
 
 
+def test_the_ledger_is_what_the_link_did(hub: AgentHub) -> None:
+    core = "delay: 5ms, lost-packets: 200 210-211, duplicated-packets: 50 60-61, late-packets: 100 150, late-by: 3"
+    [trial] = trials(hub, paths="{ipv4: native4}", core=core, more="tolerance: 1s")
+    assert wrong(trial) == []
+    counted = {name: trial.server[name] for name in ("unique", "duplicates", "reordered", "corrupt", "late")}
+    assert counted == {"unique": COUNT - 3, "duplicates": 3, "reordered": 2, "corrupt": 0, "late": 0}
+    assert trial.server["lost_middle"] + trial.server["lost_tail"] == 3
+    lost = trial.server["sequences"]["lost"]["ranges"]
+    assert lost[1][0] - lost[0][0] == 10, "as far apart as on the link"
+    assert trial.metrics["one_way_delay_min_ns"] >= 5e6
+
+
 def test_a_rate_that_no_tester_has_is_its_own_limit(hub: AgentHub) -> None:
     [trial] = trials(hub, paths="{ipv4: native4}", rate="500Mpps", count=200_000, more="tolerance: 1us")
     assert ReasonKind.TESTER_LIMITED in {reason.kind for reason in trial.reasons}
