@@ -112,7 +112,7 @@ static __always_inline void tell(const struct drop_place *place, struct drop_cou
 		return;
 	}
 	record->place = *place;
-	record->sequence = is_frame ? bpf_be32_to_cpu(mark->sequence) : bpf_be64_to_cpu(header->sequence);
+	record->sequence = is_frame ? bpf_ntohl(mark->sequence) : bpf_be64_to_cpu(header->sequence);
 	record->segments = segments;
 	record->padding = 0;
 	bpf_ringbuf_submit(record, 0);
