@@ -106,6 +106,8 @@ def show(page: Page, served: Served, screen: str, width: int = WIDE, scheme: str
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     page.goto(f"{served.base}#/{screen}")
     page.locator(f"main > .{screen.partition('/')[0]} h1").wait_for()
+    if screen.startswith("result/") and screen.count("/") > 1:
+        page.get_by_role("heading", name="Files of this trial").wait_for()
 
 
 @pytest.mark.parametrize("screen", SCREENS)
@@ -177,7 +179,7 @@ def test_a_report_can_ask_nobody_anything(page: Page, served: Served) -> None:
 
 def test_series_and_packets_of_a_trial_are_shown_by_keyboard(page: Page, served: Served) -> None:
     show(page, served, "result/small")
-    page.get_by_role("heading", name="Series and packets of each trial").press("Enter")
+    page.locator("summary", has_text="Series and packets of each trial").press("Enter")
     page.get_by_label("path", exact=True).select_option("ipv6")
     for _ in range(2):
         expect(page.get_by_text("b001-c0001-ipv6")).to_be_visible()
@@ -201,7 +203,7 @@ def test_a_capture_is_downloaded_for_wireshark(page: Page, served: Served) -> No
 def test_tables_for_a_paper_are_copied(page: Page, served: Served) -> None:
     show(page, served, "result/small")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.get_by_role("heading", name="Tables for a paper").press("Enter")
+    page.locator("summary", has_text="Tables for a paper").press("Enter")
     page.get_by_role("button", name="LaTeX").press("Enter")
     expect(page.get_by_label("The tables")).to_have_value(re.compile(r"\\begin\{tabular\}"))
     page.get_by_role("button", name="Copy").press("Enter")

@@ -32,7 +32,7 @@ function drawSeries(series) {
   return h("figure", { class: "plot" }, h("figcaption", {}, name, missing > 0 && h("span", { class: "quiet" }, ` (${missing} of ${series.values.length} values are missing)`)), svg);
 }
 
-const headersTable = (layers) => h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Headers" }, h("table", {},
+const headersTable = (layers) => h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Headers" }, h("table", {},
   h("thead", {}, h("tr", {}, ["header", "bytes", "from", "to", "what else it says"].map((head) => h("th", { scope: "col" }, head)))),
   h("tbody", {}, layers.map((one) => h("tr", {}, h("th", { scope: "row" }, one.name), h("td", {}, one.bytes ?? ""), h("td", {}, one.from ?? ""), h("td", {}, one.to ?? ""), h("td", {}, one.rest))))));
 
