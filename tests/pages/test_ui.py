@@ -22,6 +22,8 @@ from sixbench.run.proof.pcapng import to_pcapng
 from sixbench.store import EventLog, create_run
 
 PHONE, WIDE = 390, 1400
+PATIENCE_MS = 240_000
+"""The analysis of a run takes long where the machine is busy."""
 REPORT = "<!doctype html><html lang=en><title>Report</title><h1>The report</h1><script>document.title='ran'</script>"
 CAPTURE = to_pcapng([{"realtime_ns": 10**18, "wire_bytes": 66, "data": "00" * 60}], "eth0 of r1 on r1-r2", 128)
 SCREENS = (
@@ -205,7 +207,7 @@ def test_tables_for_a_paper_are_copied(page: Page, served: Served) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.locator("summary", has_text="Tables for a paper").press("Enter")
     page.get_by_role("button", name="LaTeX").press("Enter")
-    expect(page.get_by_label("The tables")).to_have_value(re.compile(r"\\begin\{tabular\}"))
+    expect(page.get_by_label("The tables")).to_have_value(re.compile(r"\\begin\{tabular\}"), timeout=PATIENCE_MS)
     page.get_by_role("button", name="Copy").press("Enter")
     expect(page.get_by_text("Copied.")).to_be_visible()
     assert "\\begin{tabular}" in page.evaluate("navigator.clipboard.readText()")
