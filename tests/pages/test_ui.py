@@ -23,7 +23,7 @@ from sixbench.store import EventLog, create_run
 
 PHONE, WIDE = 390, 1400
 PATIENCE_MS = 240_000
-"""The analysis of a run takes long where the machine is busy."""
+"""Reading and analysing a run takes long where the machine is busy."""
 REPORT = "<!doctype html><html lang=en><title>Report</title><h1>The report</h1><script>document.title='ran'</script>"
 CAPTURE = to_pcapng([{"realtime_ns": 10**18, "wire_bytes": 66, "data": "00" * 60}], "eth0 of r1 on r1-r2", 128)
 SCREENS = (
@@ -184,13 +184,13 @@ def test_series_and_packets_of_a_trial_are_shown_by_keyboard(page: Page, served:
     page.locator("summary", has_text="Series and packets of each trial").press("Enter")
     page.get_by_label("path", exact=True).select_option("ipv6")
     for _ in range(2):
-        expect(page.get_by_text("b001-c0001-ipv6")).to_be_visible()
+        expect(page.get_by_text("b001-c0001-ipv6")).to_be_visible(timeout=PATIENCE_MS)
         expect(page.locator("figure .line").first).to_be_attached()
         page.locator(".packets summary", has_text="Ethernet / IPv6 / TCP").first.press("Enter")
         expect(page.get_by_role("rowheader", name="TCP").first).to_be_visible()
         page.reload()
     page.get_by_label("block", exact=True).select_option("2")
-    expect(page.get_by_text("b002-c0001-ipv6 invalid")).to_be_visible()
+    expect(page.get_by_text("b002-c0001-ipv6 invalid")).to_be_visible(timeout=PATIENCE_MS)
     expect(page.get_by_text("the machine's CPU was busy for 97 % of the trial")).to_be_visible()
 
 

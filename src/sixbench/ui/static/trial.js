@@ -77,7 +77,7 @@ export async function showTrials(place, run, wanted) {
     return;
   }
   const first = trials.find((one) => one.key === wanted) ?? trials[0];
-  const shown = h("div", { "aria-live": "polite" });
+  const shown = h("div", { "aria-live": "polite" }, h("p", { class: "quiet" }, "One moment."));
   const combination = select("of-workload", choose), path = select("of-path", choose), block = select("of-block", choose);
   let turn = 0;
   const ofBoth = () => trials.filter((one) => String(one.combination) === combination.value && one.path === path.value);
