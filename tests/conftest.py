@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from installed import Installed, install_in
+from stored import EXPERIMENT, manifest_of
 
 from sixbench.cli.main import main
 from sixbench.mechanisms import MECHANISMS
@@ -18,6 +19,7 @@ from sixbench.model.errors import ExperimentError
 from sixbench.model.experiment import Experiment
 from sixbench.plan.experiment_file import read_experiment
 from sixbench.plan.yaml_source import parse_yaml
+from sixbench.store import Manifest
 
 settings.register_profile("sixbench", deadline=None)
 settings.load_profile("sixbench")
@@ -100,3 +102,9 @@ def sixbench(capfd: pytest.CaptureFixture[str]) -> Callable[..., Done]:
         return Done(exit=code, stdout=captured.out, stderr=captured.err)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def manifest(read: Callable[[str], Experiment]) -> Manifest:
+    """That of a run which has only begun."""
+    return manifest_of(read(EXPERIMENT))

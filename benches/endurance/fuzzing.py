@@ -153,7 +153,8 @@ def _match(pattern: str, text: str) -> str | None:
 
 def _answers(seconds: float, seed: int, over: threading.Event) -> dict[str, Any]:
     """What agents answered, changed: the orchestrator takes it or refuses it with `AgentError`, and nothing else."""
-    from sixbench.agent.messages import REQUESTS, Request
+    from sixbench.agent.requests import REQUESTS
+    from sixbench.agent.requests.request import Request
     from sixbench.agent.results import check_result
     from sixbench.model.errors import AgentError
 

@@ -21,7 +21,16 @@ from sixbench.store import EventLog, create_run
 
 PHONE, WIDE = 390, 1400
 REPORT = "<!doctype html><html lang=en><title>Report</title><h1>The report</h1><script>document.title='ran'</script>"
-SCREENS = ("runs", "live/live", "live/small", "result/small", "learn/6in4/1500", "new")
+SCREENS = (
+    "runs",
+    "live/live",
+    "live/small",
+    "result/small",
+    "compare/small/live",
+    "compare/small/again",
+    "learn/6in4/1500",
+    "new",
+)
 
 
 @dataclass(kw_only=True)
@@ -52,6 +61,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     run = synthetic.small(blocks=3)
     run.write(directory / "small")
     (directory / "small" / "report.html").write_text(REPORT)
+    synthetic.replace_run(synthetic.small(blocks=3), run="again").write(directory / "again")
     live = synthetic.replace_run(run, run="live", state="running", ended_realtime_ns=None)
     with create_run(directory / "live", live.manifest), EventLog(directory / "live.events.jsonl") as log:
         tell_until(log, live, live.trials[:14], live.trials[14])
@@ -112,10 +122,10 @@ def test_dark_screens_are_dark(page: Page, served: Served) -> None:
 
 def test_runs_lead_to_their_trials_and_results(page: Page, served: Served) -> None:
     show(page, served, "runs")
-    expect(page.locator(".run")).to_have_count(2)
+    expect(page.locator(".run")).to_have_count(3)
     expect(page.get_by_text("This machine: Ready, without limits.")).to_be_visible()
     page.get_by_label("Show only").fill("complete")
-    expect(page.locator(".run")).to_have_count(1)
+    expect(page.locator(".run")).to_have_count(2)
     page.get_by_role("link", name="Result of small").press("Enter")
     expect(page.frame_locator("iframe").get_by_role("heading", name="The report")).to_be_visible()
 
@@ -180,3 +190,23 @@ def test_an_experiment_is_checked_as_one_types(page: Page, served: Served) -> No
     expect(page.locator(".problems")).to_contain_text("experiment.yaml:")
     expect(page.get_by_role("button", name="Start", exact=True)).to_be_disabled()
     served.wrong.clear()  # the browser tells of the answer 422
+
+
+def test_runs_that_are_ticked_are_compared_by_keyboard(page: Page, served: Served) -> None:
+    show(page, served, "runs")
+    button = page.get_by_role("button", name="Compare ticked runs")
+    page.get_by_label("Compare small").press("Space")
+    expect(button).to_be_disabled()
+    page.get_by_label("Compare again").press("Space")
+    button.press("Enter")
+    expect(page.get_by_role("heading", name="again against small")).to_be_visible()
+    expect(page.get_by_text("form no pairs")).to_be_visible()
+    expect(page.get_by_text("none has changed for certain")).to_be_visible()
+    expect(page.locator(".dot.invalid").first).to_be_attached()
+
+
+def test_runs_before_their_planned_end_are_shown_without_a_verdict(page: Page, served: Served) -> None:
+    show(page, served, "compare/small/live")
+    expect(page.get_by_text("live: not at the planned end, so there is no verdict yet")).to_be_visible()
+    expect(page.locator("table")).to_have_count(0)
+    expect(page.locator(".dot").first).to_be_attached()

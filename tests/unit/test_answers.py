@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from sixbench.agent.messages import REQUESTS, Request
+from sixbench.agent.requests import REQUESTS
+from sixbench.agent.requests.request import Request
 from sixbench.agent.results import check_result
 from sixbench.model.errors import AgentError
 from sixbench.model.workload import Side

@@ -9,7 +9,7 @@ import pytest
 from reasons import kinds
 
 from sixbench.mechanisms import install
-from sixbench.model.evidence import TrackedSessions
+from sixbench.model.evidence.devices import TrackedSessions
 from sixbench.model.experiment import Experiment
 from sixbench.model.reason import ReasonKind
 from sixbench.model.workload import Measured, Traffic

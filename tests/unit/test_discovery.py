@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sixbench.agent.messages import REQUESTS
+from sixbench.agent.requests import REQUESTS
 from sixbench.engines import EBPF
 from sixbench.lab.build import _filled
 from sixbench.lab.render import device_lines_of, render_path

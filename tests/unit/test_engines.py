@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from sixbench.agent.messages import REQUESTS
+from sixbench.agent.requests import REQUESTS
 from sixbench.engines import ENGINES
 from sixbench.mechanisms import MECHANISMS, install
 from sixbench.model.device import Tunnel

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from sixbench.agent.messages import REQUESTS
+from sixbench.agent.requests import REQUESTS
 from sixbench.lab.names import hosts_file, resolv_confs
 from sixbench.lab.render import render_path
 from sixbench.mechanisms import install

@@ -5,7 +5,7 @@ from __future__ import annotations
 from synthetic import link
 
 from sixbench.lab.queues import MIN_BURST_FRAMES
-from sixbench.model.evidence import LateTimers
+from sixbench.model.evidence.links import LateTimers
 from sixbench.model.reason import ReasonKind
 from sixbench.run.proof.timers import Bucket, buckets, judge_timers, timer_evidence
 

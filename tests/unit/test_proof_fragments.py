@@ -6,7 +6,7 @@ from typing import Any
 
 from fragments_lab import Profile
 
-from sixbench.model.evidence import FragmentLink, Fragments
+from sixbench.model.evidence.fragments import FragmentLink, Fragments
 from sixbench.model.path import Path
 from sixbench.run.proof.fragments import FragmentEvidence, fragment_evidence
 

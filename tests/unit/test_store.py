@@ -1,79 +1,24 @@
-"""The run directory: written trial by trial, read back, damaged."""
+"""The run directory: written trial by trial, read back."""
 
 from __future__ import annotations
 
 import errno
-import io
 import json
 import os
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import synthetic
-from reasons import kinds, of_agents, texts
+from reasons import of_agents
+from stored import EXPERIMENT, record
 
-from sixbench.model.errors import StoreError, UsageError, WriteError
-from sixbench.model.evidence import Evidence, Segment
-from sixbench.model.experiment import Experiment
-from sixbench.model.reason import Reason, ReasonKind
-from sixbench.model.trial import TrialRecord
+from sixbench.model.errors import UsageError, WriteError
 from sixbench.run.environment import GUEST, guest_from
-from sixbench.store import Environment, Guest, Manifest, RunWriter, create_run, open_run, read_run
+from sixbench.store import Guest, Manifest, RunWriter, create_run, open_run, read_run
 from sixbench.store.atomic import write_file
 from sixbench.store.folder import Folder
-from sixbench.store.table import trials_parquet
-
-EXPERIMENT = """
-experiment: store
-factors: {sack: [true, false], lost: [0, 0.5%]}
-topology:
-  nodes: {h1: {kind: host, sysctl: {net.ipv4.tcp_sack: 1}}, h2: host}
-  links: [{endpoints: [h1, h2], rate: [1Mbit, 10Mbit], loss: $lost, queue: 20ms}]
-paths: {ipv4: native4, ipv6: native6}
-aa: true
-workloads: [{tcp-rr: {message: [64B, 1KiB], nodelay: $sack}}]
-notes: [a note]
-"""
-
-
-@pytest.fixture(scope="module")
-def manifest(read: Callable[[str], Experiment]) -> Manifest:
-    return Manifest(
-        run="r",
-        experiment=read(EXPERIMENT),
-        environment=Environment(
-            kernel="6.1", machine="x86_64", cpu="a CPU", distribution="an OS", cores=2, memory_bytes=2**33, versions={}
-        ),
-        state="running",
-        started_realtime_ns=1_760_000_000_000_000_001,
-        command=["sixbench", "run", "é"],
-    )
-
-
-def record(key: str = "b001-c0001-ipv4", **changes: Any) -> TrialRecord:
-    base = TrialRecord(
-        key=key,
-        sequence=1,
-        block=1,
-        combination="c0001",
-        path="ipv4",
-        mechanism="native4",
-        engine="kernel",
-        workload="tcp-rr",
-        params={"message_bytes": 64, "nodelay": True, "congestion": "cubic"},
-        levels={"link_loss_ratio": 0.005, "nodelay": True},
-        status="ok",
-        started_realtime_ns=1_760_000_000_000_000_001,
-        elapsed_ns=10**18 + 1,
-        metrics={"rtt_p50_ns": 0.1 + 0.2},
-        histograms={"rtt": {"buckets": [[1, 2]], "unit": "ns"}},
-        evidence=Evidence(segments=(Segment(link="h1-h2"),)),
-    )
-    return replace(base, **changes)
-
 
 SERIES = {"client": {"t_ns": [1, 2], "rtt_ns": [1.5, None], "transactions": [3, 4]}}
 
@@ -190,84 +135,6 @@ def test_a_trial_with_nan_leaves_nothing(tmp_path: Path, manifest: Manifest) -> 
     assert list((tmp_path / "run/trials").iterdir()) == []
 
 
-def test_a_run_never_overwrites(tmp_path: Path, manifest: Manifest) -> None:
-    create_run(tmp_path / "run", manifest)
-    with pytest.raises(
-        UsageError, match=r"already holds a run; give another --out, or continue it with: sixbench resu"
-    ):
-        create_run(tmp_path / "run", manifest)
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other/mine.txt").write_text("x")
-    with pytest.raises(UsageError, match="exists and is not an empty directory; give another --out"):
-        create_run(tmp_path / "other", manifest)
-    with pytest.raises(UsageError, match="exists and is not an empty directory"):
-        create_run(tmp_path / "other/mine.txt", manifest)
-    (tmp_path / "empty").mkdir()
-    create_run(tmp_path / "empty", manifest)
-
-
-@pytest.mark.parametrize(
-    "left",
-    [
-        {"trials/": ""},
-        {"trials/": "", "experiment.yaml.partial": "topo"},
-        {"trials/": "", "experiment.yaml": EXPERIMENT},
-        {"trials/": "", "experiment.yaml": EXPERIMENT, "manifest.json.partial": "{"},
-    ],
-    ids=" ".join,
-)
-def test_a_run_that_was_killed_before_it_had_a_manifest_can_begin_again(
-    tmp_path: Path, manifest: Manifest, left: dict[str, str]
-) -> None:
-    lay(tmp_path / "run", left)
-    create_run(tmp_path / "run", manifest).add_trial(record(), {})
-    assert read_run(tmp_path / "run").trials == [record()]
-    assert sorted(path.name for path in (tmp_path / "run").glob("*.partial")) == []
-
-
-@pytest.mark.parametrize(
-    "mine",
-    [
-        {"experiment.yaml": EXPERIMENT},
-        {"trials/": "", "experiment.yaml": "# mine"},
-        {"trials/": "", "trials/mine.txt": "x"},
-        {"trials": "x"},
-        {"trials/": "", "mine.txt": "x"},
-    ],
-    ids=" ".join,
-)
-def test_a_run_does_not_begin_where_something_else_is(tmp_path: Path, manifest: Manifest, mine: dict[str, str]) -> None:
-    lay(tmp_path / "run", mine)
-    with pytest.raises((UsageError, StoreError)):
-        create_run(tmp_path / "run", manifest)
-    assert all((tmp_path / "run" / name).read_text() == text for name, text in mine.items() if not name.endswith("/"))
-
-
-def lay(directory: Path, files: dict[str, str]) -> None:
-    directory.mkdir()
-    for name, text in files.items():
-        (directory / name).mkdir() if name.endswith("/") else (directory / name).write_text(text)
-
-
-def test_an_interrupt_while_a_run_is_made_leaves_no_directory(
-    tmp_path: Path, manifest: Manifest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interrupted(*arguments: object, **changes: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(RunWriter, "save_manifest", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        create_run(tmp_path / "run", manifest)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("place", ["file/run", "/proc/sixbench/run"])
-def test_a_place_that_cannot_be_written(tmp_path: Path, manifest: Manifest, place: str) -> None:
-    (tmp_path / "file").write_text("x")
-    with pytest.raises(WriteError, match=r"making the run directory .*; give a writable place with --out"):
-        create_run(tmp_path / place, manifest)
-
-
 def test_a_failed_write_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(descriptor: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -280,74 +147,6 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(WriteError, match=r"writing .*taken: Is a directory"):
         write_file(tmp_path / "taken", "x")
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
-
-
-def test_what_is_no_run_directory(tmp_path: Path) -> None:
-    for place in (tmp_path, tmp_path / "nowhere", Path("/dev/null")):
-        with pytest.raises(StoreError, match=r"is not a run directory: it has no manifest\.json"):
-            read_run(place)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "not JSON"),
-        (b"\xff\xfe", "not JSON"),
-        (b"[]", "not a JSON object"),
-        (b"{}", "schema nothing is not sixbench.run/2: written by another version of sixbench?"),
-        (b'{"schema": "sixbench.run/9"}', 'schema "sixbench.run/9" is not sixbench.run/2'),
-        (b'{"schema": "sixbench.run/2"}', "damaged manifest"),
-        (b"[" * 100_000, "not JSON"),
-        (b'{"schema": NaN}', "not JSON: NaN is not a number"),
-    ],
-)
-def test_a_damaged_manifest(tmp_path: Path, manifest: Manifest, content: bytes, message: str) -> None:
-    create_run(tmp_path / "run", manifest)
-    (tmp_path / "run/manifest.json").write_bytes(content)
-    with pytest.raises(StoreError, match=message) as caught:
-        read_run(tmp_path / "run")
-    assert "manifest.json" in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"schema": "sixbench.trial/0"}, 'its schema is "sixbench.trial/0", and this sixbench reads sixbench.trial/2'),
-        ({"sequence": "1"}, 'sequence is "1", which is not a whole number'),
-        ({"metrics": 5}, "metrics is 5, which is not an object"),
-        ({"reasons": None}, "reasons is nothing, which is not a list"),
-        ({"status": "fine"}, 'status is "fine", which is not ok, invalid or failed'),
-        ({"key": None}, "key is nothing, which is not text"),
-        ({"block": True}, "block is true, which is not a whole number"),
-    ],
-)
-def test_a_damaged_trial(tmp_path: Path, manifest: Manifest, change: dict[str, Any], message: str) -> None:
-    create_run(tmp_path / "run", manifest).add_trial(record(), {})
-    path = tmp_path / "run/trials/b001-c0001-ipv4/trial.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    run = read_run(tmp_path / "run")
-    assert run.problems == (f"{path}: damaged trial record: {message}",)
-    assert run.trials == []
-
-
-def test_a_trial_that_lacks_a_key(tmp_path: Path, manifest: Manifest) -> None:
-    create_run(tmp_path / "run", manifest).add_trial(record(), {})
-    path = tmp_path / "run/trials/b001-c0001-ipv4/trial.json"
-    data = json.loads(path.read_text())
-    del data["status"]
-    path.write_text(json.dumps(data))
-    [problem] = read_run(tmp_path / "run").problems
-    assert problem.startswith(f"{path}: damaged trial record: ")
-
-
-def test_what_a_later_version_adds_is_ignored(tmp_path: Path, manifest: Manifest) -> None:
-    create_run(tmp_path / "run", manifest).add_trial(record(), {})
-    for path in (tmp_path / "run/manifest.json", tmp_path / "run/trials/b001-c0001-ipv4/trial.json"):
-        path.write_text(json.dumps(json.loads(path.read_text()) | {"added_later": {"a": 1}}))
-    (tmp_path / "run/accepted.jsonl").unlink()
-    run = read_run(tmp_path / "run")
-    assert run.trials == [record()]
-    assert run.manifest == manifest
 
 
 def test_what_was_not_measured_is_absent(tmp_path: Path, manifest: Manifest) -> None:
@@ -378,99 +177,9 @@ def test_a_run_is_unlocked_where_an_exception_ends_it_though_its_writer_is_still
     assert writer.directory == again.directory == tmp_path / "run"
 
 
-def test_a_record_whose_reasons_are_texts_is_still_read(tmp_path: Path, manifest: Manifest) -> None:
-    """As `sixbench.trial/1` wrote them."""
-    create_run(tmp_path / "run", manifest).add_trial(record(status="failed"), {})
-    path = tmp_path / "run/trials/b001-c0001-ipv4/trial.json"
-    old = {"schema": "sixbench.trial/1", "reasons": ["h1: peer-lost", "tester-limited: sent 5"]}
-    path.write_text(json.dumps(json.loads(path.read_text()) | old))
-    (tmp_path / "run/accepted.jsonl").unlink()
-    [trial] = read_run(tmp_path / "run").trials
-    assert texts(trial.reasons) == ["h1: peer-lost", "tester-limited: sent 5"]
-    assert kinds(trial.reasons) == [ReasonKind.UNTYPED, ReasonKind.UNTYPED]
-    assert trial.to_json()["reasons"][0] == {"kind": "untyped", "text": "h1: peer-lost"}
-
-
-@pytest.mark.parametrize("reasons", [["h1: peer-lost"], [{"kind": "nonsense", "text": "x"}], [{"text": "x"}]])
-def test_reasons_of_another_form_are_damage(tmp_path: Path, manifest: Manifest, reasons: list[Any]) -> None:
-    create_run(tmp_path / "run", manifest).add_trial(record(), {})
-    path = tmp_path / "run/trials/b001-c0001-ipv4/trial.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"reasons": reasons}))
-    [problem] = read_run(tmp_path / "run").problems
-    assert problem.startswith(f"{path}: damaged trial record: ")
-
-
-def test_the_table_of_trials_tells_reasons_and_their_kinds(manifest: Manifest) -> None:
-    import pyarrow.parquet as pq
-
-    wrong = [Reason(kind=ReasonKind.LEDGER, text="a"), Reason(kind=ReasonKind.CLOCK_STEP, text="b")]
-    content = trials_parquet([record(), record(status="invalid", reasons=wrong)], manifest)
-    table = pq.read_table(io.BytesIO(content))
-    assert table["reasons"].to_pylist() == [None, "a; b"]
-    assert table["reason_kinds"].to_pylist() == [None, "ledger clock-step"]
-
-
-def test_the_table_of_trials_names_the_runs_that_measured_meanwhile(manifest: Manifest) -> None:
-    import pyarrow.parquet as pq
-
-    trials = [record(other_runs=others) for others in (None, [], ["quickstart"], ["a", "b"])]
-    table = pq.read_table(io.BytesIO(trials_parquet(trials, manifest)))
-    assert table["other_runs"].to_pylist() == [None, "", "quickstart", "a b"]
-
-
-def test_columns_that_some_trials_lack_are_null_there(manifest: Manifest) -> None:
-    import pyarrow.parquet as pq
-
-    given: list[dict[str, float]] = [{}, {"goodput_bps": 1.0}, {"rtt_p50_ns": 2.0}, {}]
-    table = pq.read_table(io.BytesIO(trials_parquet([record(metrics=one) for one in given], manifest)))
-    assert table["goodput_bps"].to_pylist() == [None, 1.0, None, None]
-    assert table["rtt_p50_ns"].to_pylist() == [None, None, 2.0, None]
-
-
 def test_a_run_that_is_on_no_disk_has_no_series() -> None:
     run = synthetic.small().in_memory()
     assert run.series(run.trials[0].key) == {}
-
-
-def test_the_table_of_trials_says_what_it_is_and_the_units_of_its_columns(manifest: Manifest) -> None:
-    import pyarrow.parquet as pq
-
-    trial = replace(
-        record(),
-        params={"message_bytes": 64, "rate_bps": 10**6},
-        levels={"link_mtu_bytes": 1500, "clamp": "yes"},
-        metrics={"goodput_bps": 1e6, "loss_ratio": 0.5, "rtt_p50_ns": 1e6},
-        theory={"goodput_bps": 1e6},
-    )
-    schema = pq.read_schema(io.BytesIO(trials_parquet([trial], manifest)))
-    about = {key.decode(): value.decode() for key, value in schema.metadata.items() if key.startswith(b"sixbench.")}
-    assert about["sixbench.schema"] == "sixbench.trials/1"
-    assert about["sixbench.run"] == manifest.run
-    assert about["sixbench.experiment"] == manifest.experiment.name
-    assert about["sixbench.seed"] == str(manifest.experiment.seed)
-    assert about["sixbench.clock"] == "real"
-    units = {field.name: field.metadata[b"unit"].decode() for field in schema if field.metadata}
-    assert units == {
-        "started_realtime_ns": "ns",
-        "elapsed_ns": "ns",
-        "param_message_bytes": "B",
-        "param_rate_bps": "bit/s",
-        "level_link_mtu_bytes": "B",
-        "goodput_bps": "bit/s",
-        "loss_ratio": "1",
-        "rtt_p50_ns": "ns",
-        "theory_goodput_bps": "bit/s",
-    }
-
-
-def test_units_of_a_virtual_clock_say_so(manifest: Manifest) -> None:
-    import pyarrow.parquet as pq
-
-    virtual = replace(manifest, environment=replace(manifest.environment, clock="virtual"))
-    trial = replace(record(), metrics={"rtt_p50_ns": 1e6, "loss_ratio": 0.0})
-    schema = pq.read_schema(io.BytesIO(trials_parquet([trial], virtual)))
-    assert schema.field("rtt_p50_ns").metadata[b"unit"] == b"virtual ns"
-    assert schema.field("loss_ratio").metadata[b"unit"] == b"1"
 
 
 def test_a_trial_is_flushed_whole_before_it_has_its_name_and_its_name_before_it_is_acknowledged(

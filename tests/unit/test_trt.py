@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sixbench.agent.messages import REQUESTS
+from sixbench.agent.requests import REQUESTS
 from sixbench.engines import EBPF, USER
 from sixbench.lab.render import render_path
 from sixbench.mechanisms import MECHANISMS, install

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import json
 import shutil
+import signal
+import socket
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import synthetic
@@ -298,3 +304,77 @@ def test_one_run_at_a_time_the_others_wait_and_each_can_be_stopped(
             client.post(f"/api/runs/{one['run']}/stop", headers=OWN, json={})
         assert [state for state, _ in jobs_of(client)] == ["ended", "ended"]
         assert client.post("/api/runs/unknown/stop", headers=OWN, json={}).status_code == 404
+
+
+def test_runs_over_each_other_are_compared_by_the_command_s_own_code(directory: Path, client: TestClient) -> None:
+    told = client.get("/api/compare?run=small&run=plain").json()
+    assert [run["run"] for run in told["runs"]] == ["small", "plain"]
+    [against] = told["against_first"]
+    assert against["settings"] == []
+    assert all(row[-1] == "" for table in against["tables"] for row in table["rows"])
+    [place, *_] = told["places"]
+    assert {"ipv4, small", "ipv4, plain"} <= set(place["rows"])
+    statuses = {value["status"] for one in told["places"] for value in one["values"]}
+    assert "invalid" in statuses
+
+
+def test_a_run_before_its_planned_end_has_no_verdict(directory: Path, client: TestClient) -> None:
+    run = synthetic.replace_run(synthetic.small(), run="stopped", state="interrupted")
+    run.write(directory / "stopped")
+    [against] = client.get("/api/compare?run=small&run=stopped").json()["against_first"]
+    assert against.keys() == {"run", "first", "refused"}
+    assert "not at the planned end" in against["refused"]
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [("run=small", 422), ("run=small&run=small", 422), ("run=small&run=none", 404), ("run=small&run=..%2Fsecret", 404)],
+)
+def test_what_cannot_be_compared_is_refused(client: TestClient, query: str, code: int) -> None:
+    assert client.get(f"/api/compare?{query}").status_code == code
+
+
+def test_only_an_interrupted_run_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sixbench.ui.jobs.SIXBENCH", (sys.executable, "-c", "import sys; print(sys.argv)"))
+    synthetic.replace_run(synthetic.small(), run="stopped", state="interrupted").write(tmp_path / "stopped")
+    synthetic.small().write(tmp_path / "whole")
+    (tmp_path / "stopped.events.jsonl").touch()
+    with TestClient(application(tmp_path, TOKEN, [HOST]), base_url=BASE) as client:
+        client.get(f"/?token={TOKEN}")
+        assert client.post("/api/runs/whole/resume", headers=OWN, json={}).status_code == 409
+        assert client.post("/api/runs/none/resume", headers=OWN, json={}).status_code == 404
+        assert client.post("/api/runs/stopped/resume", json={}).status_code == 403
+        answer = client.post("/api/runs/stopped/resume", headers=OWN, json={})
+        assert (answer.status_code, answer.json()["run"]) == (202, "stopped")
+        deadline_s = time.monotonic() + 20
+        while jobs_of(client)[0][0] != "ended" and time.monotonic() < deadline_s:
+            pass
+        assert client.get("/api/runs").json()["jobs"][0]["exit_code"] == 0
+
+
+def test_whoever_was_served_stays_served_among_hundreds_of_slow_clients(directory: Path) -> None:
+    command = [sys.executable, "-m", "sixbench", "ui", str(directory), "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process, contextlib.ExitStack() as slow:
+        assert process.stderr is not None
+        address = urlsplit(process.stderr.readline().rpartition(" ")[2].strip())
+        assert address.port is not None
+        own = http.client.HTTPConnection("127.0.0.1", address.port, timeout=60)
+        own.request("GET", f"/?{address.query}")
+        first = own.getresponse()
+        first.read()
+        cookie = {"cookie": str(first.getheader("set-cookie")).partition(";")[0]}
+        clients = []
+        for _ in range(600):
+            clients.append(slow.enter_context(socket.create_connection(("127.0.0.1", address.port), timeout=60)))
+            clients[-1].sendall(b"GET /api/runs HTTP/1.1\r\nhost: 127.0.0.1\r\n")
+        for connection in (own, http.client.HTTPConnection("127.0.0.1", address.port, timeout=60)):
+            connection.request("GET", "/api/runs", headers=cookie)
+            answer = connection.getresponse()
+            answer.read()
+            assert answer.status == 200
+            connection.close()
+        with contextlib.suppress(ConnectionResetError):
+            told = clients[0].recv(100)
+            assert told == b"" or told.startswith(b"HTTP/1.1 408 ")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0

@@ -22,7 +22,8 @@ from typing import Any
 
 from .. import __version__
 from ..model.errors import AgentError, CapabilityError, UsageError
-from .messages import REQUESTS, Request
+from .requests import REQUESTS
+from .requests.request import Request
 
 PROTOCOL = 1
 MAX_REQUEST_BYTES = 2**20

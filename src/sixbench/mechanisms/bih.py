@@ -15,8 +15,9 @@ from ..model.topology import Topology
 from . import embedding
 from .common import check_overlap
 from .kind import Mechanism, MechanismError
+from .parting import Stretch, prefix_option
 from .resolving import with_extension
-from .translating import LOWEST_IPV6_MTU, ZERO_CHECKSUM, Stretch, one_to_one, pool_option, prefix_option, translated
+from .translating import LOWEST_IPV6_MTU, ZERO_CHECKSUM, one_to_one, pool_option, translated
 
 DEFAULT_POOL = "172.21.112.0/20"
 """A part of RFC 1918's addresses that few networks use."""

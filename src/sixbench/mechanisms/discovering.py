@@ -17,9 +17,9 @@ from ..model.path import Path
 from ..model.stage import Request, Stage
 from ..model.wording import listed, shown
 from .kind import MechanismError
+from .parting import DEFAULT_PREFIX, prefix_option
 from .resolving import DNS64 as RESOLVER
 from .resolving import with_answers
-from .translating import DEFAULT_PREFIX, prefix_option
 
 STATIC, RA, DNS64 = "static", "ra", "dns64"
 

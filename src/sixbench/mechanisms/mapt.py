@@ -22,15 +22,8 @@ from .common import carrier, check_overlap, without_family
 from .dslite import SUBSCRIBER_POOL, Subscriber, with_private_addresses
 from .kind import Mechanism, MechanismError
 from .mapdomain import MAX_CES, RULE_OPTIONS, CustomerEdge, check_nodes, customer_edges, napt, rule_of
-from .translating import (
-    DEFAULT_PREFIX,
-    LOWEST_IPV6_MTU,
-    ZERO_CHECKSUM,
-    parts,
-    plain_leg,
-    prefix_option,
-    translator,
-)
+from .parting import DEFAULT_PREFIX, parts, plain_leg, prefix_option
+from .translating import LOWEST_IPV6_MTU, ZERO_CHECKSUM, translator
 
 DMR_PREFIX = Parameter(
     name="dmr-prefix",

@@ -20,8 +20,9 @@ from . import embedding, jool
 from .common import check_overlap, legs_of
 from .discovering import DISCOVERY, TELLER, with_discovery
 from .kind import Mechanism, MechanismError
+from .parting import Stretch, prefix_option
 from .resolving import DNS64, with_resolver
-from .translating import OPTIONS, Stretch, one_to_one, prefix_option, translated
+from .translating import OPTIONS, one_to_one, translated
 
 INSIDE = IPv4Network("100.64.0.0/16")
 """The addresses between translator and NAT44 (RFC 6598)."""

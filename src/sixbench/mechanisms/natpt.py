@@ -15,8 +15,8 @@ from ..model.path import Path
 from ..model.topology import Topology
 from .kind import Mechanism, MechanismError
 from .nat64 import NAT64
+from .parting import DEFAULT_PREFIX, prefix_option
 from .resolving import DNS64
-from .translating import DEFAULT_PREFIX, prefix_option
 
 PREFIX_BITS = 96
 """RFC 2766 section 2: the prefix and an IPv4 address, and nothing between or behind."""

@@ -17,7 +17,7 @@ from ..model.path import Path
 from ..model.stage import Request, Stage
 from ..model.wording import listed, shown
 from .kind import MechanismError
-from .translating import DEFAULT_PREFIX, prefix_option
+from .parting import DEFAULT_PREFIX, prefix_option
 
 DNS64 = Parameter(
     name="dns64",

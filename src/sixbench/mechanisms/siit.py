@@ -12,7 +12,8 @@ from ..model.topology import Family, Topology
 from . import embedding, jool, tayga
 from .common import check_overlap
 from .kind import Mechanism, Options
-from .translating import LOWEST_IPV6_MTU, PREFIX, ZERO_CHECKSUM, Stretch, one_to_one, pool_option, translated
+from .parting import Stretch
+from .translating import LOWEST_IPV6_MTU, PREFIX, ZERO_CHECKSUM, one_to_one, pool_option, translated
 
 DEFAULT_POOL = "192.0.2.0/24"
 """RFC 5737."""

@@ -14,8 +14,9 @@ from . import embedding
 from .common import check_overlap
 from .jool import JOOL
 from .kind import Mechanism, Options
+from .parting import Stretch, prefix_option
 from .tayga import TAYGA
-from .translating import OPTIONS, Stretch, one_to_one, prefix_option, translated
+from .translating import OPTIONS, one_to_one, translated
 
 SERVICE_POOL = IPv4Network("192.0.2.0/24")
 """The IPv4 service addresses of IPv6 servers (RFC 5737)."""

@@ -20,8 +20,9 @@ from ..model.workload import WorkloadKind
 from .common import ipv4_of
 from .embedding import embed
 from .kind import Mechanism, MechanismError
+from .parting import DEFAULT_PREFIX, part
 from .resolving import DNS64, with_resolver
-from .translating import DEFAULT_PREFIX, PREFIX, part
+from .translating import PREFIX
 
 PREFIX_BITS = 96
 """RFC 3142 section 3: the prefix and an IPv4 address, and nothing between or behind."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, TypedDict
 
-from ..mechanisms import Mechanism, MechanismError
+from ..mechanisms import MECHANISMS, Mechanism, MechanismError
 from ..mechanisms.discovering import needs_discovery
 from ..model.errors import ExperimentError
 from ..model.experiment import Combination, Experiment
@@ -17,6 +17,7 @@ from ..model.wording import listed, shown
 from ..model.workloads import WORKLOADS
 from .blocks_file import read_blocks, read_statistics
 from .combinations import expand
+from .dut_file import write_dut
 from .events_file import read_events
 from .factors import Factors
 from .frames_check import check_frames
@@ -43,6 +44,7 @@ KEYS = (
         "notes",
         "factors",
         "profiles",
+        "dut",
         "topology",
         "between",
         "paths",
@@ -61,6 +63,9 @@ def read_experiment(source: Source, mechanisms: Mapping[str, Mechanism]) -> Expe
     reader = Reader(source)
     data = reader.mapping((), source.data, "an experiment", KEYS)
     if not isinstance(source.data, dict):
+        reader.finish()
+    if "dut" in data:
+        data = write_dut(reader, data, mechanisms)
         reader.finish()
     missing = [key for key in REQUIRED if key not in data]
     if missing:
@@ -124,6 +129,8 @@ def read_topology_only(source: Source) -> Topology:
     source = with_topology(source)
     reader = Reader(source)
     data = reader.mapping((), source.data, "a topology")
+    if "dut" in data:
+        data = write_dut(reader, data, MECHANISMS)
     reader.finish()
     if "topology" not in data:
         reader.problem((), "the topology is missing: give nodes and links, or a shape such as chain: 5")

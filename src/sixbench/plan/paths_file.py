@@ -83,7 +83,7 @@ def _read_path(
         nodes=nodes,
         engine=engine,
         options=read,
-        line=reader.source.line_of(place),
+        line=reader.source.line_of(reader.in_file(place)),
         server_family=None if kind.server_family is None else kind.server_family(read, nodes),
     )
 

@@ -29,10 +29,12 @@ from .blocks_file import (
     STATISTICS_KEYS,
     UNTIL,
 )
+from .dut_file import DUT_KEYS, FORWARDING, WIRE
 from .events_file import MAX_EVENTS
 from .experiment_file import BOTTLENECKS, DEFAULT_SEED, KEYS, MAX_SEED, REQUIRED
 from .factors import FACTOR_NAME
 from .kernels_file import MAX_KERNELS
+from .link_settings import LINK_SETTINGS
 from .network_schema import event_schema, network_definitions, profile_schema, topology_schema
 from .overrides import MAX_QUICK
 from .profile_file import MAX_PROFILES, shipped_profiles
@@ -82,6 +84,7 @@ def experiment_schema(mechanisms: Mapping[str, Mechanism]) -> Schema:
             "maxProperties": MAX_PROFILES,
             "description": "Your own access networks, by name.",
         },
+        "dut": _device(mechanisms),
         "topology": topology_schema(),
         "between": {
             **pair(ref("name")),
@@ -166,7 +169,8 @@ def experiment_schema(mechanisms: Mapping[str, Mechanism]) -> Schema:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "sixbench experiment",
         "description": "A network, the paths through it and the traffic: see docs/experiments.",
-        **object_of(properties, required=REQUIRED),
+        **object_of(properties, required=("workloads",)),
+        "anyOf": [{"required": ["dut"]}, {"required": [key for key in REQUIRED if key != "workloads"]}],
         "$defs": _definitions(),
     }
 
@@ -199,6 +203,18 @@ def _quantity(names: Iterable[str], what: str, examples: list[str]) -> Schema:
         "anyOf": [{"type": "string", "pattern": pattern}, {"enum": [0]}],
         "description": what,
         "examples": examples,
+    }
+
+
+def _device(mechanisms: Mapping[str, Mechanism]) -> Schema:
+    bare: Schema = {"enum": [FORWARDING, WIRE, *mechanisms]}
+    one = {"anyOf": [bare, _path(mechanisms)], "description": "What is tested."}
+    links = {key: parameter_schema(parameter) for key, parameter in LINK_SETTINGS.items()}
+    properties: dict[str, Schema] = {"mechanism": one, **links}
+    assert tuple(properties) == DUT_KEYS, "every key of a device has its schema"
+    return {
+        "anyOf": [bare, object_of(properties, required=("mechanism",))],
+        "description": "A device under test between two hosts: it gives topology, between and paths.",
     }
 
 

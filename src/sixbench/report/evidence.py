@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..model.captured import IcmpHeader, IpHeader, KeptPacket, TransportHeader
-from ..model.evidence import NO_EVIDENCE, Segment
+from ..model.evidence import NO_EVIDENCE
+from ..model.evidence.packets import Segment
 from ..model.headers import stack_name
 from ..model.trial import TrialRecord
 from ..store import Run

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from ..model import evidence
+from ..model.evidence import losses as of_trial
 
 UNSEEN = "where nobody saw it"
 
@@ -42,7 +42,7 @@ class Losses:
     not_told: list[str] = field(default_factory=list)
 
 
-def losses(of_trials: Iterable[evidence.Losses]) -> Losses:
+def losses(of_trials: Iterable[of_trial.Losses]) -> Losses:
     """Adds up."""
     found = LossSum()
     for one in of_trials:
@@ -57,7 +57,7 @@ class LossSum:
         self._found: dict[tuple[str, str], LostAt] = {}
         self._not_told: dict[str, None] = {}
 
-    def add(self, lost: evidence.Losses) -> None:
+    def add(self, lost: of_trial.Losses) -> None:
         """Adds those of a trial."""
         if lost.not_told is not None and lost.lost:
             self._not_told.setdefault(lost.not_told)
@@ -76,7 +76,7 @@ class LossSum:
         return Losses(places=places, not_told=list(self._not_told))
 
 
-def _places(lost: evidence.Losses) -> Iterable[tuple[str, str, int, int]]:
+def _places(lost: of_trial.Losses) -> Iterable[tuple[str, str, int, int]]:
     for place in lost.located or ():
         # Those that are counted may be fewer than those that are named: the counters were read before.
         yield place.where, place.what, place.datagrams, max(0, place.other_packets)

@@ -26,7 +26,7 @@ MOST_ROWS = 60
 """Comparisons that fit on a screen or two. Of more, only those that found a change are shown."""
 MOST_SETTINGS = 24
 """Lines of settings that differ: a different network would fill pages."""
-_HEADS = ("metric", "path", "old", "new", "change", "interval", "")
+HEADS = ("metric", "path", "old", "new", "change", "interval", "")
 
 
 def document(comparison: RunComparison) -> dict[str, Any]:
@@ -46,14 +46,23 @@ def render(comparison: RunComparison, *, everything: bool = False) -> str:
         "Better and worse are adjusted by Holm within each metric.\n",
         _settings(comparison),
     ]
-    shown, left_out = _chosen(comparison, everything=everything)
-    for heading, cells in groupby(shown, _heading):
-        parts.append(f"\n{heading}\n" + aligned([_HEADS, *(_row(cell) for cell in cells)], left=2))
+    found, left_out = tables(comparison, everything=everything)
+    for heading, rows in found:
+        parts.append(f"\n{heading}\n" + aligned([HEADS, *rows], left=2))
     if left_out:
         parts.append(f"\n{words.count(left_out, 'more comparison')} without a certain change. Show them with --all.\n")
-    parts += _lacking(comparison.lacking)
-    parts.append(_conclusion(comparison))
+    parts += lacking_lines(comparison.lacking)
+    parts.append(conclusion(comparison))
     return "".join(parts)
+
+
+def tables(
+    comparison: RunComparison, *, everything: bool = False
+) -> tuple[list[tuple[str, list[tuple[str, ...]]]], int]:
+    """The comparisons that are shown, as a heading with rows of `HEADS` for each workload and its levels, and how many
+    headline metrics are left out."""
+    shown, left_out = _chosen(comparison, everything=everything)
+    return [(heading, [_row(cell) for cell in cells]) for heading, cells in groupby(shown, _heading)], left_out
 
 
 def _chosen(comparison: RunComparison, *, everything: bool) -> tuple[list[Cell], int]:
@@ -131,7 +140,8 @@ def _change(cell: Cell) -> tuple[str, str]:
     return f"{texts[0]} {unit}", interval
 
 
-def _lacking(lacking: list[Lacking]) -> list[str]:
+def lacking_lines(lacking: list[Lacking]) -> list[str]:
+    """What only one of the runs has; empty where both have the same."""
     lines = []
     for absent in ("new", "old"):
         for is_planned in (True, False):
@@ -143,7 +153,8 @@ def _lacking(lacking: list[Lacking]) -> list[str]:
     return ["\n", *lines] if lines else []
 
 
-def _conclusion(comparison: RunComparison) -> str:
+def conclusion(comparison: RunComparison) -> str:
+    """How many comparisons changed for certain, and whether that is within the limit."""
     counts = {
         change: sum(cell.change == change for cell in comparison.cells)
         for change in ("worse", "better", "higher", "lower")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ..model.evidence import TrackedSessions
+from ..model.evidence.devices import TrackedSessions
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import io
-import textwrap
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from rich.console import Console
 from rich.table import Table
@@ -19,6 +17,8 @@ from ..model.trial import TrialRecord
 from ..store import Run
 from . import answers, bars, calibrated, emulated, path_tables, rows, run_description, tables, validity, words
 from .sections import SECTIONS, ReportData
+from .terminal_findings import VERDICT_STYLES, findings_of_workload
+from .terminal_lines import console_of, folded, paragraph, trimmed, two_columns
 
 MOST_ROWS = 60
 """Findings that fit on a screen or two. Of more, those of primary metrics come first."""
@@ -29,10 +29,7 @@ MOST_ANSWERS = 12
 _BAR = 24
 """Characters of an interval's bar."""
 
-_VERDICT_STYLES = {"better": "green", "worse": "red", "changed": "magenta", "same": "cyan", "open": "dim"}
 _COSTS = {"cpu_per_packet", "cpu_per_byte", "cycles_per_packet", "instructions_per_packet", "instructions_per_byte"}
-_INDENT = 2
-_UNITS = {"pp": "percentage points"}
 _CLAIM_STYLES = {
     "reproduced": "green",
     "not reproduced": "red",
@@ -64,13 +61,13 @@ def render(
         ascii_only: for terminals that have no other characters.
     """
     text = io.StringIO()
-    console = _console(text, width, colour)
+    console = console_of(text, width, colour)
     glyphs = bars.ASCII if ascii_only else bars.BLOCKS
     _write(_Page(console=console, data=ReportData.of(run, analysis), everything=everything, glyphs=glyphs))
     if report_path is not None:
         console.print()
         console.print(f"Report: {words.one_line(report_path)}", soft_wrap=True)
-    return words.in_ascii(_trimmed(text)) if ascii_only else _trimmed(text)
+    return words.in_ascii(trimmed(text)) if ascii_only else trimmed(text)
 
 
 def comparison(
@@ -83,31 +80,12 @@ def comparison(
 ) -> str:
     """The answers and the headline findings alone, as `render` has them."""
     text = io.StringIO()
-    console = _console(text, width, colour)
+    console = console_of(text, width, colour)
     _answers(console, answers.answers(analysis, statistics, trials), statistics, bars.BLOCKS)
     for of_workload in rows.by_workload(rows.headline(analysis)).values():
         console.print()
-        _findings(console, of_workload, statistics.confidence)
-    return _trimmed(text)
-
-
-def _console(text: io.StringIO, width: int, colour: bool) -> Console:
-    return Console(
-        file=text,
-        width=max(60, width),
-        force_terminal=colour,
-        color_system="standard" if colour else None,
-        no_color=not colour,
-        highlight=False,
-        markup=False,
-        emoji=False,
-        legacy_windows=False,
-        _environ={},
-    )
-
-
-def _trimmed(text: io.StringIO) -> str:
-    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
+        findings_of_workload(console, of_workload, statistics.confidence)
+    return trimmed(text)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,10 +106,10 @@ class _Page:
 def _write(page: _Page) -> None:
     manifest, trials = page.data.run.manifest, page.data.trials
     experiment = manifest.experiment
-    _paragraph(page.console, experiment.title or experiment.name, "bold")
-    _paragraph(page.console, f"{experiment.name}, run {manifest.run} ({manifest.state}): {trials.summary}", "")
+    paragraph(page.console, experiment.title or experiment.name, "bold")
+    paragraph(page.console, f"{experiment.name}, run {manifest.run} ({manifest.state}): {trials.summary}", "")
     for warning in page.data.warnings:
-        _paragraph(page.console, f"! {warning}", "yellow")
+        paragraph(page.console, f"! {warning}", "yellow")
     for section in SECTIONS:
         if section.name in _OWN:
             _OWN[section.name](page)
@@ -147,43 +125,43 @@ def _first_answers(page: _Page) -> None:
         page.console.print()
         _answers(page.console, said[:MOST_ANSWERS], statistics, page.glyphs)
         if answers.lacks_aa(page.data.analysis):
-            _paragraph(page.console, answers.NO_AA, "dim")
+            paragraph(page.console, answers.NO_AA, "dim")
     if len(said) > MOST_ANSWERS:
         more = words.count(len(said) - MOST_ANSWERS, "more answer")
-        _paragraph(page.console, f"{more}: {page.rest}", "dim")
+        paragraph(page.console, f"{more}: {page.rest}", "dim")
 
 
 def _remarks(page: _Page) -> None:
     for remark in page.data.analysis.remarks:
-        _paragraph(page.console, f"Note: {remark}", "")
+        paragraph(page.console, f"Note: {remark}", "")
 
 
 def _first_findings(page: _Page) -> None:
     shown, left_out = _chosen(page.data.analysis, everything=page.everything)
     for of_workload in rows.by_workload(shown).values():
         page.console.print()
-        _findings(page.console, of_workload, page.data.confidence)
+        findings_of_workload(page.console, of_workload, page.data.confidence)
     if left_out:
         page.console.print()
-        _paragraph(page.console, f"{words.count(left_out, 'more headline finding')}: {page.rest}", "dim")
+        paragraph(page.console, f"{words.count(left_out, 'more headline finding')}: {page.rest}", "dim")
     cost = run_description.packet_cost(page.data.run)
     if cost and any(finding.metric in _COSTS for finding in shown):
-        _paragraph(page.console, f"Note: {cost}", "")
+        paragraph(page.console, f"Note: {cost}", "")
 
 
 def _calibration(page: _Page) -> None:
     trusted = calibrated.sentence(page.data.run, page.data.analysis)
     if trusted is not None:
         page.console.print()
-        _paragraph(page.console, f"Note: {trusted}", "dim")
+        paragraph(page.console, f"Note: {trusted}", "dim")
 
 
 def _answers(console: Console, said: Sequence[answers.Answer], statistics: Statistics, glyphs: bars.Glyphs) -> None:
     """A row each: what is compared and its mark, then the numbers, with the bar at the end of their last line."""
     for answer in said:
-        style = "" if answer.tone == "open" else _VERDICT_STYLES[answer.tone]
-        _paragraph(console, f"• {answer.title}: {_after_colon(answer.verdict)}", style)
-        lines = _lines(answer.numbers, console.width, "  ")
+        style = "" if answer.tone == "open" else VERDICT_STYLES[answer.tone]
+        paragraph(console, f"• {answer.title}: {_after_colon(answer.verdict)}", style)
+        lines = folded(answer.numbers, console.width, "  ")
         if len(answer.bars) == 1:
             drawn = bars.text(answer.bars[0], _BAR, glyphs).rstrip()
             start = console.width - _BAR
@@ -193,7 +171,7 @@ def _answers(console: Console, said: Sequence[answers.Answer], statistics: Stati
         console.print(Text("\n".join(lines)), soft_wrap=True)
     single = [answer.bars[0] for answer in said if len(answer.bars) == 1]
     if single:
-        _paragraph(console, f"{bars.legend(single, glyphs, statistics.confidence)}.", "dim")
+        paragraph(console, f"{bars.legend(single, glyphs, statistics.confidence)}.", "dim")
 
 
 def _after_colon(verdict: str) -> str:
@@ -214,128 +192,6 @@ def _chosen(analysis: Analysis, *, everything: bool) -> tuple[list[Finding], int
     return shown, len(headline) - len(shown)
 
 
-def _paragraph(console: Console, text: str, style: str, indent: str = "") -> None:
-    """Text that never ends a line between a number and its unit."""
-    console.print(Text("\n".join(_lines(text, console.width, indent, f"{indent}  ")), style=style), soft_wrap=True)
-
-
-def _lines(text: str, width: int, indent: str, further: str | None = None) -> list[str]:
-    """Lines of a text; `further`: the indent from the second line on."""
-    lines = textwrap.wrap(
-        words.keep_together(words.one_line(text)),
-        width,
-        initial_indent=indent,
-        subsequent_indent=indent if further is None else further,
-        break_on_hyphens=False,
-        break_long_words=False,
-    )
-    return [line.replace("\u00a0", " ") for line in lines or [""]]
-
-
-def _findings(console: Console, findings: list[Finding], confidence: float) -> None:
-    """The findings of one workload: a line a metric, and its rows under columns that are the same for all metrics."""
-    level_columns = rows.varying(findings)
-    made = [tables.cells(group, level_columns) for group in rows.grouped(findings)]
-    paths = list(dict.fromkeys(finding.path for finding in findings))
-    against = list(dict.fromkeys(finding.baseline for finding in findings))
-    at = words.levels(rows.constant(findings))
-    title = f"{words.workload_title(findings[0].workload)}: {paths[0] if len(paths) == 1 else 'paths'}"
-    _paragraph(console, f"{title} against {words.listing(against)}{f', {at}' if at else ''}", "bold")
-
-    names = [*(words.factor(column) for column in level_columns), "path", *tables.HEADINGS]
-    names[names.index("interval")] = f"{100 * confidence:g} % CI"
-    if len(against) == 1:
-        names[names.index("baseline")] = against[0] if len(against[0]) < len("baseline") else "baseline"
-    layout = _Layout(
-        names=names,
-        labels=len(level_columns) + 1,
-        label=_main_factor(findings, level_columns),
-        one_path=len(paths) == 1,
-        rows=[row for cells in made for row in cells.rows],
-        width=console.width,
-    )
-    header = True
-    for cells in made:
-        if header:
-            console.print(layout.table([], [], header=True))
-            header = False
-        _paragraph(console, _metric_line(cells), "italic")
-        styles = [_VERDICT_STYLES[row.tone] for row in cells.group.rows]
-        for heading, indices in layout.sections(cells.rows).items():
-            if heading:
-                _paragraph(console, heading, "", indent="  ")
-            console.print(layout.table([cells.rows[i] for i in indices], [styles[i] for i in indices], header=False))
-
-
-def _metric_line(cells: tables.Cells) -> str:
-    metric = cells.group.metric
-    unit = f" ({cells.unit})" if cells.unit else ""
-    change = f", change in {_UNITS.get(cells.change_unit, cells.change_unit)}" if cells.change_unit else ""
-    direction = words.better(metric)
-    return f"{words.metric_label(metric)}{unit}{change}{f'; {direction}' if direction else ''}"
-
-
-def _main_factor(findings: list[Finding], level_columns: list[str]) -> int | None:
-    """Which of the columns has most levels; None where none varies."""
-    counts = [len({finding.levels.get(column) for finding in findings}) for column in level_columns]
-    return counts.index(max(counts)) if counts else None
-
-
-class _Layout:
-    """Columns of the same widths in several tables.
-
-    Where the columns of all levels and of the path fit, each has one. Else only the main factor has, and the others
-    stand in headings over the rows that have them in common. Columns without any content are left out, and where it
-    has to be, that of invalid trials.
-    """
-
-    def __init__(
-        self, *, names: list[str], labels: int, label: int | None, one_path: bool, rows: list[list[str]], width: int
-    ) -> None:
-        self.names = [words.one_line(name) for name in names]
-        self.labels = labels
-        self.verdict = labels + tables.HEADINGS.index("verdict")
-        used = [i for i in range(len(names)) if any(row[i] not in ("", words.MISSING) for row in rows)]
-        self.kept = [i for i in used if not (one_path and i == labels - 1)]
-        self.heading: list[int] = []
-        self.widths = {i: max(len(names[i]), *(len(row[i]) for row in rows)) for i in self.kept}
-        if not self._fits(width):
-            self.heading = [i for i in self.kept if i < labels and i != label]
-            self.kept = [i for i in self.kept if i not in self.heading]
-        if not self._fits(width):
-            self.kept = [i for i in self.kept if i != labels + tables.HEADINGS.index("invalid")]
-
-    @property
-    def _indent(self) -> int:
-        return _INDENT + 2 if self.heading else _INDENT
-
-    def _fits(self, width: int) -> bool:
-        return self._indent + sum(self.widths[i] + 1 for i in self.kept) - 1 <= width
-
-    def sections(self, rows: list[list[str]]) -> dict[str, list[int]]:
-        """Indices of rows by the heading that they come under."""
-        found: dict[str, list[int]] = {}
-        for index, row in enumerate(rows):
-            given = [i for i in reversed(self.heading) if row[i] != words.MISSING]
-            said = [row[i] if i == self.labels - 1 else f"{self.names[i]} {row[i]}" for i in given]
-            found.setdefault(", ".join(said), []).append(index)
-        return found
-
-    def table(self, rows: list[list[str]], styles: list[str], *, header: bool) -> Table:
-        """A table of these columns; `styles` are of the verdicts."""
-        table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, show_header=header, header_style="dim")
-        table.add_column("", width=self._indent - 1)
-        for index in self.kept:
-            numeric = index >= self.labels and index != self.verdict
-            justify: Literal["right", "left"] = "right" if numeric else "left"
-            table.add_column(self.names[index], justify=justify, width=self.widths[index], overflow="fold")
-        for row, style in zip(rows, styles, strict=True):
-            cells = [words.one_line(row[i]) for i in self.kept]
-            styles_here = [style if i == self.verdict else "" for i in self.kept]
-            table.add_row("", *(Text(cell, style=own) for cell, own in zip(cells, styles_here, strict=True)))
-        return table
-
-
 def _tunnels(page: _Page) -> None:
     """What each tunnel carried, both ends together, and below it what was dropped and why."""
     console = page.console
@@ -353,7 +209,7 @@ def _translators(page: _Page) -> None:
 
 def _summary(console: Console, made: path_tables.Summary, of: str) -> None:
     console.print()
-    _paragraph(console, f"{made.table.title}: {of}", "bold")
+    paragraph(console, f"{made.table.title}: {of}", "bold")
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
     for column in made.table.columns:
         # The headers of packets are the one thing that may take two lines.
@@ -362,15 +218,15 @@ def _summary(console: Console, made: path_tables.Summary, of: str) -> None:
         table.add_row(*(Text(words.one_line(cell)) for cell in row))
     console.print(table)
     for remark in made.remarks:
-        _paragraph(console, remark, "yellow", indent="  ")
+        paragraph(console, remark, "yellow", indent="  ")
     if made.note:
-        _paragraph(console, made.note, "dim")
+        paragraph(console, made.note, "dim")
 
 
 def _plain_table(console: Console, made: tables.Table, of: str) -> None:
     """A table as it is; `of`: which trials it is about."""
     console.print()
-    _paragraph(console, f"{made.title}: {of}" if of else made.title, "bold")
+    paragraph(console, f"{made.title}: {of}" if of else made.title, "bold")
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     for column in made.columns:
         table.add_column(column.name, justify=column.align, no_wrap=column.align == "right", overflow="fold")
@@ -386,8 +242,8 @@ def _claims(console: Console, claims: list[ClaimResult]) -> None:
     counts = Counter[str](claim.verdict for claim in claims)
     total = ", ".join(f"{counts[verdict]} {verdict}" for verdict in _CLAIM_STYLES if counts[verdict])
     console.print()
-    _paragraph(console, f"Claims of the paper: {total}", "bold")
-    table = _two_columns(max(len(claim.verdict) for claim in claims))
+    paragraph(console, f"Claims of the paper: {total}", "bold")
+    table = two_columns(max(len(claim.verdict) for claim in claims))
     for claim in claims:
         verdict = Text(claim.verdict, style=_CLAIM_STYLES[claim.verdict])
         table.add_row(verdict, Text(words.one_line(f"{claim.text} ({claim.source})")))
@@ -400,7 +256,7 @@ def _published(console: Console, published: list[PublishedComparison]) -> None:
     if not published:
         return
     console.print()
-    _paragraph(console, "Published values beside ours", "bold")
+    paragraph(console, "Published values beside ours", "bold")
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     for name in ("published", "ours", "vs"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -416,11 +272,11 @@ def _in_own_columns(console: Console, compared: ComparedTable) -> None:
     """A paper's table, ours in the line below each of its own; headings are longer than what is under them."""
     made = tables.paper_table(compared, paired=True)
     console.print()
-    _paragraph(console, words.one_line(made.title), "bold")
+    paragraph(console, words.one_line(made.title), "bold")
     if compared.note:
-        _paragraph(console, compared.note, "")
+        paragraph(console, compared.note, "")
     for number, column in enumerate(made.columns[1:], start=1):
-        _paragraph(console, f"[{number}] {column.name}", "dim", indent="  ")
+        paragraph(console, f"[{number}] {column.name}", "dim", indent="  ")
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
     table.add_column("")
     for number, column in enumerate(made.columns[1:], start=1):
@@ -436,19 +292,12 @@ def _reasons(console: Console, trials: validity.Trials) -> None:
     if not trials.reasons:
         return
     console.print()
-    _paragraph(console, "Trials that do not count", "bold")
-    table = _two_columns(max(len(f"{reason.count} {reason.status}") for reason in trials.reasons))
+    paragraph(console, "Trials that do not count", "bold")
+    table = two_columns(max(len(f"{reason.count} {reason.status}") for reason in trials.reasons))
     for reason in trials.reasons:
         said = words.one_line(f"{reason.text} ({', '.join(reason.paths)}; {', '.join(reason.workloads)})")
         table.add_row(f"{reason.count} {reason.status}", Text(said))
     console.print(table)
-
-
-def _two_columns(first: int) -> Table:
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column("", width=first, no_wrap=True)
-    table.add_column("", overflow="fold")
-    return table
 
 
 def _emulation(page: _Page) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from ..model.evidence import Count, TranslatorCounters, TunnelCounters
+from ..model.evidence.devices import Count, TranslatorCounters, TunnelCounters
 
 NOTHING = Count(packets=0, bytes=0)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..model.direction import Direction
 from ..model.errors import LabError
-from ..model.evidence import LinkEvent
+from ..model.evidence.links import LinkEvent
 from ..model.experiment import LinkChange
 from .asking import answers, ask_all
 from .laboratory import Laboratory

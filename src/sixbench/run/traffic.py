@@ -17,7 +17,7 @@ from ..lab.queues import queue_bytes
 from ..model.device import Device
 from ..model.direction import Direction
 from ..model.errors import AgentError
-from ..model.evidence import LinkEvent
+from ..model.evidence.links import LinkEvent
 from ..model.experiment import LinkChange
 from ..model.leg import Legs
 from ..model.network import Network

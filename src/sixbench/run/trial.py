@@ -10,7 +10,9 @@ from typing import Any
 from ..mechanisms import legs_of
 from ..model.bypass import Bypass, bypassed_column, is_tester_limited
 from ..model.errors import AgentError, LabError
-from ..model.evidence import NO_EVIDENCE, Fragments, LinkEvent
+from ..model.evidence import NO_EVIDENCE
+from ..model.evidence.fragments import Fragments
+from ..model.evidence.links import LinkEvent
 from ..model.experiment import LinkChange
 from ..model.metric import METRICS, SESSION_MEMORY
 from ..model.network import Network

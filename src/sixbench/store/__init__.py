@@ -23,21 +23,9 @@ from .calibration_file import calibration_to_json, keep_calibration, keep_false_
 from .event_log import EventLog
 from .folder import Folder
 from .manifest import Clock, Environment, Guest, Manifest, ProcessorUse, RunState
-from .run_directory import (
-    Run,
-    RunWriter,
-    check_free,
-    create_new_run,
-    create_run,
-    holds_run,
-    new_directory,
-    open_run,
-    others_who_may_write,
-    read_run,
-    verify_run,
-    write_derived,
-)
+from .run_directory import Run, holds_run, others_who_may_write, read_run, verify_run
 from .run_list import is_being_run, read_findings, run_directories
+from .run_writing import RunWriter, check_free, create_new_run, create_run, new_directory, open_run, write_derived
 
 __all__ = [
     "Clock",

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from .atomic import dumps
 from .folder import Folder
-from .run_directory import TRIAL, TRIALS, Run, RunWriter
+from .run_directory import TRIAL, TRIALS, Run
+from .run_writing import RunWriter
 
 
 def adopt_trials(writer: RunWriter, run: Run, after: int) -> int:

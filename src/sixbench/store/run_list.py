@@ -9,7 +9,8 @@ from typing import Any
 
 from ..model.errors import StoreError, UsageError
 from .manifest_check import number_problem
-from .run_directory import holds_run, opened, read_json
+from .run_directory import holds_run, opened
+from .run_json import read_json
 
 FINDINGS = "findings.json"
 

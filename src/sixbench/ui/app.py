@@ -17,7 +17,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from ..model.errors import ExperimentError, SixbenchError, StoreError, UsageError, WriteError
-from . import check, learn
+from . import check, compare, learn
 from .doctor import Doctor
 from .events import reader_of, rest_of
 from .guard import MOST_BODY_BYTES, Guard
@@ -59,7 +59,9 @@ def application(
         Route("/api/runs/{name}", page.one_run),
         Route("/api/runs/{name}/events", page.events),
         Route("/api/runs/{name}/stop", page.stop, methods=["POST"]),
+        Route("/api/runs/{name}/resume", page.resume, methods=["POST"]),
         Route("/runs/{name}/{file}", page.file),
+        Route("/api/compare", page.compare),
         Route("/api/doctor", page.machine),
         Route("/api/gallery", page.gallery),
         Route("/api/gallery/{name}", page.shipped),
@@ -130,6 +132,25 @@ class _Page:
             return _refused(ValueError("the page did not start that run; stop it where it was started"), 404)
         return JSONResponse({})
 
+    async def resume(self, request: Request) -> Response:
+        """Goes on with an interrupted run, or queues it."""
+        name = request.path_params["name"]
+
+        def read() -> tuple[Path, str, str | None]:
+            run = self.runs.read(name)
+            experiment = run.manifest.experiment
+            return run.directory, experiment.title or experiment.name, rest_of(self.runs, name)
+
+        try:
+            directory, title, state = await anyio.to_thread.run_sync(read)
+            if state != "interrupted":
+                raise UsageError(f"{name} is not interrupted, so there is nothing to go on with")
+            return JSONResponse(self.jobs.resume(name, directory, title).told(), 202)
+        except StoreError as error:
+            return _refused(error, 404)
+        except UsageError as error:
+            return _refused(error, 409)
+
     async def file(self, request: Request) -> Response:
         """A file of a run."""
         name, file = request.path_params["name"], request.path_params["file"]
@@ -144,6 +165,16 @@ class _Page:
             return Response(content, media_type="text/html; charset=utf-8", headers=policy)
         saved = {"content-disposition": f'attachment; filename="{file}"', "content-security-policy": "sandbox"}
         return Response(content, media_type="application/octet-stream", headers=saved)
+
+    async def compare(self, request: Request) -> Response:
+        """Runs over each other; the first one named is what the others are held against."""
+        names = request.query_params.getlist("run")
+        try:
+            return JSONResponse(await anyio.to_thread.run_sync(lambda: compare.compared(self.runs, names)))
+        except StoreError as error:
+            return _refused(error, 404)
+        except UsageError as error:
+            return _refused(error, 422)
 
     async def machine(self, _: Request) -> Response:
         """What this machine can do, in one sentence; null while it is being tried."""

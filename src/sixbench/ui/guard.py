@@ -19,6 +19,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 MOST_BODY_BYTES = 2**18
 """The largest experiment that the page takes."""
 
+SERVED = "has-shown-the-token"
+"""In the `state` of a request's scope: whether it was let in."""
+
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -62,6 +65,7 @@ class Guard:
             await send(message)
 
         refusal = self._refusal(scope)
+        scope.setdefault("state", {})[SERVED] = refusal is None
         if refusal is not None:
             code, words = refusal
             await PlainTextResponse(f"sixbench ui: {words}\n", code)(scope, receive, answer)

@@ -82,8 +82,7 @@ class Jobs:
     def start(self, asked: Checked) -> Job:
         """Queues a run of an experiment that was read and checked. Raises `UsageError` where too many wait,
         `WriteError` or `StoreError` where nothing can be written."""
-        if sum(job.state == "waiting" for job in self._jobs.values()) >= MOST_WAITING:
-            raise UsageError(f"{MOST_WAITING} runs wait already; stop one of them first")
+        self._refuse_too_many()
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -94,13 +93,20 @@ class Jobs:
             file = self._directory / f"{name}.yaml"
             write_file(file, asked.text)
             experiment = str(file.resolve())
-        log = (self._directory / f"{name}{LOG_SUFFIX}").resolve()
         command = [*SIXBENCH, "run", experiment, *(["--quick"] if asked.is_quick else [])]
-        command += ["--out", str((self._directory / name).resolve()), "--events", str(log), "--wait"]
-        job = self._jobs[name] = Job(name=name, command=command, title=asked.experiment.title or asked.experiment.name)
-        if self._worker is None or self._worker.done():
-            self._worker = asyncio.create_task(self._work())
-        return job
+        command += ["--out", str((self._directory / name).resolve()), "--events", str(self._log(name)), "--wait"]
+        return self._queue(Job(name=name, command=command, title=asked.experiment.title or asked.experiment.name))
+
+    def resume(self, name: str, run_directory: Path, title: str) -> Job:
+        """Queues what an interrupted run lacks. Its log goes on where it has one. Raises `UsageError` where the page
+        runs it already, or too many wait."""
+        if self.is_under_way(name):
+            raise UsageError(f"{name} goes on already")
+        self._refuse_too_many()
+        command = [*SIXBENCH, "resume", str(run_directory.resolve()), "--wait"]
+        if self._log(name).is_file():
+            command += ["--events", str(self._log(name))]
+        return self._queue(Job(name=name, command=command, title=title))
 
     def stop(self, name: str) -> None:
         """Ends a run as Ctrl-C does, or takes it from the queue. Raises `KeyError` where the page did not start it."""
@@ -116,6 +122,19 @@ class Jobs:
         """Leaves what runs alone, and starts nothing more."""
         if self._worker is not None:
             self._worker.cancel()
+
+    def _refuse_too_many(self) -> None:
+        if sum(job.state == "waiting" for job in self._jobs.values()) >= MOST_WAITING:
+            raise UsageError(f"{MOST_WAITING} runs wait already; stop one of them first")
+
+    def _queue(self, job: Job) -> Job:
+        self._jobs[job.name] = job
+        if self._worker is None or self._worker.done():
+            self._worker = asyncio.create_task(self._work())
+        return job
+
+    def _log(self, name: str) -> Path:
+        return (self._directory / f"{name}{LOG_SUFFIX}").resolve()
 
     async def _work(self) -> None:
         while job := next((job for job in self._jobs.values() if job.state == "waiting"), None):

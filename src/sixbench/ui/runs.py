@@ -66,10 +66,11 @@ class Runs:
             names = [one.resolve().name if self._is_one else one.name for one in run_directories(self.directory)]
         except UsageError:
             return []  # there is no such directory yet
-        found = [self._one(name) for name in names[-MOST_LISTED:]]
+        found = [self.one(name) for name in names[-MOST_LISTED:]]
         return sorted(found, key=lambda one: (one["started_realtime_ns"] or 0, one["run"]), reverse=True)
 
-    def _one(self, name: str) -> dict[str, Any]:
+    def one(self, name: str) -> dict[str, Any]:
+        """What is told of a run."""
         try:
             inside = self.folder(name)
             key = _changes(inside)

@@ -15,9 +15,10 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..model.errors import CapabilityError, UsageError
 from .app import application
+from .guard import SERVED
 
 MOST_CONNECTIONS = 200
-"""More are answered with 503. A page has two or three."""
+"""A page has two or three. For one more, the oldest connection ends that has not shown the token."""
 
 REQUEST_WITHIN_S = 10.0
 """How long a client may take for its first request."""
@@ -26,12 +27,34 @@ IDLE_S = 15
 
 
 class Impatient(H11Protocol):
-    """A connection that ends where no request has come in time."""
+    """A connection that ends where no request has come in time, and where others need its place.
+
+    Those that have shown the token stay, so whoever was served stays served.
+    """
 
     def connection_made(self, transport: Any) -> None:
         """Begins to wait for a request."""
         super().connection_made(transport)
         self.loop.call_later(REQUEST_WITHIN_S, self._end_if_silent)
+        self._began_s = self.loop.time()
+        others = [one for one in self.connections if one is not self and not one.transport.is_closing()]
+        if len(others) >= MOST_CONNECTIONS:
+            strangers = [one for one in others if isinstance(one, Impatient) and one.is_stranger]
+            if strangers:
+                min(strangers, key=lambda one: one._began_s).refuse(b"408 Request Timeout")
+            else:
+                self.refuse(b"429 Too Many Requests")
+
+    @property
+    def is_stranger(self) -> bool:
+        """Whether it has not shown the token, and is not being answered."""
+        cycle: Any = self.cycle  # None before the first request
+        return cycle is None or (cycle.response_complete and not cycle.scope["state"].get(SERVED, False))
+
+    def refuse(self, status: bytes) -> None:
+        """Ends it with that status."""
+        self.transport.write(b"HTTP/1.1 " + status + b"\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")
+        self.transport.close()
 
     def _end_if_silent(self) -> None:
         if self.cycle is None and not self.transport.is_closing():
@@ -83,7 +106,6 @@ def serve(directory: Path, listening: socket.socket, told: Callable[[str], None]
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=MOST_CONNECTIONS,
         timeout_keep_alive=IDLE_S,
         timeout_graceful_shutdown=2,
     )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from ...model.evidence import FragmentLink
+from ...model.evidence.fragments import FragmentLink
 from ...model.experiment import Combination
 from ...model.trial import TrialRecord
 from ...model.workloads import udp_stream

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...model.evidence import DiscoveredPrefix
+from ...model.evidence.devices import DiscoveredPrefix
 from ...model.network import Network
 
 DNS_PORT = 53

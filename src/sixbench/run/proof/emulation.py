@@ -8,7 +8,8 @@ from typing import Any
 
 from ...lab.netem import netem
 from ...model.emulation import WAYS
-from ...model.evidence import EmulatedLink, LostPlace, emulated_way
+from ...model.evidence.links import EmulatedLink, emulated_way
+from ...model.evidence.losses import LostPlace
 from ...model.reason import Reason, ReasonKind
 from ...model.topology import Topology
 

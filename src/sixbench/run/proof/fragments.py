@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ...model.evidence import Changes, FragmentLink, Fragments
+from ...model.evidence.fragments import FragmentLink, Fragments
+from ...model.evidence.packets import Changes
 from ...model.network import Network
 from ...model.parameter import Params
 from ...model.path import Path

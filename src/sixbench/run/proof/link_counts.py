@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ...model.evidence import FragmentLink
+from ...model.evidence.fragments import FragmentLink
 from ...model.headers import ETHERNET
 from ...theory import Attempt, Prediction
 from .packets import Viewpoint

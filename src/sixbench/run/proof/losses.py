@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...lab.filters import PASSING
-from ...model.evidence import DropCounter, Losses, LostPlace, Range
+from ...model.evidence.losses import DropCounter, Losses, LostPlace, Range
 from ...model.topology import Topology
 from ...model.workload import Result, Transport
 from .drops import Drops

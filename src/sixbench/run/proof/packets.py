@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...model.captured import packet_of
-from ...model.evidence import Changes, Evidence, NodeCounters, Segment
+from ...model.evidence import Evidence
+from ...model.evidence.packets import Changes, NodeCounters, Segment
 from ...model.headers import IP_HEADERS, STACK_HEADERS, stack_name
 from ...model.leg import Crossing, Legs
 from ...model.network import Network

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from ...model.evidence import RelayCounters, TrackedSessions
+from ...model.evidence.devices import RelayCounters, TrackedSessions
 from ...model.network import Network
 from ...model.reason import Reason, ReasonKind
 from ...model.workload import Traffic

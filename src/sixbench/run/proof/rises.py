@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...model.evidence import Count
+from ...model.evidence.devices import Count
 
 
 def rises(early: Mapping[str, Any] | None, late: Mapping[str, Any] | None) -> dict[str, Count]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...model.evidence import TrackedSessions
+from ...model.evidence.devices import TrackedSessions
 from ...model.reason import Reason, ReasonKind
 
 FAILURES: Mapping[str, str] = {

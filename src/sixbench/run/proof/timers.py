@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...lab.queues import bucket_slack_ns
-from ...model.evidence import LateTimers
+from ...model.evidence.links import LateTimers
 from ...model.reason import Reason, ReasonKind
 from ...model.topology import Link
 from ...model.units import scale

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...model.device import QUIET_DROPS
-from ...model.evidence import Changes, Count, TunnelCounters
+from ...model.evidence.devices import Count, TunnelCounters
+from ...model.evidence.packets import Changes
 from ...model.network import Network
 from ...model.reason import Reason, ReasonKind
 from ...model.workload import Traffic

@@ -1,5 +1,6 @@
 // Which screen is shown: the part of the address behind # says so, so that reloading restores it.
 
+import { showCompare } from "./compare.js";
 import { h } from "./dom.js";
 import { showLearn } from "./learn.js";
 import { showLive } from "./live.js";
@@ -7,8 +8,8 @@ import { showNew } from "./new.js";
 import { showResult } from "./result.js";
 import { showRuns } from "./runs.js";
 
-const SCREENS = { runs: showRuns, live: showLive, result: showResult, learn: showLearn, new: showNew };
-const PARENTS = { live: "runs", result: "runs" };
+const SCREENS = { runs: showRuns, live: showLive, result: showResult, learn: showLearn, new: showNew, compare: showCompare };
+const PARENTS = { live: "runs", result: "runs", compare: "runs" };
 const main = document.getElementById("main");
 let leave = () => {};
 let turn = 0;

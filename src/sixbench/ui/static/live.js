@@ -2,6 +2,7 @@
 // interval is shown before the planned end, since looking at them invites to stop when they please.
 
 import { ask, clock, digits, h, s, scaleOf } from "./dom.js";
+import { drawDots } from "./dots.js";
 import { badge } from "./runs.js";
 import { drawTopology } from "./topology.js";
 
@@ -56,7 +57,7 @@ class Grid {
       cell.className = event.status;
       cell.replaceChildren(h("button", { "aria-label": `${event.path}, block ${event.block}: ${event.status}. Why?`, onclick: () => this.tell(event, this.combination) }, MARKS[event.status]));
     }
-    if (event.value !== undefined) this.values.push(event);
+    if (event.value !== undefined) this.values.push({ ...event, row: event.path });
     this.dirty = true;
   }
 
@@ -68,21 +69,7 @@ class Grid {
   draw() {
     if (!this.dirty) return;
     this.dirty = false;
-    const left = 96, right = 14, row = 26, width = 440, height = this.paths.length * row + 44;
-    const most = Math.max(...this.values.map((event) => event.value), 0);
-    const [factor, unit] = scaleOf(most, this.combination.unit);
-    const top = most > 0 ? most * 1.04 : 1;
-    const x = (value) => left + (value / top) * (width - left - right);
-    this.plot.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    this.plot.setAttribute("aria-label", `${this.combination.metric} of each trial, ${this.values.length} so far`);
-    const parts = [0, 0.5, 1].map((share) => s("g", {}, s("line", { class: "tick", x1: x(share * most), x2: x(share * most), y1: 0, y2: height - 40 }),
-      s("text", { class: "axis", x: x(share * most), y: height - 26, "text-anchor": share === 1 ? "end" : "middle" }, digits((share * most) / factor), share === 1 ? ` ${unit}` : "")));
-    this.paths.forEach((path, index) => parts.push(s("text", { class: "row-name", x: left - 10, y: index * row + 18 }, path.length > 13 ? `${path.slice(0, 12)}…` : path), s("line", { class: "rail", x1: left, x2: width - right, y1: index * row + 13, y2: index * row + 13 })));
-    for (const event of this.values) {
-      const y = this.paths.indexOf(event.path) * row + 13;
-      parts.push(s("circle", { class: `dot ${event.status}`, cx: x(event.value), cy: y, r: 4.5 }, s("title", {}, `${event.path}, block ${event.block}: ${digits(event.value / factor)} ${unit}, ${event.status}`)));
-    }
-    this.plot.replaceChildren(...parts, s("text", { class: "axis", x: left, y: height - 8 }, this.combination.metric));
+    drawDots(this.plot, this.combination, this.paths, this.values);
   }
 }
 
@@ -149,6 +136,7 @@ export async function showLive(place, name) {
   const bar = h("progress", { "aria-label": "Trials done", max: 1, value: 0 });
   const reason = h("dialog", { "aria-labelledby": "why" });
   const stop = h("button", { hidden: true }, "Stop; what is done stays");
+  const resume = h("button", { hidden: true }, "Go on with it");
   const told = { ok: 0, invalid: 0, failed: 0 };
   let grids = new Map(), done = 0, expected = 0, left = "", current = null, queued = false;
   const place_of_grids = h("div", {});
@@ -222,6 +210,7 @@ export async function showLive(place, name) {
     state.replaceChildren(badge(over));
     left = "";
     stop.hidden = true;
+    resume.hidden = over !== "interrupted" || !run.topology;
     light([]);
     now.begin(over === "interrupted" ? `It was stopped or killed. What is done stays; go on with: sixbench resume ${name}` : "The run is over.");
     queue();
@@ -230,8 +219,18 @@ export async function showLive(place, name) {
   ask("/api/runs").then(({ jobs }) => { stop.hidden = !jobs.some((job) => job.run === name && job.state === "running"); }, () => {});
   stop.addEventListener("click", () => ask(`/api/runs/${encodeURIComponent(name)}/stop`, {}).then(() => { stop.disabled = true; }, (error) => { now.words.textContent = error.message; }));
 
+  resume.addEventListener("click", async () => {
+    resume.disabled = true;
+    try {
+      await ask(`/api/runs/${encodeURIComponent(name)}/resume`, {});
+      location.hash = "#/runs";
+    } catch (error) {
+      now.words.textContent = error.message;
+    }
+  });
+
   place.append(h("p", { class: "kind" }, state, " ", h("code", {}, name)), h("h1", {}, run.title), counts, bar,
-    h("p", { class: "links" }, h("a", { href: `#/result/${encodeURIComponent(name)}` }, "Result"), stop),
+    h("p", { class: "links" }, h("a", { href: `#/result/${encodeURIComponent(name)}` }, "Result"), stop, resume),
     h("div", { class: "pair top" }, svg && h("div", { class: "drawing" }, svg), h("div", { class: "plot" }, now.words, now.svg)), place_of_grids,
     h("p", { class: "quiet" }, "A dot is one trial; hollow dots are invalid trials, which no statistic uses. Verdicts and intervals are in the report, at the planned end."), reason);
   draw();

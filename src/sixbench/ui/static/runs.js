@@ -3,11 +3,12 @@
 import { ask, date, h } from "./dom.js";
 
 const EVERY_MS = 5000;
+const MOST_COMPARED = 6;
 const MARKS = { complete: "✓", partial: "!", interrupted: "–", running: "…", waiting: "…", unreadable: "×" };
 
 export const badge = (state) => h("span", { class: `badge ${state}` }, h("span", { "aria-hidden": "true" }, `${MARKS[state] ?? "?"} `), state);
 
-function row(run, job) {
+function row(run, job, ticked, tick) {
   const state = run.problem ? "unreadable" : run.state;
   const screen = state === "running" || state === "interrupted" ? "live" : "result";
   const counts = [[run.ok_trials, "ok"], [run.invalid_trials, "invalid"], [run.failed_trials, "failed"]].filter(([number]) => number);
@@ -18,7 +19,8 @@ function row(run, job) {
     !run.problem && h("p", { class: "quiet facts" }, h("code", {}, run.run), counts.length > 0 && ` · ${counts.map(([number, word]) => `${number} ${word}`).join(", ")}`,
       run.kernel && ` · Linux ${run.kernel}`, run.machine && ` · ${run.machine}`),
     !run.problem && h("p", { class: "links" }, h("a", { href: `#/live/${encodeURIComponent(run.run)}`, "aria-label": `Trials of ${run.run}` }, "Trials"),
-      h("a", { href: `#/result/${encodeURIComponent(run.run)}`, "aria-label": `Result of ${run.run}` }, "Result")),
+      h("a", { href: `#/result/${encodeURIComponent(run.run)}`, "aria-label": `Result of ${run.run}` }, "Result"),
+      h("label", { class: "tick-run" }, h("input", { type: "checkbox", checked: ticked.has(run.run), "aria-label": `Compare ${run.run}`, onchange: (event) => tick(run.run, event.target.checked) }), "compare")),
     job?.words && h("pre", {}, job.words));
 }
 
@@ -33,15 +35,23 @@ export async function showRuns(place) {
   const machine = h("p", { class: "quiet", role: "status" }, "This machine is being tried.");
   const where = h("p", { class: "quiet" });
   const search = h("input", { type: "search", id: "filter", placeholder: "part of a name", oninput: () => draw() });
+  const ticked = new Set();
+  const compare = h("button", { disabled: true, onclick: () => { location.hash = `#/compare/${[...ticked].map(encodeURIComponent).join("/")}`; } }, "Compare ticked runs");
+  const tick = (name, is) => {
+    if (is) ticked.add(name);
+    else ticked.delete(name);
+    compare.disabled = ticked.size < 2 || ticked.size > MOST_COMPARED;
+    compare.textContent = ticked.size > MOST_COMPARED ? `At most ${MOST_COMPARED} runs are compared` : "Compare ticked runs";
+  };
   let known = { runs: [], jobs: [] };
   let drawn = "";
 
   function draw() {
     const wanted = search.value.trim().toLowerCase();
     const has = new Set(known.runs.map((run) => run.run));
-    const fits = (run) => !wanted || [run.run, run.title, run.experiment, run.state, run.answer, run.kernel].some((text) => text?.toLowerCase().includes(wanted));
+    const fits = (run) => !wanted || [run.run, run.title, run.experiment, run.state, run.answer, run.kernel, run.machine].some((text) => text?.toLowerCase().includes(wanted));
     const rows = [...known.jobs.filter((job) => !has.has(job.run)).reverse().map(jobRow),
-      ...known.runs.filter(fits).map((run) => row(run, known.jobs.find((job) => job.run === run.run)))];
+      ...known.runs.filter(fits).map((run) => row(run, known.jobs.find((job) => job.run === run.run), ticked, tick))];
     list.replaceChildren(...rows);
     where.textContent = known.runs.length || known.jobs.length ? `${known.runs.length} in ${known.directory}` : `There are no runs in ${known.directory} yet. Start one under New.`;
   }
@@ -55,7 +65,7 @@ export async function showRuns(place) {
 
   await look();
   place.append(h("h1", {}, "Runs"), machine,
-    h("div", { class: "bar" }, h("label", { for: "filter" }, "Show only"), search, where), list);
+    h("div", { class: "bar" }, h("label", { for: "filter" }, "Show only"), search, compare, where), list);
   const doctor = () => ask("/api/doctor").then(({ sentence }) => { if (sentence) { machine.textContent = `This machine: ${sentence}`; clearInterval(asking); } }, () => {});
   const asking = setInterval(doctor, 2000);
   doctor();

@@ -1,0 +1,65 @@
+"""The protocol's requests, typed. See docs/protocol.md for what they mean.
+
+A request cannot be sent with a field that it does not have, and an answer of another form than its request's is
+noticed where it arrives, not where it is used.
+"""
+
+from __future__ import annotations
+
+from .devices import (
+    TranslatorAdd,
+    TranslatorBringUp,
+    TranslatorCounters,
+    TranslatorRemove,
+    TunnelAdd,
+    TunnelCounters,
+    TunnelRemove,
+)
+from .links import EmulateAdd, EmulateChange, EmulateRecord, EmulateRemove
+from .node import ConnectionTracking, Counters, Cpu, Exec, ForgetPathMtu, Hello, Sysctl
+from .request import Request
+from .services import (
+    BrokerRelease,
+    BrokerRequest,
+    BrokerStart,
+    BrokerStop,
+    DnsCounters,
+    DnsStart,
+    DnsStop,
+    MulticastForward,
+    PrefixDiscover,
+    RelayCounters,
+    RelayStart,
+    RelayStop,
+    RouterAdvertise,
+    RouterSolicit,
+)
+from .traffic import Cancel, Finish, Progress, Run, Serve
+from .watching import (
+    Awake,
+    AwakeStart,
+    CaptureStart,
+    CaptureStop,
+    DropsStart,
+    DropsStop,
+    PerfStart,
+    PerfStop,
+    TimersStart,
+    TimersStop,
+)
+
+REQUESTS: dict[str, type[Request]] = {
+    request.op: request
+    for request in (
+        *(Hello, Exec, Sysctl, Counters, ConnectionTracking, ForgetPathMtu, Cpu),
+        *(CaptureStart, CaptureStop, DropsStart, DropsStop, TimersStart, TimersStop),
+        *(PerfStart, PerfStop, AwakeStart, Awake),
+        *(TunnelAdd, TunnelRemove, TunnelCounters),
+        *(TranslatorAdd, TranslatorRemove, TranslatorCounters, TranslatorBringUp),
+        *(MulticastForward, RouterAdvertise, RouterSolicit, PrefixDiscover),
+        *(BrokerStart, BrokerStop, BrokerRequest, BrokerRelease),
+        *(DnsStart, DnsCounters, DnsStop, RelayStart, RelayCounters, RelayStop),
+        *(EmulateAdd, EmulateChange, EmulateRecord, EmulateRemove),
+        *(Serve, Run, Progress, Finish, Cancel),
+    )
+}

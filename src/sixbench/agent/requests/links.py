@@ -1,0 +1,55 @@
+"""Links with a known truth, which the agent emulates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from ...model.form import Form
+from ..answers import EmulateAnswer
+from .request import Request
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmulateAdd(Request):
+    """Two interfaces that become the ends of a link with a known truth."""
+
+    op: ClassVar[str] = "emulate-add"
+    link: str
+    interfaces: list[str]
+    forward: Mapping[str, Any]
+    reverse: Mapping[str, Any]
+    frame_bytes: int
+    held_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmulateChange(Request):
+    """Another truth, from the next packet on."""
+
+    op: ClassVar[str] = "emulate-change"
+    link: str
+    forward: Mapping[str, Any]
+    reverse: Mapping[str, Any]
+    continues: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmulateRecord(Request):
+    """What the emulator really did to the packets of a link."""
+
+    op: ClassVar[str] = "emulate-record"
+    answer: ClassVar[type[Form]] = EmulateAnswer
+    link: str
+    restart: bool | None = None
+    token: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmulateRemove(Request):
+    """The end of an emulated link."""
+
+    op: ClassVar[str] = "emulate-remove"
+    answer: ClassVar[type[Form]] = EmulateAnswer
+    link: str

@@ -1,0 +1,159 @@
+"""What a node does for others: multicast, routers, brokers, resolvers and relays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from ...model.form import Form
+from ..answers import BrokerAnswer, DiscoveredPrefix, DnsAnswer, LeaseAnswer, RelayAnswer, RouterAnswer
+from .request import Request
+
+
+@dataclass(frozen=True, kw_only=True)
+class MulticastForward(Request):
+    """IPv4 multicast from each of these interfaces to the others."""
+
+    op: ClassVar[str] = "multicast-forward"
+    interfaces: list[str]
+    groups: list[str] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RouterAdvertise(Request):
+    """Answers to router solicitations."""
+
+    op: ClassVar[str] = "router-advertise"
+    device: str
+    prefixes: list[Mapping[str, Any]]
+    router_lifetime_s: int
+    mtu_bytes: int | None = None
+    hop_limit: int | None = None
+    pref64: list[Mapping[str, Any]] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RouterSolicit(Request):
+    """A question to the routers on a device."""
+
+    op: ClassVar[str] = "router-solicit"
+    answer: ClassVar[type[Form]] = RouterAnswer
+    device: str
+    timeout_ns: int
+    destination: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrefixDiscover(Request):
+    """The search for the prefix of a NAT64: `by` `ra` on a device, or `by` `dns64` of a resolver."""
+
+    op: ClassVar[str] = "prefix-discover"
+    answer: ClassVar[type[Form]] = DiscoveredPrefix
+    by: str
+    device: str | None = None
+    resolver: str | None = None
+    timeout_ns: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokerStart(Request):
+    """A tunnel broker in the node, which leases tunnels, or addresses alone."""
+
+    op: ClassVar[str] = "broker-start"
+    answer: ClassVar[type[Form]] = BrokerAnswer
+    address: str
+    clients: list[str]
+    token: str = field(repr=False)
+    lifetime_s: int
+    max_clients: int
+    pool: str | None = None
+    tunnel: Mapping[str, Any] | None = None
+    device_prefix: str | None = None
+    addresses: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokerStop(Request):
+    """The end of the broker, with all its tunnels."""
+
+    op: ClassVar[str] = "broker-stop"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokerRelease(Request):
+    """A tunnel that is given back."""
+
+    op: ClassVar[str] = "broker-release"
+    device: str
+    timeout_ns: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokerRequest(Request):
+    """A tunnel that a broker is asked for, or an address alone."""
+
+    op: ClassVar[str] = "broker-request"
+    answer: ClassVar[type[Form]] = LeaseAnswer
+    broker: str
+    port: int
+    token: str = field(repr=False)
+    local: str
+    device: str
+    tunnel: Mapping[str, Any] | None = None
+    timeout_ns: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DnsStart(Request):
+    """A resolver in the node, with DNS64 where there is a prefix."""
+
+    op: ClassVar[str] = "dns-start"
+    addresses: list[str]
+    names: list[Mapping[str, Any]]
+    prefix: str | None = None
+    port: int | None = None
+    excluded: list[str] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DnsCounters(Request):
+    """What a resolver was asked."""
+
+    op: ClassVar[str] = "dns-counters"
+    answer: ClassVar[type[Form]] = DnsAnswer
+
+
+@dataclass(frozen=True, kw_only=True)
+class DnsStop(Request):
+    """The end of a resolver."""
+
+    op: ClassVar[str] = "dns-stop"
+    answer: ClassVar[type[Form]] = DnsAnswer
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelayStart(Request):
+    """A relay of TCP and UDP to IPv4 servers in the node."""
+
+    op: ClassVar[str] = "relay-start"
+    prefix: str
+    port: int | None = None
+    sessions: int | None = None
+    udp_timeout_ns: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelayCounters(Request):
+    """What a relay did."""
+
+    op: ClassVar[str] = "relay-counters"
+    answer: ClassVar[type[Form]] = RelayAnswer
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelayStop(Request):
+    """The end of a relay and of its sessions."""
+
+    op: ClassVar[str] = "relay-stop"
+    answer: ClassVar[type[Form]] = RelayAnswer

@@ -1,0 +1,101 @@
+"""What proves that a trial took its path: the evidence that a record keeps.
+
+`run.proof` builds it, records keep it as JSON, and reports read it. A part that is None was not looked at, or the trial
+has none of it. The JSON lacks what is None. Keys of later versions are ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
+
+from ..form import MAX_ITEMS, Counts, Flag, Kept, Name, Natural, words_of
+from .devices import DiscoveredPrefix, RelayCounters, TrackedSessions, TranslatorCounters, TunnelCounters
+from .fragments import Fragments
+from .links import EmulatedLink, LateTimers, LinkEvent
+from .losses import Losses
+from .packets import NodeCounters, Segment
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Evidence(Kept):
+    """All evidence of a trial.
+
+    Attributes:
+        segments: the links of the way, from client to server.
+        middle: the index of the link that tells most.
+        families: packets there by family (`ipv4`, `ipv6`).
+        silent: the links on which packets of a family were seen that got no answer.
+        payload_bytes: what must have crossed the links, by direction.
+        counters: by node on the way.
+        filters: packets that the rulesets of nodes counted, by node and counter.
+        emulation: links with a known truth, by name.
+        tunnels: the ends of tunnels by node and device.
+        translators: likewise.
+        discovered: the prefixes that CLATs learned, by node: when the network was built, or by the last bring-up.
+        relays: the relays by node.
+        sessions: of the nodes that keep state.
+        timers: those of links' rates, by link and the node that sends.
+        processors: those that each node on the way ran on; empty where the kernel put none there.
+        proved, client, server: of a measurement between two machines: that nothing was proved, and the addresses.
+    """
+
+    segments: Annotated[tuple[Segment, ...], Field(max_length=10_000)] | None = None
+    middle: Natural | None = None
+    families: Counts | None = None
+    silent: dict[Name, tuple[Name, ...]] | None = None
+    payload_bytes: Counts | None = None
+    counters: dict[Name, NodeCounters] | None = None
+    fragments: Fragments | None = None
+    filters: dict[Name, Counts] | None = None
+    emulation: dict[Name, EmulatedLink] | None = None
+    events: Annotated[tuple[LinkEvent, ...], Field(max_length=MAX_ITEMS)] | None = None
+    tunnels: dict[Name, dict[Name, TunnelCounters]] | None = None
+    translators: dict[Name, dict[Name, TranslatorCounters]] | None = None
+    discovered: dict[Name, DiscoveredPrefix] | None = None
+    relays: dict[Name, RelayCounters] | None = None
+    sessions: dict[Name, TrackedSessions] | None = None
+    losses: Losses | None = None
+    timers: dict[Name, dict[Name, LateTimers]] | None = None
+    processors: dict[Name, Annotated[tuple[Natural, ...], Field(max_length=MAX_ITEMS)]] | None = None
+    proved: Flag | None = None
+    client: Name | None = None
+    server: Name | None = None
+
+
+NO_EVIDENCE = Evidence()
+"""That of a trial which was not measured."""
+
+
+def _with_segments(data: Any) -> Any:
+    """Evidence of the first version, which is of one link and has its keys at the top level, in the form of today."""
+    if isinstance(data, Mapping) and "link" in data and "segments" not in data:
+        return {**data, "segments": [data]}
+    return data
+
+
+KeptEvidence = Annotated[Evidence, BeforeValidator(_with_segments)]
+"""Evidence as records of any version have it."""
+
+
+@cache
+def _adapter() -> TypeAdapter[Evidence]:
+    return TypeAdapter(KeptEvidence)
+
+
+def evidence_to_json(evidence: Evidence) -> dict[str, Any]:
+    """What `trial.json` has of it."""
+    data: dict[str, Any] = _adapter().dump_python(evidence, mode="json", exclude_none=True)
+    return data
+
+
+def evidence_from_json(data: Any) -> Evidence:
+    """Reads it back. Raises `ValueError`."""
+    try:
+        return _adapter().validate_python(data)
+    except ValidationError as error:
+        raise ValueError(next(words_of(error))) from None

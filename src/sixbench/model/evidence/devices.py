@@ -1,0 +1,135 @@
+"""What devices did, and the sessions of nodes that keep state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from pydantic import Field
+
+from ..form import MAX_ITEMS, Counts, Kept, Name, Natural, Whole
+from ..topology import Family
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Count(Kept):
+    """By how much packets and their bytes rose."""
+
+    packets: Whole
+    bytes: Whole
+
+    def __add__(self, other: Count) -> Count:
+        return Count(packets=self.packets + other.packets, bytes=self.bytes + other.bytes)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TunnelCounters(Kept):
+    """What one end of a tunnel did.
+
+    Attributes:
+        encapsulated, decapsulated: by the fast path.
+        slow_encapsulated, slow_decapsulated: by the slow path. None: the engine has none (`kernel`).
+        slow: why packets were given to the slow path, without reasons for which none was.
+        drops: by reason, without those of which there were none.
+    """
+
+    encapsulated: Count
+    decapsulated: Count
+    slow_encapsulated: Count | None = None
+    slow_decapsulated: Count | None = None
+    slow: dict[Name, Count] | None = None
+    drops: dict[Name, Count] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TranslatorCounters(Kept):
+    """What a translator did, in packets as they came to it.
+
+    Attributes:
+        to_ipv6, to_ipv4: those that it translated.
+        slow: of these, those that user space translated, by the clause that decided.
+        answered: those whose source was told of an error instead, by clause.
+        drops: by clause.
+    """
+
+    to_ipv6: Count
+    to_ipv4: Count
+    slow: dict[Name, Count] = field(default_factory=dict)
+    answered: dict[Name, Count] = field(default_factory=dict)
+    drops: dict[Name, Count] = field(default_factory=dict)
+
+    def to(self, family: Family) -> Count:
+        """Those that it translated to a family."""
+        return self.to_ipv6 if family == 6 else self.to_ipv4
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DiscoveredPrefix(Kept):
+    """The prefix of its NAT64 that a CLAT learned, and translates by.
+
+    Attributes:
+        by: `ra` (RFC 8781) or `dns64` (RFC 7050).
+        source: the address that told it.
+        asked: how many solicitations or questions it took.
+        took_ns: how long.
+        others: the prefixes that were told besides.
+    """
+
+    prefix: Name
+    by: Name
+    source: Name
+    asked: Natural
+    took_ns: Natural
+    others: Annotated[tuple[Name, ...], Field(max_length=MAX_ITEMS)] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RelayCounters(Kept):
+    """What a relay did (`run.proof.relays`).
+
+    Attributes:
+        connections: pairs of connections that it made.
+        pairs: pairs of hosts and ports between which it passed datagrams on.
+        bytes_to_ipv6, bytes_to_ipv4: payload that it passed on.
+        datagrams_to_ipv6, datagrams_to_ipv4: likewise.
+        failed: what else became of sessions and datagrams, by name, without those of which there were none.
+    """
+
+    connections: Natural
+    pairs: Natural
+    bytes_to_ipv6: Natural
+    bytes_to_ipv4: Natural
+    datagrams_to_ipv6: Natural
+    datagrams_to_ipv4: Natural
+    failed: Counts = field(default_factory=dict)
+
+    def bytes_to(self, family: Family) -> int:
+        """Payload that it passed on to a family."""
+        return self.bytes_to_ipv6 if family == 6 else self.bytes_to_ipv4
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TrackedSessions(Kept):
+    """The sessions of a node that keeps state: the connections that Linux tracks there (`run.proof.sessions`), or those
+    of a relay.
+
+    Attributes:
+        before, after: how many there were at the beginning and at the end.
+        most: how many there may be (`nf_conntrack_max`).
+        failed: what the table refused or gave up, by the kernel's counter (`insert_failed`, `drop`, `early_drop`), or
+            what a relay refused (`sessions`), without those of which there were none. None: the kernel does not tell.
+        object_bytes: the memory that the kernel's entry of a session takes. None: only root may know.
+        objects: by how much the entries of the whole machine rose. None: likewise.
+    """
+
+    before: Natural
+    after: Natural
+    most: Natural
+    failed: Counts | None = None
+    object_bytes: Natural | None = None
+    objects: Whole | None = None
+
+    @property
+    def rise(self) -> int:
+        """How many more there were at the end."""
+        return self.after - self.before

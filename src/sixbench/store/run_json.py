@@ -1,0 +1,75 @@
+"""The JSON in run directories, which a stranger may have written."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from ..model.errors import StoreError
+from ..model.wording import printable
+from .folder import Folder
+
+MAX_JSON_BYTES = 2**28
+"""The largest manifest or record. With 100,000 combinations a manifest has some 50 MB."""
+
+MAX_DEPTH = 40
+"""How deep objects and lists may be in one another. Those of a manifest are some ten levels deep."""
+
+
+def read_json(folder: Folder, name: str) -> dict[str, Any]:
+    """An object of JSON in a file of a run. Raises `StoreError`."""
+    return json_object(folder.read(name, MAX_JSON_BYTES), folder.path / name)
+
+
+def json_object(content: bytes, path: Path) -> dict[str, Any]:
+    """An object of JSON, whose texts show what they are: control characters stand escaped in them. Raises
+    `StoreError`."""
+    place = printable(str(path))
+    try:
+        text = content.decode()
+        data = json.loads(text, parse_constant=_no_number)
+        if "\\ud" in text.lower():
+            json.dumps(data, ensure_ascii=False).encode()  # half a character is none
+    except (ValueError, RecursionError) as error:
+        reason = printable(str(error).partition(";")[0])
+        raise StoreError(f"{place}: not JSON: {reason}") from error
+    if not isinstance(data, dict):
+        raise StoreError(f"{place}: not a JSON object")
+    if _depth(data) > MAX_DEPTH:
+        raise StoreError(f"{place}: more than {MAX_DEPTH} levels deep, which nothing of a run is")
+    return {**_escaped(data)} if _MAY_CONTROL.search(text) else data
+
+
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+"""Characters with which a text could steer a terminal or reverse what stands beside it (Unicode UAX 9). Line feeds and
+tabs are none of them."""
+
+_MAY_CONTROL = re.compile(rf"\\u(00|20)|\\[bfr]|{_CONTROLS.pattern}")
+
+
+def _escaped(data: Any) -> Any:
+    if isinstance(data, str):
+        return _CONTROLS.sub(lambda found: printable(found.group()), data)
+    if isinstance(data, list):
+        return [_escaped(one) for one in data]
+    return {_escaped(key): _escaped(one) for key, one in data.items()} if isinstance(data, dict) else data
+
+
+def _depth(data: Any) -> int:
+    """How many levels of objects and lists there are, up to one more than `MAX_DEPTH`."""
+    level, depth = [data], 0
+    while level and depth <= MAX_DEPTH:
+        depth += 1
+        level = [
+            part
+            for whole in level
+            for part in (whole.values() if type(whole) is dict else whole)
+            if type(part) is dict or type(part) is list
+        ]
+    return depth
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is not a number")

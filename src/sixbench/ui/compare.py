@@ -1,0 +1,78 @@
+"""Runs over each other: the values of all, and each held against the first by `sixbench compare`'s own code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..analysis.run_comparison import compare_runs
+from ..model.errors import UsageError
+from ..model.metric import METRICS
+from ..model.workloads import WORKLOADS
+from ..report.listed_runs import state_of
+from ..report.run_comparison import HEADS, conclusion, lacking_lines, tables
+from ..store import Run
+from .runs import Runs, combination
+
+MOST_RUNS = 6
+BEFORE_THE_END = ("running", "interrupted")
+"""States of runs that have not reached their planned end. They have no verdicts."""
+
+
+def compared(runs: Runs, names: Sequence[str]) -> dict[str, Any]:
+    """What the page shows of runs over each other. Raises `UsageError` where these are no two to six runs, and
+    `StoreError`."""
+    if not 2 <= len(names) <= MOST_RUNS or len(set(names)) < len(names):
+        raise UsageError(f"name two to {MOST_RUNS} different runs")
+    read = {name: runs.read(name) for name in names}
+    first = names[0]
+    return {
+        "runs": [runs.one(name) for name in names],
+        "heads": list(HEADS),
+        "against_first": [_against(first, read[first], name, read[name]) for name in names[1:]],
+        "places": _places(read),
+    }
+
+
+def _against(old_name: str, old: Run, new_name: str, new: Run) -> dict[str, Any]:
+    """A run against the first one, or why there is no verdict."""
+    told: dict[str, Any] = {"run": new_name, "first": old_name}
+    unfinished = [name for name, run in ((old_name, old), (new_name, new)) if state_of(run) in BEFORE_THE_END]
+    if unfinished:
+        return told | {"refused": f"{' and '.join(unfinished)}: not at the planned end, so there is no verdict yet"}
+    try:
+        comparison = compare_runs(old, new)
+    except UsageError as error:
+        return told | {"refused": str(error)}
+    found, left_out = tables(comparison)
+    return told | {
+        "confidence": comparison.confidence,
+        "settings": [{"name": one.name, "old": one.old, "new": one.new} for one in comparison.settings],
+        "tables": [{"heading": heading, "rows": [list(row) for row in rows]} for heading, rows in found],
+        "left_out": left_out,
+        "lacking": [line.strip() for line in lacking_lines(comparison.lacking) if line.strip()],
+        "conclusion": conclusion(comparison).strip(),
+    }
+
+
+def _places(read: dict[str, Run]) -> list[dict[str, Any]]:
+    """The values of all trials, invalid ones too: one place a workload with its levels, one row a run and path."""
+    places: dict[str, dict[str, Any]] = {}
+    for name, run in read.items():
+        experiment = run.manifest.experiment
+        described = {one.name: combination(experiment, index) for index, one in enumerate(experiment.combinations)}
+        for trial in run.trials:
+            about = described[trial.combination]
+            place = places.setdefault(
+                about["title"],
+                {"title": about["title"], "metric": about["metric"], "unit": about["unit"], "rows": [], "values": []},
+            )
+            row = f"{trial.path}, {name}"
+            if row not in place["rows"]:
+                place["rows"].append(row)
+            value = trial.metrics.get(METRICS[WORKLOADS[trial.workload].primary].column)
+            if value is not None:
+                place["values"].append({"row": row, "value": value, "status": trial.status, "block": trial.block})
+    for place in places.values():
+        place["rows"].sort(key=lambda row: row.partition(", ")[0])
+    return list(places.values())

@@ -1,0 +1,37 @@
+// Runs over each other: the values of all, and what changed against the first one.
+
+import { ask, date, h, s } from "./dom.js";
+import { drawDots } from "./dots.js";
+import { badge } from "./runs.js";
+
+const scrolling = (label, table) => h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, table);
+const table = (heads, rows) => h("table", {}, h("thead", {}, h("tr", {}, heads.map((head) => (head ? h("th", { scope: "col" }, head) : h("td", {}))))),
+  h("tbody", {}, rows.map(([first, ...rest]) => h("tr", {}, h("th", { scope: "row" }, first), rest.map((cell) => h("td", {}, cell))))));
+
+function against(one, heads) {
+  const head = h("h2", {}, `${one.run} against ${one.first}`);
+  if (one.refused) return h("section", { class: "against" }, head, h("p", { class: "warning" }, one.refused));
+  const settings = one.settings.length
+    ? h("details", {}, h("summary", {}, `${one.settings.length} settings differ`), scrolling("Settings that differ", table(["setting", one.first, one.run], one.settings.map(({ name, old, new: now }) => [name, old ?? "", now ?? ""]))))
+    : h("p", {}, "Machine, versions and experiment are the same.");
+  return h("section", { class: "against" }, head, h("p", {}, one.conclusion), settings,
+    one.tables.map(({ heading, rows }) => [h("h3", {}, heading), scrolling(heading, table(heads.map((name) => ({ old: one.first, new: one.run })[name] ?? name), rows))]),
+    one.left_out > 0 && h("p", { class: "quiet" }, `${one.left_out} more without a certain change; sixbench compare --all has them.`),
+    one.lacking.map((line) => h("p", { class: "warning" }, line)));
+}
+
+function place(one) {
+  const svg = s("svg", { class: "dots", role: "img" });
+  drawDots(svg, one, one.rows, one.values);
+  return h("section", { class: "combination" }, h("h3", {}, one.title), h("div", { class: "plot" }, svg));
+}
+
+export async function showCompare(screen, ...names) {
+  const found = await ask(`/api/compare?${names.map((name) => `run=${encodeURIComponent(name)}`).join("&")}`);
+  screen.append(h("h1", {}, `${names.length} runs over each other`),
+    h("ul", { class: "runs-list" }, found.runs.map((run) => h("li", { class: "run" }, h("div", { class: "run-head" }, badge(run.problem ? "unreadable" : run.state), h("span", { class: "quiet" }, date(run.started_realtime_ns))),
+      h("p", {}, h("a", { href: `#/result/${encodeURIComponent(run.run)}` }, run.run), run.kernel && ` · Linux ${run.kernel}`, run.machine && ` · ${run.machine}`), h("p", { class: "answer" }, run.state === "running" || run.state === "interrupted" ? "Not at its planned end." : run.answer)))),
+    h("p", { class: "quiet" }, "Within a run, paths are compared pair by pair, each pair from one block. Trials of different runs come from different blocks and form no pairs, so runs are compared unpaired, by Welch's t. Better and worse are adjusted by Holm within each metric."),
+    ...found.against_first.map((one) => against(one, found.heads)),
+    h("h2", {}, "All trials"), ...found.places.map(place), h("p", { class: "quiet" }, "A dot is one trial; hollow dots are invalid trials, which no statistic uses."));
+}

@@ -1,0 +1,75 @@
+"""`dut`: the network and the paths that a device under test gives."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from json_schema import complaints
+
+from sixbench.mechanisms import MECHANISMS
+from sixbench.model.experiment import Experiment
+from sixbench.plan.experiment_file import read_experiment, read_topology_only
+from sixbench.plan.schema import experiment_schema
+from sixbench.plan.yaml_source import parse_yaml
+
+SCHEMA = experiment_schema(MECHANISMS)
+
+
+def experiment(dut: Any, **others: Any) -> Experiment:
+    data = {"dut": dut, "workloads": ["ping"]} | others
+    assert complaints(SCHEMA, data) == []
+    return read_experiment(parse_yaml(json.dumps(data), "x.yaml"), MECHANISMS)
+
+
+@pytest.mark.parametrize(
+    ("dut", "nodes", "paths"),
+    [
+        ("wire", ["left", "right"], {"ipv4": "native4", "ipv6": "native6"}),
+        ("forwarding", ["left", "dut", "right"], {"ipv4": "native4", "ipv6": "native6"}),
+        ("native6", ["left", "dut", "right"], {"native6": "native6"}),
+        ({"mechanism": {"nat64": ["r1"]}}, ["left", "r1", "right"], {"nat64": "nat64"}),
+        ({"mechanism": {"nat64": {"nodes": "r1", "ports": 10}}}, ["left", "r1", "right"], {"nat64": "nat64"}),
+        ({"mechanism": {"siit": {"client": "ipv4"}}}, ["left", "dut", "right"], {"siit": "siit"}),
+        ({"mechanism": {"mechanism": "siit", "nodes": ["r1"]}}, ["left", "r1", "right"], {"siit": "siit"}),
+        ({"mechanism": {"464xlat": ["left", "plat"]}}, ["left", "plat", "right"], {"464xlat": "464xlat"}),
+        ({"mechanism": "6in4"}, ["left", "dut1", "dut2", "right"], {"6in4": "6in4"}),
+    ],
+)
+def test_the_device_stands_between_two_hosts(dut: Any, nodes: list[str], paths: dict[str, str]) -> None:
+    read = experiment(dut)
+    [topology] = read.topologies
+    assert read.between == ("left", "right")
+    assert list(topology.nodes) == nodes
+    assert [(one.ends[0].node, one.ends[1].node) for one in topology.links] == list(pairwise(nodes))
+    assert [node.name for node in topology.nodes.values() if node.kind == "host"] == ["left", "right"]
+    assert {path.name: path.mechanism for path in read.paths} == paths
+
+
+def test_every_link_has_the_settings_and_a_list_is_a_factor() -> None:
+    read = experiment({"mechanism": "wire", "rate": ["10Mbit", "1Gbit"], "mtu": 9000})
+    rates = [topology.links[0].directions[0].rate_bps for topology in read.topologies]
+    assert rates == [10_000_000, 1_000_000_000]
+    assert {topology.links[0].mtu_bytes for topology in read.topologies} == {9000}
+    two = experiment({"mechanism": "forwarding", "rate": ["10Mbit", "1Gbit"]})
+    assert [[link.directions[0].rate_bps for link in topology.links] for topology in two.topologies] == [
+        [10_000_000, 10_000_000],
+        [1_000_000_000, 1_000_000_000],
+    ]
+
+
+def test_its_addresses_are_those_of_benchmarks() -> None:
+    [topology] = experiment("forwarding").topologies
+    assert [str(link.ends[0].ipv4) for link in topology.links] == ["198.18.0.1/24", "198.18.1.1/24"]
+    assert [str(link.ends[0].ipv6) for link in topology.links] == ["2001:2::1/64", "2001:2:0:1::1/64"]
+
+
+def test_a_path_is_where_the_device_is() -> None:
+    source = parse_yaml("workloads: [ping]\ndut:\n  mechanism:\n    nat64: [r1]\n", "x.yaml")
+    assert read_experiment(source, MECHANISMS).paths[0].line == 3
+
+
+def test_the_network_alone_can_be_had() -> None:
+    assert list(read_topology_only(parse_yaml("dut: forwarding\n", "x.yaml")).nodes) == ["left", "dut", "right"]
