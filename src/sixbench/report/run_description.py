@@ -22,8 +22,8 @@ STATES = {
 
 SEARCHED = (
     "The rates of the trials are chosen by MLRsearch (RFC 9971), one trial after the other. A trial in which the "
-    "tester did not send what it should, or was late, is refused: it is tried three times, and then counts neither for nor "
-    "against the device, and the search goes on under its rate. What is told is computed from the recorded trials."
+    "tester did not send what it should, or was late, is refused: it is tried three times, and then counts neither for "
+    "nor against the device, and the search goes on under its rate. What is told is computed from the recorded trials."
 )
 """The method of tests by an RFC."""
 

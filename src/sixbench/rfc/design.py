@@ -5,7 +5,7 @@ Beside the user's paths stand those of the tester: for each family the two hosts
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ..mechanisms import MECHANISMS, install
@@ -101,7 +101,7 @@ def _network(experiment: Experiment, path: Path) -> Network:
     return network
 
 
-def _unfit(networks: Iterable[tuple[Path, Network]], size: int) -> Iterable[str]:
+def _unfit(networks: Iterable[tuple[Path, Network]], size: int) -> Iterator[str]:
     for path, network in networks:
         least = frames.LEAST_BYTES[network.family]
         if size < least:

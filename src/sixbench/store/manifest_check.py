@@ -84,11 +84,11 @@ def _of_procedure(procedure: Procedure, experiment: Experiment) -> Iterator[str]
     if not experiment.topologies:
         yield "the procedure has no network"
     for size, why in (procedure.left_out or {}).items():
-        if not 0 < size <= MAX_MTU or not why.isprintable():
+        if not (0 < size <= MAX_MTU and why.isprintable()):
             yield f"the frame size {size} was left out"
     for one in experiment.combinations:
-        size = one.levels.get("frame_bytes")
-        if not (isinstance(size, int) and 0 < size <= MAX_MTU):
+        tested = one.levels.get("frame_bytes")
+        if not (isinstance(tested, int) and 0 < tested <= MAX_MTU):
             yield f"{one.name} has no frame size"
 
 
