@@ -88,7 +88,7 @@ def test_paths_are_those_of_the_mechanisms(path: Any, right: bool) -> None:
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_every_mechanism_and_option_is_told_to_editors(name: str) -> None:
-    told = SCHEMA["properties"]["paths"]["additionalProperties"]["anyOf"][1]["properties"][name]
+    told = SCHEMA["$defs"]["path"]["anyOf"][1]["properties"][name]
     kind = MECHANISMS[name]
     assert told["description"] == kind.doc
     options = told["anyOf"][-1]["properties"]

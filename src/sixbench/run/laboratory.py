@@ -130,7 +130,12 @@ class Laboratory:
             installed = build_path(network, engine, nodes)
             self.install_ns, self._undo, self._programs = installed.install_ns, installed.undo, installed.programs
             self.learned = installed.learned
-            self.discovered = {node: dict(answer) for (node, op), answer in installed.answers.items() if op == DISCOVER}
+            clats = {device.node for device in network.translators if device.discovery is not None}
+            self.discovered = {
+                node: dict(answer)
+                for (node, op), answer in installed.answers.items()
+                if op == DISCOVER and node in clats
+            }
         except BaseException:
             self.close()
             raise
