@@ -22,6 +22,7 @@ from pathlib import Path
 from links import bench_links
 from measure import ROUNDS, show, show_figures, timed, topology_of
 from scale import bench_scale
+from translators import bench_translators
 from tunnels import bench_tunnels
 
 from sixbench.agent import AgentHub, find_agent
@@ -159,6 +160,7 @@ PARTS: dict[str, Callable[[AgentHub], None]] = {
     "scale": bench_scale,
     "overhead": bench_overhead,
     "tunnels": bench_tunnels,
+    "translators": bench_translators,
     "links": bench_links,
 }
 

@@ -78,27 +78,33 @@ static __always_inline void find_place(struct sk_buff *skb, struct sock *socket,
 	bpf_probe_read_kernel_str(place->device, sizeof(place->device), device->name);
 }
 
-/* Offset of the trial's header in what was read; 0: there is none. */
+/* Offset of the trial's header, or of a frame's mark, in what was read; 0: there is none. */
 static __always_inline __u32 find_token(const struct bytes *read, __u32 length, __u64 token)
 {
 	for (__u32 offset = FIRST_PAYLOAD; offset <= LAST_PAYLOAD; offset += PAYLOAD_STEP) {
-		if (offset + DATAGRAM_HEADER_BYTES > length)
+		if (offset + FRAME_MARK_BYTES > length)
 			return 0;
-		if (*(const __u64 *)&read->byte[offset] == token)
+		__u64 found = *(const __u64 *)&read->byte[offset];
+		if (found == ~token)
 			return offset;
+		if (found == token)
+			return offset + DATAGRAM_HEADER_BYTES > length ? 0 : offset;
 	}
 	return 0;
 }
 
 static __always_inline void tell(const struct drop_place *place, struct drop_count *count, const struct bytes *read,
-				 __u32 offset, __u32 segments)
+				 __u32 offset, __u64 token, __u32 segments)
 {
 	if (offset > LAST_PAYLOAD)
 		return;
 	const struct datagram_header *header = (const struct datagram_header *)&read->byte[offset];
-	__u32 is_warmup = header->phase == 0;
+	const struct frame_mark *mark = (const struct frame_mark *)&read->byte[offset];
+	__u32 is_frame = header->token != token;
+	__u32 is_warmup = is_frame ? mark->time[0] >> 7 : header->phase == 0;
 	__sync_fetch_and_add(is_warmup ? &count->warmup : &count->measured, segments);
-	if (is_warmup)
+	/* Of a frame, a socket refuses only the copy: there would be no room for the numbers of all. */
+	if (is_warmup || (is_frame && place->side == SIDE_SOCKET))
 		return;
 	struct drop_record *record = bpf_ringbuf_reserve(&RECORDS, sizeof(*record), 0);
 	if (!record) {
@@ -106,7 +112,7 @@ static __always_inline void tell(const struct drop_place *place, struct drop_cou
 		return;
 	}
 	record->place = *place;
-	record->sequence = bpf_be64_to_cpu(header->sequence);
+	record->sequence = is_frame ? bpf_ntohl(mark->sequence) : bpf_be64_to_cpu(header->sequence);
 	record->segments = segments;
 	record->padding = 0;
 	bpf_ringbuf_submit(record, 0);
@@ -152,7 +158,7 @@ static __always_inline int dropped(struct sk_buff *skb, __u32 reason, struct soc
 	__sync_fetch_and_add(&count->packets, packets);
 	__u32 offset = *token && version ? find_token(read, length, *token) : 0;
 	if (offset)
-		tell(&place, count, read, offset, packets);
+		tell(&place, count, read, offset, *token, packets);
 	return 0;
 }
 

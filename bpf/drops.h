@@ -62,6 +62,15 @@ struct datagram_header {
 };
 _Static_assert(sizeof(struct datagram_header) == DATAGRAM_HEADER_BYTES, "datagram_header");
 
+/* docs/protocol.md, `frames`: what a frame carries instead. */
+#define FRAME_MARK_BYTES 18
+struct frame_mark {
+	__be64 inverted_token;
+	__be32 sequence;
+	__u8 time[6]; /* the first bit: warm-up */
+} __attribute__((packed));
+_Static_assert(sizeof(struct frame_mark) == FRAME_MARK_BYTES, "frame_mark");
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct ns_common {

@@ -46,6 +46,14 @@ struct translation {
 	__u8 tos;
 };
 
+/* What a translation is routed by, and where to. */
+struct way {
+	struct address source, destination;
+	__u32 bytes; /* of the longest packet that it will be cut into */
+	__u8 tos;
+	const struct found_way *found;
+};
+
 /* Echoes have an identifier in the place of ports: RFC 7597 section 8.2. */
 static __always_inline bool read_ports(struct __sk_buff *skb, __u32 at, struct translation *found)
 {
@@ -128,29 +136,65 @@ static __always_inline bool ends_to_ipv4(struct translation *found)
 	return to_ipv4(&found->destination6, &found->destination4);
 }
 
-/* Where the translation leaves the node. False: it is for the slow path. */
-static __always_inline bool find_way(struct __sk_buff *skb, const struct translation *found, bool is_to_ipv6,
-				     struct bpf_fib_lookup *lookup)
+static __always_inline bool is_same_address(const struct address *one, const struct address *other)
+{
+	return one->word[0] == other->word[0] && one->word[1] == other->word[1] && one->word[2] == other->word[2] &&
+	       one->word[3] == other->word[3];
+}
+
+/* Looks up where the translation leaves the node. False: it is for the slow path. */
+static __always_inline bool look_up_way(struct __sk_buff *skb, const struct way *way, bool is_to_ipv6,
+					struct bpf_fib_lookup *lookup)
 {
 	lookup->ifindex = TRANSLATOR.ifindex;
+	lookup->tot_len = way->bytes;
 	if (is_to_ipv6) {
 		lookup->family = AF_INET6;
-		lookup->tot_len = found->segment_bytes + 20;
-		lookup->flowinfo = bpf_htonl(found->tos << 20);
-		__builtin_memcpy(lookup->ipv6_src, &found->source6, 16);
-		__builtin_memcpy(lookup->ipv6_dst, &found->destination6, 16);
+		lookup->flowinfo = bpf_htonl(way->tos << 20);
+		__builtin_memcpy(lookup->ipv6_src, &way->source, 16);
+		__builtin_memcpy(lookup->ipv6_dst, &way->destination, 16);
 	} else {
 		lookup->family = AF_INET;
-		lookup->tot_len = found->segment_bytes - 20;
-		lookup->tos = found->tos;
-		lookup->ipv4_src = found->source4;
-		lookup->ipv4_dst = found->destination4;
+		lookup->tos = way->tos;
+		lookup->ipv4_src = way->source.word[0];
+		lookup->ipv4_dst = way->destination.word[0];
 	}
 	if (bpf_fib_lookup(skb, lookup, sizeof(*lookup), 0) != BPF_FIB_LKUP_RET_SUCCESS)
 		return false;
 	/* A device without a link layer, which would take the Ethernet header for a part of the packet. */
 	return lookup->ifindex != TRANSLATOR.ifindex && (lookup->dmac[0] | lookup->dmac[1] | lookup->dmac[2] |
 							 lookup->dmac[3] | lookup->dmac[4] | lookup->dmac[5]);
+}
+
+/*
+ * Where the translation leaves the node. False: it is for the slow path. A way is looked up once a tick (1 to 10 ms):
+ * as long, a packet may take one that has changed meanwhile, as one in a queue does. A lookup is of both ends, the
+ * service and the length.
+ */
+static __always_inline bool find_way(struct __sk_buff *skb, struct way *way, bool is_to_ipv6)
+{
+	__u32 key = is_to_ipv6;
+	struct found_way *found = bpf_map_lookup_elem(&WAYS, &key);
+	struct bpf_fib_lookup lookup = {};
+
+	if (!found)
+		return false;
+	if (found->tick != bpf_jiffies64() || way->bytes > found->bytes || way->tos != found->tos ||
+	    !is_same_address(&way->source, &found->source) ||
+	    !is_same_address(&way->destination, &found->destination)) {
+		if (!look_up_way(skb, way, is_to_ipv6, &lookup))
+			return false;
+		found->tick = bpf_jiffies64();
+		found->source = way->source;
+		found->destination = way->destination;
+		found->bytes = way->bytes;
+		found->tos = way->tos;
+		found->ifindex = lookup.ifindex;
+		__builtin_memcpy(found->ethernet, lookup.dmac, ETH_ALEN);
+		__builtin_memcpy(found->ethernet + ETH_ALEN, lookup.smac, ETH_ALEN);
+	}
+	way->found = found;
+	return true;
 }
 
 /* The pseudo header of ICMPv6 is in its checksum, and ICMP has none: RFC 7915 sections 4.2 and 5.2. */
@@ -210,15 +254,14 @@ static __always_inline void count(enum translated what, const struct translation
 }
 
 /* Gives the packet its Ethernet header and sends it. */
-static __always_inline int send(struct __sk_buff *skb, const struct bpf_fib_lookup *lookup, __be16 ethertype)
+static __always_inline int send(struct __sk_buff *skb, const struct found_way *way, __be16 ethertype)
 {
 	struct ethhdr header = {.h_proto = ethertype};
 
-	__builtin_memcpy(header.h_dest, lookup->dmac, ETH_ALEN);
-	__builtin_memcpy(header.h_source, lookup->smac, ETH_ALEN);
+	__builtin_memcpy(&header, way->ethernet, sizeof(way->ethernet));
 	if (bpf_skb_store_bytes(skb, 0, &header, sizeof(header), 0))
 		return TC_ACT_SHOT;
-	return bpf_redirect(lookup->ifindex, 0);
+	return bpf_redirect(way->ifindex, 0);
 }
 
 /* Lets the IPv4 packet come in at the device. */
@@ -237,7 +280,7 @@ static __always_inline int come_in(struct __sk_buff *skb)
 static __always_inline int from_ipv6(struct __sk_buff *skb)
 {
 	struct translation found = {};
-	struct bpf_fib_lookup lookup = {};
+	struct way way = {};
 	struct ipv6hdr ipv6;
 	struct iphdr ipv4 = {.version = 4, .ihl = 5};
 	__u32 gso_size = skb->gso_size;
@@ -256,7 +299,11 @@ static __always_inline int from_ipv6(struct __sk_buff *skb)
 	if (!read_transport(skb, IPV6_HEADER_BYTES, &found) || !ends_to_ipv4(&found))
 		return TC_ACT_UNSPEC;
 	total = found.segment_bytes - 20;
-	if (total > TRANSLATOR.mtu4 || (!TRANSLATOR.through_node && !find_way(skb, &found, false, &lookup)))
+	way.source.word[0] = found.source4;
+	way.destination.word[0] = found.destination4;
+	way.bytes = total;
+	way.tos = found.tos;
+	if (total > TRANSLATOR.mtu4 || (!TRANSLATOR.through_node && !find_way(skb, &way, false)))
 		return TC_ACT_UNSPEC;
 	ipv4.tos = found.tos;
 	ipv4.tot_len = bpf_htons(found.bytes - 20);
@@ -279,13 +326,13 @@ static __always_inline int from_ipv6(struct __sk_buff *skb)
 		return TC_ACT_SHOT;
 	}
 	count(TRANSLATED_TO_IPV4, &found, gso_size);
-	return TRANSLATOR.through_node ? come_in(skb) : send(skb, &lookup, bpf_htons(ETH_P_IP));
+	return TRANSLATOR.through_node ? come_in(skb) : send(skb, way.found, bpf_htons(ETH_P_IP));
 }
 
 static __always_inline int from_ipv4(struct __sk_buff *skb)
 {
 	struct translation found = {};
-	struct bpf_fib_lookup lookup = {};
+	struct way way = {};
 	struct ipv6hdr ipv6 = {.version = 6};
 	struct iphdr ipv4;
 	__u32 gso_size = skb->gso_size;
@@ -311,7 +358,11 @@ static __always_inline int from_ipv4(struct __sk_buff *skb)
 	most = TRANSLATOR.mtu6;
 	if (!(fragment & IPV4_DONT_FRAGMENT) && TRANSLATOR.lowest_ipv6_mtu < most)
 		most = TRANSLATOR.lowest_ipv6_mtu;
-	if (found.segment_bytes + 20 > most || !find_way(skb, &found, true, &lookup))
+	way.source = found.source6;
+	way.destination = found.destination6;
+	way.bytes = found.segment_bytes + 20;
+	way.tos = found.tos;
+	if (way.bytes > most || !find_way(skb, &way, true))
 		return TC_ACT_UNSPEC;
 	ipv6.priority = found.tos >> 4;
 	ipv6.flow_lbl[0] = found.tos << 4;
@@ -327,7 +378,7 @@ static __always_inline int from_ipv4(struct __sk_buff *skb)
 		return TC_ACT_SHOT;
 	}
 	count(TRANSLATED_TO_IPV6, &found, gso_size);
-	return send(skb, &lookup, bpf_htons(ETH_P_IPV6));
+	return send(skb, way.found, bpf_htons(ETH_P_IPV6));
 }
 
 SEC("classifier")

@@ -32,6 +32,7 @@ OURS_ZEROCOPY = "sixbench, zerocopy, truncate"
 OURS_OFFLOAD = "sixbench, offload"
 OURS_BUSY = "sixbench, busy polling"
 OURS_IN_FLIGHT = "sixbench, 16 in flight"
+OURS_FRAMES = "sixbench, frames"
 IN_FLIGHT = 16
 
 Wire = Literal["super-packets", "packets"]
@@ -139,6 +140,15 @@ COMPARISONS = (
         targets=(Target(ours=OURS, peers=("iperf3",), bound=4),),
     ),
     Comparison(
+        key="frames-64",
+        title="smallest frames, beside datagrams of 64 bytes",
+        unit="packets/s",
+        value=_counted(lambda window: window.rx_packets),
+        told=f"packets of the receiver's interface, {_COUNTED}; frames of 64 bytes over IPv4 and of 84 over IPv6",
+        wire="packets",
+        targets=(Target(ours=OURS_FRAMES, peers=("iperf3",), bound=4),),
+    ),
+    Comparison(
         key="udp-offload",
         title="UDP, 1400 bytes, offload allowed",
         unit="bit/s",
@@ -193,6 +203,16 @@ COMPARISONS = (
         wire="packets",
         captured=True,
         targets=(Target(ours=OURS, peers=("iperf3",), bound=0.2, lower_is_better=True),),
+    ),
+    Comparison(
+        key="frames-paced",
+        title="frames at 10,000 packets/s: error of inter-packet time",
+        unit="ns",
+        value=_gap_error_p99_ns,
+        told="as of udp-paced",
+        wire="packets",
+        captured=True,
+        targets=(Target(ours=OURS_FRAMES, peers=("iperf3",), bound=0.2, lower_is_better=True),),
     ),
     Comparison(
         key="udp-loss",

@@ -10,6 +10,7 @@ from sixbench.model.reason import ReasonKind
 from sixbench.model.trial import TrialRecord
 from sixbench.plan.schedule import block_order
 from sixbench.run.laboratory import Laboratories
+from sixbench.run.proof.losses import joined
 from sixbench.run.record import Trial
 from sixbench.run.trial import References, run_trial
 from sixbench.theory import expected_amid_changes
@@ -28,14 +29,17 @@ blocks: 1
 USUAL = {"core": "mtu: 1500", "frame": "84B", "rate": "4kpps", "count": COUNT}
 
 
-def trials(hub: AgentHub, **settings: object) -> list[TrialRecord]:
-    """Each path's trial."""
+def trials(hub: AgentHub, ruleset: str = "", **settings: object) -> list[TrialRecord]:
+    """Each path's trial, in a network whose first router has the ruleset."""
     experiment = read(hub, EXPERIMENT.format(**{**USUAL, **settings}))
     laboratories = Laboratories(hub, experiment)
     found = []
     try:
         for number, planned in enumerate(block_order(experiment, 1)):
             laboratory, network = laboratories.get(experiment.path(planned.path), 0)
+            if ruleset and number == 0:
+                done = laboratory.agents["r1"].call("exec", argv=["nft", "-f", "-"], stdin=ruleset)
+                assert done["exit"] == 0, done["stderr"]
             trial = Trial(
                 experiment=experiment, combination=experiment.combinations[0], planned=planned, sequence=number
             )
@@ -70,6 +74,42 @@ def test_losses_that_a_link_has_are_returned(hub: AgentHub) -> None:
     for trial in trials(hub, paths="{ipv4: native4}", core="lost-packets: 7 23-25 399", more="tolerance: 1s"):
         assert wrong(trial) == []
         assert trial.metrics["loss_ratio"] == 5 / COUNT
+
+
+def test_the_ledger_is_what_the_link_did(hub: AgentHub) -> None:
+    core = "delay: 5ms, lost-packets: 200 210-211, duplicated-packets: 50 60-61, late-packets: 100 150, late-by: 3"
+    [trial] = trials(hub, paths="{ipv4: native4}", core=core, more="tolerance: 1s")
+    assert wrong(trial) == []
+    counted = {name: trial.server[name] for name in ("unique", "duplicates", "reordered", "corrupt", "late")}
+    assert counted == {"unique": COUNT - 3, "duplicates": 3, "reordered": 2, "corrupt": 0, "late": 0}
+    assert trial.server["lost_middle"] + trial.server["lost_tail"] == 3
+    lost = joined(trial.server["sequences"]["lost"]["ranges"])
+    [place] = [one for one in trial.evidence.losses.located or () if one.datagrams]
+    assert (place.link, list(place.sequences)) == ("core", lost)
+    assert (trial.evidence.losses.lost, trial.evidence.losses.unlocated) == (3, 0)
+    assert trial.metrics["one_way_delay_min_ns"] >= 5e6
+
+
+@pytest.mark.parametrize(("direction", "device"), [("forward", "eth0"), ("reverse", "eth1")])
+def test_frames_that_a_router_drops_are_named_there_whatever_their_ports(
+    hub: AgentHub, direction: str, device: str
+) -> None:
+    chosen = [(5, 5), (77, 77), (150, 152), (399, 399)]
+    numbers = "5, 77, 150, 151, 152, 399"
+    # The number is 8 bytes behind the UDP header.
+    ruleset = (
+        f"table netdev losses {{\n chain drops {{\n  type filter hook ingress device {device} priority 0\n"
+        f"  meta l4proto udp @th,128,32 {{ {numbers} }} drop\n }}\n}}\n"
+    )
+    more = f"direction: {direction}, ports: pseudo-random, flows: 40, tolerance: 1s"
+    for trial in trials(hub, ruleset, paths="{ipv4: native4, ipv6: native6}", more=more):
+        assert wrong(trial) == [], trial.path
+        receiver = trial.server if direction == "forward" else trial.client["reverse_receiver"]
+        assert joined(receiver["sequences"]["lost"]["ranges"]) == chosen
+        losses = trial.evidence.losses
+        [place] = [one for one in losses.located or () if one.datagrams]
+        assert (place.node, place.what, list(place.sequences)) == ("r1", "a filter", chosen)
+        assert (losses.lost, losses.unlocated) == (6, 0)
 
 
 def test_a_rate_that_no_tester_has_is_its_own_limit(hub: AgentHub) -> None:

@@ -21,6 +21,7 @@ from sixbench.model.paper import (
     Trend,
     Untestable,
 )
+from sixbench.store import Run
 
 # Direction
 
@@ -64,6 +65,44 @@ def test_no_difference_is_shown_by_equivalence_only() -> None:
 def test_a_paper_may_be_more_generous_than_the_experiment() -> None:
     generous = Direction(selector=GOODPUT, expect="equivalent", quantifier="all", margin=0.1)
     assert verdict(generous, run_of(slower_ipv6)).verdict == "reproduced"
+
+
+def generous_to_streams(run: Run) -> Run:
+    """The run with a margin of 10 % for its workload, and of 1 % for all others."""
+    experiment = run.manifest.experiment
+    statistics = replace(experiment.statistics, margins={"tcp-stream": 0.1})
+    return replace(run, manifest=replace(run.manifest, experiment=replace(experiment, statistics=statistics)))
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        Direction(selector=GOODPUT, expect="equivalent", quantifier="all"),
+        Direction(selector=GOODPUT, expect="equivalent", quantifier="all", against="ipv4"),
+        Direction(selector=GOODPUT, expect="not lower", quantifier="all"),
+        Contrast(selector=GOODPUT, of="value", factor="length_bytes", at=128, then=1408, expect="same"),
+    ],
+    ids=["baseline", "another path", "not lower", "contrast"],
+)
+def test_a_claim_without_a_margin_of_its_own_takes_that_of_its_workload(test: ClaimTest) -> None:
+    def lower(path: str, length: int) -> float:
+        return 1e8 * (1 - length / 20_000) * (0.95 if path == "ipv6" else 1.0)
+
+    run = run_of(lower)
+    assert verdict(test, run).verdict != "reproduced"
+    assert verdict(test, generous_to_streams(run)).verdict == "reproduced"
+    own = replace(test, margin=0.01)
+    assert verdict(own, generous_to_streams(run)).verdict != "reproduced"
+
+
+def test_a_trend_within_the_margin_of_its_workload_is_none() -> None:
+    rises = Trend(selector=BOTH, of="value", factor="length_bytes", expect="rises")
+
+    def slightly(path: str, length: int) -> float:
+        return 1e8 * (1 + length * 5e-5)
+
+    assert verdict(rises, run_of(slightly)).verdict == "reproduced"
+    assert verdict(rises, generous_to_streams(run_of(slightly))).verdict == "not reproduced"
 
 
 def test_quantifiers() -> None:

@@ -25,7 +25,7 @@ def test_every_vector_holds(vector: Path) -> None:
         psid_offset=told["rule"]["psid_offset"],
         psid=psid,
     )
-    rule.check()
+    rule.check(128)
     assert rule.told == told["rule"]
     ipv4, ipv6 = IPv4Address(told["ipv4"]), IPv6Address(told["ipv6"])
     assert rule.address(ipv4, told["psid"]) == ipv6
@@ -45,7 +45,7 @@ def drawn(numbers: Random) -> tuple[Rule, IPv4Address, int]:
     is_provisioned = numbers.random() < 0.5
     ea_bits = 32 - ipv4_bits + (0 if is_provisioned else psid_bits)
     rule = Rule(
-        ipv6=IPv6Network((numbers.getrandbits(128), numbers.randint(0, 64 - ea_bits)), strict=False),
+        ipv6=IPv6Network((numbers.getrandbits(128), numbers.randint(0, 128 - ea_bits)), strict=False),
         ipv4=IPv4Network((address, ipv4_bits), strict=False),
         ea_bits=ea_bits,
         psid_offset=numbers.randint(0, min(15, 16 - psid_bits)),
@@ -58,7 +58,7 @@ def test_what_ten_thousand_rules_map_comes_back() -> None:
     numbers = Random(17)
     for _ in range(10_000):
         rule, ipv4, psid = drawn(numbers)
-        rule.check()
+        rule.check(128)
         ipv6 = rule.address(ipv4, psid)
         assert ipv6 in rule.ipv6
         assert rule.to_ipv4(ipv6) == (ipv4, psid)
@@ -81,6 +81,7 @@ def test_a_port_is_in_the_set_that_the_algorithm_says() -> None:
     [
         ("2001::/8", "0.0.0.0/0", 49, 0, "ea_bits", "at most 48 EA bits"),
         ("2001:db8::/40", "192.0.2.0/24", 25, 0, "ea_bits", "of 65 bits, and it has at most 64"),
+        ("2001:db8::/80", "192.0.2.0/24", 8, 6, "ea_bits", "has at most 64: give a shorter rule prefix"),
         ("2001:db8::/40", "192.0.2.0/24", 7, 6, "ea_bits", "fewer than the 8 bits"),
         ("2001:db8::/40", "192.0.2.0/24", 16, 9, "psid_offset", "leaves no ports"),
         ("2001:db8::/40", "192.0.2.1/32", 17, 0, "ea_bits", "leaves no ports"),

@@ -88,7 +88,7 @@ def test_paths_are_those_of_the_mechanisms(path: Any, right: bool) -> None:
 
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_every_mechanism_and_option_is_told_to_editors(name: str) -> None:
-    told = SCHEMA["properties"]["paths"]["additionalProperties"]["anyOf"][1]["properties"][name]
+    told = SCHEMA["$defs"]["path"]["anyOf"][1]["properties"][name]
     kind = MECHANISMS[name]
     assert told["description"] == kind.doc
     options = told["anyOf"][-1]["properties"]
@@ -196,6 +196,7 @@ MEANING = {
     "paths-464xlat-discovery-resolver-itself",
     "paths-464xlat-discovery-resolver-of-ra",
     "paths-464xlat-discovery-resolver-out-of-reach",
+    "paths-464xlat-resolver-nowhere",
     "paths-464xlat-discovery-resolver-unknown",
     "paths-464xlat-plat-on-a-host",
     "paths-6rd-br-alone",

@@ -65,6 +65,13 @@ def test_edges_in_a_mesh_need_no_border_relay(through: Through) -> None:
     assert through([carried], "--ce", "2001:db8:12:3500::/56", "--mesh") == [("translated", "to-ipv4", [between])]
 
 
+def test_a_prefix_of_more_than_64_bits_takes_the_first_bits_of_the_interface_identifier(through: Through) -> None:
+    rule = ("--rule-prefix", "2001:db8:0:5::/64", "--ea-bits", "16")
+    [(_, _, [carried])] = through([sent(SHARED, OUTSIDE, (1232, 53))], *rule, "--ce", "2001:db8:0:5:1234::/80")
+    assert IPv6Address(carried[8:24]) == IPv6Address("2001:db8:0:5:1234:c000:212:34")
+    assert through([carried], *rule) == [("translated", "to-ipv4", [sent(SHARED, OUTSIDE, (1232, 53))])]
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

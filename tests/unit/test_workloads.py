@@ -3,43 +3,28 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import pytest
-from path_mtu_results import TOLD
 from reasons import kinds, texts
+from workload_results import (
+    CONNECTIONS,
+    EMPTY,
+    GOOD,
+    HISTOGRAM,
+    PING,
+    RR_CLIENT,
+    STREAM_RECEIVER,
+    STREAM_SENDER,
+    Result,
+    summarise,
+    traffic,
+)
 
-from sixbench.model.e_model import Equipment, mos_cqe, r_factor
 from sixbench.model.metric import COLUMNS, METRICS
 from sixbench.model.parameter import Params
 from sixbench.model.reason import ReasonKind
-from sixbench.model.workload import Measured, Traffic, WorkloadKind
+from sixbench.model.workload import Traffic, WorkloadKind
 from sixbench.model.workloads import WORKLOADS
-
-Result = dict[str, Any]
-
-HISTOGRAM = {
-    "unit": "ns",
-    "count": 3,
-    "min": 10,
-    "max": 30,
-    "mean": 20.5,
-    "stdev": 8.2,
-    "p50": 20,
-    "p90": 30,
-    "p99": 30,
-    "p999": 30,
-    "buckets": [[10, 1], [20, 1], [30, 1]],
-}
-EMPTY = {"unit": "ns", "count": 0, "buckets": []}
-
-
-def summarise(kind: str, params: Params, client: Result, server: Result | None = None) -> Measured:
-    return WORKLOADS[kind].summarise(params, client, server or {})
-
-
-def traffic(kind: str, params: Params, client: Result, server: Result | None = None) -> Traffic:
-    return WORKLOADS[kind].traffic(params, client, server or {})
 
 
 @pytest.mark.parametrize("kind", WORKLOADS.values(), ids=lambda kind: kind.name)
@@ -47,22 +32,6 @@ def test_every_metric_of_a_workload_is_declared(kind: WorkloadKind) -> None:
     assert {*kind.metrics, *kind.headline, kind.primary} <= METRICS.keys()
     assert kind.primary in kind.metrics
     assert len({parameter.name for parameter in kind.parameters}) == len(kind.parameters)
-
-
-STREAM_RECEIVER = {
-    "received_bytes": 1100,
-    "measured_bytes": 1000,
-    "measured_ns": 8_000,
-    "started_ns": 0,
-    "ended_ns": 8_100,
-    "reads": 5,
-    "series": {"t_ns": [1], "bytes": [1000]},
-}
-STREAM_SENDER = {
-    "sent_bytes": 1200,
-    "tcp_info": {"retransmits": 2, "segments_out": 100},
-    "series": {"t_ns": [1, 2, 3], "rtt_ns": [100, None, 130]},
-}
 
 
 def test_a_stream_forward() -> None:
@@ -145,179 +114,6 @@ def test_a_stream_that_stood_still_is_not_made_faster_by_that() -> None:
     assert "stood still" in measured.notes[0]
 
 
-UDP_CLIENT = {"sent": 100, "sent_bytes": 10_000, "measured_ns": 99_000, "lateness": HISTOGRAM}
-UDP_SERVER = {
-    "received": 98,
-    "unique": 97,
-    "duplicates": 1,
-    "reordered": 2,
-    "lost_middle": 2,
-    "lost_tail": 1,
-    "unique_bytes": 9700,
-    "measured_bytes": 9600,
-    "measured_ns": 96_000,
-    "one_way_delay": HISTOGRAM,
-    "ipdv": HISTOGRAM,
-    "pdv": EMPTY,
-    "jitter_rfc3550_ns": 7,
-    "socket_drops": 1,
-}
-DATAGRAMS = {"datagram_bytes": 100}
-
-
-def test_a_flow_of_datagrams() -> None:
-    measured = summarise("udp-stream", DATAGRAMS, UDP_CLIENT, UDP_SERVER)
-    assert measured.invalid == []
-    assert measured.metrics["loss_ratio"] == 0.03
-    assert measured.metrics["duplicates_ratio"] == 0.01
-    assert measured.metrics["reordered_ratio"] == 0.02
-    assert measured.metrics["goodput_bps"] == pytest.approx(8e8)
-    assert measured.metrics["packets_rate_pps"] == pytest.approx(1e6)
-    assert measured.metrics["jitter_rfc3550_ns"] == 7.0
-    assert measured.metrics["one_way_delay_p50_ns"] == 20
-    assert not any(column.startswith("pdv") for column in measured.metrics)
-    assert measured.histograms.keys() == {"one_way_delay", "ipdv", "send_lateness"}
-    assert measured.notes == ["1 datagrams were dropped at the receiver's socket buffer"]
-    assert traffic("udp-stream", DATAGRAMS, UDP_CLIENT, UDP_SERVER) == Traffic(
-        forward_payload_bytes=9700, forward_datagrams=97, messages=UDP_SERVER["received"]
-    )
-
-
-@pytest.mark.parametrize(
-    ("client", "server", "message"),
-    [
-        ({"sent": 0}, {}, "the sender sent nothing in the measured time"),
-        (
-            {},
-            {"lost_tail": 0},
-            "the loss ledger does not add up: sent 100 is not received once 97 + lost in the middle 2",
-        ),
-        ({}, {"unique": 0, "lost_middle": 0, "lost_tail": 100, "received": 0}, "none of 100 datagrams arrived"),
-    ],
-)
-def test_a_flow_whose_ledger_is_wrong_is_invalid(client: Result, server: Result, message: str) -> None:
-    measured = summarise("udp-stream", DATAGRAMS, UDP_CLIENT | client, UDP_SERVER | server)
-    assert [words for words in texts(measured.invalid) if message in words]
-
-
-@pytest.mark.parametrize(
-    ("rate", "limited"),
-    [
-        ({"rate_pps": 1_000_000}, False),
-        ({"rate_pps": 1_100_000}, True),
-        ({"rate_bps": 10**9}, True),
-        ({"rate_bps": 8 * 10**8}, False),
-    ],
-)
-def test_a_sender_that_cannot_keep_its_rate_measures_itself(rate: Params, limited: bool) -> None:
-    measured = summarise("udp-stream", {**DATAGRAMS, **rate}, UDP_CLIENT, UDP_SERVER)
-    assert (ReasonKind.TESTER_LIMITED in kinds(measured.invalid)) is limited
-
-
-def test_a_sender_that_falls_behind_what_was_drawn_measures_itself() -> None:
-    drawn = {**DATAGRAMS, "rate_pps": 1, "gaps": "exponential"}
-    for scheduled_ns, limited in ((99_000, False), (98_000, True)):
-        measured = summarise("udp-stream", drawn, UDP_CLIENT | {"scheduled_ns": scheduled_ns}, UDP_SERVER)
-        assert bool(measured.invalid) is limited, measured.invalid
-
-
-CALL = UDP_SERVER | {"pdv": HISTOGRAM, "one_way_delay_negative": 0}
-
-
-def test_a_call() -> None:
-    params = {"codec": "g729", "jitter_buffer_ns": 25}
-    measured = summarise("voip", params, UDP_CLIENT | {"scheduled_ns": 99_000}, CALL)
-    assert measured.invalid == []
-    # Three did not come, and one of those that came was later than the fastest by more than the buffer.
-    assert measured.metrics["playout_loss_ratio"] == pytest.approx(0.04)
-    # The least delay, the buffer, 20 ms of speech and 5 ms of look-ahead.
-    assert measured.metrics["mouth_to_ear_ns"] == 10 + 25 + 25_000_000
-    equipment = Equipment(ie=10, bpl=19)
-    assert measured.metrics["r_factor"] == pytest.approx(r_factor(25.000_035, 4, equipment))
-    assert measured.metrics["mos_cqe"] == pytest.approx(mos_cqe(measured.metrics["r_factor"]))
-
-
-def test_a_call_of_which_delays_are_not_known_has_no_quality() -> None:
-    measured = summarise("voip", {}, UDP_CLIENT | {"scheduled_ns": 99_000}, CALL | {"one_way_delay_negative": 2})
-    assert "mos_cqe" not in measured.metrics
-    assert "their delay means nothing" in measured.notes[-1]
-    slow = {"jitter_buffer_ns": 400_000_000}
-    nobody = summarise("voip", slow, UDP_CLIENT | {"scheduled_ns": 99_000}, CALL | {"lost_middle": 95, "unique": 4})
-    assert ("r_factor" in nobody.metrics, nobody.metrics["mos_cqe"]) == (False, 1.0)
-
-
-@pytest.mark.parametrize(
-    ("params", "asked"),
-    [
-        ({"codec": "g711"}, {"datagram_bytes": 172, "gaps_mean_ns": 20_000_000}),
-        ({"codec": "g711-plc", "packetisation_ns": 10_000_000}, {"datagram_bytes": 92, "gaps_mean_ns": 10_000_000}),
-        ({"codec": "g729"}, {"datagram_bytes": 32, "gaps_mean_ns": 20_000_000}),
-        ({"codec": "g723.1", "df": "set"}, {"datagram_bytes": 36, "gaps_mean_ns": 30_000_000, "df": "set"}),
-        (
-            {"vad": True, "seed": 4},
-            {
-                "datagram_bytes": 172,
-                "gaps_mean_ns": 20_000_000,
-                "on_off": "exponential",
-                "on_ns": 1_004_000_000,
-                "off_ns": 1_587_000_000,
-                "seed": 4,
-            },
-        ),
-    ],
-)
-def test_what_a_codec_sends(params: Params, asked: Params) -> None:
-    kind = WORKLOADS["voip"]
-    assert (kind.served_by, kind.agent_params(params)) == ("udp-stream", asked)
-    assert kind.is_drawn(params) is ("vad" in params)
-
-
-def test_one_datagram_has_a_loss_but_no_rate() -> None:
-    client = UDP_CLIENT | {"sent": 1, "measured_ns": 0}
-    server = UDP_SERVER | {
-        "received": 1,
-        "unique": 1,
-        "lost_middle": 0,
-        "lost_tail": 0,
-        "measured_bytes": 0,
-        "measured_ns": 0,
-    }
-    measured = summarise("udp-stream", DATAGRAMS | {"rate_pps": 10}, client, server)
-    assert measured.invalid == []
-    assert measured.metrics["loss_ratio"] == 0
-    assert "goodput_bps" not in measured.metrics
-
-
-RR_CLIENT = {"transactions": 1000, "lost": 0, "measured_ns": 2_000_000_000, "rtt": HISTOGRAM, "rtt_jitter": HISTOGRAM}
-
-
-def test_datagrams_of_the_server() -> None:
-    params = DATAGRAMS | {"direction": "reverse"}
-    client, server = {"reverse_receiver": UDP_SERVER}, {"reverse_sender": UDP_CLIENT}
-    measured = summarise("udp-stream", params, client, server)
-    assert measured == summarise("udp-stream", DATAGRAMS, UDP_CLIENT, UDP_SERVER)
-    assert traffic("udp-stream", params, client, server) == Traffic(
-        forward_payload_bytes=0, reverse_payload_bytes=UDP_SERVER["unique_bytes"], messages=UDP_SERVER["received"]
-    )
-
-
-def test_datagrams_both_ways() -> None:
-    params = DATAGRAMS | {"direction": "both", "rate_pps": 10**6}
-    slow = UDP_CLIENT | {"measured_ns": 990_000}
-    client = {"forward_sender": UDP_CLIENT, "reverse_receiver": UDP_SERVER}
-    server = {"forward_receiver": UDP_SERVER, "reverse_sender": slow}
-    measured = summarise("udp-stream", params, client, server)
-    assert measured.metrics["goodput_reverse_bps"] == measured.metrics["goodput_bps"]
-    assert measured.metrics["loss_reverse_ratio"] == measured.metrics["loss_ratio"] == 0.03
-    assert texts(measured.invalid) == ["the sender sent 100000 datagrams/s where 1000000 were asked for (reverse)"]
-    assert traffic("udp-stream", params, client, server) == Traffic(
-        forward_payload_bytes=UDP_SERVER["unique_bytes"],
-        reverse_payload_bytes=UDP_SERVER["unique_bytes"],
-        forward_datagrams=UDP_SERVER["unique"],
-        messages=2 * UDP_SERVER["received"],
-    )
-
-
 @pytest.mark.parametrize("kind", ["tcp-rr", "udp-rr"])
 def test_requests_and_responses(kind: str) -> None:
     measured = summarise(kind, {"message_bytes": 10, "response_bytes": 20}, RR_CLIENT)
@@ -347,9 +143,6 @@ def test_a_request_that_is_not_answered_is_lost() -> None:
     assert "loss_ratio" not in summarise("tcp-rr", {}, RR_CLIENT | {"lost": 250}).metrics
     nothing = summarise("udp-rr", {}, {"transactions": 0, "lost": 0, "measured_ns": 0})
     assert "loss_ratio" not in nothing.metrics
-
-
-CONNECTIONS = {"transactions": 10, "measured_ns": 10**9, "connect": HISTOGRAM, "failed": {"timeout": 2, "refused": 0}}
 
 
 @pytest.mark.parametrize(
@@ -388,9 +181,6 @@ def test_connections() -> None:
     assert traffic("tcp-crr", {}, CONNECTIONS) == carried
 
 
-PING = {"sent": 10, "received": 8, "lost": 2, "rtt": HISTOGRAM, "rtt_jitter": EMPTY}
-
-
 def test_echo() -> None:
     measured = summarise("ping", {}, PING)
     assert measured.metrics["loss_ratio"] == 0.2
@@ -408,88 +198,9 @@ def test_echo_without_an_answer_is_invalid() -> None:
     assert texts(summarise("ping", {}, {"sent": 0, "received": 0, "lost": 0}).invalid) == ["no echo request was sent"]
 
 
-REFUSED = {"refused": 0, "errors": {}}
-
-
-def test_datagrams_that_are_refused_are_not_lost() -> None:
-    params: Params = {**DATAGRAMS, "df": "set", "rate_pps": 1_250_000}
-    client = UDP_CLIENT | {"refused": 25, "errors": {"packet-too-big": 3, "time-exceeded": 1}}
-    measured = summarise("udp-stream", params, client, UDP_SERVER)
-    assert measured.invalid == []
-    assert (measured.metrics["refused_ratio"], measured.metrics["loss_ratio"]) == (0.2, 0.03)
-    assert measured.notes[:2] == [
-        "25 of 125 datagrams were refused by the sender's kernel: too large for the path",
-        "3 times packet-too-big came back",
-    ]
-    assert "refused_ratio" not in summarise("udp-stream", DATAGRAMS, UDP_CLIENT, UDP_SERVER).metrics
-
-
-@pytest.mark.parametrize("df", ["set", "probe", "kernel"])
-def test_a_policy_that_lets_nothing_through_is_an_answer(df: str) -> None:
-    params: Params = {**DATAGRAMS, "df": df}
-    refused = summarise("udp-stream", params, {"sent": 0, "refused": 9, "errors": {}}, UDP_SERVER)
-    assert (refused.metrics, refused.invalid) == ({"refused_ratio": 1.0}, [])
-    silent = {"received": 0, "unique": 0, "lost_middle": 0, "lost_tail": 100}
-    lost = summarise("udp-stream", params, UDP_CLIENT | REFUSED, UDP_SERVER | silent)
-    assert (lost.metrics["loss_ratio"], lost.invalid) == (1.0, [])
-    assert lost.notes == ["none of 100 datagrams arrived"]
-    nothing = summarise("udp-stream", params, {"sent": 0} | REFUSED, UDP_SERVER)
-    assert texts(nothing.invalid) == ["the sender sent nothing in the measured time"]
-    echo = summarise("ping", {"df": df}, PING | REFUSED | {"received": 0, "lost": 10, "rtt": EMPTY})
-    assert (echo.metrics, echo.invalid) == ({"loss_ratio": 1.0, "refused_ratio": 0.0}, [])
-
-
 def test_a_request_that_is_refused_is_not_lost() -> None:
     measured = summarise("udp-rr", {"df": "set"}, RR_CLIENT | {"transactions": 60, "lost": 20, "refused": 20})
     assert (measured.metrics["loss_ratio"], measured.metrics["refused_ratio"]) == (0.25, 0.2)
-
-
-OF_FAMILY = {"wins": 5, "begun": 10, "failed": {}, "alone": {"connect": HISTOGRAM, "failed": {}}}
-RACED = {"races": 10, "connect": HISTOGRAM, "failed": {}, "ipv4": OF_FAMILY, "ipv6": OF_FAMILY}
-HELD = {
-    "attempts": 3,
-    "established": 3,
-    "failed": {},
-    "alive": 3,
-    "lost": {},
-    "connect": HISTOGRAM,
-    "check": HISTOGRAM,
-    "establishing_ns": 10**6,
-}
-BROUGHT_UP = {
-    "clat": {"begun_ns": 100, "discovered_ns": 400, "configured_ns": 900, "discovered": {"asked": 1}},
-    "probe": {"began_ns": 50, "sent": 9, "answered": {"number": 8, "sent_ns": 950, "received_ns": 1100}},
-}
-FLOWS_RECEIVER = STREAM_RECEIVER | {"streams": [{"measured_bytes": 1000, "measured_ns": 10**9}]}
-GOOD: dict[str, tuple[Params, Result, Result]] = {
-    "tcp-stream": ({}, {"forward_sender": STREAM_SENDER}, {"forward_receiver": STREAM_RECEIVER}),
-    "udp-stream": (DATAGRAMS, UDP_CLIENT, UDP_SERVER),
-    "frames": (
-        {"frame_bytes": 64, "rate_pps": 1000, "count": 10},
-        {"sent": 10, "due": 10, "measured_ns": 9 * 10**6, "lateness": HISTOGRAM, "inter_frame_error": HISTOGRAM},
-        UDP_SERVER | {"unique": 10, "lost_middle": 0, "lost_tail": 0, "corrupt": 0, "late": 0, "ring_drops": 0},
-    ),
-    "tcp-rr": ({}, RR_CLIENT, {}),
-    "udp-rr": ({}, RR_CLIENT, {}),
-    "tcp-connect": ({}, CONNECTIONS, {}),
-    "tcp-crr": ({}, CONNECTIONS | {"transaction": HISTOGRAM}, {}),
-    "connections": ({}, HELD, {"accepted": 3, "answered": 3}),
-    "ping": ({}, PING, {}),
-    "bring-up": ({}, {"repetitions": [BROUGHT_UP]}, {}),
-    "voip": ({}, UDP_CLIENT | {"scheduled_ns": 99_000}, UDP_SERVER | {"pdv": HISTOGRAM, "one_way_delay_negative": 0}),
-    "pmtu": ({}, {"forward": TOLD, "received_bytes": 1}, {"reverse": TOLD, "received_bytes": 1}),
-    "compete": (
-        {},
-        {"parts": {family: {"forward_sender": STREAM_SENDER} for family in ("ipv4", "ipv6")}},
-        {"parts": {family: {"forward_receiver": FLOWS_RECEIVER} for family in ("ipv4", "ipv6")}},
-    ),
-    "happy-eyeballs": ({}, RACED, {"accepted_by_family": {"ipv4": 10, "ipv6": 10}}),
-    "latency-under-load": (
-        {},
-        {"parts": {"idle": PING, "loaded": PING, "load": {"reverse_receiver": STREAM_RECEIVER}}},
-        {"parts": {"idle": {}, "loaded": {}, "load": {"forward_receiver": STREAM_RECEIVER}}},
-    ),
-}
 
 
 @pytest.mark.parametrize("kind", WORKLOADS)

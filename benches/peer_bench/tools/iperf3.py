@@ -62,11 +62,13 @@ TOOL = Tool(
         _contender("tcp-stream", "iperf3", *_STREAM),
         _contender("tcp-stream", "iperf3 -Z --skip-rx-copy", *_STREAM, "-Z", "--skip-rx-copy", needs="--skip-rx-copy"),
         _contender("udp-64", "iperf3", *_udp(DATAGRAM_BYTES, "0")),
+        _contender("frames-64", "iperf3", *_udp(DATAGRAM_BYTES, "0")),
         _contender("udp-64", "iperf3 --gsro", *_udp(DATAGRAM_BYTES, "0", "--gsro"), needs="--gsro"),
         _contender("udp-offload", "iperf3", *_udp(OFFLOAD_DATAGRAM_BYTES, "0")),
         _contender("udp-offload", "iperf3 --gsro", *_udp(OFFLOAD_DATAGRAM_BYTES, "0", "--gsro"), needs="--gsro"),
         _contender("udp-paced", "iperf3", *_udp(DATAGRAM_BYTES, _PACED_BPS)),
         _contender("udp-paced", "iperf3 --pacing-timer 50", *_udp(DATAGRAM_BYTES, _PACED_BPS, "--pacing-timer", "50")),
+        _contender("frames-paced", "iperf3", *_udp(DATAGRAM_BYTES, _PACED_BPS)),
         _contender("udp-loss", "iperf3", *_udp(DATAGRAM_BYTES, str(8 * DATAGRAM_BYTES * LOSS_PPS))),
     ),
 )

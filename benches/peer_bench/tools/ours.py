@@ -13,6 +13,7 @@ from ..comparisons import (
     OFFLOAD_DATAGRAM_BYTES,
     OURS,
     OURS_BUSY,
+    OURS_FRAMES,
     OURS_IN_FLIGHT,
     OURS_OFFLOAD,
     OURS_UNCOPIED,
@@ -54,6 +55,7 @@ def read_transactions(client: Result, _: Result) -> Said:
 _READ = {
     "tcp-stream": read_stream,
     "udp-stream": read_datagrams,
+    "frames": read_datagrams,
     "tcp-rr": read_transactions,
     "udp-rr": read_transactions,
     "tcp-crr": read_transactions,
@@ -68,6 +70,17 @@ def _contender(comparison: str, name: str, workload: str, **params: Any) -> Cont
     return Contender(comparison=comparison, name=name, traffic=partial(_run, workload=workload, params=params))
 
 
+FRAME_BYTES = {4: 64, 6: 84}
+"""The smallest of each family (RFC 8219 section 3.1)."""
+FASTEST_PPS = 10_000_000
+"""More than any sender here reaches: it sends as fast as it can."""
+
+
+def _frames(ends: Ends, seconds: int, *, rate_pps: int) -> Trial:
+    params = {"frame_bytes": FRAME_BYTES[ends.family], "rate_pps": rate_pps, "residual_ns": 10**8}
+    return _run(ends, seconds, workload="frames", params=params)
+
+
 _STREAM = {"message_bytes": STREAM_BYTES, "congestion": "cubic"}
 _BUFFERS = {"sndbuf_bytes": UDP_BUFFER_BYTES, "rcvbuf_bytes": UDP_BUFFER_BYTES}
 _DATAGRAM = {"datagram_bytes": DATAGRAM_BYTES, **_BUFFERS}
@@ -77,6 +90,8 @@ CONTENDERS = (
     _contender("tcp-stream", OURS_UNCOPIED, "tcp-stream", **_STREAM, send="splice", receive="truncate"),
     _contender("tcp-stream", OURS_ZEROCOPY, "tcp-stream", **_STREAM, send="zerocopy", receive="truncate"),
     _contender("udp-64", OURS, "udp-stream", **_DATAGRAM),
+    _contender("frames-64", OURS, "udp-stream", **_DATAGRAM),
+    Contender(comparison="frames-64", name=OURS_FRAMES, traffic=partial(_frames, rate_pps=FASTEST_PPS)),
     _contender(
         "udp-offload",
         OURS_OFFLOAD,
@@ -92,5 +107,6 @@ CONTENDERS = (
     _contender("tcp-crr", OURS, "tcp-crr", congestion="cubic"),
     _contender("tcp-crr", OURS_IN_FLIGHT, "tcp-crr", congestion="cubic", in_flight=IN_FLIGHT),
     _contender("udp-paced", OURS, "udp-stream", **_DATAGRAM, rate_pps=PACED_PPS),
+    Contender(comparison="frames-paced", name=OURS_FRAMES, traffic=partial(_frames, rate_pps=PACED_PPS)),
     _contender("udp-loss", OURS, "udp-stream", **_DATAGRAM, rate_pps=LOSS_PPS),
 )

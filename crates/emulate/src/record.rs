@@ -58,6 +58,9 @@ const SEARCHED_BYTES: usize = 256;
 /// From the mark on: number, send time, and the phase, which is 1 for what is measured.
 const SEQUENCE_AT: usize = 8;
 const PHASE_AT: usize = 24;
+/// Frames have the inverted mark, and from there on a number and a time, whose first bit is set in the warm-up.
+const FRAME_SEQUENCE_BYTES: usize = 4;
+const FRAME_TIME_AT: usize = SEQUENCE_AT + FRAME_SEQUENCE_BYTES;
 
 impl Record {
     /// An empty one, which looks for a mark.
@@ -80,10 +83,13 @@ impl Record {
     pub fn lose(&mut self, packet: &[u8]) {
         self.lost += 1;
         let Some(Marked { mark, lost }) = &mut self.marked else { return };
+        let inverted = mark.map(|byte| !byte);
         let searched = &packet[..packet.len().min(SEARCHED_BYTES)];
-        let Some(at) = searched.windows(mark.len()).position(|bytes| bytes == mark) else { return };
+        let is_marked = |bytes: &[u8]| bytes == mark || bytes == inverted;
+        let Some(at) = searched.windows(mark.len()).position(is_marked) else { return };
         let header = &packet[at..];
-        if let (Some(1), Some(sequence)) = (header.get(PHASE_AT), header.get(SEQUENCE_AT..SEQUENCE_AT + 8)) {
+        let sequence = if header.starts_with(mark) { datagram_sequence(header) } else { frame_sequence(header) };
+        if let Some(sequence) = sequence {
             lost.insert(sequence.iter().fold(0, |number, byte| (number << 8) | u64::from(*byte)));
         }
     }
@@ -112,5 +118,40 @@ impl Record {
             value["lost_sequences_omitted"] = json!(lost.omitted());
         }
         value
+    }
+}
+
+/// The number of a measured datagram, from the mark on.
+fn datagram_sequence(header: &[u8]) -> Option<&[u8]> {
+    if *header.get(PHASE_AT)? == 1 { header.get(SEQUENCE_AT..SEQUENCE_AT + 8) } else { None }
+}
+
+/// The number of a measured frame, from the inverted mark on.
+fn frame_sequence(header: &[u8]) -> Option<&[u8]> {
+    if header.get(FRAME_TIME_AT)? >> 7 == 0 { header.get(SEQUENCE_AT..FRAME_TIME_AT) } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MARK: Mark = [1, 2, 3, 4, 5, 6, 7, 8];
+
+    fn lost(headers: &[Vec<u8>]) -> Value {
+        let mut record = Record::looking_for(Some(MARK));
+        for header in headers {
+            record.lose(&[&[0; 42][..], header].concat());
+        }
+        assert_eq!(record.lost, headers.len() as u64);
+        record.to_json()["lost_sequences"].clone()
+    }
+
+    #[test]
+    fn lost_datagrams_and_frames_have_their_numbers() {
+        let datagram = |phase| [&MARK[..], &[0, 0, 0, 0, 0, 0, 0, 5], &[0; 8], &[phase], &[0; 7]].concat();
+        let inverted = MARK.map(|byte| !byte);
+        let frame = |sequence: u8, time: u8| [&inverted[..], &[0, 0, 0, sequence], &[time, 9, 9, 9, 9, 9]].concat();
+        let headers = [datagram(1), datagram(0), frame(7, 0x7f), frame(8, 0x80), frame(9, 0)[..13].to_vec(), vec![]];
+        assert_eq!(lost(&headers), json!([[5, 5], [7, 7], [9, 9]]));
     }
 }

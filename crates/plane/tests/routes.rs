@@ -2,13 +2,18 @@
 
 mod common;
 
+use std::net::Ipv6Addr;
+use std::os::fd::AsFd;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use common::{Bench, Ran};
 use serde_json::json;
-use sixbench_plane::Spec;
 use sixbench_plane::abi::Outcome;
+use sixbench_plane::program::Features;
+use sixbench_plane::translators::Program;
+use sixbench_plane::{Spec, sys};
+use sixbench_wire::siit::{Net, Settings};
 
 /// Far more than a tick. A packet takes some microseconds.
 const PACKETS: usize = 200;
@@ -27,8 +32,8 @@ fn ipv6_packet(payload_bytes: u16) -> Vec<u8> {
     let mut packet = vec![0x60, 0, 0, 0];
     packet.extend(payload_bytes.to_be_bytes());
     packet.extend([17, 64]);
-    packet.extend(std::net::Ipv6Addr::new(0x2001, 0xdb8, 9, 0, 0, 0, 0, 1).octets());
-    packet.extend(std::net::Ipv6Addr::new(0x2001, 0xdb8, 9, 0, 0, 0, 0, 2).octets());
+    packet.extend(Ipv6Addr::new(0x2001, 0xdb8, 9, 0, 0, 0, 0, 1).octets());
+    packet.extend(Ipv6Addr::new(0x2001, 0xdb8, 9, 0, 0, 0, 0, 2).octets());
     packet.extend(vec![0; payload_bytes.into()]);
     packet
 }
@@ -39,10 +44,45 @@ fn ip(arguments: &str) {
 }
 
 /// Until a packet has that outcome: the tick is over in which the route was looked up.
-fn until(outcome: Outcome, mut run: impl FnMut() -> Ran) {
+fn until<T: PartialEq + std::fmt::Debug>(outcome: T, mut run: impl FnMut() -> T) {
     let end = Instant::now() + PATIENCE;
-    while run().outcome != outcome {
+    while run() != outcome {
         assert!(Instant::now() < end, "no packet was {outcome:?} within {PATIENCE:?}");
+    }
+}
+
+/// A translator's program, and where its packets are routed from.
+struct Translating(Program, u32);
+
+/// What it returns: TC_ACT_UNSPEC and TC_ACT_REDIRECT.
+const LEFT: i32 = -1;
+const SENT: i32 = 7;
+
+impl Translating {
+    fn new(bench: &Bench) -> Self {
+        let settings = Settings {
+            prefixes: vec![Net { address: Ipv6Addr::new(0x2001, 0xdb8, 0x64, 0, 0, 0, 0, 0), bits: 96 }],
+            ..Settings::default()
+        };
+        let ifindex = bench.far_ifindex();
+        let program = Program::load("sb0", &settings, ifindex, false, Features::here());
+        Self(program.unwrap_or_else(|error| panic!("{error}")), ifindex)
+    }
+
+    /// Of a datagram to 198.51.100.HOST: what the program returns, and the frame that it makes.
+    fn run(&self, host: u16, payload_bytes: u16) -> (i32, Vec<u8>) {
+        let mut packet = ipv6_packet(payload_bytes);
+        packet[8..24].copy_from_slice(&Ipv6Addr::new(0x2001, 0xdb8, 0x64, 0, 0, 0, 0xc000, 0x0221).octets());
+        packet[24..40].copy_from_slice(&Ipv6Addr::new(0x2001, 0xdb8, 0x64, 0, 0, 0, 0xc633, 0x6400 | host).octets());
+        packet[46] = 1; // UDP without a checksum is for the slow path.
+        let frame = [&[2, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0x86, 0xdd][..], &packet].concat();
+        let descriptor = self.0.descriptor().expect("a descriptor");
+        let run = sys::test_run(descriptor.as_fd(), &frame, self.1, 1).expect("a test run");
+        (run.action, run.packet)
+    }
+
+    fn action(&self, payload_bytes: u16) -> i32 {
+        self.run(7, payload_bytes).0
     }
 }
 
@@ -79,9 +119,9 @@ fn a_route_that_goes_is_noticed_and_so_is_one_that_comes() {
     let packet = ipv6_packet(64);
     assert_eq!(loaded.encapsulate(&packet).outcome, Outcome::Encapsulated);
     ip("route del default");
-    until(Outcome::NoRoute, || loaded.encapsulate(&packet));
+    until(Outcome::NoRoute, || loaded.encapsulate(&packet).outcome);
     ip("route add default via 192.0.2.200");
-    until(Outcome::Encapsulated, || loaded.encapsulate(&packet));
+    until(Outcome::Encapsulated, || loaded.encapsulate(&packet).outcome);
 }
 
 #[test]
@@ -93,5 +133,34 @@ fn a_longer_packet_is_looked_up_by_its_own_length() {
     for _ in 0..PACKETS {
         assert_eq!(loaded.encapsulate(&ipv6_packet(64)).outcome, Outcome::Encapsulated);
         assert_eq!(loaded.encapsulate(&ipv6_packet(1300)).outcome, Outcome::OuterTooBig);
+    }
+}
+
+#[test]
+#[ignore = "needs root: it loads BPF programs"]
+fn a_translator_notices_routes_that_go_and_come() {
+    let Some(bench) = Bench::build() else { return };
+    let translating = Translating::new(&bench);
+    assert_eq!(translating.action(64), SENT);
+    ip("route del default");
+    until(LEFT, || translating.action(64));
+    ip("route add default via 192.0.2.200");
+    until(SENT, || translating.action(64));
+}
+
+#[test]
+#[ignore = "needs root: it loads BPF programs"]
+fn a_translator_looks_up_each_destination_and_each_longer_packet() {
+    let Some(bench) = Bench::build() else { return };
+    let translating = Translating::new(&bench);
+    ip("link set c0 mtu 1300");
+    ip("route add 198.51.100.8 via 192.0.2.201 dev c0 onlink");
+    ip("neighbour add 192.0.2.201 lladdr 02:00:00:00:00:03 dev c0");
+    for _ in 0..PACKETS {
+        for (host, neighbour) in [(7, 2), (8, 3)] {
+            let (action, frame) = translating.run(host, 64);
+            assert_eq!((action, &frame[..6]), (SENT, &[2, 0, 0, 0, 0, neighbour][..]));
+        }
+        assert_eq!(translating.action(1300), LEFT);
     }
 }

@@ -9,8 +9,8 @@ use crate::siit::{Ipv4Net, Ipv6Net};
 
 /// RFC 7598 section 4.1.
 pub const MAX_EA_BITS: u8 = 48;
-/// The End-user IPv6 prefix leaves room for the interface identifier: RFC 7597 section 6.
-const MAX_END_USER_BITS: u8 = 64;
+/// An address. Beyond 64 bits, the End-user IPv6 prefix takes the place of the interface identifier's first bits: RFC 7597 section 6.
+const MAX_END_USER_BITS: u8 = 128;
 const PORT_BITS: u8 = 16;
 
 /// A mapping rule: RFC 7597 section 5.
@@ -137,7 +137,9 @@ impl Rule {
         let ea = (suffix << embedded_bits) | in_ea;
         let ea = u128::from(ea).checked_shl(128 - u32::from(self.end_user_bits())).unwrap_or(0);
         let end_user = self.ipv6.address.to_bits() | ea;
-        Ipv6Addr::from_bits(end_user | (u128::from(ipv4.to_bits()) << 16) | u128::from(psid))
+        let interface = (u128::from(ipv4.to_bits()) << 16) | u128::from(psid);
+        let left = u128::MAX.checked_shr(self.end_user_bits().into()).unwrap_or(0);
+        Ipv6Addr::from_bits(end_user | (interface & left))
     }
 
     /// The MAP IPv6 address of the customer edge that has an IPv4 address and a port.
@@ -150,9 +152,12 @@ impl Rule {
 
     /// The IPv4 address and the port set of a customer edge. None: it is not the MAP IPv6 address of any.
     pub fn to_ipv4(&self, ipv6: Ipv6Addr) -> Option<(Ipv4Addr, u16)> {
-        let (ipv4, psid) = (Ipv4Addr::from_bits((ipv6.to_bits() >> 16) as u32), ipv6.to_bits() as u16);
-        let is_psid = u32::from(psid) >> self.psid_bits() == 0 && self.psid.is_none_or(|own| own.value == psid);
-        (is_psid && self.ipv4.contains(ipv4) && self.address(ipv4, psid) == ipv6).then_some((ipv4, psid))
+        let ea = ipv6.to_bits().checked_shr(128 - u32::from(self.end_user_bits())).unwrap_or(0) as u64;
+        let ea = ea & ((1 << self.ea_bits) - 1);
+        let embedded_bits = self.ea_bits.saturating_sub(self.suffix_bits());
+        let psid = self.psid.map_or((ea & ((1 << embedded_bits) - 1)) as u16, |own| own.value);
+        let ipv4 = Ipv4Addr::from_bits(self.ipv4.address.to_bits() | (ea >> embedded_bits) as u32);
+        (self.address(ipv4, psid) == ipv6).then_some((ipv4, psid))
     }
 
     /// How many bits of an IPv4 address follow the Rule IPv4 prefix.

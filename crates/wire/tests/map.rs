@@ -78,7 +78,7 @@ fn every_vector_of_a_rule_holds() {
         }
         count += 1;
     }
-    assert!(count >= 9, "{count} vectors");
+    assert!(count >= 11, "{count} vectors");
 }
 
 prop_compose! {
@@ -96,7 +96,7 @@ prop_compose! {
         let suffix_bits = 32 - ipv4_bits;
         let embedded_bits = if is_provisioned { 0 } else { psid_bits };
         let ea_bits = suffix_bits + embedded_bits;
-        let ipv6_bits = more_bits % (65 - ea_bits);
+        let ipv6_bits = more_bits % (129 - ea_bits);
         let kept = |bits: u8, of: u32| if bits == 0 { 0 } else { u128::MAX >> (128 - of) << (of - u32::from(bits)) };
         let psid = psid & ((1_u32 << psid_bits) - 1) as u16;
         let rule = Rule {
@@ -152,7 +152,7 @@ fn a_rule_that_cannot_be_is_refused() {
     let psid = |bits, value| Some(Psid { bits, value });
     for (rule, words) in [
         (Rule { ea_bits: 49, ..right }, "at most 48 EA bits"),
-        (Rule { ea_bits: 25, ..right }, "more than 64 bits"),
+        (Rule { ipv6: Net { bits: 113, ..right.ipv6 }, ..right }, "more than 128 bits"),
         (Rule { ea_bits: 7, ..right }, "fewer than the 8 bits"),
         (Rule { psid_offset: 9, ..right }, "leaves no ports"),
         (Rule { psid: psid(8, 1), ..right }, "not both"),

@@ -54,8 +54,9 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
     )
 
     clock = clock_of(run)
-    measured = estimates(run)
-    found = findings(run, measured)
+    is_planned = run.manifest.procedure is None  # the trials of a search are no repetitions
+    measured = estimates(run) if is_planned else []
+    found = findings(run, measured) if is_planned else []
     remarks = [
         *neighbour_remarks(run.trials),
         *load_remarks(run.trials),

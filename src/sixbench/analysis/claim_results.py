@@ -69,11 +69,15 @@ class Results:
         base = self.by_block(combination, self.experiment.baseline, metric)
         return {block: own[block] / base[block] for block in own if base.get(block, 0) > 0 and own[block] > 0}
 
+    def margin(self, combination: Combination) -> float:
+        """The margin within which differences of its workload count as none."""
+        return self.experiment.statistics.margin_of(combination.workload.kind)
+
     def compare(
         self,
         then: Mapping[int, float],
         at: Mapping[int, float],
-        margin: float | None = None,
+        margin: float,
         scale: Literal["ratio", "difference"] = "ratio",
     ) -> Comparison:
         """Two series of values, by block, in pairs: `then` over `at`, as any path is compared with its baseline."""
@@ -83,7 +87,7 @@ class Results:
         return compare(
             pairs,
             confidence=statistics.confidence,
-            margin=statistics.margin if margin is None else margin,
+            margin=margin,
             estimator=statistics.estimator,
         )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Literal
 
-from ..model.experiment import Combination, Statistics
+from ..model.experiment import Combination
 from ..model.finding import Verdict, is_too_variable
 from ..model.metric import METRICS
 from ..model.names import level
@@ -67,6 +67,7 @@ class _Difference:
 
     Attributes:
         ratio: None for shares, whose interval is that of the difference.
+        margin: the workload's, within which differences count as none.
         is_within_noise: whether the baseline may differ from itself by as much.
     """
 
@@ -79,16 +80,16 @@ class _Difference:
     high: float | None
     verdict: Verdict
     is_share: bool
+    margin: float
     is_within_noise: bool = False
 
 
 def direction_votes(test: Direction, results: Results) -> list[Vote]:
     """The votes on a direction. They come from the verdicts of the findings, or from their intervals if the test has a
     margin."""
-    margin = results.experiment.statistics.margin if test.margin is None else test.margin
 
     def outcome(found: _Difference, low: float, high: float) -> Outcome:
-        below, above = _band(margin, is_share=found.is_share)
+        below, above = _band(found.margin if test.margin is None else test.margin, is_share=found.is_share)
         if test.expect == "equivalent":
             return _equivalence(found.verdict, below <= low <= high <= above, low > above or high < below)
         if test.expect == "not lower":
@@ -109,7 +110,7 @@ def direction_votes(test: Direction, results: Results) -> list[Vote]:
         return "refutes" if (by_verdict and verdict != "inconclusive") or outside else "undecided"
 
     found = _differences(test.selector, results, test.against)
-    return [_difference_vote(one, outcome, results.experiment.statistics) for one in found]
+    return [_difference_vote(one, outcome, results.experiment.statistics.confidence) for one in found]
 
 
 def magnitude_votes(test: Magnitude, results: Results) -> list[Vote]:
@@ -128,7 +129,7 @@ def magnitude_votes(test: Magnitude, results: Results) -> list[Vote]:
         return "undecided" if low <= 0 <= high and not test.low <= 0 <= test.high else "agrees"
 
     found = _differences(test.selector, results)
-    return [_difference_vote(one, outcome, results.experiment.statistics, test.formula) for one in found]
+    return [_difference_vote(one, outcome, results.experiment.statistics.confidence, test.formula) for one in found]
 
 
 def amount_votes(test: Amount, results: Results) -> list[Vote]:
@@ -177,11 +178,12 @@ def _differences(selector: Selector, results: Results, against: str | None = Non
     """The finding of each path at each combination, or its comparison with another path."""
     metric = selector.metric
     for combination in results.combinations(selector):
+        margin = results.margin(combination)
         for path in selector.paths:
             where = place(combination, path, metric)
             if against is not None:
                 own, other = (results.by_block(combination, name, metric) for name in (path, against))
-                compared = results.compare(own, other, scale=METRICS[metric].scale)
+                compared = results.compare(own, other, margin, scale=METRICS[metric].scale)
                 yield _Difference(
                     where=where,
                     other=against,
@@ -192,6 +194,7 @@ def _differences(selector: Selector, results: Results, against: str | None = Non
                     high=compared.high,
                     verdict=_verdict_of(compared),
                     is_share=_is_share(metric),
+                    margin=margin,
                 )
             elif (finding := results.finding(combination, path, metric)) is not None:
                 yield _Difference(
@@ -204,6 +207,7 @@ def _differences(selector: Selector, results: Results, against: str | None = Non
                     high=finding.ci_high,
                     verdict=finding.verdict,
                     is_share=_is_share(metric),
+                    margin=margin,
                     is_within_noise=finding.mark == "within A/A",
                 )
 
@@ -211,7 +215,7 @@ def _differences(selector: Selector, results: Results, against: str | None = Non
 def _difference_vote(
     found: _Difference,
     outcome: Callable[[_Difference, float, float], Outcome],
-    statistics: Statistics,
+    confidence: float,
     formula: Formula = "of-baseline",
 ) -> Vote:
     """`outcome` takes a difference and the ends of its interval: of the ratio, or for shares of the difference."""
@@ -229,14 +233,12 @@ def _difference_vote(
     said = outcome(found, low, high)
 
     def decides(low: float, high: float) -> bool:
-        narrower = replace(found, verdict=_verdict(low, high, statistics.margin, is_share=found.is_share))
+        narrower = replace(found, verdict=_verdict(low, high, found.margin, is_share=found.is_share))
         return outcome(narrower, low, high) != "undecided"
 
     needed = None
     if said == "undecided":
-        needed = blocks_to_decide(
-            ends, decides, n=found.n, confidence=statistics.confidence, is_ratio=not found.is_share
-        )
+        needed = blocks_to_decide(ends, decides, n=found.n, confidence=confidence, is_ratio=not found.is_share)
     return Vote(
         outcome=said,
         n=found.n,
@@ -280,7 +282,7 @@ def _trend_vote(test: Trend, results: Results, group: Sequence[Combination], pat
 
     The mean of the blocks' rank correlations with the factor is Page's L on another scale (E. B. Page, Journal of the
     American Statistical Association 58, 1963); without a trend the correlation over k levels has a variance of 1 / (k
-    - 1), which makes the sum over blocks a normal deviate. A trend whose whole change is within the experiment's
+    - 1), which makes the sum over blocks a normal deviate. A trend whose whole change is within the workload's
     margin does not count.
     """
     metric = test.selector.metric
@@ -301,14 +303,15 @@ def _trend_vote(test: Trend, results: Results, group: Sequence[Combination], pat
     present = [(value, values) for value, values in series.items() if values and value is not None]
     (first, lowest), (last, highest) = present[0], present[-1]
     share = test.of == "value" and _is_share(metric)
-    whole = results.compare(highest, lowest, scale="difference" if share else "ratio")
+    margin = results.margin(group[0])
+    whole = results.compare(highest, lowest, margin, scale="difference" if share else "ratio")
     change_percent = _change_percent(whole, share=share) or 0.0
     significant = abs(deviate) > NormalDist().inv_cdf((1 + results.experiment.statistics.confidence) / 2)
     rising = deviate > 0 and change_percent > 0
     falling = deviate < 0 and change_percent < 0
     outcome: Outcome = "refutes" if whole.equivalent else "undecided"
     if significant and (rising or falling):
-        big = _is_big(change_percent, results.experiment.statistics.margin, share=share)
+        big = _is_big(change_percent, margin, share=share)
         outcome = "refutes" if not big else "agrees" if rising == (test.expect == "rises") else "contradicts"
     ends = "" if test.of == "ratio" else f", {_mean(metric, lowest)} to {_mean(metric, highest)}"
     sentence = (
@@ -349,7 +352,8 @@ def _contrast_vote(test: Contrast, results: Results, group: Sequence[Combination
     metric = test.selector.metric
     before, after = (_series(test.of, results, c, path, metric) for c in (at, then))
     share = test.of == "value" and _is_share(metric)
-    found = results.compare(after, before, test.margin, scale="difference" if share else "ratio")
+    margin = results.margin(at) if test.margin is None else test.margin
+    found = results.compare(after, before, margin, scale="difference" if share else "ratio")
     where = place(at, path, metric, without=test.factor)
     thing = f"{where}{' against ' + results.experiment.baseline if test.of == 'ratio' else ''}"
     middle = _change_percent(found, share=share)
@@ -360,8 +364,6 @@ def _contrast_vote(test: Contrast, results: Results, group: Sequence[Combination
     wild = found.direction is None and not share and is_too_variable(found.low, found.high, found.ratio, ())
     said = change_with_interval(middle, low, high, points=share, says_nothing=wild)
     sentence = f"{thing}: {said} {ends}, n = {found.n}"
-    statistics = results.experiment.statistics
-    margin = statistics.margin if test.margin is None else test.margin
     outcome = _contrast_outcome(test, _verdict_of(found))
 
     def decides(low: float, high: float) -> bool:
@@ -370,7 +372,8 @@ def _contrast_vote(test: Contrast, results: Results, group: Sequence[Combination
     needed = None
     if outcome == "undecided":
         interval = (middle / 100 if share else 1 + middle / 100, found.low, found.high)
-        needed = blocks_to_decide(interval, decides, n=found.n, confidence=statistics.confidence, is_ratio=not share)
+        confidence = results.experiment.statistics.confidence
+        needed = blocks_to_decide(interval, decides, n=found.n, confidence=confidence, is_ratio=not share)
     return Vote(
         outcome=outcome, n=found.n, sentence=sentence, change_percent=middle, points=share, blocks_needed=needed
     )

@@ -126,7 +126,8 @@ def _cell(ours: OurMeasurement, results: Results, combination: Combination, path
         other = _at(results, combination, ours)
         if other is None:
             return _NOTHING
-        change = results.compare(results.by_block(combination, path, metric), results.by_block(other, path, metric))
+        then, at = (results.by_block(one, path, metric) for one in (combination, other))
+        change = results.compare(then, at, results.margin(combination))
         ends = (change.ratio, change.low, change.high)
     else:
         finding = results.finding(combination, path, metric)

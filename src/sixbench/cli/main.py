@@ -23,6 +23,7 @@ from . import (
     plan_command,
     profiles_command,
     report_command,
+    rfc_command,
     run_command,
     runs_command,
     serve_command,
@@ -71,6 +72,7 @@ papers_command.register(app)
 new_command.register(app)
 plan_command.register(app)
 run_command.register(app)
+rfc_command.register(app)
 profiles_command.register(app)
 runs_command.register(app)
 report_command.register(app)

@@ -11,6 +11,9 @@ from ..model.errors import UsageError
 from ..model.map_rule import DEFAULT_PSID_OFFSET, MAX_EA_BITS, MAX_PSID_OFFSET, Rule, RuleError
 from .packet_options import Option, ipv4_net, ipv6, ipv6_prefix, number
 
+IPV6_BITS = 128
+"""The longest End-user IPv6 prefix: here there are no subnets that need a place in it."""
+
 RULE_OPTIONS = (
     Option(
         name="rule-prefix",
@@ -88,7 +91,7 @@ def map_node(given: Mapping[str, Any]) -> MapNode:
         psid_offset=given.get("psid-offset", DEFAULT_PSID_OFFSET),
     )
     try:
-        rule.check()
+        rule.check(IPV6_BITS)
     except RuleError as error:
         raise UsageError(str(error)) from error
     if "ce" not in given:

@@ -115,7 +115,7 @@ def run(
                 command=["sixbench", *sys.argv[1:]],
             )
             with begin_run(directory, manifest, is_named=out is not None) as writer:
-                return _measure(loaded, writer, [], hub, presence, json, quiet, log)
+                return measure_and_present(loaded, writer, [], hub, presence, json, quiet, log)
 
 
 def resume(
@@ -162,10 +162,10 @@ def _go_on(
         here = {} if run_so_far.trials else {"experiment": experiment, "environment": environment}
         with measuring(experiment.name, wait=wait, told=tell) as presence:
             writer.save_manifest(state="running", **here)
-            return _measure(experiment, writer, run_so_far.trials, hub, presence, json, quiet, log, report)
+            return measure_and_present(experiment, writer, run_so_far.trials, hub, presence, json, quiet, log, report)
 
 
-def _measure(
+def measure_and_present(
     experiment: Experiment,
     writer: RunWriter,
     done: list[TrialRecord],
@@ -176,15 +176,18 @@ def _measure(
     log: EventLog | None,
     report: bool = True,
 ) -> int:
+    """Runs what a run lacks, by its procedure if it has one, and presents all of it."""
     from ..model.errors import Interrupted
+    from ..run.procedure import run_procedure
     from ..run.scheduler import run_experiment
     from ..theory import expected_amid_changes
 
+    run_all = run_experiment if writer.manifest.procedure is None else run_procedure
     with keeping_trials(writer.directory, f"sixbench resume {writer.directory}"):
         try:
             with Progress(quiet, done) as progress:
                 told = observers(progress, log)
-                end = run_experiment(experiment, writer, done, hub, expected_amid_changes, told, presence=presence)
+                end = run_all(experiment, writer, done, hub, expected_amid_changes, told, presence=presence)
         except Interrupted as stop:
             note(f"sixbench: {stop}")
             if report:

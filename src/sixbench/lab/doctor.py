@@ -40,6 +40,8 @@ _PROGRAMS = (
     ("tcpdump", "tcpdump", "sixbench lab capture", False),
     ("tshark", "tshark", "the tests' independent reader of packets", False),
     ("nsenter", "util-linux", "sixbench lab exec", False),
+    ("unbound", "unbound", "paths with resolver: unbound", False),
+    ("named", "bind9", "paths with resolver: bind9", False),
 )
 
 _TRIALS: tuple[tuple[str, str, str, bool], ...] = (

@@ -15,10 +15,13 @@ from .doctor import Capability
 OTHER_KERNEL = "sixbench kernels add debian-6.12, then sixbench run EXPERIMENT --kernel debian-6.12"
 """A kernel that has everything, in an emulated machine."""
 
-_PACKAGES = {"ip": "iproute2", "tc": "iproute2", "nft": "nftables", "nsenter": "util-linux"}
+_PACKAGES = {"ip": "iproute2", "tc": "iproute2", "nft": "nftables", "nsenter": "util-linux", "named": "bind9"}
 """Debian packages of programs that are named otherwise."""
 
-_PROGRAMS = frozenset({"ip", "tc", "ethtool", "nft", "tcpdump", "tshark", "nsenter"})
+_PROGRAMS = frozenset({"ip", "tc", "ethtool", "nft", "tcpdump", "tshark", "nsenter", "unbound", "named"})
+
+_SERVICES = frozenset({"unbound", "named"})
+"""Programs whose packages start them at once, as services of that name."""
 
 _MODULES = {"veth": "veth", "tbf": "sch_tbf", "netem": "sch_netem", "clsact": "sch_ingress", "IPv6": "ipv6"}
 """The kernel modules of capabilities."""
@@ -72,7 +75,8 @@ def mend_capability(capability: Capability, facts: MachineFacts) -> str:
     if name == "agent":
         return "make install, or pip install sixbench-agent"
     if name in _PROGRAMS:
-        return _as_root(f"apt-get install {_PACKAGES.get(name, name)}", facts)
+        install = _as_root(f"apt-get install {_PACKAGES.get(name, name)}", facts)
+        return f"{_as_root(f'systemctl mask {name}', facts)} && {install}" if name in _SERVICES else install
     if name == "network namespaces":
         if facts.forbidding:
             return _as_root(f"sysctl -w {' '.join(facts.forbidding)}", facts)

@@ -19,7 +19,7 @@ from ..model.wording import listed, shown
 from .kind import MechanismError
 from .parting import DEFAULT_PREFIX, prefix_option
 from .resolving import DNS64 as RESOLVER
-from .resolving import with_answers
+from .resolving import check_resolver, with_dns64
 
 STATIC, RA, DNS64 = "static", "ra", "dns64"
 
@@ -53,6 +53,7 @@ def with_discovery(path: Path, network: Network) -> Network:
     """The network whose first translator is made once its node has learned the prefix; as it is where it has it from
     the start. Raises `MechanismError` where nobody could tell it."""
     by = str(path.options.get(DISCOVERY.name, STATIC))
+    check_resolver(path)
     if by != DNS64 and RESOLVER.name in path.options:
         raise MechanismError(
             f"dns64 names the resolver for discovery: dns64, and this is discovery: {by}; leave it out", RESOLVER.name
@@ -110,7 +111,7 @@ def _answered(path: Path, network: Network, prefix: IPv6Network) -> tuple[Networ
             RESOLVER.name,
         )
     names = addresses_by_name(network)
-    told = with_answers(network, node, reached, names, {"prefix": str(prefix)}, {})
+    told = with_dns64(path, network, node, reached, names, prefix)
     fields = {"by": DNS64, "resolver": str(reached[0]), "timeout_ns": TIMEOUT_NS}
     return told, Discovery(by=DNS64, teller=node, fields=fields, prefix=prefix)
 

@@ -21,7 +21,7 @@ from .common import check_overlap, legs_of
 from .discovering import DISCOVERY, TELLER, with_discovery
 from .kind import Mechanism, MechanismError
 from .parting import Stretch, prefix_option
-from .resolving import DNS64, with_resolver
+from .resolving import DNS64, RESOLVER, with_resolver
 from .translating import OPTIONS, one_to_one, translated
 
 INSIDE = IPv4Network("100.64.0.0/16")
@@ -118,7 +118,7 @@ NAT64 = Mechanism(
     carriers=frozenset({4, 6}),
     node_count=(1, 1),
     executed_by=(EBPF, USER, jool.JOOL),
-    options=(*OPTIONS, PORTS, DNS64),
+    options=(*OPTIONS, PORTS, DNS64, RESOLVER),
     sample=("r1",),
 )
 FOUR_SIX_FOUR_XLAT = Mechanism(
@@ -142,6 +142,7 @@ FOUR_SIX_FOUR_XLAT = Mechanism(
         PORTS,
         DISCOVERY,
         TELLER,
+        RESOLVER,
     ),
     sample=("r1", "r2"),
 )

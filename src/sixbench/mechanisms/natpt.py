@@ -16,7 +16,7 @@ from ..model.topology import Topology
 from .kind import Mechanism, MechanismError
 from .nat64 import NAT64
 from .parting import DEFAULT_PREFIX, prefix_option
-from .resolving import DNS64
+from .resolving import DNS64, RESOLVER
 
 PREFIX_BITS = 96
 """RFC 2766 section 2: the prefix and an IPv4 address, and nothing between or behind."""
@@ -47,6 +47,6 @@ NAT_PT = Mechanism(
     held_against="RFC 4966 made it historic. One node must do both, and must see all packets and all questions. Its "
     "DNS-ALG changes answers unseen, against what DNSSEC proves. Its state bounds how many clients there can be. NAT64 "
     "and DNS64 part the two (RFC 6146, RFC 6147).",
-    options=tuple(option for option in NAT64.options if option is not DNS64),
+    options=tuple(option for option in NAT64.options if option not in (DNS64, RESOLVER)),
     sample=("r1",),
 )

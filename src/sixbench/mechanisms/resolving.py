@@ -4,11 +4,12 @@ in a host for its own IPv4 programs (RFC 6535)."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Network
 from typing import Any
 
+from ..engines.agent import DISCOVER
 from ..model.leg import Address
 from ..model.network import Network
 from ..model.node_names import addresses_by_name, resolver_addresses
@@ -18,6 +19,7 @@ from ..model.stage import Request, Stage
 from ..model.wording import listed, shown
 from .kind import MechanismError
 from .parting import DEFAULT_PREFIX, prefix_option
+from .resolvers import RESOLVERS, resolver_program
 
 DNS64 = Parameter(
     name="dns64",
@@ -26,6 +28,19 @@ DNS64 = Parameter(
     doc="the node that resolves names for all nodes, with addresses in the prefix for what has IPv4 alone (RFC 6147)",
     unless_given="names resolve by a hosts file",
 )
+
+OWN = "own"
+RESOLVER = Parameter(
+    name="resolver",
+    column="resolver",
+    kind="choice",
+    choices=(OWN, *RESOLVERS),
+    doc="who resolves names at the node that dns64 names: sixbench's own resolver, or one of Debian's packages",
+    default=OWN,
+)
+
+READY_NS = 15_000_000_000
+"""How long a resolver of others may take to begin."""
 
 _LABELS = re.compile(r"(?!.*\.\.)(?!(.*\.)?arpa\Z).*[^.]", re.IGNORECASE)
 """Names of nodes that DNS can have: no label is empty (RFC 1035 section 3.1), and `arpa` is that of addresses."""
@@ -37,6 +52,7 @@ def with_resolver(path: Path, network: Network) -> Network:
     Raises `MechanismError` where the client does not reach that node.
     """
     if DNS64.name not in path.options:
+        check_resolver(path)
         return network
     node, topology, client = str(path.options[DNS64.name]), network.topology, network.between[0]
     if node not in topology.nodes:
@@ -52,7 +68,49 @@ def with_resolver(path: Path, network: Network) -> Network:
     prefix = prefix_option(path, "prefix", DEFAULT_PREFIX)
     _check_names(topology.nodes, DNS64.name)
     asked = {one: tuple(resolver_addresses(topology, one, node)) for one in topology.nodes}
-    return with_answers(network, node, dict.fromkeys(own), names, {"prefix": str(prefix)}, asked)
+    return replace(with_dns64(path, network, node, list(dict.fromkeys(own)), names, prefix), resolvers=asked)
+
+
+def check_resolver(path: Path) -> None:
+    """Raises `MechanismError` where a path says who resolves names, and not where."""
+    if RESOLVER.name in path.options and DNS64.name not in path.options:
+        raise MechanismError(
+            f"resolver says who resolves names at the node that dns64 names, and there is none: name it, such as "
+            f"dns64: {path.nodes[-1]}",
+            RESOLVER.name,
+        )
+
+
+def with_dns64(
+    path: Path,
+    network: Network,
+    node: str,
+    own: Sequence[Address],
+    names: Mapping[str, Iterable[Address]],
+    prefix: IPv6Network,
+) -> Network:
+    """The network with the path's resolver in a node, ours or another, which makes addresses in the prefix.
+
+    Args:
+        own: the addresses at which it answers.
+    """
+    other = RESOLVERS.get(str(path.options.get(RESOLVER.name, OWN)))
+    if other is None:
+        return with_answers(network, node, own, names, {"prefix": str(prefix)}, {})
+    begun = Stage(programs=(resolver_program(other, own, prefix, names),))
+    ready = Stage(requests=tuple(_ready(address, prefix, other.program) for address in own))
+    return replace(network, stages=(*network.stages, {node: begun}, {node: ready}))
+
+
+def _ready(address: Address, prefix: IPv6Network, program: str) -> Request:
+    """Asks the resolver in its own node until it answers (RFC 7050 section 3)."""
+
+    def check(answer: Mapping[str, Any]) -> str | None:
+        told = answer.get("prefix")
+        return None if told == str(prefix) else f"{program} makes addresses in {told}, where {prefix} was asked for"
+
+    fields = {"by": "dns64", "resolver": str(address), "timeout_ns": READY_NS}
+    return Request(op=DISCOVER, fields=fields, check=check)
 
 
 def with_extension(network: Network, node: str, own: IPv4Address, known_as: Mapping[Address, IPv4Address]) -> Network:

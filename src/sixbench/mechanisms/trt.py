@@ -21,7 +21,7 @@ from .common import ipv4_of
 from .embedding import embed
 from .kind import Mechanism, MechanismError
 from .parting import DEFAULT_PREFIX, part
-from .resolving import DNS64, with_resolver
+from .resolving import DNS64, RESOLVER, with_resolver
 from .translating import PREFIX
 
 PREFIX_BITS = 96
@@ -85,7 +85,7 @@ TRT = Mechanism(
     carriers=frozenset({4, 6}),
     node_count=(1, 1),
     executed_by=(USER,),
-    options=(PREFIX, OWN_SESSIONS, DNS64),
+    options=(PREFIX, OWN_SESSIONS, DNS64, RESOLVER),
     unfit=_unfit,
     sample=("r1",),
 )

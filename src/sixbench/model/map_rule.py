@@ -14,7 +14,8 @@ MAX_PSID_OFFSET = 15
 DEFAULT_PSID_OFFSET = 6
 """RFC 7597 section 5.1: the system ports are nobody's."""
 MAX_END_USER_BITS = 64
-"""The End-user IPv6 prefix leaves room for the interface identifier (RFC 7597 section 6)."""
+"""What leaves room for the interface identifier. A longer End-user IPv6 prefix takes the place of its first bits
+(RFC 7597 section 6)."""
 PORT_BITS = 16
 
 
@@ -57,15 +58,20 @@ class Rule:
     psid_offset: int
     psid: Psid | None = None
 
-    def check(self) -> None:
-        """Raises `RuleError` where the rule cannot be."""
+    def check(self, max_end_user_bits: int = MAX_END_USER_BITS) -> None:
+        """Raises `RuleError` where the rule cannot be.
+
+        Args:
+            max_end_user_bits: how long an End-user IPv6 prefix may be.
+        """
         if self.ea_bits > MAX_EA_BITS:
             raise RuleError(f"a rule has at most {MAX_EA_BITS} EA bits (RFC 7598 section 4.1)", "ea_bits")
-        if self.end_user_bits > MAX_END_USER_BITS:
+        if self.end_user_bits > max_end_user_bits:
+            room = max_end_user_bits - self.ipv6.prefixlen
+            fewer = f"at most {room}, or " if room >= 0 else ""
             raise RuleError(
                 f"{self.ea_bits} EA bits behind {self.ipv6} make an End-user IPv6 prefix of {self.end_user_bits} bits, "
-                f"and it has at most {MAX_END_USER_BITS}: give at most {MAX_END_USER_BITS - self.ipv6.prefixlen}, or a "
-                "shorter rule prefix",
+                f"and it has at most {max_end_user_bits}: give {fewer}a shorter rule prefix",
                 "ea_bits",
             )
         if self.ea_bits < self.suffix_bits:
@@ -124,7 +130,9 @@ class Rule:
 
     def address(self, ipv4: IPv4Address, psid: int) -> IPv6Address:
         """The MAP IPv6 address of a customer edge: in the first subnet of its prefix (RFC 7597 sections 5.2 and 6)."""
-        return self.end_user_prefix(ipv4, psid).network_address + (int(ipv4) << 16) + psid
+        end_user = self.end_user_prefix(ipv4, psid)
+        interface = (int(ipv4) << 16) + psid
+        return end_user.network_address + (interface & int(end_user.hostmask))
 
     def to_ipv6(self, ipv4: IPv4Address, port: int) -> IPv6Address | None:
         """The MAP IPv6 address of the customer edge that has an IPv4 address and a port; None: the rule has none."""
@@ -133,17 +141,17 @@ class Rule:
 
     def to_ipv4(self, ipv6: IPv6Address) -> tuple[IPv4Address, int] | None:
         """The IPv4 address and the port set of a customer edge; None: it is not the MAP IPv6 address of any."""
-        ipv4, psid = IPv4Address(int(ipv6) >> 16 & 0xFFFFFFFF), int(ipv6) & 0xFFFF
-        is_psid = not psid >> self.psid_bits and (self.psid is None or self.psid.value == psid)
-        return (ipv4, psid) if is_psid and ipv4 in self.ipv4 and self.address(ipv4, psid) == ipv6 else None
+        found = self.of_prefix(IPv6Network((ipv6, self.end_user_bits), strict=False))
+        return found if found is not None and self.address(*found) == ipv6 else None
 
     def of_prefix(self, prefix: IPv6Network) -> tuple[IPv4Address, int] | None:
         """The IPv4 address and the port set of the customer edge with that End-user IPv6 prefix; None: it is none's."""
         if prefix.prefixlen != self.end_user_bits or not prefix.subnet_of(self.ipv6):
             return None
         ea = int(prefix.network_address) >> (128 - self.end_user_bits) & ((1 << self.ea_bits) - 1)
-        psid = ea & ((1 << self.psid_bits) - 1)
-        return self.ipv4.network_address + (ea >> self.psid_bits), psid
+        embedded_bits = self.ea_bits - self.suffix_bits
+        psid = ea & ((1 << embedded_bits) - 1) if self.psid is None else self.psid.value
+        return self.ipv4.network_address + (ea >> embedded_bits), psid
 
     def provisioned(self, ipv4: IPv4Address, psid: int) -> Rule:
         """The rule that one customer edge alone has (RFC 7597 appendix A, example 5)."""

@@ -46,11 +46,12 @@ def check_frames(
                 words = f"it has a device in the host {in_host[0]}, and frames begin at the host's interface, behind it"
                 reader.problem(place, f"frames cannot go over {path.mechanism}: {words}")
                 continue
-            for name, problem in (*_too_large(network, path, params), *_too_fast(network, params)):
+            for name, problem in (*too_large(network, path, params), *_too_fast(network, params)):
                 reader.problem(_place_of(reader, name), problem)
 
 
-def _too_large(network: Network, path: Path, params: Params) -> Iterator[tuple[str, str]]:
+def too_large(network: Network, path: Path, params: Params) -> Iterator[tuple[str, str]]:
+    """The parameter that is too large for the path, and what is wrong, if anything."""
     frame_bytes = int(frames.FRAME.of(params))
     for crossing in network.crossings:
         more_bytes = IP_HEADER_BYTES[crossing.leg.family] - IP_HEADER_BYTES[network.family]

@@ -93,7 +93,7 @@ def experiment_schema(mechanisms: Mapping[str, Mechanism]) -> Schema:
         "paths": {
             "type": "object",
             "propertyNames": {"pattern": whole(NAME.pattern)},
-            "additionalProperties": _path(mechanisms),
+            "additionalProperties": ref("path"),
             "minProperties": 1,
             "description": "The paths that are compared: for each name its mechanism.",
         },
@@ -171,7 +171,7 @@ def experiment_schema(mechanisms: Mapping[str, Mechanism]) -> Schema:
         "description": "A network, the paths through it and the traffic: see docs/experiments.",
         **object_of(properties, required=("workloads",)),
         "anyOf": [{"required": ["dut"]}, {"required": [key for key in REQUIRED if key != "workloads"]}],
-        "$defs": _definitions(),
+        "$defs": {**_definitions(), "path": _path(mechanisms)},
     }
 
 
@@ -208,7 +208,7 @@ def _quantity(names: Iterable[str], what: str, examples: list[str]) -> Schema:
 
 def _device(mechanisms: Mapping[str, Mechanism]) -> Schema:
     bare: Schema = {"enum": [FORWARDING, WIRE, *mechanisms]}
-    one = {"anyOf": [bare, _path(mechanisms)], "description": "What is tested."}
+    one = {"anyOf": [bare, ref("path")], "description": "What is tested."}
     links = {key: parameter_schema(parameter) for key, parameter in LINK_SETTINGS.items()}
     properties: dict[str, Schema] = {"mechanism": one, **links}
     assert tuple(properties) == DUT_KEYS, "every key of a device has its schema"

@@ -25,6 +25,10 @@
                     each as packets and bytes), losses (places: where, what, datagrams, other_packets, trials; not_told)
     trials          planned, total, ok, invalid, failed, reasons (status, reason, count, paths, workloads, keys)
     remarks         sentences
+    rfc             of a run of `sixbench rfc`: profile, tests, quick, throughput (path, frame_bytes, is_tester, goal,
+                    loss_ratio, lower_pps, upper_pps, line_pps, tester_pps, is_testers: whether the tester was the
+                    limit, refused_pps, trials, refused, failed), conformance (section, asks, state, reason); null:
+                    it is another run
     calibration     of the machine, when the run began: realtime_ns, quick, ranges (metric, label, path, workload,
                     vouches, column, low, high, least, greatest, uncertainty, scale), false_alarms, outside (sentences
                     about results that lie outside); null: none
@@ -44,7 +48,7 @@ from typing import Any
 from ..analysis.clock import clock_of
 from ..model.finding import FINDINGS_SCHEMA, Analysis
 from ..store import Run
-from . import calibrated, validity, words
+from . import calibrated, rfc, validity, words
 from .evidence import PathEvidence
 from .path_descriptions import PathDescription, path_descriptions
 
@@ -82,6 +86,7 @@ def document(run: Run, analysis: Analysis) -> dict[str, Any]:
         "evidence": [_evidence(described.evidence) for described in paths],
         "trials": _trials(validity.trials(run)),
         "remarks": list(analysis.remarks),
+        "rfc": rfc.document(run),
         "calibration": _calibration(run, analysis),
     }
 

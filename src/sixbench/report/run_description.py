@@ -20,6 +20,14 @@ STATES = {
 }
 
 
+SEARCHED = (
+    "The rates of the trials are chosen by MLRsearch (RFC 9971), one trial after the other. A trial in which the "
+    "tester did not send what it should, or was late, is refused: it is tried three times, and then counts neither for "
+    "nor against the device, and the search goes on under its rate. What is told is computed from the recorded trials."
+)
+"""The method of tests by an RFC."""
+
+
 def warnings(run: Run, trials: Trials) -> list[str]:
     """Warnings that stand before everything else."""
     manifest = run.manifest
@@ -33,7 +41,7 @@ def warnings(run: Run, trials: Trials) -> list[str]:
     elif not trials.ok:
         number = words.count(trials.total, "trial")
         found.append(f"None of {number} is valid, so nothing can be compared. The reasons are listed below.")
-    elif len({trial.block for trial in run.trials if trial.status == "ok"}) == 1:
+    elif manifest.procedure is None and len({trial.block for trial in run.trials if trial.status == "ok"}) == 1:
         found.append("There is one block only, so there are no confidence intervals, and differences prove nothing.")
     return found
 
@@ -66,7 +74,11 @@ def run_facts(run: Run) -> list[tuple[str, str]]:
     facts += [
         ("Baseline", experiment.baseline),
         ("Paths", ", ".join(path.name for path in experiment.paths)),
-        ("Blocks", _blocks(run)),
+        *(
+            [("Blocks", _blocks(run))]
+            if manifest.procedure is None
+            else [("Profile", f"RFC {manifest.procedure.profile}")]
+        ),
         ("Seed", str(experiment.seed)),
     ]
     return facts
@@ -113,6 +125,8 @@ def _emulated(environment: Environment) -> str:
 def method(run: Run) -> str:
     """The statistics in a paragraph."""
     experiment = run.manifest.experiment
+    if run.manifest.procedure is not None:
+        return SEARCHED
     statistics = experiment.statistics
     trim = (
         f" It leaves out the {statistics.trim} lowest and the {statistics.trim} highest trials. Intervals use all."

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ..model.finding import Analysis
 from ..store import Run
-from . import calibrated, emulated, matrices, path_tables, rows, run_description, tables, validity, words
+from . import calibrated, emulated, matrices, path_tables, rfc, rows, run_description, tables, validity, words
 from .path_descriptions import PathDescription, path_descriptions
 from .tables import Column, Table
 from .tunnel_counts import total
@@ -88,6 +88,7 @@ def _expected_drops(data: ReportData) -> str:
 PARTS = {
     "answers": "Answers",
     "paper": "The paper",
+    "rfc": "Tests by the RFC",
     "paths": "Network and paths",
     "figures": "Figures",
     "values": "Values",
@@ -120,6 +121,21 @@ SECTIONS: tuple[Section, ...] = (
         part="paper",
         tables=lambda data: [tables.paper_table(table, paired=True) for table in data.analysis.tables],
         entries="rows of the paper's tables",
+    ),
+    Section(
+        name="throughput",
+        part="rfc",
+        tables=lambda data: [rfc.throughput_table(data.run)],
+        entries="throughputs",
+        about="The highest rate, in frames a second in each direction, at which no more was lost than the goal allows, "
+        "and the lowest one at which more was. A line carries rate / (8 (X + O + 20)) frames of X bytes, with the "
+        "overhead O. The tester's own throughput was measured without a device.",
+    ),
+    Section(
+        name="conformance",
+        part="rfc",
+        tables=lambda data: [rfc.conformance_table(data.run)],
+        entries="clauses",
     ),
     Section(
         name="paths",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -49,6 +50,7 @@ def choose_engine(probe: Agent, path: Path, network: Blueprint, file: str) -> st
     for engine in engines:
         reason = why_not(probe, network, engine)
         if reason is None:
+            _check_programs(path, network, file)
             return engine
         reasons[engine] = reason
     place = f"{file}:{path.line}: " if path.line is not None else f"{file}: "
@@ -58,6 +60,15 @@ def choose_engine(probe: Agent, path: Path, network: Blueprint, file: str) -> st
     raise CapabilityError(
         f"{place}paths.{path.name}: {path.mechanism} cannot be executed on this machine by {words}{help_}"
     )
+
+
+def _check_programs(path: Path, network: Blueprint, file: str) -> None:
+    """Raises `CapabilityError` where a stage of the network needs a program that is missing."""
+    for stage in (stage for stages in network.stages for stage in stages.values()):
+        for program in stage.programs:
+            if program.package is not None and shutil.which(program.name or program.argv[0]) is None:
+                place = f"{file}:{path.line}: " if path.line is not None else f"{file}: "
+                raise CapabilityError(f"{place}paths.{path.name}: {_lacking(program)}")
 
 
 def why_not(probe: Agent, network: Blueprint, engine: str) -> str | None:

@@ -130,7 +130,12 @@ class Laboratory:
             installed = build_path(network, engine, nodes)
             self.install_ns, self._undo, self._programs = installed.install_ns, installed.undo, installed.programs
             self.learned = installed.learned
-            self.discovered = {node: dict(answer) for (node, op), answer in installed.answers.items() if op == DISCOVER}
+            clats = {device.node for device in network.translators if device.discovery is not None}
+            self.discovered = {
+                node: dict(answer)
+                for (node, op), answer in installed.answers.items()
+                if op == DISCOVER and node in clats
+            }
         except BaseException:
             self.close()
             raise
@@ -146,6 +151,15 @@ class Laboratory:
         """The programs of the path's mechanism that have ended, and what else has gone, in words."""
         ended = [failure for running in self._programs if (failure := running.failure) is not None]
         return [*ended, *self._spoiled]
+
+    @property
+    def versions(self) -> dict[str, dict[str, str]]:
+        """What programs of others that run in nodes say of their versions, by node and program."""
+        found: dict[str, dict[str, str]] = {}
+        for one in self._programs:
+            if one.version is not None:
+                found.setdefault(one.node, {})[one.program.name or one.program.argv[0]] = one.version
+        return found
 
     def spoil(self, why: str) -> None:
         """The network is not what it was: it is built again before the next trial."""

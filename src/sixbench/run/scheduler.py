@@ -70,7 +70,7 @@ def run_experiment(
         loop.run()
     except BaseException as error:
         with contextlib.suppress(WriteError):
-            writer.save_manifest(state="interrupted", ended_realtime_ns=time.time_ns(), **_builds(writer, laboratories))
+            writer.save_manifest(state="interrupted", ended_realtime_ns=time.time_ns(), **built(writer, laboratories))
         observer.ended("interrupted", len(loop.by_key))
         if isinstance(error, KeyboardInterrupt):
             raise Interrupted(
@@ -82,12 +82,13 @@ def run_experiment(
         if kept is None:
             laboratories.close()
     state: RunState = "complete" if all(record.status != "failed" for record in loop.by_key.values()) else "partial"
-    writer.save_manifest(state=state, ended_realtime_ns=time.time_ns(), **_builds(writer, laboratories))
+    writer.save_manifest(state=state, ended_realtime_ns=time.time_ns(), **built(writer, laboratories))
     observer.ended(state, len(loop.by_key))
     return RunEnd(state=state, trials=len(loop.by_key))
 
 
-def _builds(writer: RunWriter, laboratories: Laboratories) -> dict[str, Any]:
+def built(writer: RunWriter, laboratories: Laboratories) -> dict[str, Any]:
+    """What the manifest says of the networks that were built, with those of before."""
     before, environment = writer.manifest.install_ns, writer.manifest.environment
     return {
         "lab_build_ns": [*writer.manifest.lab_build_ns, *laboratories.build_ns],

@@ -8,6 +8,7 @@ from typing import Literal
 from ..model.bypass import Bypass
 from ..model.calibration import Calibration
 from ..model.experiment import Experiment
+from ..model.procedure import Procedure
 
 RunState = Literal["running", "complete", "interrupted", "partial"]
 """`partial`: the run ended by itself, and trials failed or could not be run."""
@@ -107,6 +108,7 @@ class Manifest:
         install_ns: how long each installation of a path's mechanism took, by path.
         bypass: what the tester achieved without a path in between.
         guests: for a run on several kernels, the environment of each; `environment` is then the first of them.
+        procedure: what is tested by an RFC, for a run whose trials a test chooses. None: the experiment plans them.
         calibration: what was known, when the run began, about how far the machine may be trusted.
         accepted: the recorded trials by key, each with the SHA-256 of its files by name. Empty in the manifests of
             earlier versions.
@@ -127,6 +129,7 @@ class Manifest:
     install_ns: dict[str, list[int]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     bypass: tuple[Bypass, ...] = ()
+    procedure: Procedure | None = None
     calibration: Calibration | None = None
     guests: dict[str, Environment] = field(default_factory=dict)
     accepted: dict[str, dict[str, str]] = field(default_factory=dict)

@@ -20,6 +20,7 @@ from ..model.identifiers import NAME
 from ..model.kernels import COLUMN
 from ..model.metric import METRICS
 from ..model.path import Path
+from ..model.procedure import Procedure
 from ..model.topology import MAX_MTU, Topology
 from ..model.wording import shown, visible
 from ..model.workloads import WORKLOADS
@@ -70,6 +71,25 @@ def problems_of(manifest: Manifest) -> Iterator[str]:
         if environment.guest is not None and not 0 <= (environment.guest.instruction_ns or 0) <= 10**9:
             yield f"the environment's instructions take {environment.guest.instruction_ns} ns"
     yield from _of_experiment(manifest.experiment)
+    if manifest.procedure is not None:
+        yield from _of_procedure(manifest.procedure, manifest.experiment)
+
+
+def _of_procedure(procedure: Procedure, experiment: Experiment) -> Iterator[str]:
+    for name in (procedure.profile, *procedure.tests):
+        if not NAME.fullmatch(name):
+            yield f"{visible(shown(name))} cannot name a test or its rules"
+    paths = {path.name for path in experiment.paths}
+    yield from (f"the procedure has the path {visible(shown(name))}" for name in procedure.testers if name not in paths)
+    if not experiment.topologies:
+        yield "the procedure has no network"
+    for size, why in (procedure.left_out or {}).items():
+        if not (0 < size <= MAX_MTU and why.isprintable()):
+            yield f"the frame size {size} was left out"
+    for one in experiment.combinations:
+        tested = one.levels.get("frame_bytes")
+        if not (isinstance(tested, int) and 0 < tested <= MAX_MTU):
+            yield f"{one.name} has no frame size"
 
 
 def _is_time(realtime_ns: int) -> bool:

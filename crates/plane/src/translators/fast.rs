@@ -87,6 +87,12 @@ fn rule_of(domain: &Domain) -> std::result::Result<abi::Rule, String> {
         (None, [rule]) => (rule, false),
         _ => return Err("engine \"ebpf\" takes one rule of MAP; engine \"user\" takes more".to_owned()),
     };
+    if rule.end_user_bits() > 64 {
+        return Err(
+            "engine \"ebpf\" takes End-user IPv6 prefixes of at most 64 bits; engine \"user\" takes longer ones"
+                .to_owned(),
+        );
+    }
     let psid_bits = u32::from(rule.psid_bits());
     let offset_bits = if psid_bits > 0 { u32::from(rule.psid_offset) } else { 0 };
     let suffix_bits = 32 - u32::from(rule.ipv4.bits);

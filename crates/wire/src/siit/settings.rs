@@ -1,8 +1,8 @@
 //! What a translator is told, and what can be wrong with it.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::addresses::{Ipv4Net, Ipv6Net, Prefix6, is_host4};
+use super::addresses::{Ipv4Net, Ipv6Net, Prefix6, is_host4, is_host6};
 use super::explicit::Table;
 use super::{Clause, Domain, LEAST_MTU6};
 
@@ -130,6 +130,7 @@ impl Settings {
         if let Some(net) = self.pool6.iter().find(|net| net.address.is_multicast() || net.address.is_unspecified()) {
             return Err(format!("the pool {net} for sources of ICMPv6 errors has addresses that are no host's"));
         }
+        self.check_own()?;
         match self.told.iter().find(|clause| !clause.can_be_told()) {
             Some(clause) => {
                 let can: Vec<_> =
@@ -152,6 +153,19 @@ impl Settings {
         }
         self.prefixes.iter().try_for_each(Prefix6::check)?;
         Table::check(&self.explicit, self.overlapping)
+    }
+
+    /// Errors come from an address that hosts can have: RFC 1122 section 3.2.1.3, RFC 4291 section 2.7.
+    fn check_own(&self) -> Result<(), String> {
+        let own6 = Some(self.own6).filter(|own6| !own6.is_unspecified() && !is_host6(*own6));
+        let own4 = Some(self.own4).filter(|own4| !is_host4(*own4, self.allow_reserved));
+        let wrong = own6.map(IpAddr::V6).or(own4.map(IpAddr::V4));
+        let prefix = self.prefixes.iter().find(|prefix| prefix.address.is_multicast());
+        match (wrong, prefix) {
+            (Some(own), _) => Err(format!("the translator's own address {own} is no host's")),
+            (None, Some(prefix)) => Err(format!("the prefix {prefix} is of groups, and no host's")),
+            (None, None) => Ok(()),
+        }
     }
 
     fn check_mtus(&self) -> Result<(), String> {

@@ -65,8 +65,8 @@ SLOW_PATH_COPY, FAR_DEVICE = "OTHERHOST", ".far"
 """Packets that the slow path of a tunnel has read from its far device (docs/protocol.md), and that the kernel does not
 need."""
 
-RING_COPY = "SOCKET_FILTER"
-"""The kernel's copies of frames that the receiver's ring has had (docs/protocol.md, `frames`)."""
+RING_COPIES = frozenset({("SOCKET_FILTER", "socket"), (NO_SOCKET, "ingress")})
+"""How the kernel drops its copies of frames that the receiver's ring has had (docs/protocol.md, `frames`)."""
 
 PROTOCOLS = {"tcp": {6}, "udp": {17}, "icmp": {1, 58}}
 CARRIERS = frozenset({4, 41, 44, 47})
@@ -124,37 +124,49 @@ def loss_evidence(
         netns: the nodes by the inode of their namespace.
         emulated: the places where links were to lose packets.
     """
-    lost = _lost(client, server)
+    flows = _flows(client, server)
+    lost, ranges = _lost(flows), _lost_ranges(flows)
     located = None
     if drops.reports is not None:
         reports = drops.reports
         if _has_ring(client, server):
-            reports = [one for one in reports if (one["reason"], one["side"]) != (RING_COPY, "socket")]
-        located = [*_located(transports, topology, netns, reports, _lost_ranges(server)), *emulated]
+            reports = [one for one in reports if (one["reason"], one["side"]) not in RING_COPIES]
+        located = [*_located(transports, topology, netns, reports, ranges), *emulated]
     losses = Losses(counters=tuple(_counters(before, after, drops)), refused=_refused(client) or None, lost=lost)
     if located is None:
         return LossEvidence(losses=replace(losses, not_told=drops.not_told or "the kernel was not asked"))
     notes = [_note(place) for place in located if place.datagrams]
     # Several flows have the same numbers.
-    kept = [replace(place, sequences=()) for place in located] if "parts" in client else located
+    kept = [replace(place, sequences=()) for place in located] if len(flows) > 1 else located
     losses = replace(losses, located=tuple(kept))
     if lost is not None:
-        unlocated, sequences = _unlocated(lost, located, server)
+        unlocated, sequences = _unlocated(lost, located, ranges)
         losses = replace(losses, unlocated=unlocated, unlocated_sequences=sequences)
         if unlocated:
             notes.append(f"{unlocated} of {lost} lost datagrams were lost at an unknown place")
     return LossEvidence(losses=losses, notes=notes)
 
 
-def _lost(client: Result, server: Result) -> int | None:
-    """Datagrams that were sent and never arrived, of all flows; None for workloads that keep no such ledger."""
+def _flows(client: Result, server: Result) -> list[tuple[Result, Result]]:
+    """The results of the sender and of the receiver of each flow."""
     if "parts" in client:
-        flows = [_lost(client["parts"][name], server["parts"][name]) for name in client["parts"]]
-        known = [lost for lost in flows if lost is not None]
-        return sum(known) if known else None
-    if "sent" not in client or "unique" not in server:
-        return None
-    return max(0, int(client["sent"]) - int(server["unique"]))
+        parts = ((client["parts"][name], server["parts"][name]) for name in client["parts"])
+        return [flow for part in parts for flow in _flows(*part)]
+    ends = {**client, **server}
+    names = [(f"{way}_sender", f"{way}_receiver") for way in ("forward", "reverse")]
+    return [(ends[sender], ends[receiver]) for sender, receiver in names if {sender, receiver} <= ends.keys()] or [
+        (client, server)
+    ]
+
+
+def _lost(flows: Sequence[tuple[Result, Result]]) -> int | None:
+    """Datagrams that were sent and never arrived, of all flows; None for workloads that keep no such ledger."""
+    known = [
+        max(0, int(sender["sent"]) - int(receiver["unique"]))
+        for sender, receiver in flows
+        if "sent" in sender and "unique" in receiver
+    ]
+    return sum(known) if known else None
 
 
 def _has_ring(client: Result, server: Result) -> bool:
@@ -171,9 +183,11 @@ def _refused(client: Result) -> dict[str, int]:
     return refused
 
 
-def _lost_ranges(server: Result) -> list[Range] | None:
-    """The sequence numbers of all lost datagrams; None where not all of them are known."""
-    known = (server.get("sequences") or {}).get("lost") or {}
+def _lost_ranges(flows: Sequence[tuple[Result, Result]]) -> list[Range] | None:
+    """The sequence numbers of all lost datagrams; None where some are not known, or flows share them."""
+    if len(flows) > 1:
+        return None
+    known = (flows[0][1].get("sequences") or {}).get("lost") or {}
     return None if "ranges" not in known or known.get("omitted") else joined(known["ranges"])
 
 
@@ -247,11 +261,12 @@ def _note(place: LostPlace) -> str:
     return f"{place.datagrams} datagrams were lost {place.where}: {place.what}"
 
 
-def _unlocated(lost: int, located: Sequence[LostPlace], server: Result) -> tuple[int, tuple[Range, ...] | None]:
+def _unlocated(
+    lost: int, located: Sequence[LostPlace], ranges: Sequence[Range] | None
+) -> tuple[int, tuple[Range, ...] | None]:
     """The lost datagrams that are in no report, and their numbers where all are known."""
     datagrams = sum(place.datagrams for place in located)
     sequences = joined(one for place in located for one in place.sequences)
-    ranges = _lost_ranges(server)
     if ranges is None or _count(sequences) < datagrams:
         return max(0, lost - datagrams), None
     left = tuple(without(ranges, sequences))

@@ -171,7 +171,10 @@ impl Account {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::net::{IpAddr, Ipv4Addr};
+
+    use proptest::prelude::*;
 
     use super::super::layout::{HEAD_BYTES_V4, Mark, Template, Way};
     use super::*;
@@ -242,5 +245,64 @@ mod tests {
         account().write_to(&mut result, Some(10));
         assert_eq!((&result["lost_tail"], &result["lost_middle"]), (&json!(10), &json!(0)));
         assert!(!result.contains_key("measured_ns"));
+    }
+
+    /// What a path does to a frame.
+    #[derive(Debug, Clone, Copy)]
+    enum Fate {
+        Passes,
+        IsLost,
+        ComesTwice,
+        IsDamaged,
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn the_ledger_says_what_the_path_did(
+            (fates, order) in prop::collection::vec(
+                prop_oneof![Just(Fate::Passes), Just(Fate::IsLost), Just(Fate::ComesTwice), Just(Fate::IsDamaged)],
+                10,
+            ).prop_flat_map(|fates| {
+                let order: Vec<u32> = (0..fates.len() as u32).collect();
+                (Just(fates), Just(order).prop_shuffle())
+            }),
+            bit in 8 * (HEAD_BYTES_V4 - 10)..8 * HEAD_BYTES_V4,
+        ) {
+            let mut account = account();
+            let (mut unique, mut duplicates, mut corrupt, mut reordered) = (BTreeSet::new(), 0, 0, 0);
+            for &sequence in &order {
+                let mut bytes = frame(sequence, Phase::Measured, 0);
+                let times = match fates[sequence as usize] {
+                    Fate::IsLost => 0,
+                    Fate::Passes => 1,
+                    Fate::ComesTwice => 2,
+                    Fate::IsDamaged => {
+                        bytes[bit / 8] ^= 1 << (bit % 8);
+                        account.enter(&bytes, START_NS + MS);
+                        corrupt += 1;
+                        0
+                    }
+                };
+                for time in 0..times {
+                    account.enter(&bytes, START_NS + MS);
+                    if time > 0 {
+                        duplicates += 1;
+                    } else {
+                        // RFC 4737: reordered is what comes after a later number.
+                        reordered += u64::from(unique.last().is_some_and(|&last| last > sequence));
+                        unique.insert(sequence);
+                    }
+                }
+            }
+            let mut result = Map::new();
+            account.write_to(&mut result, Some(10));
+            prop_assert_eq!(&result["unique"], unique.len());
+            prop_assert_eq!(&result["duplicates"], duplicates);
+            prop_assert_eq!(&result["corrupt"], corrupt);
+            prop_assert_eq!(&result["reordered"], reordered);
+            let lost = result["lost_middle"].as_u64().unwrap() + result["lost_tail"].as_u64().unwrap();
+            prop_assert_eq!(lost, 10 - unique.len() as u64);
+        }
     }
 }

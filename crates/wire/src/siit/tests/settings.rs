@@ -56,6 +56,9 @@ fn what_is_wrong_with_lists_is_said() {
     assert!(wrong(&|settings| settings.pool6 = vec![groups]).contains("addresses that are no host's"));
     let loopback = net(Ipv4Addr::LOCALHOST, 32);
     assert!(wrong(&|settings| settings.pool4 = vec![loopback]).contains("addresses that are no host's"));
+    let group: Ipv6Addr = "ff02::1".parse().expect("an address");
+    assert!(wrong(&|settings| settings.own6 = group).contains("own address ff02::1 is no host's"));
+    assert!(wrong(&|settings| settings.own4 = Ipv4Addr::UNSPECIFIED).contains("own address 0.0.0.0 is no host's"));
     assert_eq!(
         wrong(&|settings| settings.told = vec![Clause::Malformed]),
         "nobody is told of packets by malformed; sources can be told of header-after-fragment, no-mapping, port-set, no-port, denied, \

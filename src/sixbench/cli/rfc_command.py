@@ -1,0 +1,94 @@
+"""`sixbench rfc`: devices tested by the benchmarking RFCs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import typer
+
+from . import completions
+from .command_groups import EXPERIMENTS
+from .common import default_directory, experiment_source, load_experiment
+from .event_logs import EVENTS, event_log
+from .run_command import measure_and_present
+from .running import WAIT, agent_hub, begin_run, known_calibration, probe_machine, tell
+
+DEFAULT_PROFILE = "8219"
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("rfc", rich_help_panel=EXPERIMENTS)(rfc)
+
+
+def rfc(
+    experiment: str = typer.Argument(
+        help="An experiment file, or the name of a shipped one: its network and its paths are tested.",
+        autocompletion=completions.experiments,
+    ),
+    test: list[str] = typer.Option(
+        [], "--test", metavar="NAME", help="Run only this test; may be repeated. There is: throughput."
+    ),
+    profile: str = typer.Option(
+        DEFAULT_PROFILE, "--profile", metavar="2544|5180|8219", help="The RFC whose frame sizes and clauses hold."
+    ),
+    frame: list[str] = typer.Option(
+        [], "--frame", metavar="SIZE", help="Test only frames of this size, such as 512B; may be repeated."
+    ),
+    set_: list[str] = typer.Option(
+        [], "--set", metavar="A.B=C", help="Change a value of the experiment; may be repeated."
+    ),
+    quick: bool = typer.Option(
+        False, "--quick", help="Shorter trials than the RFC asks for; the report says which clauses that breaks."
+    ),
+    out: Path | None = typer.Option(
+        None, "--out", metavar="DIR", help="The run directory; default: runs/NAME-rfc-DATE-TIME."
+    ),
+    json: bool = typer.Option(False, "--json", help="Print the results as JSON."),
+    quiet: bool = typer.Option(False, "--quiet", "-q", help="Show no progress."),
+    wait: bool = WAIT,
+    events: Path | None = EVENTS,
+) -> int:
+    """Test the paths of an experiment as the benchmarking RFCs say, with a table of their clauses.
+
+    The tester's own limit is searched first, between the hosts without a device. An interrupted run goes on with:
+    sixbench resume DIR.
+    """
+    from ..lab.privileges import enter_namespace_if_needed
+    from ..model.errors import UsageError
+    from ..model.units import parse_size
+    from ..rfc.design import design
+    from ..rfc.search import require_library
+    from ..run.other_runs import measuring
+    from ..store import Manifest, check_free
+
+    loaded = load_experiment(experiment, set_, False, None, None)
+    try:
+        wanted = [parse_size(size) for size in frame]
+    except ValueError as error:
+        raise UsageError(f"--frame: {error}") from None
+    if loaded.kernels:
+        raise UsageError(f"{experiment} runs in emulated machines, whose clock is no tester's; leave out its kernels")
+    made, procedure = design(loaded, profile, test, wanted, quick=quick)
+    require_library()
+    if out is not None:
+        check_free(out, made.text)
+    enter_namespace_if_needed(sys.argv[1:])
+    with event_log(events) as log, agent_hub() as hub:
+        made, environment = probe_machine(hub, made, lambda: experiment_source(experiment, set_, False, None, None))
+        with measuring(made.name, wait=wait, told=tell) as presence:
+            directory = out or default_directory(f"{made.name}-rfc")
+            manifest = Manifest(
+                run=directory.resolve().name,
+                experiment=made,
+                environment=environment,
+                state="running",
+                started_realtime_ns=time.time_ns(),
+                procedure=procedure,
+                calibration=known_calibration(environment.kernel),
+                command=["sixbench", *sys.argv[1:]],
+            )
+            with begin_run(directory, manifest, is_named=out is not None) as writer:
+                return measure_and_present(made, writer, [], hub, presence, json, quiet, log)

@@ -1,0 +1,170 @@
+"""Resolvers of others as DNS64 (RFC 6147) in a node: unbound and BIND 9, as Debian has them.
+
+Each has a root zone with the names of the network, so that it asks nobody else. It runs in namespaces of its own, in
+which an empty file system stands in the place of the machine's configuration: nothing of that is read or written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from ipaddress import IPv6Network
+
+from ..model.leg import Address
+from ..model.stage import Program
+
+TTL_S = 60
+"""How long an answer may be kept. Our own resolver has the same."""
+
+_WELL_KNOWN = ("ipv4only.arpa. A 192.0.0.170", "ipv4only.arpa. A 192.0.0.171")
+"""RFC 7050 section 8.2."""
+
+_EXCLUDED = "::ffff:0:0/96"
+"""RFC 6147 section 5.1.4. unbound has no setting for it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resolver:
+    """A resolver that an experiment may name.
+
+    Attributes:
+        program: what runs.
+        package: the Debian package that has it.
+        folder: where the package has its configuration, which it may read under AppArmor too.
+        configuration: its text, from the addresses at which it answers and the prefix.
+        start: the command, which stays in the foreground.
+    """
+
+    program: str
+    package: str
+    folder: str
+    configuration: Callable[[Iterable[Address], IPv6Network], list[str]]
+    start: str
+
+
+def resolver_program(
+    resolver: Resolver, own: Iterable[Address], prefix: IPv6Network, names: Mapping[str, Iterable[Address]]
+) -> Program:
+    """What runs in the node: a script with the zone and the configuration, which starts the resolver.
+
+    The shell stays, because a resolver that gives up rights loses the signal at its parent's end. Its PID namespace
+    ends with it.
+    """
+    lines = [
+        f"command -v {resolver.program} >/dev/null || exit 127",
+        f"mount -t tmpfs none {resolver.folder} || exit 1",
+        f"cat >{resolver.folder}/zone <<'ZONE'",
+        *zone(names),
+        "ZONE",
+        f"cat >{resolver.folder}/sixbench.conf <<'CONFIGURATION'",
+        *resolver.configuration(own, prefix),
+        "CONFIGURATION",
+        f"{resolver.start} </dev/null",
+        "exit $?",
+    ]
+    return Program(
+        argv=("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-s"),
+        stdin="\n".join(lines) + "\n",
+        package=resolver.package,
+        name=resolver.program,
+        version=(resolver.program, "-V"),
+    )
+
+
+def zone(names: Mapping[str, Iterable[Address]]) -> list[str]:
+    """The lines of a root zone (RFC 1035 section 5.1) that has these names, the names of their addresses, and
+    `ipv4only.arpa`.
+
+    Of several names with one address, the first is the address's. The first name stands for the zone's server, because
+    BIND wants that to have an address.
+    """
+    records: list[str] = []
+    pointers: dict[Address, str] = {}
+    for name, addresses in names.items():
+        for address in addresses:
+            records.append(f"{name}. {'A' if address.version == 4 else 'AAAA'} {address}")
+            pointers.setdefault(address, f"{address.reverse_pointer}. PTR {name}.")
+    return [
+        f"$TTL {TTL_S}",
+        f". SOA . . 1 {' '.join([str(TTL_S)] * 4)}",
+        f". NS {next(iter(names))}.",
+        *records,
+        *pointers.values(),
+        *_WELL_KNOWN,
+    ]
+
+
+def _unbound(own: Iterable[Address], prefix: IPv6Network) -> list[str]:
+    """unbound.conf(5)."""
+    return [
+        "server:",
+        "  do-daemonize: no",
+        "  use-syslog: no",
+        '  chroot: ""',
+        '  username: ""',
+        '  pidfile: ""',
+        '  directory: "/etc/unbound"',
+        *(f"  interface: {address}" for address in own),
+        "  access-control: 0.0.0.0/0 allow",
+        "  access-control: ::/0 allow",
+        '  module-config: "dns64 iterator"',
+        f"  dns64-prefix: {prefix}",
+        "  unblock-lan-zones: yes",
+        "  insecure-lan-zones: yes",
+        "remote-control:",
+        "  control-enable: no",
+        "auth-zone:",
+        '  name: "."',
+        '  zonefile: "/etc/unbound/zone"',
+        "  for-downstream: no",
+        "  for-upstream: yes",
+        "  fallback-enabled: no",
+    ]
+
+
+def _bind9(own: Iterable[Address], prefix: IPv6Network) -> list[str]:
+    """named.conf(5). All that it writes would be in the folder of its zone."""
+    addresses = list(own)
+
+    def listening(version: int) -> str:
+        return "".join(f"{address}; " for address in addresses if address.version == version) or "none; "
+
+    return [
+        "options {",
+        '  directory "/etc/bind";',
+        "  pid-file none;",
+        "  session-keyfile none;",
+        f"  listen-on {{ {listening(4)}}};",
+        f"  listen-on-v6 {{ {listening(6)}}};",
+        "  allow-query { any; };",
+        "  allow-recursion { any; };",
+        "  allow-query-cache { any; };",
+        "  recursion yes;",
+        "  notify no;",
+        "  dnssec-validation no;",
+        "  empty-zones-enable no;",
+        "  ipv4only-enable no;",
+        f"  dns64 {prefix} {{ exclude {{ {_EXCLUDED}; }}; }};",
+        "};",
+        "controls { };",
+        'zone "." { type primary; file "/etc/bind/zone"; };',
+    ]
+
+
+RESOLVERS: Mapping[str, Resolver] = {
+    "unbound": Resolver(
+        program="unbound",
+        package="unbound",
+        folder="/etc/unbound",
+        configuration=_unbound,
+        start="unbound -d -c /etc/unbound/sixbench.conf",
+    ),
+    "bind9": Resolver(
+        program="named",
+        package="bind9",
+        folder="/etc/bind",
+        configuration=_bind9,
+        start="named -g -c /etc/bind/sixbench.conf",
+    ),
+}
+"""Those that an experiment may name beside ours."""

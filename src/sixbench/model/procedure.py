@@ -1,0 +1,27 @@
+"""The procedure of a run that tests by an RFC: its trials follow from one another, and are no repetitions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+TEST_LEVEL = "rfc_test"
+"""The level of a combination that says which test it belongs to."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Procedure:
+    """What is tested, and by which rules.
+
+    Attributes:
+        profile: the RFC's number, such as `8219`.
+        tests: names of the tests.
+        quick: whether trials are shorter than the RFC asks for.
+        testers: the paths that have no device: what is measured over them is the tester's own limit.
+        left_out: frame sizes (bytes) of the profile that were not tested, and why.
+    """
+
+    profile: str
+    tests: tuple[str, ...]
+    quick: bool = False
+    testers: tuple[str, ...] = ()
+    left_out: dict[int, str] | None = None

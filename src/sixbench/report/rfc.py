@@ -1,0 +1,110 @@
+"""What a run of `sixbench rfc` found: its throughputs, and the clauses of its profile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..rfc.clauses import judged
+from ..rfc.results import AtSize, results_of
+from ..rfc.throughput import Throughput
+from ..store import Run
+from . import words
+from .tables import Column, Table
+
+
+def throughput_table(run: Run) -> Table | None:
+    """A row for each path, frame size and goal. None for a run that is no such test."""
+    found = results_of(run)
+    if not found:
+        return None
+    columns = [
+        Column(name="path"),
+        Column(name="frame", align="right"),
+        Column(name="goal"),
+        Column(name="frames/s", align="right"),
+        Column(name="under", align="right"),
+        Column(name="line", align="right"),
+        Column(name="tester", align="right"),
+        Column(name="trials", align="right"),
+        Column(name="remark"),
+    ]
+    rows = [
+        [
+            one.path,
+            f"{one.frame_bytes} B",
+            of_goal.goal.name,
+            _rate(of_goal.bounds.lower_pps),
+            _rate(of_goal.bounds.upper_pps),
+            _rate(one.line_pps),
+            words.MISSING if one.is_tester else _rate(one.tester_pps),
+            str(of_goal.trials),
+            _remark(one, of_goal),
+        ]
+        for one in found
+        for of_goal in one.goals
+    ]
+    return Table(title="Throughput", columns=columns, rows=rows)
+
+
+def _rate(pps: float | None) -> str:
+    return words.MISSING if pps is None else words.whole(round(pps))
+
+
+def _remark(one: AtSize, found: Throughput) -> str:
+    """What limits it, or why it is not known."""
+    said = []
+    if found.failed is not None:
+        said.append(f"ended early: {found.failed}")
+    if found.refused:
+        said.append(f"{words.count(found.refused, 'trial')} refused")
+    if found.bounds.lower_pps is None:
+        said.append("no rate meets the goal" if found.trials else "not measured")
+    elif found.bounds.upper_pps is None:
+        is_line = one.line_pps is not None and found.bounds.lower_pps >= 0.99 * one.line_pps
+        said.append("as fast as the line" if is_line else "as fast as the tester")
+    return "; ".join(said)
+
+
+def conformance_table(run: Run) -> Table | None:
+    """A row for each clause of the profile. None for a run that is no such test."""
+    procedure, clauses = run.manifest.procedure, judged(run)
+    if procedure is None:
+        return None
+    columns = [Column(name=name) for name in ("clause", "asks for", "", "reason")]
+    rows = [[clause.section, clause.asks, clause.state, clause.reason] for clause in clauses]
+    return Table(title=f"Conformance with RFC {procedure.profile}", columns=columns, rows=rows)
+
+
+def document(run: Run) -> dict[str, Any] | None:
+    """The same for programs."""
+    procedure = run.manifest.procedure
+    if procedure is None:
+        return None
+    return {
+        "profile": procedure.profile,
+        "tests": list(procedure.tests),
+        "quick": procedure.quick,
+        "throughput": [_result(one, of_goal) for one in results_of(run) for of_goal in one.goals],
+        "conformance": [
+            {"section": one.section, "asks": one.asks, "state": one.state, "reason": one.reason} for one in judged(run)
+        ],
+    }
+
+
+def _result(one: AtSize, found: Throughput) -> dict[str, Any]:
+    return {
+        "path": one.path,
+        "frame_bytes": one.frame_bytes,
+        "is_tester": one.is_tester,
+        "goal": found.goal.name,
+        "loss_ratio": found.goal.loss_ratio,
+        "lower_pps": found.bounds.lower_pps,
+        "upper_pps": found.bounds.upper_pps,
+        "line_pps": one.line_pps,
+        "tester_pps": one.tester_pps,
+        "is_testers": found.is_testers,
+        "refused_pps": found.refused_pps,
+        "trials": found.trials,
+        "refused": found.refused,
+        "failed": found.failed,
+    }

@@ -1,0 +1,1 @@
+"""The clauses of the profiles: a file each, with `CLAUSES`."""

@@ -1,0 +1,143 @@
+"""The search for a throughput, by MLRsearch, the library of the authors of RFC 9971.
+
+A trial that the tester could not carry out says nothing of the device, so it never becomes a loss. The rate at which it
+happened time and again is above what the tester can do, and so is every higher one: the search begins anew under it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+from ..model.errors import CapabilityError
+from .goal import Goal, LoadTrial
+
+LEAST_PPS = 20.0
+"""The lowest rate of a search. A trial of a second then has frames enough to tell 5 % of loss."""
+
+ATTEMPTS = 3
+"""How often a trial is tried that the tester could not carry out."""
+
+UNDER_REFUSED = 0.9
+"""The share of a rate above the tester's limit at which the search goes on."""
+
+MAX_STEPS = 60
+"""How often a search may begin anew: `UNDER_REFUSED` to this power is less than 0.2 %."""
+
+LONGEST_S = 10.0**7
+"""The library stops a search by the time that it took. Ours has none, so that it repeats."""
+
+Measure = Callable[[float, float], LoadTrial | None]
+"""Measures at a rate (frames/s in each direction) for so long (s); None: the tester could not."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Searched:
+    """The end of a search.
+
+    Attributes:
+        refused_pps: the lowest rate that the tester could not carry out; None: there was none.
+        found: whether the device carried any rate within every goal.
+    """
+
+    refused_pps: float | None
+    found: bool
+
+
+class _TooFast(Exception):
+    """The tester could not carry out a trial at this rate."""
+
+    def __init__(self, load_pps: float) -> None:
+        super().__init__(load_pps)
+        self.load_pps = load_pps
+
+
+def search(measure: Measure, goals: Sequence[Goal], most_pps: float) -> Searched:
+    """Searches until each goal has its bounds, or the highest rate meets it.
+
+    Args:
+        measure: is asked for trials one after the other.
+        most_pps: the highest rate, such as the line's.
+
+    Raises:
+        CapabilityError: the library is not installed.
+    """
+    refused: float | None = None
+    for _ in range(MAX_STEPS):
+        if most_pps <= LEAST_PPS:
+            break
+        try:
+            return Searched(refused_pps=refused, found=_search_once(measure, goals, most_pps))
+        except _TooFast as too_fast:
+            refused = too_fast.load_pps
+            most_pps = UNDER_REFUSED * refused
+    return Searched(refused_pps=refused, found=False)
+
+
+def require_library() -> None:
+    """Raises `CapabilityError` where the library is not installed."""
+    if find_spec("MLRsearch") is None:
+        raise CapabilityError(
+            "searching for a throughput needs the package MLRsearch, which is not installed: "
+            "pip install 'sixbench[rfc]'"
+        )
+
+
+def _search_once(measure: Measure, goals: Sequence[Goal], most_pps: float) -> bool:
+    """One search of the library: whether every goal has a lower bound."""
+    require_library()
+    from MLRsearch import AbstractMeasurer, Config, MeasurementResult, MultipleLossRatioSearch, SearchGoal
+
+    class Measurer(AbstractMeasurer):  # type: ignore[misc]
+        """Our trials, in the library's form."""
+
+        def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:
+            """One trial."""
+            trial = _tried(measure, intended_load, intended_duration)
+            return MeasurementResult(
+                intended_duration=intended_duration,
+                intended_load=intended_load,
+                offered_count=_PARTS,
+                loss_count=_lost_parts(trial.loss_ratio, goals),
+            )
+
+    config = Config()
+    config.goals = [
+        SearchGoal(
+            loss_ratio=goal.loss_ratio,
+            exceed_ratio=goal.exceed_ratio,
+            relative_width=goal.width,
+            initial_trial_duration=goal.initial_s,
+            final_trial_duration=goal.final_s,
+            duration_sum=goal.sum_s,
+            preceding_targets=2,
+            expansion_coefficient=2,
+            fail_fast=False,
+        )
+        for goal in goals
+    ]
+    config.min_load = LEAST_PPS
+    config.max_load = most_pps
+    config.search_duration_max = LONGEST_S
+    config.warmup_duration = 0.0
+    found = MultipleLossRatioSearch(config=config).search(measurer=Measurer(), debug=lambda text: None)
+    return all(result.relevant_lower_bound is not None for result in found.values())
+
+
+_PARTS = 10**12
+"""The library counts in whole numbers, and we tell it of a ratio: so finely that no loss becomes none, and none of a
+goal's ratio becomes more."""
+
+
+def _lost_parts(loss_ratio: float, goals: Sequence[Goal]) -> int:
+    parts = round(loss_ratio * _PARTS)
+    return parts + any(loss_ratio > goal.loss_ratio >= parts / _PARTS for goal in goals)
+
+
+def _tried(measure: Measure, load_pps: float, duration_s: float) -> LoadTrial:
+    for _ in range(ATTEMPTS):
+        trial = measure(load_pps, duration_s)
+        if trial is not None:
+            return trial
+    raise _TooFast(load_pps)

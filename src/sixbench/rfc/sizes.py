@@ -1,0 +1,41 @@
+"""The frame sizes of each profile, and what a line carries of them."""
+
+from __future__ import annotations
+
+from ..model.headers import HEADERS, MIN_FRAME_BYTES
+from ..model.network import Network
+
+SIZES: dict[str, tuple[int, ...]] = {
+    "2544": (64, 128, 256, 512, 1024, 1280, 1518),
+    "5180": (64, 128, 256, 512, 1024, 1280, 1518, 1522, 2048, 4096, 8192, 9216),
+    "8219": (64, 128, 256, 512, 768, 1024, 1280, 1518, 1522, 2048, 4096, 8192, 9216),
+}
+"""RFC 2544 section 9.1, RFC 5180 section 5.1.1, RFC 8219 section 5.1.1."""
+
+LEAST_OVER_IPV6 = 84
+"""Where IPv6 comes in, it takes the place of 64 (RFC 8219 section 5.1.1)."""
+
+BETWEEN_BYTES = 20
+"""Preamble, start of frame and the gap between frames (RFC 5180 appendix A.1)."""
+
+
+def sizes_of(profile: str, with_ipv6: bool) -> tuple[int, ...]:
+    """The sizes of a profile. `with_ipv6`: frames carry IPv6 somewhere, so that all paths have sizes that all can."""
+    if not with_ipv6:
+        return SIZES[profile]
+    return tuple(max(size, LEAST_OVER_IPV6) for size in SIZES[profile])
+
+
+def line_pps(network: Network, frame_bytes: int) -> float | None:
+    """The frames/s in each direction that the slowest line of a way carries; None where none has a rate. On each line a
+    frame has the overhead of the mechanism there: rate / (8 (X + O + 20)) (RFC 8219 section 5.1.2)."""
+    own_ip = HEADERS[f"ipv{network.family}"].size_bytes
+    found = []
+    for crossing in network.crossings:
+        headers_bytes = sum(HEADERS[name].size_bytes for name in crossing.headers)
+        there_bytes = max(MIN_FRAME_BYTES, frame_bytes - own_ip + headers_bytes)
+        for node in (crossing.near, crossing.far):
+            rate_bps = crossing.link.direction_from(node).rate_bps
+            if rate_bps is not None:
+                found.append(rate_bps / (8 * (there_bytes + BETWEEN_BYTES)))
+    return min(found, default=None)

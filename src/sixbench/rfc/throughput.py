@@ -1,0 +1,133 @@
+"""Throughput: the highest rate at which a device loses no more than a goal allows (RFC 2544 section 26.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..model.reason import ReasonKind
+from ..model.trial import TrialRecord
+from .goal import Bounds, Goal, LoadTrial, bounds
+from .lengths import Lengths
+from .search import Measure, search
+
+FIRST_PPS = 10_000.0
+"""Where the ramp begins that looks for a rate that the tester cannot send."""
+
+LAST_PPS = 2.0**14 * FIRST_PPS
+"""Where it ends: 100 Gbit/s of the least frames."""
+
+_DEVICES_OWN = frozenset({ReasonKind.NOTHING_ARRIVED})
+"""The reason that a trial has whose frames were all lost, which is what it measured."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Throughput:
+    """The throughput of a path at one frame size for one goal, by the trials there are.
+
+    Attributes:
+        bounds: the rates between which it lies.
+        trials, refused: how many trials say something of the device, and how many do not.
+        refused_pps: the lowest rate at which a trial was refused that is over `bounds.lower_pps`. None: there is none.
+        failed: why measuring it ended early. None: it did not.
+    """
+
+    goal: Goal
+    bounds: Bounds
+    trials: int
+    refused: int
+    refused_pps: float | None
+    failed: str | None
+
+    @property
+    def is_testers(self) -> bool:
+        """Whether the tester rather than the device set it."""
+        return self.bounds.upper_pps is None and self.refused_pps is not None
+
+
+def run(measure: Measure, own: Lengths, most_pps: float | None) -> None:
+    """Asks for the trials of a search.
+
+    Args:
+        most_pps: the highest rate: that of the line, or what the tester can do. None: neither is known.
+    """
+    search(measure, own.goals, most_pps or _ramp(measure, own))
+
+
+def _ramp(measure: Measure, own: Lengths) -> float:
+    """A rate that cannot be carried: the first one of ever doubled rates."""
+    load_pps = FIRST_PPS
+    while load_pps < LAST_PPS:
+        trial = measure(load_pps, own.ramp_s)
+        if trial is None or trial.loss_ratio > max(goal.loss_ratio for goal in own.goals):
+            break
+        load_pps *= 2
+    return load_pps
+
+
+def read(records: Sequence[TrialRecord], goals: Sequence[Goal]) -> list[Throughput]:
+    """What the trials of one path at one frame size say, for each goal."""
+    said = [trial for record in records if (trial := load_trial(record)) is not None]
+    refused = [load_of(record) for record in records if is_refused(record)]
+    failed = next((record.reasons[0].text for record in records if record.status == "failed" and record.reasons), None)
+    found = []
+    for goal in goals:
+        own = bounds(said, goal)
+        over = [load for load in refused if own.lower_pps is None or load > own.lower_pps]
+        found.append(
+            Throughput(
+                goal=goal,
+                bounds=own,
+                trials=len(said),
+                refused=len(refused),
+                refused_pps=min(over, default=None),
+                failed=failed,
+            )
+        )
+    return found
+
+
+def load_of(record: TrialRecord) -> float:
+    """The rate of a trial, in frames/s in each direction."""
+    return float(record.params.get("rate_pps", 0))
+
+
+def is_refused(record: TrialRecord) -> bool:
+    """Whether a trial says nothing of the device: the tester did not send what it should, or it was disturbed."""
+    return record.status == "invalid" and load_trial(record) is None
+
+
+def load_trial(record: TrialRecord) -> LoadTrial | None:
+    """What a trial says of the device. None: nothing."""
+    is_all_lost = record.status == "invalid" and any(reason.kind in _DEVICES_OWN for reason in record.reasons)
+    if record.status != "ok" and not (is_all_lost and not _is_testers(record)):
+        return None
+    counted = [_counts(record, *names) for names in _FLOWS]
+    sent, arrived = (sum(one[index] for one in counted) for index in (0, 1))
+    if not sent:
+        return None
+    duration_s = float(record.params.get("duration_ns", 0)) / 1e9
+    return LoadTrial(load_pps=load_of(record), duration_s=duration_s, loss_ratio=max(0, sent - arrived) / sent)
+
+
+def _is_testers(record: TrialRecord) -> bool:
+    testers = (ReasonKind.TESTER_LIMITED, ReasonKind.NOTHING_SENT, ReasonKind.CLOCK_STEP, ReasonKind.PROCESSORS_CHANGED)
+    return any(reason.kind in testers for reason in record.reasons)
+
+
+_FLOWS: tuple[tuple[str, str, str, str], ...] = (
+    ("client", "forward_sender", "server", "forward_receiver"),
+    ("server", "reverse_sender", "client", "reverse_receiver"),
+)
+"""Where a record has the sender and the receiver of each direction."""
+
+
+def _counts(record: TrialRecord, sender: str, sent: str, receiver: str, received: str) -> tuple[int, int]:
+    """How many frames were sent, and how many of them arrived whole, in time and once."""
+    ends = {"client": record.client, "server": record.server}
+    return int(_number(ends[sender].get(sent), "sent")), int(_number(ends[receiver].get(received), "unique"))
+
+
+def _number(result: object, name: str) -> float:
+    value = result.get(name) if isinstance(result, dict) else None
+    return value if isinstance(value, (int, float)) else 0

@@ -1,0 +1,137 @@
+"""What agents answer in trials of each workload, and what is made of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from path_mtu_results import TOLD
+
+from sixbench.model.parameter import Params
+from sixbench.model.workload import Measured, Traffic
+from sixbench.model.workloads import WORKLOADS
+
+Result = dict[str, Any]
+
+HISTOGRAM = {
+    "unit": "ns",
+    "count": 3,
+    "min": 10,
+    "max": 30,
+    "mean": 20.5,
+    "stdev": 8.2,
+    "p50": 20,
+    "p90": 30,
+    "p99": 30,
+    "p999": 30,
+    "buckets": [[10, 1], [20, 1], [30, 1]],
+}
+EMPTY = {"unit": "ns", "count": 0, "buckets": []}
+
+
+def summarise(kind: str, params: Params, client: Result, server: Result | None = None) -> Measured:
+    """What a workload measures by such results."""
+    return WORKLOADS[kind].summarise(params, client, server or {})
+
+
+def traffic(kind: str, params: Params, client: Result, server: Result | None = None) -> Traffic:
+    """What must have crossed the wire by such results."""
+    return WORKLOADS[kind].traffic(params, client, server or {})
+
+
+STREAM_RECEIVER = {
+    "received_bytes": 1100,
+    "measured_bytes": 1000,
+    "measured_ns": 8_000,
+    "started_ns": 0,
+    "ended_ns": 8_100,
+    "reads": 5,
+    "series": {"t_ns": [1], "bytes": [1000]},
+}
+STREAM_SENDER = {
+    "sent_bytes": 1200,
+    "tcp_info": {"retransmits": 2, "segments_out": 100},
+    "series": {"t_ns": [1, 2, 3], "rtt_ns": [100, None, 130]},
+}
+
+
+UDP_CLIENT = {"sent": 100, "sent_bytes": 10_000, "measured_ns": 99_000, "lateness": HISTOGRAM}
+UDP_SERVER = {
+    "received": 98,
+    "unique": 97,
+    "duplicates": 1,
+    "reordered": 2,
+    "lost_middle": 2,
+    "lost_tail": 1,
+    "unique_bytes": 9700,
+    "measured_bytes": 9600,
+    "measured_ns": 96_000,
+    "one_way_delay": HISTOGRAM,
+    "ipdv": HISTOGRAM,
+    "pdv": EMPTY,
+    "jitter_rfc3550_ns": 7,
+    "socket_drops": 1,
+}
+DATAGRAMS = {"datagram_bytes": 100}
+
+
+CALL = UDP_SERVER | {"pdv": HISTOGRAM, "one_way_delay_negative": 0}
+
+
+RR_CLIENT = {"transactions": 1000, "lost": 0, "measured_ns": 2_000_000_000, "rtt": HISTOGRAM, "rtt_jitter": HISTOGRAM}
+
+
+CONNECTIONS = {"transactions": 10, "measured_ns": 10**9, "connect": HISTOGRAM, "failed": {"timeout": 2, "refused": 0}}
+
+
+PING = {"sent": 10, "received": 8, "lost": 2, "rtt": HISTOGRAM, "rtt_jitter": EMPTY}
+
+
+REFUSED = {"refused": 0, "errors": {}}
+
+
+OF_FAMILY = {"wins": 5, "begun": 10, "failed": {}, "alone": {"connect": HISTOGRAM, "failed": {}}}
+RACED = {"races": 10, "connect": HISTOGRAM, "failed": {}, "ipv4": OF_FAMILY, "ipv6": OF_FAMILY}
+HELD = {
+    "attempts": 3,
+    "established": 3,
+    "failed": {},
+    "alive": 3,
+    "lost": {},
+    "connect": HISTOGRAM,
+    "check": HISTOGRAM,
+    "establishing_ns": 10**6,
+}
+BROUGHT_UP = {
+    "clat": {"begun_ns": 100, "discovered_ns": 400, "configured_ns": 900, "discovered": {"asked": 1}},
+    "probe": {"began_ns": 50, "sent": 9, "answered": {"number": 8, "sent_ns": 950, "received_ns": 1100}},
+}
+FLOWS_RECEIVER = STREAM_RECEIVER | {"streams": [{"measured_bytes": 1000, "measured_ns": 10**9}]}
+GOOD: dict[str, tuple[Params, Result, Result]] = {
+    "tcp-stream": ({}, {"forward_sender": STREAM_SENDER}, {"forward_receiver": STREAM_RECEIVER}),
+    "udp-stream": (DATAGRAMS, UDP_CLIENT, UDP_SERVER),
+    "frames": (
+        {"frame_bytes": 64, "rate_pps": 1000, "count": 10},
+        {"sent": 10, "due": 10, "measured_ns": 9 * 10**6, "lateness": HISTOGRAM, "inter_frame_error": HISTOGRAM},
+        UDP_SERVER | {"unique": 10, "lost_middle": 0, "lost_tail": 0, "corrupt": 0, "late": 0, "ring_drops": 0},
+    ),
+    "tcp-rr": ({}, RR_CLIENT, {}),
+    "udp-rr": ({}, RR_CLIENT, {}),
+    "tcp-connect": ({}, CONNECTIONS, {}),
+    "tcp-crr": ({}, CONNECTIONS | {"transaction": HISTOGRAM}, {}),
+    "connections": ({}, HELD, {"accepted": 3, "answered": 3}),
+    "ping": ({}, PING, {}),
+    "bring-up": ({}, {"repetitions": [BROUGHT_UP]}, {}),
+    "voip": ({}, UDP_CLIENT | {"scheduled_ns": 99_000}, UDP_SERVER | {"pdv": HISTOGRAM, "one_way_delay_negative": 0}),
+    "pmtu": ({}, {"forward": TOLD, "received_bytes": 1}, {"reverse": TOLD, "received_bytes": 1}),
+    "compete": (
+        {},
+        {"parts": {family: {"forward_sender": STREAM_SENDER} for family in ("ipv4", "ipv6")}},
+        {"parts": {family: {"forward_receiver": FLOWS_RECEIVER} for family in ("ipv4", "ipv6")}},
+    ),
+    "happy-eyeballs": ({}, RACED, {"accepted_by_family": {"ipv4": 10, "ipv6": 10}}),
+    "latency-under-load": (
+        {},
+        {"parts": {"idle": PING, "loaded": PING, "load": {"reverse_receiver": STREAM_RECEIVER}}},
+        {"parts": {"idle": {}, "loaded": {}, "load": {"forward_receiver": STREAM_RECEIVER}}},
+    ),
+}
