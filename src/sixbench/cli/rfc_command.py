@@ -51,9 +51,9 @@ def rfc(
     wait: bool = WAIT,
     events: Path | None = EVENTS,
 ) -> int:
-    """Test the paths of an experiment as the benchmarking RFCs say, with a table of their clauses.
+    """Test paths by RFC 2544, 5180 or 8219: throughput, and every clause.
 
-    The tester's own limit is searched first, between the hosts without a device. An interrupted run goes on with:
+    The paths are those of the experiment, whose workloads are not used. The tester's own limit is searched first, between the hosts without a device. An interrupted run goes on with:
     sixbench resume DIR.
     """
     from ..lab.privileges import enter_namespace_if_needed
