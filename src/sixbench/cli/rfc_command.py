@@ -53,8 +53,8 @@ def rfc(
 ) -> int:
     """Test throughput by RFC 2544, 5180 or 8219, clause by clause.
 
-    The paths are those of the experiment, whose workloads are not used. The tester's own limit is searched first, between
-    the hosts without a device. An interrupted run goes on with: sixbench resume DIR.
+    The paths are those of the experiment, whose workloads are not used. The tester's own limit is searched first,
+    between the hosts without a device. An interrupted run goes on with: sixbench resume DIR.
     """
     from ..lab.privileges import enter_namespace_if_needed
     from ..model.errors import UsageError
