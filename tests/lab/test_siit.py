@@ -79,10 +79,11 @@ def test_each_leg_has_its_family_and_addresses(hub: AgentHub, tmp_path: Path) ->
     }
 
 
-def test_path_mtus_are_learned_through_translators(hub: AgentHub, tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ["ebpf", "user"])
+def test_path_mtus_are_learned_through_translators(hub: AgentHub, tmp_path: Path, engine: str) -> None:
     """The question of OpenBSD's tests: behind a link of 1300, the IPv4 client learns 1280, the IPv6 client 1320."""
     finished = run(
-        hub, NETWORK.format(mtu=1300, offload="true", engine="ebpf") + "workloads: [pmtu]\n", tmp_path / "run"
+        hub, NETWORK.format(mtu=1300, offload="true", engine=engine) + "workloads: [pmtu]\n", tmp_path / "run"
     )
     assert wrong(finished.trials) == []
     found = {}
@@ -100,9 +101,10 @@ def test_path_mtus_are_learned_through_translators(hub: AgentHub, tmp_path: Path
     }
 
 
-def test_200_000_bytes_come_through_a_narrow_link(hub: AgentHub, tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ["ebpf", "user"])
+def test_200_000_bytes_come_through_a_narrow_link(hub: AgentHub, tmp_path: Path, engine: str) -> None:
     workloads = "workloads: [{tcp-stream: {bytes: 200000B, direction: [forward, reverse]}}]\n"
-    finished = run(hub, NETWORK.format(mtu=1300, offload="true", engine="ebpf") + workloads, tmp_path / "run")
+    finished = run(hub, NETWORK.format(mtu=1300, offload="true", engine=engine) + workloads, tmp_path / "run")
     assert wrong(finished.trials) == []
     assert len(finished.trials) == 8
 

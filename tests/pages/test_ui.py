@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,15 +18,20 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 from told_events import tell_until
 
+from sixbench.run.proof.pcapng import to_pcapng
 from sixbench.store import EventLog, create_run
 
 PHONE, WIDE = 390, 1400
+PATIENCE_MS = 240_000
+"""Reading and analysing a run takes long where the machine is busy."""
 REPORT = "<!doctype html><html lang=en><title>Report</title><h1>The report</h1><script>document.title='ran'</script>"
+CAPTURE = to_pcapng([{"realtime_ns": 10**18, "wire_bytes": 66, "data": "00" * 60}], "eth0 of r1 on r1-r2", 128)
 SCREENS = (
     "runs",
     "live/live",
     "live/small",
     "result/small",
+    "result/small/b001-c0001-ipv4",
     "compare/small/live",
     "compare/small/again",
     "learn/6in4/1500",
@@ -59,7 +65,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A run that is over, and one in the midst of a trial, whose directory this process has locked."""
     directory = tmp_path_factory.mktemp("runs")
     run = synthetic.small(blocks=3)
-    run.write(directory / "small")
+    with create_run(directory / "small", run.manifest) as writer:
+        for trial in run.trials:
+            writer.add_trial(trial, run.series.get(trial.key, {}), {"r1-r2.pcapng": CAPTURE})
     (directory / "small" / "report.html").write_text(REPORT)
     synthetic.replace_run(synthetic.small(blocks=3), run="again").write(directory / "again")
     live = synthetic.replace_run(run, run="live", state="running", ended_realtime_ns=None)
@@ -100,6 +108,8 @@ def show(page: Page, served: Served, screen: str, width: int = WIDE, scheme: str
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     page.goto(f"{served.base}#/{screen}")
     page.locator(f"main > .{screen.partition('/')[0]} h1").wait_for()
+    if screen.startswith("result/") and screen.count("/") > 1:
+        page.get_by_role("heading", name="Files of this trial").wait_for()
 
 
 @pytest.mark.parametrize("screen", SCREENS)
@@ -167,6 +177,40 @@ def test_a_report_can_ask_nobody_anything(page: Page, served: Served) -> None:
     assert inside.evaluate("window.origin") == "null"
     assert inside.evaluate("fetch('/api/runs').then(() => 'read', () => 'refused')") == "refused"
     served.wrong.clear()  # the browser tells of what it refused
+
+
+def test_series_and_packets_of_a_trial_are_shown_by_keyboard(page: Page, served: Served) -> None:
+    show(page, served, "result/small")
+    page.locator("summary", has_text="Series and packets of each trial").press("Enter")
+    page.get_by_label("path", exact=True).select_option("ipv6")
+    for _ in range(2):
+        expect(page.get_by_text("b001-c0001-ipv6")).to_be_visible(timeout=PATIENCE_MS)
+        expect(page.locator("figure .line").first).to_be_attached()
+        page.locator(".packets summary", has_text="Ethernet / IPv6 / TCP").first.press("Enter")
+        expect(page.get_by_role("rowheader", name="TCP").first).to_be_visible()
+        page.reload()
+    page.get_by_label("block", exact=True).select_option("2")
+    expect(page.get_by_text("b002-c0001-ipv6 invalid")).to_be_visible(timeout=PATIENCE_MS)
+    expect(page.get_by_text("the machine's CPU was busy for 97 % of the trial")).to_be_visible()
+
+
+def test_a_capture_is_downloaded_for_wireshark(page: Page, served: Served) -> None:
+    show(page, served, "result/small/b001-c0001-ipv4")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="r1-r2.pcapng").click()
+    assert download.value.suggested_filename == "r1-r2.pcapng"
+    assert download.value.path().read_bytes() == CAPTURE
+
+
+def test_tables_for_a_paper_are_copied(page: Page, served: Served) -> None:
+    show(page, served, "result/small")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.locator("summary", has_text="Tables for a paper").press("Enter")
+    page.get_by_role("button", name="LaTeX").press("Enter")
+    expect(page.get_by_label("The tables")).to_have_value(re.compile(r"\\begin\{tabular\}"), timeout=PATIENCE_MS)
+    page.get_by_role("button", name="Copy").press("Enter")
+    expect(page.get_by_text("Copied.")).to_be_visible()
+    assert "\\begin{tabular}" in page.evaluate("navigator.clipboard.readText()")
 
 
 def test_a_packet_is_followed_step_by_step(page: Page, served: Served) -> None:

@@ -7,9 +7,19 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
+from ipaddress import IPv6Address, IPv6Network, ip_address
 from pathlib import Path
 
 import pytest
+
+from sixbench.agent import AgentHub, find_agent
+from sixbench.engines import EBPF
+from sixbench.mechanisms import MECHANISMS, install
+from sixbench.mechanisms.resolving import with_dns64
+from sixbench.plan.experiment_file import read_experiment
+from sixbench.plan.yaml_source import parse_yaml
+from sixbench.run.laboratory import Laboratory
 
 OWN, OTHERS = "own", {"unbound": "unbound", "bind9": "named"}
 NETWORK = """\
@@ -92,3 +102,35 @@ def test_ours_and_others_answer_the_same(ask: Ask, other: str) -> None:
     assert sorted(records) == [["CNAME", "2.1.18.198.in-addr.arpa."], ["PTR", "server."]]
     expected = [["PTR", "server."]] if other == "unbound" else records
     assert (other_pointer[0], [record[1:] for record in other_pointer[1]]) == ("NOERROR", expected)
+
+
+MIXED = {
+    "r1": ["2001:2::2"],
+    "both": ["198.18.1.3", "2001:db8::3"],
+    "mapped": ["198.18.1.4", "::ffff:198.18.1.4"],
+    "partly": ["198.18.1.5", "::ffff:198.18.1.5", "2001:db8::5"],
+}
+KEPT = {"both": ["2001:db8::3"]}
+EXCLUDED = {"mapped": ["2001:db8:64::c612:104"], "partly": ["2001:db8::5"]}
+NOT_EXCLUDED = {"mapped": ["::ffff:198.18.1.4"], "partly": ["2001:db8::5", "::ffff:198.18.1.5"]}
+
+
+@pytest.mark.parametrize(("resolver", "told"), [(OWN, EXCLUDED), ("bind9", EXCLUDED), ("unbound", NOT_EXCLUDED)])
+def test_ipv6_addresses_are_kept_and_mapped_ones_are_excluded(resolver: str, told: dict[str, list[str]]) -> None:
+    """RFC 6147 sections 5.1.1 and 5.1.4. unbound has no setting for addresses that are excluded."""
+    experiment = read_experiment(parse_yaml(f"experiment: names\n{NETWORK}", "test.yaml"), MECHANISMS)
+    path = experiment.path(resolver)
+    names = {name: [ip_address(address) for address in addresses] for name, addresses in MIXED.items()}
+    plain = install(replace(path, options={}), experiment.topologies[0], experiment.between)
+    prefix = IPv6Network("2001:db8:64::/96")
+    network = with_dns64(path, plain, "r1", [IPv6Address("2001:2::2")], names, prefix)
+    with AgentHub(find_agent()) as hub:
+        laboratory = Laboratory(hub, network, EBPF.name)
+        try:
+            for name, expected in (KEPT | told).items():
+                dig = ["dig", "@2001:2::2", "+short", name, "AAAA"]
+                done = laboratory.agents["client"].call("exec", argv=dig)
+                assert sorted(done["stdout"].split()) == sorted(expected), name
+            assert [*laboratory.versions] == ([] if resolver == OWN else ["r1"])
+        finally:
+            laboratory.close()

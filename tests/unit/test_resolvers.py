@@ -61,7 +61,7 @@ def test_a_clat_may_ask_a_resolver_of_others(read: Read) -> None:
 
 
 def test_a_missing_program_is_told_with_its_package(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
-    experiment, network = installed(read, "{trt: {nodes: [r2], dns64: r1, resolver: unbound}}")
+    experiment, network = installed(read, "{nat64: {nodes: [r2], dns64: r1, resolver: unbound}}")
     monkeypatch.setenv("PATH", "/nowhere")
     words = r"paths\.p: the program unbound is missing \(Debian package unbound\)$"
     with pytest.raises(CapabilityError, match=words):

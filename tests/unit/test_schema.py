@@ -196,6 +196,7 @@ MEANING = {
     "paths-464xlat-discovery-resolver-itself",
     "paths-464xlat-discovery-resolver-of-ra",
     "paths-464xlat-discovery-resolver-out-of-reach",
+    "paths-464xlat-resolver-nowhere",
     "paths-464xlat-discovery-resolver-unknown",
     "paths-464xlat-plat-on-a-host",
     "paths-6rd-br-alone",

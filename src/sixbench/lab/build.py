@@ -19,6 +19,9 @@ from ..model.wording import printable
 from .netem import tc_command
 from .render import NodeScript, fill_pids, render, render_path
 
+_MAX_VERSION = 200
+"""Characters of what a program says of its version."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Completed:
@@ -61,11 +64,17 @@ class Undo:
 
 @dataclass(frozen=True, kw_only=True)
 class Running:
-    """A program that a stage started in a node. `completed` is done when it has ended, which it should not."""
+    """A program that a stage started in a node.
+
+    Attributes:
+        completed: is done when it has ended, which it should not.
+        version: what it says of its version; None where it is not asked.
+    """
 
     node: str
     program: Program
     completed: Future[Completed]
+    version: str | None
 
     @property
     def failure(self) -> str | None:
@@ -152,10 +161,26 @@ def _stage(
     _batches(nodes, {name: list(stage.ip) for name, stage in stages.items()}, {}, "ip")
     _rulesets(nodes, {name: stage.nft for name, stage in stages.items()})
     return [
-        Running(node=name, program=program, completed=nodes[name].start([*program.argv], program.stdin))
+        Running(
+            node=name,
+            program=program,
+            completed=nodes[name].start([*program.argv], program.stdin),
+            version=_version(name, program, nodes[name]),
+        )
         for name, stage in stages.items()
         for program in stage.programs
     ]
+
+
+def _version(name: str, program: Program, node: NodeHandle) -> str | None:
+    if not program.version:
+        return None
+    done: Completed = _result(name, shlex.join(program.version), node.execute([*program.version]))
+    first = next(iter(done.stdout.splitlines()), "")
+    if done.exit != 0 or not first:
+        command = shlex.join(program.version)
+        raise LabError(f"building the network: {command} in {name} ended with {done.exit}: {_words(done)}")
+    return printable(first)[:_MAX_VERSION]
 
 
 def _filled(fields: Mapping[str, Any], answers: Mapping[tuple[str, str], Mapping[str, Any]]) -> dict[str, Any]:

@@ -67,6 +67,7 @@ def resolver_program(
         stdin="\n".join(lines) + "\n",
         package=resolver.package,
         name=resolver.program,
+        version=(resolver.program, "-V"),
     )
 
 

@@ -49,12 +49,14 @@ class Program:
         stdin: what it reads there.
         package: the Debian package that has it; None: it comes with sixbench or the caller.
         name: what runs, where `argv` begins with what starts it.
+        version: the command whose first line tells the program's version; empty: there is none.
     """
 
     argv: tuple[str, ...]
     stdin: str = ""
     package: str | None = None
     name: str | None = None
+    version: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

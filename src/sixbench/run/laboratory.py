@@ -152,6 +152,15 @@ class Laboratory:
         ended = [failure for running in self._programs if (failure := running.failure) is not None]
         return [*ended, *self._spoiled]
 
+    @property
+    def versions(self) -> dict[str, dict[str, str]]:
+        """What programs of others that run in nodes say of their versions, by node and program."""
+        found: dict[str, dict[str, str]] = {}
+        for one in self._programs:
+            if one.version is not None:
+                found.setdefault(one.node, {})[one.program.name or one.program.argv[0]] = one.version
+        return found
+
     def spoil(self, why: str) -> None:
         """The network is not what it was: it is built again before the next trial."""
         self._spoiled.append(why)

@@ -308,6 +308,7 @@ def _assess(
         tunnels=tunnels,
         translators=translators,
         discovered=discovered_prefixes(setting.laboratory.discovered) or None,
+        versions=setting.laboratory.versions or None,
         relays=relayed.relays or None,
         sessions={**sessions, **relayed.sessions} or None,
         losses=losses.losses,

@@ -10,7 +10,7 @@ from ..model.errors import StoreError
 from ..model.trial import TrialRecord
 from ..model.wording import printable
 from .details import Details
-from .folder import Folder, folders_in
+from .folder import MAX_FILE_BYTES, Folder, folders_in
 from .ledger import hashes_of, read_journal
 from .manifest import Manifest
 from .manifest_json import manifest_from_json
@@ -43,9 +43,9 @@ class Run:
         """The trials by their key."""
         return {trial.key: trial for trial in self.trials}
 
-    def file(self, key: str, name: str) -> bytes | None:
+    def file(self, key: str, name: str, most_bytes: int = MAX_FILE_BYTES) -> bytes | None:
         """A file of one trial. None where it has no file of that name, or the run is not on a disk. Raises
-        `StoreError` where it cannot be read."""
+        `StoreError` where it cannot be read, or is larger."""
         if not self.directory.is_dir():
             return None
         inside = opened(self.directory)
@@ -53,7 +53,16 @@ class Run:
             if not inside.has(part):
                 return None
             inside = inside.folder(part)
-        return inside.read(name) if inside.has(name) else None
+        return inside.read(name, most_bytes) if inside.has(name) else None
+
+    def recorded_file(self, key: str, name: str, most_bytes: int) -> bytes | None:
+        """As `file`, and as the run recorded it: else `StoreError`."""
+        content = self.file(key, name, most_bytes)
+        known = self.manifest.accepted.get(key)  # the last trial before a crash is there before it is noted
+        if content is not None and known is not None and known.get(name) != hashes_of({name: content})[name]:
+            wrong = "it was changed after the run recorded it" if name in known else "the run did not record it"
+            raise StoreError(f"{printable(str(self.directory / TRIALS / key / name))}: {wrong}")
+        return content
 
     def series(self, key: str) -> dict[str, dict[str, list[float]]]:
         """Interval series of one trial: source, then quantity, to values; `t_ns` among them. Empty where none are.

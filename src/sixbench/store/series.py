@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -36,18 +37,28 @@ def series_parquet(series: dict[str, dict[str, list[float]]]) -> bytes:
     return buffer.getvalue()
 
 
-def read_series(content: bytes, where: str) -> dict[str, dict[str, list[float]]]:
+def read_series(content: bytes, where: str, most_values: int | None = None) -> dict[str, dict[str, list[float]]]:
     """Reads them back: source, then quantity, to lists; every quantity has its own `quantity:t_ns` list beside it.
 
-    Raises `StoreError` if it is not such a file. `where` names the file.
+    Args:
+        where: names the file.
+        most_values: so many are read; None: as many as there are.
+
+    Raises:
+        StoreError: it is not such a file, or it has more values.
     """
     series: dict[str, dict[str, list[float]]] = {}
     try:
+        values = pq.read_metadata(io.BytesIO(content)).num_rows
+        if most_values is not None and values > most_values:
+            raise StoreError(f"{where}: it has {values} values, and at most {most_values} are read here")
         table = pq.read_table(io.BytesIO(content), columns=_SCHEMA.names).cast(_SCHEMA)
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         reason = printable(str(error).partition("\n")[0])
         raise StoreError(f"{where}: damaged interval series: {reason}") from error
     for source, t, quantity, value in zip(*(table[name].to_pylist() for name in _SCHEMA.names), strict=True):
+        if None in (source, t, quantity, value) or not math.isfinite(value):
+            raise StoreError(f"{where}: damaged interval series: a value, its time or its name is missing")
         columns = series.setdefault(source, {})
         columns.setdefault(f"{quantity}:t_ns", []).append(t)
         columns.setdefault(quantity, []).append(value)

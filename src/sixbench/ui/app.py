@@ -16,8 +16,15 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from ..model.errors import ExperimentError, SixbenchError, StoreError, UsageError, WriteError
-from . import check, compare, learn
+from ..model.errors import (
+    ExperimentError,
+    SixbenchError,
+    StoreError,
+    UsageError,
+    WriteError,
+)
+from ..store import Run
+from . import check, compare, learn, tables, trial
 from .doctor import Doctor
 from .events import reader_of, rest_of
 from .guard import MOST_BODY_BYTES, Guard
@@ -60,7 +67,11 @@ def application(
         Route("/api/runs/{name}/events", page.events),
         Route("/api/runs/{name}/stop", page.stop, methods=["POST"]),
         Route("/api/runs/{name}/resume", page.resume, methods=["POST"]),
+        Route("/api/runs/{name}/trials", page.trials),
+        Route("/api/runs/{name}/trials/{key}", page.trial),
+        Route("/api/runs/{name}/tables/{form}", page.tables),
         Route("/runs/{name}/{file}", page.file),
+        Route("/runs/{name}/trials/{key}/{file}", page.trial_file),
         Route("/api/compare", page.compare),
         Route("/api/doctor", page.machine),
         Route("/api/gallery", page.gallery),
@@ -163,8 +174,40 @@ class _Page:
         if file == "report.html" and "download" not in request.query_params:
             policy = {"content-security-policy": REPORT_POLICY}
             return Response(content, media_type="text/html; charset=utf-8", headers=policy)
-        saved = {"content-disposition": f'attachment; filename="{file}"', "content-security-policy": "sandbox"}
-        return Response(content, media_type="application/octet-stream", headers=saved)
+        return _saved(content, file)
+
+    async def trials(self, request: Request) -> Response:
+        """All trials of a run in brief."""
+        return await self._of_run(request, trial.trials)
+
+    async def trial(self, request: Request) -> Response:
+        """One trial with its series."""
+        key = request.path_params["key"]
+        return await self._of_run(request, lambda run: trial.trial(run, key))
+
+    async def tables(self, request: Request) -> Response:
+        """The report as text with tables for a paper."""
+        form = request.path_params["form"]
+        return await self._of_run(request, lambda run: tables.text(run, form))
+
+    async def trial_file(self, request: Request) -> Response:
+        """A file of a trial."""
+        name, key, file = (request.path_params[part] for part in ("name", "key", "file"))
+        try:
+            content = await anyio.to_thread.run_sync(lambda: trial.file(self.runs.kept(name), key, file))
+        except StoreError as error:
+            return _refused(error, 404)
+        return _refused(ValueError("the trial has no such file"), 404) if content is None else _saved(content, file)
+
+    async def _of_run(self, request: Request, told: Callable[[Run], dict[str, Any]]) -> Response:
+        """What is told of a run."""
+        name = request.path_params["name"]
+        try:
+            return JSONResponse(await anyio.to_thread.run_sync(lambda: told(self.runs.kept(name))))
+        except StoreError as error:
+            return _refused(error, 404)
+        except UsageError as error:
+            return _refused(error, 409)
 
     async def compare(self, request: Request) -> Response:
         """Runs over each other; the first one named is what the others are held against."""
@@ -227,6 +270,12 @@ class _Page:
         except ValueError as error:
             return _refused(error, 422)
         return JSONResponse(found)
+
+
+def _saved(content: bytes, file: str) -> Response:
+    """A file to save. Its name is one of a fixed list."""
+    headers = {"content-disposition": f'attachment; filename="{file}"', "content-security-policy": "sandbox"}
+    return Response(content, media_type="application/octet-stream", headers=headers)
 
 
 async def _body(request: Request) -> Any:

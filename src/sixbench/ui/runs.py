@@ -39,6 +39,7 @@ class Runs:
         self.directory = directory
         self._is_one = holds_run(directory)
         self._listed: dict[str, tuple[object, dict[str, Any]]] = {}
+        self._kept: tuple[str, object, Run] | None = None
 
     def folder(self, name: str) -> Folder:
         """The directory of a run. Raises `StoreError` where the name is none of a directory here, or that is a link."""
@@ -54,6 +55,15 @@ class Runs:
     def read(self, name: str) -> Run:
         """A run. Raises `StoreError`."""
         return read_run(self.folder(name).path)
+
+    def kept(self, name: str) -> Run:
+        """A run, read once for as long as nothing is added to it. Raises `StoreError`."""
+        inside = self.folder(name)
+        key = _changes(inside)
+        known = self._kept
+        if known is None or known[:2] != (name, key):
+            known = self._kept = name, key, read_run(inside.path)
+        return known[2]
 
     def file(self, name: str, file: str) -> bytes | None:
         """One of `FILES`; None where the run has none. Raises `StoreError`."""
@@ -98,7 +108,7 @@ def _changes(inside: Folder) -> object:
             return None
         return found.st_mtime_ns, found.st_ino
 
-    return of("manifest.json"), of("findings.json"), of("trials")
+    return of("manifest.json"), of("findings.json"), of("trials"), os.fstat(inside.descriptor).st_ino
 
 
 def described(name: str, run: Run, files: list[str]) -> dict[str, Any]:

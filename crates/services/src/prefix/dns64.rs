@@ -23,11 +23,14 @@ const FIRST_INTERVAL: Duration = Duration::from_millis(100);
 /// RFC 1035 section 2.3.4: more is not asked for.
 const MAX_ANSWER_BYTES: usize = 512;
 
+/// SERVFAIL: RFC 1035 section 4.1.1.
+const SERVER_FAILURE: u8 = 2;
+
 pub fn default_port() -> u16 {
     PORT
 }
 
-/// Asks until it answers, or the time is over. An answer that tells no prefix is the end.
+/// Asks until it answers, or the time is over. An answer that tells no prefix is the end, but for a failure of the resolver, which may pass.
 pub fn ask(resolver: SocketAddr, timeout_ns: u64) -> Result<Discovered> {
     let begun = Instant::now();
     let end = deadline(Duration::from_nanos(timeout_ns));
@@ -66,6 +69,8 @@ pub fn ask(resolver: SocketAddr, timeout_ns: u64) -> Result<Discovered> {
                     return Ok(Discovered { prefix, others, by: "dns64", source: resolver.ip(), asked, took_ns });
                 }
                 Err(NoPrefix::NoAnswer) => (),
+                // A resolver that has just begun, and has not read its zones yet, says so.
+                Err(NoPrefix::Failed(SERVER_FAILURE)) => refusal = Some(io::Error::other("server failure")),
                 Err(wrong) => return Err(Error::PeerLost(format!("{doing}: it answered {}", wrong.words()))),
             }
         }

@@ -37,6 +37,7 @@ class Evidence(Kept):
         tunnels: the ends of tunnels by node and device.
         translators: likewise.
         discovered: the prefixes that CLATs learned, by node: when the network was built, or by the last bring-up.
+        versions: what programs of others that ran in nodes, such as resolvers, said of their versions.
         relays: the relays by node.
         sessions: of the nodes that keep state.
         timers: those of links' rates, by link and the node that sends.
@@ -57,6 +58,7 @@ class Evidence(Kept):
     tunnels: dict[Name, dict[Name, TunnelCounters]] | None = None
     translators: dict[Name, dict[Name, TranslatorCounters]] | None = None
     discovered: dict[Name, DiscoveredPrefix] | None = None
+    versions: dict[Name, dict[Name, Name]] | None = None
     relays: dict[Name, RelayCounters] | None = None
     sessions: dict[Name, TrackedSessions] | None = None
     losses: Losses | None = None

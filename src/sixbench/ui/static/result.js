@@ -1,18 +1,67 @@
-// The report of a run, whole in itself, and the files to download.
+// The report of a run, whole in itself; each trial with its series and packets; tables for a paper; the files to download.
 
 import { ask, h } from "./dom.js";
 import { badge } from "./runs.js";
+import { showTrials } from "./trial.js";
 
-export async function showResult(place, name) {
-  const run = await ask(`/api/runs/${encodeURIComponent(name)}`);
+// A part that is asked for when it is opened the first time.
+function folded(words, fill, open = false) {
+  const inside = h("div", {});
+  let asked = false;
+  async function once() {
+    if (asked) return;
+    asked = true;
+    try {
+      await fill(inside);
+    } catch (error) {
+      inside.append(h("p", { class: "warning", role: "alert" }, error.message));
+    }
+  }
+  return h("details", { class: "folded", open, ontoggle: once }, h("summary", {}, h("h2", {}, words)), inside);
+}
+
+async function showTables(place, base) {
+  const text = h("textarea", { readonly: true, rows: 16, "aria-label": "The tables", spellcheck: "false", hidden: true });
+  const words = h("span", { class: "quiet", role: "status" });
+  const copy = h("button", { hidden: true, onclick: async () => {
+    text.select();
+    try {
+      await navigator.clipboard.writeText(text.value);
+      words.textContent = "Copied.";
+    } catch {
+      words.textContent = "It is selected; copy it with Ctrl-C.";
+    }
+  } }, "Copy");
+  const problem = h("p", { class: "warning", role: "alert", hidden: true });
+  async function show(form) {
+    words.textContent = "One moment.";
+    try {
+      text.value = (await ask(`${base}/tables/${form}`)).text;
+      text.hidden = copy.hidden = false;
+      problem.hidden = true;
+      words.textContent = "";
+    } catch (error) {
+      problem.textContent = error.message;
+      problem.hidden = false;
+      words.textContent = "";
+    }
+  }
+  place.append(h("div", { class: "bar" }, h("button", { onclick: () => show("latex") }, "LaTeX"), h("button", { onclick: () => show("md") }, "Markdown"), copy, words), problem, text);
+}
+
+export async function showResult(place, name, key) {
+  const base = `/api/runs/${encodeURIComponent(name)}`;
+  const run = await ask(base);
   if (run.preparing) throw new Error("The run is being prepared; it has no result yet.");
-  const base = `/runs/${encodeURIComponent(name)}`;
+  const files = `/runs/${encodeURIComponent(name)}`;
   const has = run.files.some((file) => file.name === "report.html");
   place.append(h("p", { class: "kind" }, badge(run.state), " ", h("code", {}, name)), h("h1", {}, run.title),
     h("p", { class: "quiet" }, `Linux ${run.kernel}, ${run.machine}`),
     h("p", { class: "links" }, h("a", { href: `#/live/${encodeURIComponent(name)}` }, "Trials")),
-    h("h2", {}, "Files"), h("ul", { class: "files" }, run.files.map((file) => h("li", {}, h("a", { href: `${base}/${file.name}?download` , download: file.name }, file.name), h("span", { class: "quiet" }, ` ${file.what}`)))),
+    folded("Series and packets of each trial", (inside) => showTrials(inside, run, key), key !== undefined),
+    folded("Tables for a paper", (inside) => showTables(inside, base)),
+    folded("Files", (inside) => inside.append(h("ul", { class: "files" }, run.files.map((file) => h("li", {}, h("a", { href: `${files}/${file.name}?download`, download: file.name }, file.name), h("span", { class: "quiet" }, ` ${file.what}`))))), true),
     h("h2", {}, "Report"), has
-      ? h("iframe", { src: `${base}/report.html`, sandbox: "allow-scripts", title: `Report of ${run.title}` })
+      ? h("iframe", { src: `${files}/report.html`, sandbox: "allow-scripts", title: `Report of ${run.title}` })
       : h("p", { class: "warning" }, "There is no report yet. It is written when the run ends, or with: ", h("code", {}, `sixbench report ${name} --format html`)));
 }

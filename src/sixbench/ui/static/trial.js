@@ -1,0 +1,106 @@
+// One trial of a run: its series over time, its packets by their headers, and its files.
+
+import { ask, digits, h, s, scaleOf } from "./dom.js";
+
+const WIDTH = 440, LEFT = 12, RIGHT = 428, TOP = 24, BASE = 104;
+
+// The stretches between missing values, as points of a polyline. What is of an interval is level from its start to its end.
+function stretches({ t_ns: times, values, of_intervals: level }, x, y) {
+  const found = [[]];
+  values.forEach((value, index) => {
+    if (value === null) found.push([]);
+    else found[found.length - 1].push(...(level ? [[x(times[index - 1] ?? 0), y(value)]] : []), [x(times[index]), y(value)]);
+  });
+  return found.filter((points) => points.length);
+}
+
+function drawSeries(series) {
+  const known = series.values.filter((value) => value !== null);
+  const missing = series.values.length - known.length;
+  const most = known.reduce((a, b) => Math.max(a, b), 0), least = known.reduce((a, b) => Math.min(a, b), 0);
+  const end = series.t_ns[series.t_ns.length - 1] || 1;
+  const [factor, unit] = scaleOf(most, series.unit);
+  const x = (ns) => LEFT + (ns / end) * (RIGHT - LEFT), y = (value) => BASE - ((value - least) / (most - least || 1)) * (BASE - TOP);
+  const name = `${series.title}, ${series.source}`;
+  const parts = stretches(series, x, y).map((points) => points.length === 1
+    ? s("circle", { class: "dot", cx: points[0][0], cy: points[0][1], r: 3 })
+    : s("polyline", { class: "line", points: points.map((point) => point.map((one) => one.toFixed(1)).join(",")).join(" ") }));
+  const svg = s("svg", { class: "series", role: "img", "aria-label": `${name} over time, at most ${digits(most / factor)} ${unit}`, viewBox: `0 0 ${WIDTH} 130` },
+    s("line", { class: "rail", x1: LEFT, x2: RIGHT, y1: y(0), y2: y(0) }),
+    s("text", { class: "axis", x: LEFT, y: 14 }, `${digits(most / factor)} ${unit} at most; the straight line is 0`),
+    s("text", { class: "axis", x: RIGHT, y: 124, "text-anchor": "end" }, `${(end / 1e9).toFixed(2)} s`), parts);
+  return h("figure", { class: "plot" }, h("figcaption", {}, name, missing > 0 && h("span", { class: "quiet" }, ` (${missing} of ${series.values.length} values are missing)`)), svg);
+}
+
+const headersTable = (layers) => h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Headers" }, h("table", {},
+  h("thead", {}, h("tr", {}, ["header", "bytes", "from", "to", "what else it says"].map((head) => h("th", { scope: "col" }, head)))),
+  h("tbody", {}, layers.map((one) => h("tr", {}, h("th", { scope: "row" }, one.name), h("td", {}, one.bytes ?? ""), h("td", {}, one.from ?? ""), h("td", {}, one.to ?? ""), h("td", {}, one.rest))))));
+
+function packetRow(packet) {
+  return h("li", {}, h("details", {}, h("summary", {}, `${packet.wire_bytes} bytes: ${packet.stack}`), headersTable(packet.layers)));
+}
+
+function onLink(link, files) {
+  const words = [link.captured !== null && `${link.captured} packets captured${link.node ? ` at ${link.node}` : ""}`, link.not_captured > 0 && `no room for ${link.not_captured} more`].filter(Boolean);
+  const stacks = link.stacks.map((one) => `${one.packets} were ${one.stack}`);
+  return h("section", {}, h("h3", {}, `Packets on ${link.link}`),
+    h("p", { class: "quiet" }, [...words, ...stacks].join(", "), link.packets.length > 0 && ". The largest of them:"),
+    h("ul", { class: "packets" }, link.packets.map(packetRow)),
+    link.file && h("p", {}, h("a", { href: `${files}/${encodeURIComponent(link.file)}`, download: link.file }, link.file), h("span", { class: "quiet" }, " has all that were kept, for Wireshark")));
+}
+
+async function showTrial(place, run, trial) {
+  const base = `/api/runs/${encodeURIComponent(run.run)}/trials/${encodeURIComponent(trial.key)}`;
+  const told = await ask(base);
+  const files = `/runs/${encodeURIComponent(run.run)}/trials/${encodeURIComponent(trial.key)}`;
+  place.append(h("div", {},
+    h("p", {}, h("code", {}, trial.key), ` ${told.status}`),
+    told.reasons.length > 0 && h("ul", {}, told.reasons.map((one) => h("li", {}, one.text, " ", h("code", {}, one.kind)))),
+    told.notes.length > 0 && h("ul", { class: "quiet" }, told.notes.map((one) => h("li", {}, one))),
+    told.series_problem ? h("p", { class: "warning" }, told.series_problem)
+      : told.series.length ? h("div", { class: "all-series" }, told.series.map(drawSeries)) : h("p", { class: "quiet" }, "Its workload has no values over time."),
+    told.series_left_out > 0 && h("p", { class: "quiet" }, `${told.series_left_out} more series are in series.parquet.`),
+    told.links.map((link) => onLink(link, files)),
+    !told.links.length && h("p", { class: "quiet" }, "No packets were looked at."),
+    h("h3", {}, "Files of this trial"),
+    h("ul", { class: "files" }, told.files.filter((name) => !name.endsWith(".pcapng")).map((name) => h("li", {}, h("a", { href: `${files}/${encodeURIComponent(name)}`, download: name }, name))))));
+}
+
+const select = (id, onchange) => h("select", { id, onchange });
+const options = (choice, entries, chosen) => choice.replaceChildren(...entries.map(([value, words]) => h("option", { value, selected: String(value) === String(chosen) }, words)));
+
+// Chooses a trial by workload, path and block, and shows it. The address says which, so that reloading restores it.
+export async function showTrials(place, run, wanted) {
+  const { trials } = await ask(`/api/runs/${encodeURIComponent(run.run)}/trials`);
+  if (!trials.length) {
+    place.append(h("p", { class: "quiet" }, "The run has no trials."));
+    return;
+  }
+  const first = trials.find((one) => one.key === wanted) ?? trials[0];
+  const shown = h("div", { "aria-live": "polite" }, h("p", { class: "quiet" }, "One moment."));
+  const combination = select("of-workload", choose), path = select("of-path", choose), block = select("of-block", choose);
+  let turn = 0;
+  const ofBoth = () => trials.filter((one) => String(one.combination) === combination.value && one.path === path.value);
+  options(combination, run.combinations.map((one, index) => [index, one.title]), first.combination);
+  options(path, run.paths.map((one) => [one.name, one.name]), first.path);
+  options(block, [[first.block, ""]], first.block);
+  async function choose() {
+    const own = ++turn, there = ofBoth();
+    const chosen = there.find((one) => String(one.block) === block.value) ?? there[0];
+    options(block, there.map((one) => [one.block, one.status === "ok" ? one.block : `${one.block} (${one.status})`]), chosen?.block);
+    if (!chosen) {
+      shown.replaceChildren(h("p", { class: "quiet" }, "There is no such trial."));
+      return;
+    }
+    history.replaceState(null, "", `#/result/${encodeURIComponent(run.run)}/${encodeURIComponent(chosen.key)}`);
+    const found = h("div", {});
+    try {
+      await showTrial(found, run, chosen);
+    } catch (error) {
+      found.replaceChildren(h("p", { class: "warning", role: "alert" }, error.message));
+    }
+    if (own === turn) shown.replaceChildren(found);
+  }
+  place.append(h("div", { class: "bar" }, h("label", { for: "of-workload" }, "Workload"), combination, h("label", { for: "of-path" }, "path"), path, h("label", { for: "of-block" }, "block"), block), shown);
+  await choose();
+}

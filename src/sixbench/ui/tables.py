@@ -1,0 +1,25 @@
+"""The report as LaTeX or Markdown, for a paper to copy. It is what `sixbench report` writes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..analysis import analyse
+from ..model.errors import UsageError
+from ..plan.loading import load_paper
+from ..report import FORMATS
+from ..report.listed_runs import state_of
+from ..store import Run
+from .compare import BEFORE_THE_END
+
+FORMS = ("latex", "md")
+
+
+def text(run: Run, form: str) -> dict[str, Any]:
+    """The report in one of `FORMS`. Raises `UsageError` where there is no such form, or where the run is not at its
+    planned end: it has no verdicts yet."""
+    if form not in FORMS:
+        raise UsageError(f"there are {' and '.join(FORMS)}")
+    if state_of(run) in BEFORE_THE_END:
+        raise UsageError("the run is not at its planned end, so there are no results to copy yet")
+    return {"text": FORMATS[form].render(run, analyse(run, load_paper(run.manifest.paper)))}

@@ -1,0 +1,174 @@
+"""One trial of a run: what became of it, its series, and its packets. A run may be a stranger's, so everything is
+bounded, and files are given only as the run recorded them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from ..model.captured import IpHeader, KeptPacket, Layer, TransportHeader
+from ..model.errors import StoreError
+from ..model.experiment import Experiment
+from ..model.trial import TrialRecord
+from ..report import words
+from ..store import Run
+
+RECORD, SERIES, PACKETS, CAPTURE = "trial.json", "series.parquet", "packets.parquet", ".pcapng"
+
+MOST_FILE_BYTES = 2**26
+"""The largest file of a trial that is given. A capture has some 17 MiB at most, the packets of a log some 10 MiB."""
+
+MOST_VALUES = 2**18
+"""Values of a trial's series that are drawn: an hour has 36,000 intervals of each."""
+
+MOST_DRAWN = 24
+"""Series of a trial that are drawn."""
+
+MOST_PACKETS = 20
+"""Packets of a link that are shown. A record of sixbench has 4."""
+
+_UNITS = {"bps": "bit/s", "ns": "ns"}
+"""The units of quantities by the end of their name. Others are in it as they are."""
+
+
+def trials(run: Run) -> dict[str, Any]:
+    """All trials in brief."""
+    names = {one.name: index for index, one in enumerate(run.manifest.experiment.combinations)}
+    return {
+        "trials": [
+            {"key": one.key, "block": one.block, "combination": names[one.combination], "path": one.path}
+            | {"status": one.status}
+            for one in run.trials
+        ]
+    }
+
+
+def trial(run: Run, key: str) -> dict[str, Any]:
+    """A trial. Raises `StoreError` where there is none."""
+    record = _record(run, key)
+    files = [name for name in _files(run.manifest.experiment) if _has(run, key, name)]
+    told: dict[str, Any] = {
+        "key": key,
+        "status": record.status,
+        "reasons": [{"kind": one.kind, "text": one.text} for one in record.reasons],
+        "notes": list(record.notes),
+        "files": files,
+        "links": _packets(record, files),
+    }
+    try:
+        drawn = _series(run, key)
+    except StoreError as error:
+        return told | {"series": [], "series_left_out": 0, "series_problem": str(error)}
+    return told | {"series": drawn[:MOST_DRAWN], "series_left_out": max(0, len(drawn) - MOST_DRAWN)}
+
+
+def file(run: Run, key: str, name: str) -> bytes | None:
+    """A file of a trial; None where it has none of that name. Raises `StoreError`."""
+    _record(run, key)
+    if name not in _files(run.manifest.experiment):
+        return None
+    return run.recorded_file(key, name, MOST_FILE_BYTES)
+
+
+def _record(run: Run, key: str) -> TrialRecord:
+    record = run.by_key.get(key)
+    if record is None:
+        raise StoreError("the run has no such trial")
+    return record
+
+
+def _links(experiment: Experiment) -> list[str]:
+    return list(dict.fromkeys(link.name for topology in experiment.topologies for link in topology.links))
+
+
+def _files(experiment: Experiment) -> list[str]:
+    """The names that files of a trial can have."""
+    return [RECORD, SERIES, PACKETS, *(link + CAPTURE for link in _links(experiment))]
+
+
+def _has(run: Run, key: str, name: str) -> bool:
+    known = run.manifest.accepted.get(key)
+    return name in known if known is not None else run.file(key, name, MOST_FILE_BYTES) is not None
+
+
+def _packets(record: TrialRecord, files: list[str]) -> list[dict[str, Any]]:
+    """What was seen on each link of the way, in its order: the largest packets by their headers, as the agent decoded
+    them, and the file of all that were kept."""
+    return [
+        {
+            "link": one.link,
+            "node": one.node,
+            "captured": one.captured_packets,
+            "not_captured": one.capture_dropped,
+            "stacks": [{"stack": words.protocols(stack), "packets": count} for stack, count in one.stacks.items()],
+            "packets": [_packet(packet) for packet in one.packets[:MOST_PACKETS]],
+            "file": one.link + CAPTURE if one.link + CAPTURE in files else None,
+        }
+        for one in record.evidence.segments or ()
+    ]
+
+
+def _series(run: Run, key: str) -> list[dict[str, Any]]:
+    """Each quantity of each source over time, with `None` where others of the source have a value and it has none."""
+    from ..store.series import read_series
+
+    content = run.recorded_file(key, SERIES, MOST_FILE_BYTES)
+    if content is None:
+        return []
+    found = []
+    for source, columns in read_series(content, f"{key}/{SERIES}", MOST_VALUES).items():
+        names = [name for name in columns if not name.endswith(":t_ns")]
+        times = sorted({int(t) for name in names for t in columns[f"{name}:t_ns"]})
+        for name in names:
+            values = dict(zip(map(int, columns[f"{name}:t_ns"]), columns[name], strict=True))
+            found.append(_told_series(source, name, times, [values.get(t) for t in times]))
+    return found
+
+
+def _told_series(source: str, name: str, times: list[int], values: list[float | None]) -> dict[str, Any]:
+    title, unit = name.replace("_", " "), ""
+    if name == "bytes":
+        # What arrived in each interval, as a rate over it.
+        title, unit = "goodput", "bit/s"
+        values = [
+            None if value is None or end <= start else 8e9 * value / (end - start)
+            for start, end, value in zip([0, *times], times, values, strict=False)
+        ]
+    elif name.rpartition("_")[2] in _UNITS:
+        title, _, ending = title.rpartition(" ")
+        unit = _UNITS[ending]
+    told = {"source": source.replace("_", " "), "title": title, "unit": unit, "t_ns": times, "values": values}
+    return told | {"of_intervals": name == "bytes"}
+
+
+def _packet(packet: KeptPacket) -> dict[str, Any]:
+    return {
+        "wire_bytes": packet.wire_bytes,
+        "stack": " / ".join(words.protocol(layer.kind) for layer in packet.layers),
+        "layers": [_layer(layer) for layer in packet.layers],
+    }
+
+
+def _layer(layer: Layer) -> dict[str, Any]:
+    """A header: its name, its length, whence and where to, and what else it says."""
+    values = {name: value for name, value in asdict(layer).items() if value not in (None, (), "")}
+    ends: dict[str, Any] = {}
+    if isinstance(layer, IpHeader):
+        ends = {"from": values.pop("source", None), "to": values.pop("destination", None)}
+    elif isinstance(layer, TransportHeader):
+        ends = {"from": _port(values.pop("source_port", None)), "to": _port(values.pop("destination_port", None))}
+    name, size = words.protocol(values.pop("kind")), values.pop("bytes", None)
+    return {"name": name, "bytes": size, **ends, "rest": ", ".join(_said(*one) for one in values.items())}
+
+
+def _port(number: int | None) -> str | None:
+    return None if number is None else f"port {number}"
+
+
+def _said(name: str, value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(_said(f"{name}_{key}", inner) for key, inner in value.items() if inner is not None)
+    if name.endswith("_bytes"):
+        return f"{name.removesuffix('_bytes').replace('_', ' ')} {value} bytes"
+    shown = ("yes" if value else "no") if isinstance(value, bool) else value
+    return f"{name.replace('_', ' ')} {' '.join(shown) if isinstance(shown, tuple) else shown}"

@@ -1,0 +1,206 @@
+"""The page's results: series and packets of each trial, files, and tables for a paper."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import synthetic
+from starlette.testclient import TestClient
+
+from sixbench.model.captured import packet_of
+from sixbench.model.evidence import Evidence
+from sixbench.model.evidence.packets import Segment
+from sixbench.run.proof.pcapng import to_pcapng
+from sixbench.store import create_run
+from sixbench.ui import trial
+from sixbench.ui.app import application
+
+TOKEN = "a-token"
+HOST = "127.0.0.1:8066"
+
+CAPTURE = to_pcapng([{"realtime_ns": 10**18, "wire_bytes": 66, "data": "00" * 60}], "eth0 of r1 on r1-r2", 128)
+
+SERIES: dict[str, dict[str, list[Any]]] = {
+    "forward_receiver": {"t_ns": [100_000_000, 200_000_000], "bytes": [1_250_000, 2_500_000]},
+    "forward_sender": {
+        "t_ns": [100_000_000, 200_000_000, 300_000_000],
+        "rtt_ns": [5e6, None, 6e6],
+        "retransmits": [0, 1, 1],
+    },
+}
+
+
+TUNNELLED = {
+    "wire_bytes": 1514,
+    "layers": [
+        {"kind": "ethernet", "bytes": 14},
+        {"kind": "ipv4", "bytes": 20, "source": "198.18.1.1", "destination": "198.18.1.2", "total_bytes": 1500}
+        | {"hop_limit": 63, "dont_fragment": True},
+        {"kind": "ipv6", "bytes": 48, "source": "2001:db8::1", "destination": "2001:db8::2"}
+        | {"extensions": ["fragment"], "fragment": {"offset_bytes": 0, "more": False, "identification": 5}},
+        {"kind": "udp", "bytes": 8, "source_port": 1000, "destination_port": 2000, "payload_bytes": 0},
+    ],
+}
+
+
+def series_file(rows: list[tuple[str | None, int, str, float | None]]) -> bytes:
+    names = ("source", "t_ns", "quantity", "value")
+    types = (pa.string(), pa.int64(), pa.string(), pa.float64())
+    columns = [pa.array([row[index] for row in rows], kind) for index, kind in enumerate(types)]
+    buffer = io.BytesIO()
+    pq.write_table(pa.table(columns, names=names), buffer)
+    return buffer.getvalue()
+
+
+def written(
+    directory: Path, files: dict[str, bytes], *, state: str = "complete", packets: Sequence[dict[str, Any]] = ()
+) -> list[str]:
+    """A run whose first trial has these files, `SERIES`, and packets on a link if any; the keys of its trials."""
+    run = synthetic.replace_run(synthetic.small(), state=state)
+    if packets:
+        seen = tuple(packet_of(packet) for packet in packets)
+        segment = Segment(link="r1-r2", node="r1", captured_packets=7, stacks={"ipv6 in ipv4": 7}, packets=seen)
+        run.trials[0] = replace(run.trials[0], evidence=Evidence(segments=(segment,)))
+    with create_run(directory, run.manifest) as writer:
+        for number, record in enumerate(run.trials):
+            chosen = SERIES if number == 0 and trial.SERIES not in files else {}
+            writer.add_trial(record, chosen, files if number == 0 else {})
+    return [record.key for record in run.trials]
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[TestClient]:
+    with TestClient(application(tmp_path, TOKEN, [HOST]), base_url=f"http://{HOST}") as one:
+        assert one.get(f"/?token={TOKEN}").status_code == 200
+        yield one
+
+
+def test_a_trial_is_shown_with_its_series_and_what_is_missing_is_missing(tmp_path: Path, client: TestClient) -> None:
+    key, *others = written(tmp_path / "mine", {})
+    listed = client.get("/api/runs/mine/trials").json()["trials"]
+    assert [one["key"] for one in listed] == [key, *others]
+    assert {one["status"] for one in listed} == {"ok", "invalid", "failed"}
+    told = client.get(f"/api/runs/mine/trials/{key}").json()
+    found = {(one["source"], one["title"], one["unit"]): one["values"] for one in told["series"]}
+    assert found == {
+        ("forward receiver", "goodput", "bit/s"): [1e8, 2e8],
+        ("forward sender", "rtt", "ns"): [5e6, None, 6e6],
+        ("forward sender", "retransmits", ""): [0, 1, 1],
+    }
+    assert told["files"] == ["trial.json", "series.parquet"]
+    [invalid] = [one["key"] for one in listed if one["status"] == "invalid"]
+    assert client.get(f"/api/runs/mine/trials/{invalid}").json()["reasons"][0]["text"]
+
+
+def test_packets_are_told_by_their_headers_link_by_link(tmp_path: Path, client: TestClient) -> None:
+    key, *_ = written(tmp_path / "mine", {"r1-r2.pcapng": CAPTURE})
+    told = client.get(f"/api/runs/mine/trials/{key}").json()
+    assert [(one["link"], one["file"]) for one in told["links"]] == [
+        ("h1-r1", None),
+        ("r1-r2", "r1-r2.pcapng"),
+        ("r2-h2", None),
+    ]
+    assert told["links"][1]["packets"][0]["stack"].startswith("Ethernet / IPv4 / ")
+
+
+def test_a_header_says_whence_where_to_and_what_else(tmp_path: Path, client: TestClient) -> None:
+    key, *_ = written(tmp_path / "mine", {}, packets=[TUNNELLED])
+    [link] = client.get(f"/api/runs/mine/trials/{key}").json()["links"]
+    assert (link["link"], link["node"], link["captured"], link["not_captured"]) == ("r1-r2", "r1", 7, None)
+    assert link["stacks"] == [{"stack": "IPv6 in IPv4", "packets": 7}]
+    [packet] = link["packets"]
+    assert (packet["wire_bytes"], packet["stack"]) == (1514, "Ethernet / IPv4 / IPv6 / UDP")
+    assert packet["layers"][1:] == [
+        {
+            "name": "IPv4",
+            "bytes": 20,
+            "from": "198.18.1.1",
+            "to": "198.18.1.2",
+            "rest": "total 1500 bytes, hop limit 63, dont fragment yes",
+        },
+        {
+            "name": "IPv6",
+            "bytes": 48,
+            "from": "2001:db8::1",
+            "to": "2001:db8::2",
+            "rest": "extensions fragment, fragment offset 0 bytes, fragment more no, fragment identification 5",
+        },
+        {"name": "UDP", "bytes": 8, "from": "port 1000", "to": "port 2000", "rest": "payload 0 bytes"},
+    ]
+
+
+def test_files_of_a_trial_are_given_as_they_were_recorded(tmp_path: Path, client: TestClient) -> None:
+    key, *_ = written(tmp_path / "mine", {"r1-r2.pcapng": CAPTURE, "other.bin": b"x"})
+    answer = client.get(f"/runs/mine/trials/{key}/r1-r2.pcapng")
+    assert answer.content == CAPTURE
+    assert answer.headers["content-disposition"] == 'attachment; filename="r1-r2.pcapng"'
+    assert answer.headers["content-security-policy"] == "sandbox"
+    for name in ("other.bin", "h1-r1.pcapng", "no-such.pcapng", "..%2Ftrial.json", "packets.parquet"):
+        assert client.get(f"/runs/mine/trials/{key}/{name}").status_code == 404
+    for other in ("b001", "..%2F..", "x" * 300):
+        assert client.get(f"/runs/mine/trials/{other}/trial.json").status_code == 404
+        assert client.get(f"/api/runs/mine/trials/{other}").status_code == 404
+
+
+def test_what_was_changed_is_not_shown(tmp_path: Path, client: TestClient) -> None:
+    key, *_ = written(tmp_path / "mine", {"r1-r2.pcapng": CAPTURE})
+    place = tmp_path / "mine" / "trials" / key
+    (place / "series.parquet").write_bytes(series_file([("a", 1, "b", 2.0)]))
+    (place / "r1-r2.pcapng").unlink()
+    (place / "r1-r2.pcapng").symlink_to("/etc/hostname")
+    told = client.get(f"/api/runs/mine/trials/{key}").json()
+    assert told["series"] == []
+    assert "it was changed after the run recorded it" in told["series_problem"]
+    assert client.get(f"/runs/mine/trials/{key}/r1-r2.pcapng").status_code == 404
+    (place / "r1-r2.pcapng").unlink()
+    os.mkfifo(place / "r1-r2.pcapng")
+    assert client.get(f"/runs/mine/trials/{key}/r1-r2.pcapng").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"no parquet", "damaged interval series"),
+        (series_file([("a", 1, "b", math.inf)]), "damaged interval series"),
+        (series_file([("a", 1, "b", None)]), "damaged interval series"),
+        (series_file([(None, 1, "b", 1.0)]), "damaged interval series"),
+        (series_file([("a", t, "b", 1.0) for t in range(101)]), "at most 100 are read here"),
+    ],
+)
+def test_series_of_a_stranger_are_bounded_and_checked(
+    tmp_path: Path, client: TestClient, monkeypatch: pytest.MonkeyPatch, content: bytes, words: str
+) -> None:
+    monkeypatch.setattr(trial, "MOST_VALUES", 100)
+    key, *_ = written(tmp_path / "mine", {"series.parquet": content})
+    told = client.get(f"/api/runs/mine/trials/{key}").json()
+    assert told["series"] == []
+    assert words in told["series_problem"]
+
+
+def test_files_of_a_stranger_are_bounded(tmp_path: Path, client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "MOST_FILE_BYTES", 100)
+    key, *_ = written(tmp_path / "mine", {"r1-r2.pcapng": CAPTURE})
+    answer = client.get(f"/runs/mine/trials/{key}/r1-r2.pcapng")
+    assert answer.status_code == 404
+    assert "more than 100 bytes" in answer.json()["error"]
+    assert client.get(f"/api/runs/mine/trials/{key}").json()["links"][1]["packets"]
+
+
+def test_tables_for_a_paper_are_those_of_the_report(tmp_path: Path, client: TestClient) -> None:
+    written(tmp_path / "mine", {})
+    written(tmp_path / "stopped", {}, state="interrupted")
+    assert "\\begin{tabular}" in client.get("/api/runs/mine/tables/latex").json()["text"]
+    assert "| --- |" in client.get("/api/runs/mine/tables/md").json()["text"]
+    assert client.get("/api/runs/mine/tables/html").status_code == 409
+    early = client.get("/api/runs/stopped/tables/latex")
+    assert early.status_code == 409
+    assert "not at its planned end" in early.json()["error"]
