@@ -51,10 +51,10 @@ def rfc(
     wait: bool = WAIT,
     events: Path | None = EVENTS,
 ) -> int:
-    """Test the paths of an experiment as the benchmarking RFCs say, with a table of their clauses.
+    """Test throughput by RFC 2544, 5180 or 8219, clause by clause.
 
-    The tester's own limit is searched first, between the hosts without a device. An interrupted run goes on with:
-    sixbench resume DIR.
+    The paths are those of the experiment, whose workloads are not used. The tester's own limit is searched first,
+    between the hosts without a device. An interrupted run goes on with: sixbench resume DIR.
     """
     from ..lab.privileges import enter_namespace_if_needed
     from ..model.errors import UsageError
