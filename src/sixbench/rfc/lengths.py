@@ -24,7 +24,7 @@ class Lengths:
 
 FULL = Lengths(
     goals=(
-        # RFC 2544 section 24: trials of at least 60 s. A search may take shorter ones, but the final determination takes
+        # RFC 2544 section 24: trials of at least 60 s. A search may take shorter ones, and the final determination
         # trials of full length. Section 26.1: no frame is lost.
         Goal(name="no loss", loss_ratio=0.0, exceed_ratio=0.0, width=0.005, initial_s=1.0, final_s=60.0, sum_s=60.0),
         # RFC 9971's example of a goal for devices that lose a few frames at any rate.
