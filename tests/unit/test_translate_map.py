@@ -24,7 +24,7 @@ SHARED, OUTSIDE = "192.0.2.18", "198.51.100.2"
 
 @pytest.fixture
 def through(tmp_path: Path, sixbench: Command) -> Through:
-    """Fate, rule and packets out of each packet that goes in."""
+    """Verdict, rule and packets out of each packet that goes in."""
 
     def run(packets: Sequence[bytes], *options: str) -> list[tuple[str, str, list[bytes]]]:
         return packets_through(sixbench, tmp_path, ("map-t", *OPTIONS, *options), packets)
@@ -39,8 +39,8 @@ def sent(source: str, destination: str, ports: tuple[int, int]) -> bytes:
 
 
 def test_what_an_edge_sends_the_border_relay_takes_and_answers(through: Through) -> None:
-    [(fate, clause, [carried])] = through([sent(SHARED, OUTSIDE, (1232, 53))], *EDGE)
-    assert (fate, clause) == ("translated", "to-ipv6")
+    [(verdict, clause, [carried])] = through([sent(SHARED, OUTSIDE, (1232, 53))], *EDGE)
+    assert (verdict, clause) == ("translated", "to-ipv6")
     embedded = IPv6Address("64:ff9b:1::c633:6402")
     assert carried[8:40] == MAP_ADDRESS.packed + embedded.packed
     assert carried[40:] == datagram(MAP_ADDRESS, embedded, (1232, 53))

@@ -32,7 +32,7 @@ SHARED, OUTSIDE = "192.0.2.18", "198.51.100.2"
 
 @pytest.fixture
 def through(tmp_path: Path, sixbench: Command) -> Through:
-    """Fate, rule and packets out of each packet that goes in."""
+    """Verdict, rule and packets out of each packet that goes in."""
 
     def run(packets: Sequence[bytes], *options: str) -> list[tuple[str, str, list[bytes]]]:
         return packets_through(sixbench, tmp_path, ("map-e", *OPTIONS, *options), packets)
@@ -48,8 +48,8 @@ def sent(source: str, destination: str, ports: tuple[int, int]) -> bytes:
 
 def test_what_an_edge_sends_the_border_relay_takes_and_answers(through: Through) -> None:
     packet, answer = sent(SHARED, OUTSIDE, (1232, 53)), sent(OUTSIDE, SHARED, (53, 1232))
-    [(fate, rule, [carried])] = through([packet], *EDGE)
-    assert (fate, rule) == ("translated", "encapsulated")
+    [(verdict, rule, [carried])] = through([packet], *EDGE)
+    assert (verdict, rule) == ("translated", "encapsulated")
     assert carried[8:40] == MAP_ADDRESS.packed + RELAY.packed
     assert through([carried]) == [("translated", "decapsulated", [packet])]
     [(_, _, [carried])] = through([answer])
