@@ -4,10 +4,10 @@
 //! What is not here: the way of a packet to the tunnel (a router that forwards it takes a hop), fragments of outer packets, which the kernel puts together
 //! before, and mappings that ask a link for its neighbours (6over4) or the node for its routes (ISATAP).
 
+mod explanations;
 mod outer;
 mod sections;
 mod too_long;
-mod words;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -40,7 +40,7 @@ pub struct Carried {
 impl Carried {
     /// What the outcome says of the packet, as a sentence.
     pub fn words(&self) -> &'static str {
-        words::of(self.outcome)
+        explanations::of(self.outcome)
     }
 }
 

@@ -51,7 +51,7 @@ def doctor(
     """
     from dataclasses import asdict
 
-    from ..lab.mending import machine_facts
+    from ..lab.mending import machine_state
     from ..run.doctor_conclusion import conclude
     from ..run.environment import GUEST
 
@@ -62,7 +62,7 @@ def doctor(
     capabilities, answers = _examine()
     if GUEST not in os.environ:
         capabilities.append(kvm_capability())
-    conclusion = conclude(capabilities, answers, machine_facts())
+    conclusion = conclude(capabilities, answers, machine_state())
     if json:
         print_json(
             {

@@ -16,7 +16,7 @@ from ..agent import PacketDecision, PacketMechanism
 from ..model.capture_file import MAX_PACKET_BYTES, CaptureError, PcapWriter, Record, ip_start, read_capture
 from ..model.errors import UsageError
 from ..model.files import open_regular
-from ..model.wording import printable
+from ..model.quoting import printable
 from ..store import replacing
 
 STANDARD = "-"

@@ -55,7 +55,7 @@ def profiles(
 def _lines(profile: Profile) -> list[str]:
     from ..plan.link_settings import direction
     from ..plan.profile_file import SIDES
-    from ..report.link_words import direction_words
+    from ..report.link_descriptions import direction_words
 
     mtu = f", MTU {profile.mtu_bytes}" if profile.mtu_bytes else ""
     told = {side: direction_words(direction(own)) for side, own in zip(SIDES, profile.directions, strict=True)}

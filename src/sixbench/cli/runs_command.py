@@ -53,7 +53,7 @@ def runs(
 
 
 def _print(listed: list[ListedRun]) -> None:
-    from ..model.wording import printable
+    from ..model.quoting import printable
 
     rows = [
         [

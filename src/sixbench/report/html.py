@@ -71,7 +71,7 @@ def _page(data: ReportData, shown: list[_Shown], left_out: list[str], most: int)
     run, analysis, trials = data.run, data.analysis, data.trials
     experiment = run.manifest.experiment
     statistics = experiment.statistics
-    said = answers.answers(analysis, statistics, run.trials)
+    said = answers.answer_rows(analysis, statistics, run.trials)
     findings = _findings(analysis, most)
     chapters = _chapters(shown)
     notes = [*run.problems, *experiment.notes, *run.manifest.notes]
@@ -96,7 +96,7 @@ def _page(data: ReportData, shown: list[_Shown], left_out: list[str], most: int)
         "title": experiment.title or experiment.name,
         "experiment": experiment,
         "run": run.manifest,
-        "facts": run_description.run_facts(run),
+        "properties": run_description.run_properties(run),
         "warnings": data.warnings,
         "parts": _parts(data, filled, has_figures=bool(chapters), most=most),
         "notes": notes[:most],

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from ..model.errors import StoreError
 from ..model.finding import FINDINGS_SCHEMA, Analysis, ClaimResult, Estimate, Finding
-from ..model.wording import shown, visible
+from ..model.quoting import shown, visible
 from ..model.workloads import WORKLOADS
 from . import rows, words
 from .answers import largest

@@ -20,7 +20,7 @@ from ..model.units import scale
 MISSING = names.MISSING
 level, levels, factor = names.level, names.levels, names.factor
 metric_label, metric_in_sentence = names.metric_label, names.metric_in_sentence
-workload_title, protocol, place = names.workload_title, names.protocol, names.place
+workload_title, protocol, subject = names.workload_title, names.protocol, names.subject
 
 MINUS = "−"
 

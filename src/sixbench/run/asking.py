@@ -14,7 +14,7 @@ from .session import ANSWER_TIMEOUT_S
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """A request that was sent. An agent answers what it was asked in this order, except for what takes it long."""
+    """A request that was sent. An agent wait_all what it was asked in this order, except for what takes it long."""
 
     agent: Agent
     op: str
@@ -46,6 +46,6 @@ def ask_all(agents: Mapping[str, Agent], op: str, **fields: Any) -> dict[str, As
     return {name: ask(agent, op, **fields) for name, agent in agents.items()}
 
 
-def answers(asked: Mapping[str, Asked]) -> dict[str, dict[str, Any]]:
-    """Waits for all answers. Raises `AgentError`, that of the first that failed."""
+def wait_all(asked: Mapping[str, Asked]) -> dict[str, dict[str, Any]]:
+    """Waits for all wait_all. Raises `AgentError`, that of the first that failed."""
     return {name: one.answer() for name, one in asked.items()}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 from ..agent import Agent
 from ..model.topology import Topology
-from .asking import Asked, answers, ask, ask_all
+from .asking import Asked, ask, ask_all, wait_all
 from .laboratory import Laboratory
 from .proof.drops import Drops, read_counters
 
@@ -76,4 +76,4 @@ def _ask_rules(topology: Topology, agents: Mapping[str, Agent]) -> dict[str, Ask
 
 
 def _read_rules(asked: Mapping[str, Asked]) -> dict[str, dict[str, int]]:
-    return {name: read_counters(answer["stdout"]) for name, answer in answers(asked).items()}
+    return {name: read_counters(answer["stdout"]) for name, answer in wait_all(asked).items()}

@@ -12,7 +12,7 @@ from ..model.direction import Direction
 from ..model.errors import LabError
 from ..model.evidence.links import LinkEvent
 from ..model.experiment import LinkChange
-from .asking import answers, ask_all
+from .asking import ask_all, wait_all
 from .laboratory import Laboratory
 from .link_change import change_link
 
@@ -112,4 +112,4 @@ def _changed(before: Direction, after: Direction) -> dict[str, Any] | None:
 def forget_path_mtu(laboratory: Laboratory, nodes: Iterable[str]) -> None:
     """Makes nodes forget the path MTUs that they learned from ICMP. Otherwise a trial would begin with what the one
     before it learned, for as long as `net.ipv4.route.mtu_expires` (10 min). Raises `AgentError`."""
-    answers(ask_all({node: laboratory.agents[node] for node in nodes}, "forget-path-mtu"))
+    wait_all(ask_all({node: laboratory.agents[node] for node in nodes}, "forget-path-mtu"))

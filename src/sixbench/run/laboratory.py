@@ -14,7 +14,7 @@ from ..agent import Agent, AgentHub
 from ..engines.agent import DISCOVER
 from ..lab.build import Completed, Running, Undo, build_path
 from ..lab.emulation import EMULATOR, emulated_links
-from ..lab.placement import pin, place
+from ..lab.placement import pin, processors_of
 from ..lab.steering import steer
 from ..mechanisms import engine_of, install
 from ..model.errors import AgentError, LabError
@@ -168,13 +168,13 @@ class Laboratory:
     def _all_agents(self) -> dict[str, Agent]:
         return self.agents if self.emulator is None else self.agents | {EMULATOR: self.emulator}
 
-    def place(self, policy: Placement, nodes: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    def pin_nodes(self, policy: Placement, nodes: Sequence[str]) -> dict[str, tuple[int, ...]]:
         """Puts nodes on processors, and this process on others where there are some.
 
         Returns:
             the processors of each node; empty where the kernel refused.
         """
-        placed = place(policy, nodes, self.processors.usable, self._emulator_on)
+        placed = processors_of(policy, nodes, self.processors.usable, self._emulator_on)
         for name, processors in placed.items():
             if self._placed.get(name) == processors:
                 continue

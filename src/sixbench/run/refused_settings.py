@@ -10,8 +10,8 @@ from pathlib import Path
 from ..agent import Agent, AgentHub
 from ..lab.render import node_sysctl
 from ..model.errors import AgentError
+from ..model.quoting import shown
 from ..model.topology import Node, Topology
-from ..model.wording import shown
 from ..plan.setting_problems import Refusals, problems_of_settings
 from ..plan.yaml_source import Source
 from .requirements import read_sysctls

@@ -28,7 +28,7 @@ from ..model.trace import Trace
 from ..model.workload import Part, WorkloadKind
 from ..model.workloads import bring_up
 from . import emulation
-from .asking import Asked, answers, ask, ask_all
+from .asking import Asked, ask, ask_all, wait_all
 from .bringing_up import BringUps
 from .cpu import ORCHESTRATOR, THROTTLED, WATCHED
 from .drop_watch import DropWatch
@@ -209,20 +209,20 @@ def perform(
     observed.timers.watched = [] if setting.events else buckets(view.link for view in setting.views)
     timers = TimerWatch(setting.laboratory, setting.watched, observed.timers)
     try:
-        observed.placed = setting.laboratory.place(setting.placement, list(setting.watched))
+        observed.placed = setting.laboratory.pin_nodes(setting.placement, list(setting.watched))
         observed.is_alone = setting.laboratory.processors.is_off(observed.placed)
         observed.before = _settled(setting)
         observed.tunnels_before = _tunnel_counters(setting)
         observed.translators_before = _translator_counters(setting)
-        observed.relays_before = answers(ask_all(setting.relaying, "relay-counters"))
-        observed.sessions_before = answers(ask_all(setting.tracking, "connection-tracking", forget=True))
+        observed.relays_before = wait_all(ask_all(setting.relaying, "relay-counters"))
+        observed.sessions_before = wait_all(ask_all(setting.tracking, "connection-tracking", forget=True))
         watching = [drops.start(), timers.start()]
         capturing = _start_captures(setting, key, int(params.get("warmup_ns", 0)), limit_ns, captured)
         forget_path_mtu(setting.laboratory, dict.fromkeys([*setting.between, *setting.network.device_nodes]))
         if setting.is_bpf:
             _tunnel_counters(setting, "start")
         emulation.begin(setting.laboratory, setting.seed, token)
-        answers(capturing)
+        wait_all(capturing)
         for started in watching:
             started()
         observed.cpu_before = _cpu(setting)
@@ -262,8 +262,8 @@ def perform(
             observed.after = {name: looked[name] for name in setting.watched}
             observed.tunnels_after = _tunnel_counters(setting)
             observed.translators_after = _translator_counters(setting)
-            observed.relays_after = answers(ask_all(setting.relaying, "relay-counters"))
-            observed.sessions_after = answers(ask_all(setting.tracking, "connection-tracking"))
+            observed.relays_after = wait_all(ask_all(setting.relaying, "relay-counters"))
+            observed.sessions_after = wait_all(ask_all(setting.tracking, "connection-tracking"))
         observed.emulated = emulation.end(setting.laboratory, observed.unanswered)
         setting.laboratory.left = _left(setting, looked)
 
@@ -355,13 +355,13 @@ def _start_captures(
 def _tunnel_counters(setting: Setting, run_time: str | None = None) -> dict[str, Any]:
     """The tunnels' counters, by node and device."""
     asked = ask_all(setting.tunnelling, "tunnel-counters", run_time=run_time)
-    return {name: answer["tunnels"] for name, answer in answers(asked).items()}
+    return {name: answer["tunnels"] for name, answer in wait_all(asked).items()}
 
 
 def _translator_counters(setting: Setting) -> dict[str, Any]:
     """The translators' counters, by node and device."""
     asked = ask_all(setting.translating, "translator-counters")
-    return {name: answer["translators"] for name, answer in answers(asked).items()}
+    return {name: answer["translators"] for name, answer in wait_all(asked).items()}
 
 
 def _settled(setting: Setting) -> dict[str, Any]:
@@ -374,7 +374,7 @@ def _settled(setting: Setting) -> dict[str, Any]:
 def _look(setting: Setting) -> dict[str, Any]:
     """The counters of the nodes on the path, and of the node that emulates links."""
     emulator = setting.laboratory.emulator
-    return answers(ask_all(setting.watched | ({} if emulator is None else {EMULATOR: emulator}), "counters"))
+    return wait_all(ask_all(setting.watched | ({} if emulator is None else {EMULATOR: emulator}), "counters"))
 
 
 def _cpu(setting: Setting) -> dict[str, Any]:

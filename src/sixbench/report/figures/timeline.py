@@ -17,7 +17,7 @@ from ...model.experiment import Combination
 from ...model.workloads import WORKLOADS
 from ...store import Run
 from .. import rows, words
-from ..link_words import event_words
+from ..link_descriptions import event_words
 from . import style
 from .data import AsItem, Context, describe
 from .drawing import Drawing, Picture
