@@ -13,6 +13,7 @@ import typer
 from . import completions
 from .command_groups import MACHINE
 from .common import print_json
+from .options import JSON
 
 if TYPE_CHECKING:
     from ..lab.doctor import Answer, Capability
@@ -36,7 +37,7 @@ def register(app: typer.Typer) -> None:
 
 
 def doctor(
-    json: bool = typer.Option(False, "--json", help="Print as JSON."),
+    json: bool = JSON,
     kernel: str | None = typer.Option(
         None,
         "--kernel",
