@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from sixbench.lab.placement import pin, processors_of
+from sixbench.model.observation import AwakeAnswer
 from sixbench.model.workloads import WORKLOADS
-from sixbench.run.cpu import WATCHED, watched_ns
+from sixbench.run.cpu import Sample, Span, watched_ns
 from sixbench.run.environment import GUEST
 from sixbench.run.processors import is_virtual
 
@@ -97,12 +98,13 @@ def test_workloads_have_a_policy(workload: str, params: dict[str, bool], policy:
     assert WORKLOADS[workload].placement(params) == policy
 
 
-def watched(**busy_ns: int) -> dict[str, object]:
-    return {WATCHED: {"processors": [{"processor": int(name[1:]), "busy_ns": ns} for name, ns in busy_ns.items()]}}
+def watched(**busy_ns: int) -> Sample:
+    told = [{"processor": int(name[1:]), "busy_ns": ns} for name, ns in busy_ns.items()]
+    return {"watched": AwakeAnswer.model_validate({"clock_ns": 0, "processors": told})}
 
 
 def test_the_busy_time_of_the_nodes_processors_is_told() -> None:
-    span = {"from": watched(p0=5, p1=7), "to": watched(p0=9, p1=100)}
+    span: Span = {"from": watched(p0=5, p1=7), "to": watched(p0=9, p1=100)}
     assert watched_ns(span, {1}) == 93
     assert watched_ns(span, {0, 1}) == 97
     assert watched_ns(span, {0, 2}) is None

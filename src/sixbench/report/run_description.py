@@ -133,7 +133,7 @@ def method(run: Run) -> str:
         if statistics.trim
         else ""
     )
-    confidence, margin = words.percent(statistics.confidence), words.margin_words(statistics)
+    confidence, margin = words.percent(statistics.confidence), words.all_margins(statistics)
     cost = packet_cost(run)
     return (
         "The trial is the statistical unit. Trials run in blocks. A block is one pass over all paths in random "

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from ..agent import Agent, AgentHub
+from ..agent.requests import Sysctl
 from ..lab.render import node_sysctl
 from ..model.errors import AgentError
 from ..model.quoting import shown
@@ -90,7 +91,7 @@ def _refused(probe: Agent, node: Node) -> Refusals:
     refusals: Refusals = {}
     for name, value in node_sysctl(node).items():
         try:
-            probe.call("sysctl", set={name: value})
+            probe.answer(Sysctl(set={name: value}))
         except AgentError as error:
             if error.code != "system":
                 raise
