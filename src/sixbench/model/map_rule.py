@@ -78,8 +78,8 @@ class Rule:
             )
         if self.spare_bits and self.end_user_bits > _IPV4_END_BITS - self.spare_bits:
             raise RuleError(
-                f"{self.ea_bits} EA bits behind {self.ipv6} leave no room for the last {self.spare_bits} bits of an IPv4 "
-                f"address of {self.ipv4}: give a shorter rule prefix",
+                f"{self.ea_bits} EA bits behind {self.ipv6} leave no room for the last {self.spare_bits} bits of an "
+                f"IPv4 address of {self.ipv4}: give a shorter rule prefix",
                 "ea_bits",
             )
         if self.psid_offset + self.psid_bits > PORT_BITS:
