@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+import observed
 import pytest
 import synthetic
 from axe_playwright_python.sync_playwright import Axe
@@ -25,7 +26,9 @@ PHONE, WIDE = 390, 1400
 PATIENCE_MS = 240_000
 """Reading and analysing a run takes long where the machine is busy."""
 REPORT = "<!doctype html><html lang=en><title>Report</title><h1>The report</h1><script>document.title='ran'</script>"
-CAPTURE = to_pcapng([{"realtime_ns": 10**18, "wire_bytes": 66, "data": "00" * 60}], "eth0 of r1 on r1-r2", 128)
+CAPTURE = to_pcapng(
+    [observed.packet({"realtime_ns": 10**18, "wire_bytes": 66, "data": "00" * 60})], "eth0 of r1 on r1-r2", 128
+)
 SCREENS = (
     "runs",
     "live/live",

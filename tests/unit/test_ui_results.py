@@ -27,7 +27,9 @@ from sixbench.ui.app import application
 TOKEN = "a-token"
 HOST = "127.0.0.1:8066"
 
-CAPTURE = to_pcapng([{"realtime_ns": 10**18, "wire_bytes": 66, "data": "00" * 60}], "eth0 of r1 on r1-r2", 128)
+CAPTURE = to_pcapng(
+    [observed.packet({"realtime_ns": 10**18, "wire_bytes": 66, "data": "00" * 60})], "eth0 of r1 on r1-r2", 128
+)
 
 SERIES: dict[str, dict[str, list[Any]]] = {
     "forward_receiver": {"t_ns": [100_000_000, 200_000_000], "bytes": [1_250_000, 2_500_000]},
