@@ -173,7 +173,7 @@ lock: $(UV_STAMP) ## resolve requirements.lock anew, to the newest versions that
 	$(BIN)/uv pip compile --quiet --upgrade --universal --generate-hashes --no-annotate \
 		--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
 		--group dev --output-file requirements.lock pyproject.toml
-	@! grep -n 'http' requirements.lock
+	@! grep -n '://' requirements.lock
 
 .PHONY: wheels
 wheels: install ## build the wheels of both distributions into dist

@@ -18,7 +18,7 @@ from .command_groups import MACHINE
 from .common import default_directory, note
 from .event_logs import EVENTS, event_log, observers
 from .progress import Progress
-from .running import WAIT, agent_hub, begin_run, probe_machine, tell
+from .running import WAIT, agent_hub, begin_run, tell
 
 if TYPE_CHECKING:
     from ..agent import AgentHub
@@ -92,6 +92,7 @@ def calibrate(
     from ..calibration.metrics import chosen
     from ..lab.privileges import enter_namespace_if_needed
     from ..run.other_runs import measuring
+    from ..run.probing import probe_machine
     from ..store import Manifest, holds_run
 
     metrics = chosen(only)
@@ -122,6 +123,7 @@ def _go_on(directory: Path, hub: AgentHub, json: bool, quiet: bool, wait: bool, 
     from ..calibration.design import is_calibration
     from ..model.errors import UsageError
     from ..run.other_runs import measuring
+    from ..run.probing import probe_machine
     from ..store import open_run
 
     writer, so_far = open_run(directory)

@@ -18,7 +18,7 @@ from .event_logs import EVENTS, event_log, observers, refuse_in_guests
 from .guest_runs import check_clock, chosen_kernels, resume_in_guests, run_in_guests
 from .presenting import present
 from .progress import Progress
-from .running import WAIT, agent_hub, begin_run, known_calibration, probe_machine, tell
+from .running import WAIT, agent_hub, begin_run, known_calibration, tell
 
 if TYPE_CHECKING:
     from ..agent import AgentHub
@@ -83,6 +83,7 @@ def run(
     """Run an experiment: build its network, measure, and report."""
     from ..lab.privileges import enter_namespace_if_needed
     from ..run.other_runs import measuring
+    from ..run.probing import probe_machine
 
     chosen = chosen_kernels(kernel, kernels)
     changes = (set_, quick, blocks, seed, chosen, clock)
@@ -145,6 +146,7 @@ def _go_on(
     from ..lab.privileges import enter_namespace_if_needed
     from ..model.errors import UsageError
     from ..run.other_runs import measuring
+    from ..run.probing import probe_machine
 
     if not run_so_far.manifest.experiment.topologies:
         raise UsageError(

@@ -170,6 +170,37 @@ class Folder:
             self._try_to_remove(partial)
             raise WriteError(f"writing {self._shown(name)}: {error.strerror or error}") from error
 
+    def write_folders(self, name: str, folders: Mapping[str, Mapping[str, bytes]]) -> None:
+        """Makes a directory of such directories, as `write_folder` makes one: all of them are there, or none is. Raises
+        `WriteError`."""
+        partial = _component(name) + PARTIAL_SUFFIX
+        try:
+            self._remove(partial)
+            made = self.make_folder(partial)
+            for folder, files in folders.items():
+                made.write_folder(folder, files)
+            if self.has(name):
+                raise FileExistsError(0, "it already exists")
+            os.rename(partial, name, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
+            os.fsync(self.descriptor)
+        except OSError as error:
+            self._try_to_remove(partial)
+            raise WriteError(f"writing {self._shown(name)}: {error.strerror or error}") from error
+        except WriteError:
+            self._try_to_remove(partial)
+            raise
+
+    def move(self, name: str, to: Folder) -> None:
+        """Moves what has this name into another directory of the file system. What is there already is never replaced.
+        Raises `WriteError`."""
+        try:
+            if to.has(name):
+                raise FileExistsError(0, "it already exists")
+            os.rename(_component(name), name, src_dir_fd=self.descriptor, dst_dir_fd=to.descriptor)
+            os.fsync(to.descriptor)
+        except OSError as error:
+            raise WriteError(f"moving {self._shown(name)} to {to.path}: {error.strerror or error}") from error
+
     def remove(self, name: str) -> None:
         """Removes a file, a link or a directory with all that is in it, if there is one. Raises `WriteError`."""
         try:
