@@ -12,7 +12,9 @@ from ..model.wording import printable
 DEFAULT_PORT = 8786
 """The port of a Dask scheduler, by its own documents."""
 
-_ADDRESS = re.compile(r"(?P<scheme>[a-z]+://)?(?:\[(?P<ipv6>[^\]]+)\]|(?P<host>[^\s\[\]:/]+))(?::(?P<port>[0-9]{1,5}))?")
+_ADDRESS = re.compile(
+    r"(?P<scheme>[a-z]+://)?(?:\[(?P<ipv6>[^\]]+)\]|(?P<host>[^\s\[\]:/]+))(?::(?P<port>[0-9]{1,5}))?"
+)
 
 
 @dataclass(frozen=True, kw_only=True)

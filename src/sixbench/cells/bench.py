@@ -58,9 +58,7 @@ class Bench:
         told: gets sentences on what goes on.
     """
 
-    def __init__(
-        self, name: str, hub: AgentHub, calibration: Callable[[str], Calibration | None], told: Told
-    ) -> None:
+    def __init__(self, name: str, hub: AgentHub, calibration: Callable[[str], Calibration | None], told: Told) -> None:
         self.name = name
         self._hub = hub
         self._calibration = calibration
@@ -169,9 +167,5 @@ class Bench:
 
     def _machine(self, at_hand: _AtHand) -> Cell:
         at_hand.nodes = merged(at_hand.nodes, at_hand.laboratories.settings)
-        environment = replace(
-            at_hand.environment, nodes=at_hand.nodes, processors=at_hand.laboratories.processors.use
-        )
-        return Cell(
-            environment=environment, calibration=self._calibration(environment.kernel), bypass=at_hand.bypass
-        )
+        environment = replace(at_hand.environment, nodes=at_hand.nodes, processors=at_hand.laboratories.processors.use)
+        return Cell(environment=environment, calibration=self._calibration(environment.kernel), bypass=at_hand.bypass)

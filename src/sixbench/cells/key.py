@@ -81,8 +81,11 @@ def security_of(key: bytes) -> Security:
     from distributed.security import Security
 
     certificate, private = _pair(key)
-    roles = {f"tls_{role}_{what}": text for role in ("client", "scheduler", "worker") for what, text in (
-        ("cert", certificate), ("key", private))}
+    roles = {
+        f"tls_{role}_{what}": text
+        for role in ("client", "scheduler", "worker")
+        for what, text in (("cert", certificate), ("key", private))
+    }
     return Security(require_encryption=True, tls_ca_file=certificate, **roles)
 
 

@@ -100,9 +100,9 @@ class _ReplyForm(Form):
     why: Text | None = None
     traceback: str | None = None
     machine: str | None = None
-    lab_build_ns: list[Natural] = []
-    install_ns: dict[Name, list[Natural]] = {}
-    trials: dict[Name, dict[Name, bytes]] = {}
+    lab_build_ns: list[Natural] = Field(default_factory=list)
+    install_ns: dict[Name, list[Natural]] = Field(default_factory=dict)
+    trials: dict[Name, dict[Name, bytes]] = Field(default_factory=dict)
 
 
 def job_to_wire(job: Job) -> str:

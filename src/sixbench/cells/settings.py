@@ -20,6 +20,7 @@ _SETTINGS: Mapping[str, Any] = {
     "distributed.admin.system-monitor.gil.enabled": False,
     "distributed.admin.tick.interval": "1s",
     "distributed.admin.tick.limit": "1h",
+    "distributed.worker.use-file-locking": False,
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.pause": False,
@@ -27,6 +28,7 @@ _SETTINGS: Mapping[str, Any] = {
 }
 
 HEARTBEAT = "2s"
+"""How often a cell says that it is there."""
 
 
 def set_up() -> None:
@@ -47,6 +49,4 @@ def why_missing() -> str | None:
     if not missing:
         return None
     are = "is" if len(missing) == 1 else "are"
-    return (
-        f"cells need {' and '.join(missing)}, which {are} not installed; install with: pip install 'sixbench[cells]'"
-    )
+    return f"cells need {' and '.join(missing)}, which {are} not installed; install with: pip install 'sixbench[cells]'"

@@ -1,9 +1,9 @@
 """Hands out the blocks of a run to cells, and writes what comes back: each trial once, each block whole.
 
-A block is the unit: its pairs never span machines. It counts when all of its trials are in the run directory, where they
-arrive together or not at all. What a rule decides about blocks up to one number is decided when all of these are there,
-and no later block begins before it is. So the trials of a run do not depend on how many cells there are, nor on which of
-them die.
+A block is the unit: its pairs never span machines. It counts when all of its trials are in the run directory, where
+they arrive together or not at all. What a rule decides about blocks up to one number is decided when all of these are
+there, and no later block begins before it is. So the trials of a run do not depend on how many cells there are, nor on
+which of them die.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -19,16 +19,15 @@ from ..analysis.looks import schedule
 from ..analysis.stopping import rules_met
 from ..model.errors import Bug, CapabilityError, Interrupted, StoreError, WriteError
 from ..model.evidence import NO_EVIDENCE
-from ..model.experiment import Blocks, Experiment
-from ..model.identifiers import NAME
+from ..model.experiment import Blocks
 from ..model.observer import Observer
 from ..model.trial import TrialRecord
 from ..model.wording import printable
 from ..plan.schedule import block_order
-from ..run.node_settings import merged
 from ..run.remaining import Remaining
 from ..run.scheduler import RunEnd
-from ..store import Cell, Manifest, RunState, RunWriter, manifest_from_text, manifest_to_text, trial_of
+from ..store import Manifest, RunState, RunWriter, manifest_to_text
+from .checking import checked, with_cell
 from .messages import Broken, Job, Measured, Refused, Reply
 
 MOST_ATTEMPTS = 5
@@ -290,16 +289,16 @@ class _Sweep:
             return
         if self.attempts[job.block] >= MOST_ATTEMPTS:
             raise CapabilityError(
-                f"block {job.block} was handed out {MOST_ATTEMPTS} times, and each time its cell died or left; see what "
-                "the cells say"
+                f"block {job.block} was handed out {MOST_ATTEMPTS} times, and each time its cell died or left; see "
+                "what the cells say"
             )
         self.told(f"the cell that had block {job.block} is gone; another one measures the block")
 
     def _accept(self, job: Job, reply: Measured) -> None:
         """Writes the trials of a block, which count from then on; or puts them apart where they are there already."""
         try:
-            manifest = self._with_cell(reply)
-            records = _checked(job, reply, manifest)
+            manifest = with_cell(self.writer.manifest, reply)
+            records = checked(job, reply, manifest)
         except StoreError as error:
             raise CapabilityError(f"what the cell {printable(reply.cell)} sent cannot be used: {error}") from error
         if manifest.cells != self.writer.manifest.cells:
@@ -314,20 +313,6 @@ class _Sweep:
             self._remember(record)
             self.remaining.ended(record, None)
             self.observer.trial_ended(record)
-
-    def _with_cell(self, reply: Measured) -> Manifest:
-        """The manifest with what is known of a cell now. Raises `StoreError` where it is another machine than before."""
-        before = self.writer.manifest
-        known = before.cells.get(reply.cell)
-        machine = reply.machine
-        if known is not None:
-            if _identity(known) != _identity(machine):
-                raise StoreError("its machine or kernel is another one than before; start it with another --name")
-            nodes = merged(known.environment.nodes, machine.environment.nodes)
-            machine = replace(machine, environment=replace(machine.environment, nodes=nodes))
-        cells = {**before.cells, reply.cell: machine}
-        first = next(iter(cells.values())).environment
-        return replace(before, cells=cells, environment=first)
 
     def _remember(self, record: TrialRecord) -> None:
         kept = replace(record, histograms={}, evidence=NO_EVIDENCE, client={}, server={}, notes=[])
@@ -356,62 +341,9 @@ def _to_hand_out(manifest: Manifest) -> Manifest:
     return replace(manifest, accepted={}, cells={}, bypass=(), lab_build_ns=[], install_ns={}, notes=[], command=[])
 
 
-def _checked(job: Job, reply: Measured, manifest: Manifest) -> list[TrialRecord]:
-    """The records of a block, each held against the job. Raises `StoreError`."""
-    if not NAME.fullmatch(reply.cell):
-        raise StoreError(f"{printable(reply.cell)} cannot name a cell")
-    order = block_order(manifest.experiment, job.block)
-    asked = {
-        trial.key: sequence
-        for sequence, trial in enumerate(order, start=(job.block - 1) * len(order) + 1)
-        if trial.combination in job.combinations
-    }
-    if asked.keys() != reply.trials.keys():
-        raise StoreError(f"it has {len(reply.trials)} trials of block {job.block}, and {len(asked)} were asked for")
-    records = []
-    for key, files in reply.trials.items():
-        record = trial_of(files, manifest, key, f"{reply.cell}: {key}")
-        if (record.cell, record.attempt, record.sequence) != (reply.cell, job.attempt, asked[key]):
-            raise StoreError(f"{key} is the trial of another cell or attempt")
-        records.append(record)
-    return sorted(records, key=lambda record: record.sequence)
-
-
-def _identity(cell: Cell) -> tuple[str, ...]:
-    """What a machine cannot change while it is a cell of a run."""
-    environment = cell.environment
-    return environment.kernel, environment.machine, environment.cpu, str(environment.cores)
-
-
 def _longest_ns(done: Iterable[TrialRecord]) -> int:
     """How long the cell measured that measured longest."""
     by_cell: dict[str | None, int] = {}
     for record in done:
         by_cell[record.cell] = by_cell.get(record.cell, 0) + record.elapsed_ns
     return max(by_cell.values(), default=0)
-
-
-def agreed(chosen: Mapping[str, str], experiment: Experiment) -> Manifest:
-    """The run as all of its cells would measure it: with the same engines. Raises `StoreError`, and `CapabilityError`
-    where they differ.
-
-    Args:
-        chosen: what each cell would measure, by its name.
-        experiment: as it was before.
-    """
-    made = {name: manifest_from_text(text, f"the reply of the cell {name}") for name, text in chosen.items()}
-    (first, manifest), *others = made.items()
-    for name, other in others:
-        for path in experiment.paths:
-            engines = [one.experiment.path(path.name).engine for one in (manifest, other)]
-            if engines[0] != engines[1]:
-                raise CapabilityError(
-                    f"paths.{path.name}: the cell {first} would take the engine {engines[0]} and {name} the engine "
-                    f"{engines[1]}; name one in the experiment that both have"
-                )
-        if other.experiment != manifest.experiment:
-            raise CapabilityError(
-                f"the cells {first} and {name} would emulate its links in different ways; name the emulator in the "
-                "experiment"
-            )
-    return manifest

@@ -37,7 +37,9 @@ async def choose(run: str) -> dict[str, Any]:
     return await asyncio.wrap_future(desk().put(AskedToChoose(text=run)))
 
 
-def claim(name: str, client: str, dask_scheduler: Scheduler | None = None) -> tuple[str, str | None]:
+def look(
+    name: str, client: str, dask_scheduler: Scheduler | None = None
+) -> tuple[tuple[str, str], str | None, dict[str, str]]:
     """Takes the cells of a scheduler for a run, unless another one has them.
 
     Args:
@@ -45,18 +47,18 @@ def claim(name: str, client: str, dask_scheduler: Scheduler | None = None) -> tu
         client: the identity of its client. The cells are free again when the scheduler has lost it.
 
     Returns:
-        The scheduler's version of sixbench, and the name of the other run; None: the cells are this run's.
+        The scheduler's versions of sixbench and of distributed; the name of the other run, or None where the cells are
+        this one's; the names of the cells by address.
     """
+    import distributed
+
     assert dask_scheduler is not None, "it runs in a scheduler"
     used: tuple[str, str] | None = dask_scheduler.extensions.get(_USER)
+    other = None
     if used is not None and used[0] != client and used[0] in dask_scheduler.clients:
-        return __version__, used[1]
-    dask_scheduler.extensions[_USER] = (client, name)
-    return __version__, None
-
-
-def list_cells(dask_scheduler: Scheduler | None = None) -> dict[str, str]:
-    """The cells of a scheduler: their names by address."""
-    assert dask_scheduler is not None, "it runs in a scheduler"
+        other = used[1]
+    else:
+        dask_scheduler.extensions[_USER] = (client, name)
     workers = dask_scheduler.workers.values()
-    return {worker.address: str(worker.name) for worker in workers if worker.resources.get(CELL)}
+    cells = {worker.address: str(worker.name) for worker in workers if worker.resources.get(CELL)}
+    return (__version__, distributed.__version__), other, cells
