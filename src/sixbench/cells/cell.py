@@ -25,10 +25,10 @@ RETRY_S = 1.0
 
 def run_cell(address: Address, security: Security, name: str, bench: Bench, told: Told) -> None:
     """Serves until `KeyboardInterrupt`. Raises `CapabilityError` where the scheduler cannot be joined at first."""
-    reach(address, security)
+    here = reach(address, security)
     while True:
         desk = open_desk()
-        worker = CellWorker(address, security, name, desk)
+        worker = CellWorker(address, here, security, name, desk)
         worker.start()
         told(f"{name} is a cell of the scheduler at {address}; stop with Ctrl-C")
         try:
@@ -37,7 +37,7 @@ def run_cell(address: Address, security: Security, name: str, bench: Bench, told
             bench.rest()
             worker.close()
         told(f"the scheduler at {address} has gone; {name} waits for it")
-        _wait_for(address, security)
+        here = _wait_for(address, security)
 
 
 def _serve(bench: Bench, desk: Desk) -> None:
@@ -59,7 +59,7 @@ def _serve(bench: Bench, desk: Desk) -> None:
             asked.answer.cancel()
 
 
-def _wait_for(address: Address, security: Security) -> None:
+def _wait_for(address: Address, security: Security) -> str:
     while True:
         time.sleep(RETRY_S)
         try:

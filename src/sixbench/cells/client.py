@@ -9,7 +9,6 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any, Self
 
-import distributed
 from distributed import Client, Future
 from distributed.scheduler import KilledWorker
 
@@ -149,10 +148,10 @@ class DaskCells:
                 f"the scheduler at {self._address} is not one of sixbench {__version__}; start it with: "
                 "sixbench scheduler"
             ) from error
-        versions, other, cells = found
-        own = (__version__, distributed.__version__)
-        if tuple(versions) != own:
-            theirs, ours = (f"sixbench {one[0]} with distributed {one[1]}" for one in (versions, own))
+        there, other, cells = found
+        here = tasks.versions()
+        if tuple(there) != here:
+            theirs, ours = (f"sixbench {one[0]} with distributed {one[1]}" for one in (there, here))
             raise CapabilityError(
                 f"the scheduler at {self._address} has {printable(theirs)} and this machine {ours}; install the same "
                 "versions on both"

@@ -86,7 +86,7 @@ def security_of(key: bytes) -> Security:
         for role in ("client", "scheduler", "worker")
         for what, text in (("cert", certificate), ("key", private))
     }
-    return Security(require_encryption=True, tls_ca_file=certificate, **roles)
+    return Security(require_encryption=True, tls_ca_file=certificate, **roles)  # type: ignore[no-untyped-call]
 
 
 def _pair(key: bytes) -> tuple[str, str]:

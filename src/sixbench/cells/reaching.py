@@ -15,15 +15,16 @@ if TYPE_CHECKING:
 TIMEOUT_S = 5.0
 
 
-def reach(address: Address, security: Security) -> None:
-    """Raises `CapabilityError` where no scheduler answers, or one without TLS, or with another key."""
-    context: ssl.SSLContext = security.get_connection_args("client")["ssl_context"]
+def reach(address: Address, security: Security) -> str:
+    """The address of this machine that the scheduler sees. Raises `CapabilityError` where no scheduler answers, or one
+    without TLS, or with another key."""
+    context: ssl.SSLContext = security.get_connection_args("client")["ssl_context"]  # type: ignore[no-untyped-call]
     try:
         with (
             socket.create_connection((address.host, address.port), timeout=TIMEOUT_S) as plain,
-            context.wrap_socket(plain),
+            context.wrap_socket(plain) as secret,
         ):
-            return
+            return str(secret.getsockname()[0])
     except ssl.SSLCertVerificationError:
         raise CapabilityError(
             f"the scheduler at {address} has another key; copy its key to this machine, or name it with --key FILE"

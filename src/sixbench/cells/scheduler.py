@@ -37,6 +37,6 @@ def run_scheduler(address: Address, security: Security, ready: Callable[[Address
         except OSError as error:
             raise CapabilityError(f"listening on {address}: {error.strerror or error}") from error
         ready(Address(host=address.host, port=int(made.port)))
-        await made.finished()
+        await made.finished()  # type: ignore[no-untyped-call]
 
     asyncio.run(serve())

@@ -34,11 +34,12 @@ HEARTBEAT = "2s"
 def set_up() -> None:
     """Sets Dask up for this process, and keeps its logs of what we say in our own words."""
     import dask.config
+    import distributed  # noqa: F401, it sets up its logs when it is imported
 
     dask.config.set(_SETTINGS)
-    for name in ("distributed", "tornado", "asyncio"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
-        logging.getLogger(name).propagate = False
+    of_dask = [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]
+    for name in ("tornado", "asyncio", *of_dask):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def why_missing() -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
@@ -50,8 +51,6 @@ def look(
         The scheduler's versions of sixbench and of distributed; the name of the other run, or None where the cells are
         this one's; the names of the cells by address.
     """
-    import distributed
-
     assert dask_scheduler is not None, "it runs in a scheduler"
     used: tuple[str, str] | None = dask_scheduler.extensions.get(_USER)
     other = None
@@ -61,4 +60,9 @@ def look(
         dask_scheduler.extensions[_USER] = (client, name)
     workers = dask_scheduler.workers.values()
     cells = {worker.address: str(worker.name) for worker in workers if worker.resources.get(CELL)}
-    return (__version__, distributed.__version__), other, cells
+    return versions(), other, cells
+
+
+def versions() -> tuple[str, str]:
+    """The versions of sixbench and of distributed here."""
+    return __version__, metadata.version("distributed")

@@ -32,8 +32,10 @@ class _Worker(Worker):
 class CellWorker:
     """A worker from `start` to `close`. When the scheduler has gone it closes the desk, and never comes back."""
 
-    def __init__(self, address: Address, security: Security, name: str, desk: Desk) -> None:
+    def __init__(self, address: Address, here: str, security: Security, name: str, desk: Desk) -> None:
+        """`here`: the address of this machine on which it listens."""
         self._address = address
+        self._here = here
         self._security = security
         self._name = name
         self._desk = desk
@@ -65,6 +67,7 @@ class CellWorker:
                 self._address.uri,
                 security=self._security,
                 name=self._name,
+                host=self._here,
                 nthreads=1,
                 resources={CELL: 1},
                 memory_limit=0,

@@ -66,16 +66,14 @@ def run_on_cells(
     Args:
         own: whether the directory may have another name where there is one of that name.
     """
-    from ..agent import find_agent
-    from ..cells.sweep import agreed
-    from ..run.environment import gather
-    from ..store import Manifest, manifest_to_text
+    from ..cells.checking import agreed
+    from ..store import Manifest, manifest_to_text, nowhere
 
     check_for_cells(experiment)
     manifest = Manifest(
         run=directory.resolve().name,
         experiment=experiment,
-        environment=gather(find_agent(), {}, in_user_namespace=False),
+        environment=nowhere(),
         state="running",
         started_realtime_ns=time.time_ns(),
         paper=paper,

@@ -29,9 +29,9 @@
                     loss_ratio, lower_pps, upper_pps, line_pps, tester_pps, is_testers: whether the tester was the
                     limit, refused_pps, trials, refused, failed), conformance (section, asks, state, reason); null:
                     it is another run
-    cells           of a run that cells measured: machines (name, kernel, cpu, cores, blocks, trials), by_cell (workload,
-                    metric, unit, levels, combination, path, baseline, p_value, cells: cell, n, ratio, difference,
-                    ci_low, ci_high), apart (how many trials came late or twice); null: one machine measured it
+    cells           of a run that cells measured: machines (name, kernel, cpu, cores, blocks, trials), by_cell
+                    (workload, metric, unit, levels, combination, path, baseline, p_value, cells: cell, n, ratio,
+                    difference, ci_low, ci_high), apart (how many trials came late or twice); null: it was one machine
     calibration     of the machine, when the run began: realtime_ns, quick, ranges (metric, label, path, workload,
                     vouches, column, low, high, least, greatest, uncertainty, scale), false_alarms, outside (sentences
                     about results that lie outside); null: none

@@ -93,6 +93,13 @@ class Environment:
     processors: ProcessorUse | None = None
 
 
+def nowhere(clock: Clock = "real") -> Environment:
+    """What is known of where a run takes place that another machine measures, before it does."""
+    return Environment(
+        kernel="", machine="", cpu="", distribution="", cores=1, memory_bytes=0, versions={}, clock=clock
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Cell:
     """A machine that measured blocks of a run.

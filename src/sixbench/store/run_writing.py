@@ -170,7 +170,7 @@ class RunWriter:
 
 
 def trial_files(
-    record: TrialRecord, series: Mapping[str, dict[str, list[float]]], files: Mapping[str, bytes] | None = None
+    record: TrialRecord, series: dict[str, dict[str, list[float]]], files: Mapping[str, bytes] | None = None
 ) -> dict[str, bytes]:
     """The files of a trial by name: its record, its series where it has any, and these others."""
     text = dumps(record.to_json())

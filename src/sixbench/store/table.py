@@ -30,8 +30,8 @@ def trials_parquet(trials: list[TrialRecord], manifest: Manifest) -> bytes:
 
     Columns: what a trial was, its parameters and levels (`param_`, `level_`, with their units), its metrics by column
     name, theory (`theory_`), `reasons` as text and `reason_kinds` as words. `cell` is the machine that measured it, of
-    several. `other_runs` has the experiments that other
-    runs of sixbench measured meanwhile, as words: empty where there were none. What a trial does not have is null.
+    several. `other_runs` has the experiments that other runs of sixbench measured meanwhile, as words: empty where
+    there were none. What a trial does not have is null.
 
     The file's metadata say what it is: `sixbench.schema`, `sixbench.version`, `sixbench.run`, `sixbench.experiment`,
     `sixbench.seed`, `sixbench.started_realtime_ns` and `sixbench.clock`. Those of a column have its `unit`, where it
