@@ -303,7 +303,7 @@ class _Sweep:
             raise CapabilityError(f"what the cell {printable(reply.cell)} sent cannot be used: {error}") from error
         if manifest.cells != self.writer.manifest.cells:
             self.writer.save_manifest(cells=manifest.cells, environment=manifest.environment)
-        if job.fence != self.fence or not self.writer.add_block(job.name, reply.trials):
+        if not self.writer.add_block(job.name, reply.trials, is_late=job.fence != self.fence):
             self.told(f"block {job.block} came from {reply.cell} late or twice; it is kept apart and counts nowhere")
             return
         self.lab_build_ns += reply.lab_build_ns

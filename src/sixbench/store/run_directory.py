@@ -11,7 +11,7 @@ from ..model.errors import StoreError
 from ..model.trial import TrialRecord
 from ..model.wording import printable
 from .details import Details
-from .folder import MAX_FILE_BYTES, Folder, folders_in
+from .folder import MAX_FILE_BYTES, Folder, component, folders_in
 from .ledger import hashes_of, read_journal
 from .manifest import Manifest
 from .manifest_json import manifest_from_json
@@ -135,6 +135,8 @@ def trial_of(files: Mapping[str, bytes], manifest: Manifest, key: str, place: st
         key: the trial that it should be.
         place: where it came from, for messages.
     """
+    for name in files:
+        component(name)
     if TRIAL not in files or len(files[TRIAL]) > MAX_JSON_BYTES:
         raise StoreError(f"{printable(place)}: no trial record")
     record = _parse(files[TRIAL], Path(place))

@@ -106,7 +106,7 @@ class RunWriter:
         self._note(key, contents)
         self._writing = None
 
-    def add_block(self, name: str, trials: Mapping[str, Mapping[str, bytes]]) -> bool:
+    def add_block(self, name: str, trials: Mapping[str, Mapping[str, bytes]], *, is_late: bool = False) -> bool:
         """Makes all trials of a block durable that came from a cell, or none of them. Raises `WriteError`.
 
         If any of them was accepted before, the block came late or twice: it is kept apart and counted.
@@ -114,11 +114,12 @@ class RunWriter:
         Args:
             name: of the block and the attempt at it, which nothing else in the directory has.
             trials: the files of each trial, by its key.
+            is_late: whether it is to be kept apart in any case.
 
         Returns:
             Whether it was accepted.
         """
-        if any(key in self._accepted for key in trials):
+        if is_late or any(key in self._accepted for key in trials):
             self._made(APART).write_folders(name, trials)
             self.save_manifest(apart=self.manifest.apart + len(trials))
             return False
