@@ -73,12 +73,12 @@ class Machines:
         wait_for(lambda: self._count("head", "scheduler", "listens on") > begun, START_S)
         return process
 
-    def cell(self, machine: str) -> subprocess.Popen[bytes]:
-        """Starts a cell, and waits until it has joined."""
-        joined = self.joined(machine)
-        process = self.begin(machine, "cell", "--scheduler", self.address, "--name", machine)
-        wait_for(lambda: self.joined(machine) > joined, START_S)
-        return process
+    def cells(self, *names: str) -> dict[str, subprocess.Popen[bytes]]:
+        """Starts cells, and waits until they have joined."""
+        joined = {name: self.joined(name) for name in names}
+        begun = {name: self.begin(name, "cell", "--scheduler", self.address, "--name", name) for name in names}
+        wait_for(lambda: all(self.joined(name) > before for name, before in joined.items()), START_S)
+        return begun
 
     def joined(self, machine: str) -> int:
         """How often the cell of a machine has joined a scheduler."""

@@ -32,8 +32,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
     """A scheduler with two cells."""
     with AgentHub(find_agent()) as hub, machines(hub, tmp_path_factory.mktemp("machines")) as found:
         found.scheduler()
-        found.cell("lab1")
-        found.cell("lab2")
+        found.cells("lab1", "lab2")
         yield found
 
 

@@ -41,7 +41,7 @@ def test_kills(pair: Machines, tmp_path: Path) -> None:
     (tmp_path / "killed.yaml").write_text(EXPERIMENT)
     directory = tmp_path / "out"
     scheduler = pair.scheduler()
-    cells = {name: pair.cell(name) for name in ("lab1", "lab2")}
+    cells = pair.cells("lab1", "lab2")
     run = pair.run("run", tmp_path / "killed.yaml", "--out", directory)
     for victim in ("cell", "scheduler", "run", "cell", "run"):
         there = blocks(directory)
@@ -51,7 +51,7 @@ def test_kills(pair: Machines, tmp_path: Path) -> None:
         if victim == "cell":
             name = dice.choice(sorted(cells))
             pair.kill(cells[name])
-            cells[name] = pair.cell(name)
+            cells |= pair.cells(name)
         elif victim == "scheduler":
             joined = {name: pair.joined(name) for name in cells}
             pair.kill(scheduler)

@@ -79,10 +79,11 @@ class Pretended:
         assert read == job
         self.handed_out.append(job)
         answer = self.becomes(measured(job, self.dice.choice(self.cells)))
-        self.waiting.append(Came(job=job, reply=None if answer is None else reply_from_wire(reply_to_wire(answer))))
+        self.waiting.append(Came(job=job, reply=answer))
 
     def next(self, timeout_s: float) -> Came | None:
-        return self.waiting.pop(self.dice.randrange(len(self.waiting))) if self.waiting else None
+        came = self.waiting.pop(self.dice.randrange(len(self.waiting)))
+        return came if came.reply is None else replace(came, reply=reply_from_wire(reply_to_wire(came.reply)))
 
 
 def run(directory: Path, cells: Any) -> Run:
