@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ipaddress import IPv6Address
 
 from ..model.errors import UsageError
-from ..model.wording import printable
+from ..model.quoting import printable
 
 DEFAULT_PORT = 8786
 """The port of a Dask scheduler, by its own documents."""

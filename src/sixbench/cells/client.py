@@ -14,7 +14,7 @@ from distributed.scheduler import KilledWorker
 
 from .. import __version__
 from ..model.errors import CapabilityError
-from ..model.wording import printable
+from ..model.quoting import printable
 from . import tasks
 from .address import Address
 from .messages import Job, chosen_from_wire, job_to_wire, other_version, reply_from_wire

@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError
 from .. import __version__
 from ..model.errors import StoreError
 from ..model.form import MAX_ITEMS, Form, Name, Natural, Text, words_of
-from ..model.wording import printable
+from ..model.quoting import printable
 from ..store import Cell, Manifest, cell_from_text, cell_to_text, manifest_from_text
 
 JOB_SCHEMA = "sixbench.cell-job/1"

@@ -21,8 +21,8 @@ from ..model.errors import Bug, CapabilityError, Interrupted, StoreError, WriteE
 from ..model.evidence import NO_EVIDENCE
 from ..model.experiment import Blocks
 from ..model.observer import Observer
+from ..model.quoting import printable
 from ..model.trial import TrialRecord
-from ..model.wording import printable
 from ..plan.schedule import block_order
 from ..run.remaining import Remaining
 from ..run.scheduler import RunEnd

@@ -14,9 +14,9 @@ from ..model.experiment import Combination, Experiment, PlannedTrial
 from ..model.metric import METRICS
 from ..model.observer import Observer
 from ..model.parameter import Scalar
+from ..model.quoting import listed
 from ..model.reason import sentences
 from ..model.trial import TrialRecord
-from ..model.wording import listed
 from ..model.workloads import WORKLOADS
 
 if TYPE_CHECKING:

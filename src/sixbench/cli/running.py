@@ -5,17 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from .common import note
 
 if TYPE_CHECKING:
     from ..agent import AgentHub
     from ..model.calibration import Calibration
     from ..store import Manifest, RunWriter
-
-
-WAIT: bool = typer.Option(False, "--wait", help="Begin only when no other run of sixbench measures on this machine.")
 
 
 def tell(sentence: str) -> None:
