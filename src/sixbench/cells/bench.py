@@ -108,11 +108,13 @@ class Bench:
             self._at_hand = None
 
     def _measured(self, job: Job, manifest: Manifest, is_wanted: Callable[[], bool]) -> Measured:
-        experiment = manifest.experiment
-        # Where others measure, this cell waits, and its networks must not keep processors awake meanwhile.
-        with measuring(experiment.name, wait=True, told=self._waits) as presence:
+        def ask() -> None:
             if not is_wanted():
                 raise Abandoned
+
+        experiment = manifest.experiment
+        # Where others measure, this cell waits, and its networks must not keep processors awake meanwhile.
+        with measuring(experiment.name, wait=True, told=self._waits, meanwhile=ask) as presence:
             at_hand = self._taken_up(job, manifest)
             experiment, laboratories = at_hand.manifest.experiment, at_hand.laboratories
             laboratories.forget_times()
@@ -134,8 +136,7 @@ class Bench:
             for sequence, planned in enumerate(order, start=(job.block - 1) * len(order) + 1):
                 if planned.combination not in job.combinations:
                     continue
-                if not is_wanted():
-                    raise Abandoned
+                ask()
                 outcome, _ = runner.run(planned, sequence)
                 at_hand.any_built = runner.any_built
                 record = replace(outcome.record, cell=self.name, attempt=job.attempt)

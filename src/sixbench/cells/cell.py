@@ -26,10 +26,18 @@ RETRY_S = 1.0
 def run_cell(address: Address, security: Security, name: str, bench: Bench, told: Told) -> None:
     """Serves until `KeyboardInterrupt`. Raises `CapabilityError` where the scheduler cannot be joined at first."""
     here = reach(address, security)
+    has_joined = False
     while True:
         desk = open_desk()
         worker = CellWorker(address, here, security, name, desk)
-        worker.start()
+        try:
+            worker.start()
+        except CapabilityError:
+            if not has_joined:
+                raise
+            here = _wait_for(address, security)  # a scheduler may take some time to see that it has lost this cell
+            continue
+        has_joined = True
         told(f"{name} is a cell of the scheduler at {address}; stop with Ctrl-C")
         try:
             _serve(bench, desk)

@@ -142,6 +142,7 @@ def _sweep_and_present(
         try:
             with Progress(quiet, done) as progress:
                 end = sweep(writer, done, cells, observers(progress, log), tell, goes_on)
+            cells.close()  # a report needs none
         except Interrupted as stop:
             note(f"sixbench: {stop}")
             if report:
