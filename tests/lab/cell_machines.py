@@ -75,14 +75,13 @@ class Machines:
 
     def cells(self, *names: str) -> dict[str, subprocess.Popen[bytes]]:
         """Starts cells, and waits until they have joined."""
-        joined = {name: self.joined(name) for name in names}
-        begun = {name: self.begin(name, "cell", "--scheduler", self.address, "--name", name) for name in names}
-        wait_for(lambda: all(self.joined(name) > before for name, before in joined.items()), START_S)
+        begun = {name: self.begin_cell(name) for name in names}
+        wait_for(lambda: all(self._count(name, "cell", "is a cell") for name in names), START_S)
         return begun
 
-    def joined(self, machine: str) -> int:
-        """How often the cell of a machine has joined a scheduler."""
-        return self._count(machine, "cell", "is a cell")
+    def begin_cell(self, name: str) -> subprocess.Popen[bytes]:
+        """Starts a cell, which joins when it can."""
+        return self.begin(name, "cell", "--scheduler", self.address, "--name", name)
 
     def _count(self, machine: str, command: str, words: str) -> int:
         log = self._scratch / f"{machine}-{command}.log"

@@ -11,7 +11,7 @@ from math import log
 from typing import TYPE_CHECKING
 
 from ..model.finding import CellEffect, CellValue
-from ..model.names import place
+from ..model.names import subject
 from ..stats import Pairs, alike_p_value, compare, holm
 from .candidates import Candidate, candidates
 from .estimates import group_trials
@@ -44,7 +44,7 @@ def cell_remarks(effects: Sequence[CellEffect], run: Run) -> list[str]:
     error = 1 - run.manifest.experiment.statistics.confidence
     differing = [effect for effect in effects if effect.p_value is not None and effect.p_value < error]
     if differing:
-        named = "; ".join(place(one.workload, one.metric, one.path, one.levels) for one in differing[:5])
+        named = "; ".join(subject(one.workload, one.metric, one.path, one.levels) for one in differing[:5])
         more = f"; and {len(differing) - 5} more" if len(differing) > 5 else ""
         remarks.append(
             f"The cells differ in {len(differing)} of {len(effects)} comparisons of headline metrics ({named}{more}). "

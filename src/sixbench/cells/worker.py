@@ -83,7 +83,7 @@ class CellWorker:
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
         self._started.set_result(None)
-        await self._worker.finished()
+        await self._worker.finished()  # type: ignore[no-untyped-call]
         self._desk.close()
 
     def _refusal(self, error: Exception) -> str:
