@@ -14,7 +14,7 @@ from .common import default_directory, experiment_source, load_experiment
 from .event_logs import event_log
 from .options import EVENTS, QUIET, RESULTS_AS_JSON, RFC_OUT, SET, WAIT
 from .run_command import measure_and_present
-from .running import agent_hub, begin_run, known_calibration, probe_machine, tell
+from .running import agent_hub, begin_run, known_calibration, tell
 
 DEFAULT_PROFILE = "8219"
 
@@ -59,6 +59,7 @@ def rfc(
     from ..rfc.design import design
     from ..rfc.search import require_library
     from ..run.other_runs import measuring
+    from ..run.probing import probe_machine
     from ..store import Manifest, check_free
 
     loaded = load_experiment(experiment, set_, False, None, None)

@@ -58,6 +58,9 @@ class Observer:
     def trial_begins(self, experiment: Experiment, combination: Combination, planned: PlannedTrial) -> None:
         """This trial is next; `progress` was called before."""
 
+    def blocks_out(self, blocks: Sequence[int], cells: int) -> None:
+        """So many cells measure these blocks; `progress` was called before."""
+
     def arrived(self, seen: Arrived) -> None:
         """What a receiver told during a trial. Threads call it, one at a time of each flow and direction."""
 
@@ -103,6 +106,11 @@ class Observers(Observer):
         """Tells all."""
         for one in self._observers:
             one.trial_begins(experiment, combination, planned)
+
+    def blocks_out(self, blocks: Sequence[int], cells: int) -> None:
+        """Tells all."""
+        for one in self._observers:
+            one.blocks_out(blocks, cells)
 
     def arrived(self, seen: Arrived) -> None:
         """Tells those that want values."""

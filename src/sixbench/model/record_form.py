@@ -60,3 +60,5 @@ class TrialForm(Form):
     client: KeptResult = ABSENT
     server: KeptResult = ABSENT
     other_runs: Annotated[list[Name], Field(max_length=MAX_ITEMS)] = ABSENT
+    cell: Name = ABSENT
+    attempt: Ordinal = ABSENT

@@ -100,13 +100,16 @@ class Presence:
 
 
 @contextlib.contextmanager
-def measuring(name: str, *, wait: bool, told: Callable[[str], None]) -> Iterator[Presence]:
+def measuring(
+    name: str, *, wait: bool, told: Callable[[str], None], meanwhile: Callable[[], None] = lambda: None
+) -> Iterator[Presence]:
     """Announces a run until it ends, and says where others measure meanwhile.
 
     Args:
         name: of its experiment.
         wait: whether to begin only when no other run measures.
         told: gets a sentence for people: which others measure, or for which it waits.
+        meanwhile: is called now and then while it waits, and may raise to end that.
     """
     require(NAME, name, "an experiment")
     own = OtherRun(name=name, pid=os.getpid(), token=secrets.token_hex(8))
@@ -117,6 +120,7 @@ def measuring(name: str, *, wait: bool, told: Callable[[str], None]) -> Iterator
             waits_for = others
             told(f"waiting for {_named(others)} to end")
         time.sleep(POLL_S)
+        meanwhile()
         here, others = _announced(own, only_alone=wait)
     if others:
         measure = "measures" if len(others) == 1 else "measure"
