@@ -51,6 +51,7 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
         outlying_remarks,
         steal_remarks,
         tester_remarks,
+        watch_remarks,
     )
 
     clock = clock_of(run)
@@ -59,6 +60,7 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
     found = findings(run, measured) if is_planned else []
     remarks = [
         *neighbour_remarks(run.trials),
+        *watch_remarks(run.trials),
         *load_remarks(run.trials),
         *steal_remarks(run.trials),
         *tester_remarks(run.trials),

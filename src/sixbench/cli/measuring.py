@@ -129,7 +129,8 @@ class Measuring:
         note(measure_text.arriving(seen.path, seen.direction, seen.from_ns, seen.to_ns, seen.rate_bps))
 
     def _ended(self, outcome: Outcome) -> None:
-        outcome = replace(outcome, record=replace(outcome.record, other_runs=self.presence.during_trial()))
+        directory = None if self.writer is None else self.writer.identity
+        outcome = replace(outcome, record=self.presence.noted(outcome.record, directory))
         self.outcomes.append(outcome)
         if self.writer is not None:
             self.writer.add_trial(outcome.record, outcome.series, outcome.files)

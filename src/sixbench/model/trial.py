@@ -48,6 +48,7 @@ class TrialRecord:
             when they are looked at.
         other_runs: the experiments of other runs of sixbench that measured on this machine during it. Empty: there were
             none. None: nobody looked, as in the records of earlier versions.
+        watched: whether a page of `sixbench ui` was told what the run did during it. None: it is not known.
     """
 
     key: str
@@ -74,6 +75,7 @@ class TrialRecord:
     client: Mapping[str, Any] = field(default_factory=dict)
     server: Mapping[str, Any] = field(default_factory=dict)
     other_runs: list[str] | None = None
+    watched: bool | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The form of `trial.json`."""

@@ -201,7 +201,7 @@ class _Loop:
         )
         elapsed_ns = time.monotonic_ns() - started_ns
         if self.presence is not None:
-            outcome = replace(outcome, record=replace(outcome.record, other_runs=self.presence.during_trial()))
+            outcome = replace(outcome, record=self.presence.noted(outcome.record, self.writer.identity))
         return outcome, elapsed_ns
 
     def _network(self, path: Path, index: int) -> tuple[Laboratory, Network]:

@@ -112,6 +112,7 @@ class Manifest:
         calibration: what was known, when the run began, about how far the machine may be trusted.
         accepted: the recorded trials by key, each with the SHA-256 of its files by name. Empty in the manifests of
             earlier versions.
+        watched: whether a page of `sixbench ui` looked at the run during one of its trials. None: it is not known.
         overhead_ns: time between trials that was spent outside them.
     """
 
@@ -133,3 +134,4 @@ class Manifest:
     calibration: Calibration | None = None
     guests: dict[str, Environment] = field(default_factory=dict)
     accepted: dict[str, dict[str, str]] = field(default_factory=dict)
+    watched: bool | None = None

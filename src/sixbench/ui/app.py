@@ -29,6 +29,7 @@ from .doctor import Doctor
 from .events import reader_of, rest_of
 from .guard import MOST_BODY_BYTES, Guard
 from .jobs import Jobs
+from .look import Look
 from .runs import FILES, Runs, described
 from .stream import EventStream, Streams
 
@@ -133,7 +134,8 @@ class _Page:
         except StoreError as error:
             return _refused(error, 404)
         last = request.headers.get("last-event-id", "")
-        return EventStream(self.streams, reader, last, lambda: rest_of(self.runs, name), self._stopping)
+        look = Look(lambda: self.runs.folder(name))
+        return EventStream(self.streams, reader, last, lambda: rest_of(self.runs, name), look, self._stopping)
 
     async def stop(self, request: Request) -> Response:
         """Stops a run that the page started."""
