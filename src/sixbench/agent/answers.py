@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, ValidationError
 
 from ..model.captured import AnyLayer
 from ..model.errors import AgentError
-from ..model.form import ABSENT, Form, Natural, Ranges
+from ..model.form import ABSENT, Form, Natural, Number, Ranges
 from ..model.result_form import Histogram
 
 SHOWN_PROBLEMS = 3
@@ -234,12 +234,30 @@ class ServeAnswer(Form):
     cookie: bool = ABSENT
 
 
+class ArrivedDatagrams(Form):
+    """Those that came, each once, and those that have not though a later one has."""
+
+    unique: Natural
+    lost_middle: Natural
+
+
+class SendersSample(Form):
+    """How senders of TCP fare, at a moment of the measured window."""
+
+    t_ns: Natural
+    rtt_ns: Natural = ABSENT
+    cwnd_packets: Number = ABSENT
+    retransmits: Natural = ABSENT
+
+
 class ProgressAnswer(Form):
-    """What has arrived at a session so far."""
+    """What has arrived at a session so far, and how its senders fare."""
 
     now_ns: Natural
     first_ns: Natural = ABSENT
     received_bytes: Natural = ABSENT
+    datagrams: ArrivedDatagrams = ABSENT
+    sending: SendersSample = ABSENT
 
 
 class TunnelAnswer(Form):

@@ -197,7 +197,7 @@ class _Loop:
             network,
             references,
             keeps_packets=self.writer.manifest.capture,
-            watch=self.observer.arrived if self.observer.wants_values else None,
+            observer=self.observer if self.observer.wants_values else None,
         )
         elapsed_ns = time.monotonic_ns() - started_ns
         if self.presence is not None:
