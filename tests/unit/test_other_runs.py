@@ -177,10 +177,10 @@ def test_a_run_that_waits_begins_when_the_other_has_ended(monkeypatch: pytest.Mo
     told: list[str] = []
     other = ExitStack()
     other.enter_context(announced(FIRST))
-    real, sleep = running, time.sleep
+    real, sleep = announcements.announced_names, time.sleep
 
-    def of_tests() -> set[other_runs.OtherRun]:
-        return {one for one in real() or () if one.name.startswith(OURS)}
+    def of_tests() -> set[str]:
+        return {name for name in real() or () if OURS in name}
 
     def later(seconds: float) -> None:
         if seconds == other_runs.POLL_S:
@@ -189,7 +189,7 @@ def test_a_run_that_waits_begins_when_the_other_has_ended(monkeypatch: pytest.Mo
         else:  # another process of these tests announces a run just now
             sleep(seconds)
 
-    monkeypatch.setattr(other_runs, "running", of_tests)
+    monkeypatch.setattr(other_runs, "announced_names", of_tests)
     monkeypatch.setattr(other_runs.time, "sleep", later)
     with announced(SECOND, wait=True, told=told) as second:
         assert own_runs() == [SECOND]

@@ -151,12 +151,17 @@ class ForgottenAnswer(Form):
     ipv6: Natural
 
 
-class Packet(Form):
-    """A captured packet; `data` is hexadecimal."""
+class Decoded(Form):
+    """A packet by its headers."""
 
     wire_bytes: Annotated[int, Field(ge=0, lt=2**32)]
-    data: Annotated[str, Field(pattern=r"^([0-9a-fA-F]{2})*$")]
     layers: list[AnyLayer]
+
+
+class Packet(Decoded):
+    """A captured packet; `data` is hexadecimal."""
+
+    data: Annotated[str, Field(pattern=r"^([0-9a-fA-F]{2})*$")]
     realtime_ns: Natural | None = None
     outgoing: bool = ABSENT
 

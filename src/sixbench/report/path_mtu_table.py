@@ -13,11 +13,7 @@ from .aligned import aligned
 
 def path_mtu_table(records: Sequence[TrialRecord]) -> str:
     """A column a direction and path, and below it the verdict on each path."""
-    ways = [
-        (f"{record.path} {name}", way)
-        for record in records
-        for name, way in (("sent", record.client["forward"]), ("received", record.server["reverse"]))
-    ]
+    ways = [(f"{record.path} {name}", way) for record in records for name, way in directions(record)]
     if not ways:
         return ""
     rows = [["", *(name for name, _ in ways)]]
@@ -29,6 +25,16 @@ def path_mtu_table(records: Sequence[TrialRecord]) -> str:
         for record in records
     ]
     return aligned(rows, left=1) + "".join(verdicts)
+
+
+def directions(record: TrialRecord) -> list[tuple[str, Mapping[str, Any]]]:
+    """What was found of each direction, as seen from this machine."""
+    return [("sent", record.client["forward"]), ("received", record.server["reverse"])]
+
+
+def facts(way: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """All that was found of a direction: label and value."""
+    return [(label, cell(way)) for label, cell in _ROWS]
 
 
 def _bytes(way: Mapping[str, Any], key: str) -> str:

@@ -24,10 +24,11 @@ export class Chart {
     this.clear();
   }
 
-  clear() {
-    this.lines = new Map();
+  // Forgets all lines, or those of a path, whose names begin with it.
+  clear(path = null) {
+    this.lines = new Map([...(this.lines ?? [])].filter(([name]) => path !== null && !name.startsWith(`${path} `)));
     this.drop();
-    this.element.hidden = true;
+    this.element.hidden = !this.lines.size;
   }
 
   close() {

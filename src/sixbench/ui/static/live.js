@@ -4,6 +4,7 @@
 import { ask, clock, h, s } from "./dom.js";
 import { drawDots } from "./dots.js";
 import { badge } from "./runs.js";
+import { drawPathMtus } from "./hops.js";
 import { drawTopology } from "./topology.js";
 import { Within } from "./within.js";
 
@@ -97,8 +98,8 @@ export async function showLive(place, name) {
   const stop = h("button", { hidden: true }, "Stop; what is done stays");
   const resume = h("button", { hidden: true }, "Go on with it");
   const told = { ok: 0, invalid: 0, failed: 0 };
-  let grids = new Map(), done = 0, expected = 0, left = "", current = null, queued = false;
-  const place_of_grids = h("div", {});
+  let grids = new Map(), done = 0, expected = 0, left = "", current = null, queued = false, isNews = false;
+  const place_of_grids = h("div", {}), hops = h("div", {});
 
   function tell(event, combination) {
     reason.replaceChildren(h("h2", { id: "why" }, `${event.path}, block ${event.block}: ${event.status}`), h("p", { class: "quiet" }, combination.title),
@@ -114,6 +115,9 @@ export async function showLive(place, name) {
     place_of_grids.replaceChildren(...[...grids.values()].map((grid) => grid.section));
   }
 
+  // Between two machines the last trial of each family stays to be looked at.
+  const end = (words) => (run.topology ? now.begin(words) : now.tell(words));
+
   const HANDLERS = {
     planned() {},
     built() {},
@@ -124,7 +128,7 @@ export async function showLive(place, name) {
       current = event;
       grids.get(event.combination)?.begin(event.block, event.path);
       light(steps.get(event.path) ?? []);
-      now.begin(`Now: ${event.path}, block ${event.block}, ${grids.get(event.combination)?.combination.title ?? event.combination}`);
+      now.begin(`Now: ${event.path}, block ${event.block}, ${grids.get(event.combination)?.combination.title ?? event.combination}`, run.topology ? null : event.path);
     },
     values(event) { if (event.key === current?.key) now.arrived(event); },
     "sender-values"(event) { if (event.key === current?.key) now.sampled(event); },
@@ -132,6 +136,7 @@ export async function showLive(place, name) {
       told[event.status] += 1;
       done = told.ok + told.invalid + told.failed;
       grids.get(event.combination)?.end(event);
+      isNews = true;
     },
     "block-done"() {},
     stopped(event) {
@@ -141,9 +146,9 @@ export async function showLive(place, name) {
     ended(event) {
       left = "";
       light([]);
-      now.begin(event.state === "interrupted" ? "It was interrupted. What is done stays." : "It has measured. The report is being written.");
+      end(event.state === "interrupted" ? "It was interrupted. What is done stays." : "It has measured. The report is being written.");
     },
-    "report-written"() { now.begin("The report is written."); },
+    "report-written"() { end("The report is written."); },
   };
 
   function draw() {
@@ -154,6 +159,8 @@ export async function showLive(place, name) {
     counts.textContent = [`${done} of ${whole} trials`, told.invalid && `${told.invalid} invalid`, told.failed && `${told.failed} failed`, left].filter(Boolean).join(", ");
     for (const grid of grids.values()) grid.draw();
     now.draw();
+    if (isNews && run.combinations.some((one) => one.workload === "pmtu")) drawPathMtus(hops, name).catch((error) => { hops.textContent = error.message; });
+    isNews = false;
   }
 
   const queue = () => { if (!queued) { queued = true; requestAnimationFrame(draw); } };
@@ -172,7 +179,7 @@ export async function showLive(place, name) {
     stop.hidden = true;
     resume.hidden = over !== "interrupted" || !run.topology;
     light([]);
-    now.begin(over === "interrupted" ? `It was stopped or killed. What is done stays; go on with: sixbench resume ${name}` : "The run is over.");
+    end(over === "interrupted" ? `It was stopped or killed. What is done stays; go on with: sixbench resume ${name}` : "The run is over.");
     queue();
     place.dataset.over = over;
   });
@@ -191,7 +198,7 @@ export async function showLive(place, name) {
 
   place.append(h("p", { class: "kind" }, state, " ", h("code", {}, name)), h("h1", {}, run.title), counts, bar,
     h("p", { class: "links" }, h("a", { href: `#/result/${encodeURIComponent(name)}` }, "Result"), stop, resume),
-    h("div", { class: "pair top" }, svg && h("div", { class: "drawing" }, svg), now.words), now.element, place_of_grids,
+    h("div", { class: "pair top" }, svg && h("div", { class: "drawing" }, svg), now.words), now.element, hops, place_of_grids,
     h("p", { class: "quiet" }, "A dot is one trial; hollow dots are invalid trials, which no statistic uses. Verdicts and intervals are in the report, at the planned end."), reason);
   draw();
   return () => { stream.close(); now.close(); };

@@ -19,22 +19,29 @@ export class Within {
     this.begin("");
   }
 
-  begin(words) {
+  // A trial begins. `path`: only its own values go, and those of the last trial of each other path stay beside it.
+  begin(words, path = null) {
     if (words) this.words.textContent = words;
+    this.path = path;
     this.samples = new Map();
-    for (const chart of Object.values(this.charts)) chart.clear();
-    this.dirty = false;
+    for (const chart of Object.values(this.charts)) chart.clear(path);
+    this.dirty = path !== null;
   }
 
+  // Words alone; what is drawn stays.
+  tell(words) { this.words.textContent = words; }
+
+  name(event) { return [this.path, event.flow, event.direction].filter(Boolean).join(" "); }
+
   arrived(event) {
-    const name = nameOf(event), from = event.from_ns / 1e9, to = event.to_ns / 1e9;
+    const name = this.name(event), from = event.from_ns / 1e9, to = event.to_ns / 1e9;
     this.charts.goodput.add(name, to, (8 * event.received_bytes) / (to - from), from);
     if (event.lost_middle !== undefined) this.charts.lost.add(name, to, event.lost_middle, from);
     this.dirty = true;
   }
 
   sampled(event) {
-    const name = nameOf(event), at = event.t_ns / 1e9, before = this.samples.get(name) ?? { t_ns: 0, retransmits: 0 };
+    const name = this.name(event), at = event.t_ns / 1e9, before = this.samples.get(name) ?? { t_ns: 0, retransmits: 0 };
     if (event.rtt_ns !== undefined) this.charts.rtt.add(name, at, event.rtt_ns);
     if (event.cwnd_packets !== undefined) this.charts.window.add(name, at, event.cwnd_packets);
     // Retransmits count from the opening of the window, at which there are none.
@@ -52,4 +59,3 @@ export class Within {
   close() { for (const chart of Object.values(this.charts)) chart.close(); }
 }
 
-const nameOf = (event) => [event.flow, event.direction].filter(Boolean).join(" ");
