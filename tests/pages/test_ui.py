@@ -167,7 +167,7 @@ def test_a_run_is_seen_as_it_goes_on_and_reloading_restores_it(page: Page, serve
         expect(page.locator(".wire.lit")).to_have_count(3)
         expect(page.locator("td.ok")).to_have_count(13)
         for name, values in (
-            ("What arrives", "12 values, 94.24 Mbit/s at most"),
+            ("What arrives", "12 values, 94.4 Mbit/s at most"),
             ("Congestion window", "12 values, 148 p"),
         ):
             expect(page.get_by_role("img", name=f"{name} over time: {values}")).to_be_visible()
@@ -180,7 +180,7 @@ def test_values_within_a_trial_are_read_at_the_pointer(page: Page, served: Serve
     show(page, served, "live/live")
     figure = page.locator("figure", has_text="TCP's smoothed round-trip time")
     expect(figure.locator("figcaption")).to_contain_text("11 ms at 1.1 s")
-    figure.locator("canvas").hover(position={"x": 66, "y": 40})
+    figure.locator(".u-over").hover(position={"x": 2, "y": 40})
     expect(figure.locator("figcaption")).to_contain_text("8 ms at 0 s")
 
 

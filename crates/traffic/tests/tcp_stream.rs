@@ -318,7 +318,7 @@ fn what_arrives_is_counted_for_whoever_asks_meanwhile() {
 
 #[test]
 fn how_senders_fare_is_told_to_whoever_asks_meanwhile() {
-    let params = json!({"duration_ns": 30 * MS, "warmup_ns": 10 * MS, "interval_ns": 10 * MS, "streams": 2});
+    let params = json!({"duration_ns": 30_000_000, "warmup_ns": 10_000_000, "interval_ns": 10_000_000, "streams": 2});
     let server = serve("tcp-stream", V6, &params);
     let client = endpoint(V6, server.port());
     let result = workload("tcp-stream").run(&client, &params, &Cancel::default()).unwrap();

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..model.errors import UsageError
@@ -69,11 +69,8 @@ class Asked:
     """
 
     words: list[str]
-    key: str | None
+    key: str | None = field(repr=False)
     title: str
-
-    def __repr__(self) -> str:
-        return f"Asked({shlex.join(self.words)})"  # never the key
 
 
 def asked(data: Any) -> Asked:
@@ -126,7 +123,7 @@ def path_mtus(run: Run) -> dict[str, Any]:
 
 
 def _ways(record: TrialRecord) -> list[dict[str, Any]]:
-    if record.status == "failed":
+    if "forward" not in record.client or "reverse" not in record.server:
         return []
     return [
         {

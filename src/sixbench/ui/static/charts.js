@@ -79,7 +79,7 @@ export class Chart {
       axes: [{ ...axis, size: 34, values: (_, marks) => marks.map((one) => `${digits(one)} s`) },
         { ...axis, size: 62, values: (_, marks) => marks.map((one) => digits(one / this.factor)) }],
       series: [{}, ...names.map((name, index) => ({
-        label: name, stroke: colour(COLOURS[index % 4]), width: 1.5, dash: DASHES[index % 4], points: { show: false }, spanGaps: false, paths: this.ofIntervals ? level : undefined,
+        label: name, stroke: colour(COLOURS[index % 4]), width: 1.5, dash: DASHES[index % 4], points: { show: (plot) => plot.data[0].length < 2, size: 6 }, spanGaps: false, paths: this.ofIntervals ? level : undefined,
       }))],
     }, data, this.canvas);
     this.sized.observe(this.canvas);

@@ -52,6 +52,6 @@ export async function showMeasure(place) {
     h("ul", { class: "choices", "aria-label": "Letters to begin with" }, LETTERS.map(([letters, words]) => h("li", {}, h("button", { type: "button", onclick: () => { options.value = letters; check(); } }, h("code", {}, letters), ` ${words}`)))),
     start, said);
   place.append(h("h1", {}, "Two machines"), h("p", { class: "lead" }, "The other machine runs sixbench serve. No network is built: it is the real one between them, and nobody proves which way the packets took."),
-    h("pre", { tabindex: "0", "aria-label": "On the other machine" }, "sixbench key bench.key\nsixbench serve -B 0.0.0.0,:: --key bench.key"), form);
+    h("pre", { tabindex: "0" }, "sixbench key bench.key\nsixbench serve -B 0.0.0.0,:: --key bench.key"), form);
   return () => clearTimeout(timer);
 }
