@@ -15,8 +15,8 @@ import pytest
 import synthetic
 from starlette.testclient import TestClient
 
-from sixbench.store import create_run
 from sixbench.ui.app import application
+from sixbench.ui.two_machines import path_mtus
 
 TOKEN = "a-token"
 HOST = "127.0.0.1:8066"
@@ -157,21 +157,13 @@ WAY = {
 FREE = {name: value for name, value in WAY.items() if name not in ("hops", "limiting_hop")} | {"routers": 2}
 
 
-def test_the_path_mtu_is_told_hop_by_hop(tmp_path: Path, client: TestClient) -> None:
-    run = synthetic.small(blocks=1)
-    records = [
-        replace(one, workload="pmtu", client={"forward": WAY}, server={"reverse": FREE}, histograms={})
-        for one in run.trials
-    ]
-    records[1] = replace(records[1], client={}, server={}) if records[1].status == "failed" else records[1]
-    with create_run(tmp_path / "runs" / "mine", run.manifest) as writer:
-        for record in records:
-            writer.add_trial(record, {})
-    ways = client.get("/api/runs/mine/path-mtu").json()["ways"]
-    assert [(way["path"], way["direction"]) for way in ways[:2]] == [
-        (records[0].path, "sent"),
-        (records[0].path, "received"),
-    ]
+def test_the_path_mtu_is_told_hop_by_hop() -> None:
+    run = synthetic.small(blocks=1).in_memory()
+    first, second = (replace(one, workload="pmtu") for one in run.trials[:2])
+    found = {"client": {"forward": WAY}, "server": {"reverse": FREE}}
+    trials = [replace(first, path="ipv4", **found), replace(second, path="ipv6", client={}, server={})]
+    ways = path_mtus(replace(run, trials=trials))["ways"]
+    assert [(way["path"], way["direction"]) for way in ways] == [("ipv4", "sent"), ("ipv4", "received")]
     assert ways[0]["hops"] == [{"index": 1, "address": "2001:db8::1"}, {"index": 2, "address": None}]
     assert (ways[0]["limiting"], ways[1]["limiting"], ways[1]["hops"]) == (1, None, [])
     facts = {one["name"]: one["value"] for one in ways[0]["facts"]}

@@ -13,9 +13,10 @@ from ..model.errors import UsageError
 from ..model.topology import Family
 from ..model.trial import TrialRecord
 from ..model.wording import printable
-from ..model.workloads import pmtu
+from ..model.workloads import WORKLOADS, pmtu
 from ..plan.measure_options import MeasureOptions, workload_of_options
 from ..report.path_mtu_table import directions, facts
+from ..run.arriving import TELLING
 from ..store import Run
 
 PORT = 5210
@@ -91,10 +92,10 @@ def asked(data: Any) -> Asked:
         MeasureOptions(**{k: v for k, v in options.items() if k != "blocks"}), families or (6,)
     )
     words = [host, *([] if port == PORT else ["-p", str(port)]), *_split(data.get("options", ""))]
-    has_intervals = workload.params.get("interval_ns") is not None and "interval" not in options
+    has_values = WORKLOADS[workload.kind].served_by in TELLING and "interval" not in options
     families_words = " and ".join(f"IPv{family}" for family in families)
     return Asked(
-        words=words + (list(INTERVAL) if has_intervals else []),
+        words=words + (list(INTERVAL) if has_values else []),
         key=key or None,
         title=f"{workload.kind} to {host}" + (f" over {families_words}" if families else ""),
     )
