@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..model.captured import KeptPacket, packet_of
+from ..model.captured import KeptPacket
 from ..model.errors import AgentError, CapabilityError
 from .answers import Decoded, check
 
@@ -47,9 +47,7 @@ def decode_frames(binary: Path, frames: Sequence[Frame]) -> list[KeptPacket]:
     answers = [_message(line) for line in done.stdout.splitlines()]
     if len(answers) != len(frames):
         raise AgentError("agent-broken", f"{binary} decode answered {len(answers)} of {len(frames)} packets")
-    for answer in answers:
-        check(Decoded, answer, "a packet")
-    return [packet_of(answer) for answer in answers]
+    return [check(Decoded, answer, "a packet").kept for answer in answers]
 
 
 def _line(frame: Frame) -> bytes:

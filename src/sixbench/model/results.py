@@ -59,6 +59,7 @@ class PathMtu(Form):
     probes: Natural
     probe_bytes: Natural
     lost_probes: Natural = ABSENT
+    routers: Natural = ABSENT
     kernel: KernelPathMtu = ABSENT
     kernel_bytes: Natural = ABSENT
     probed_bytes: Natural = ABSENT
@@ -67,7 +68,6 @@ class PathMtu(Form):
     converged_ns: Counts = ABSENT
     black_hole: Hop = ABSENT
     limiting_hop: Hop = ABSENT
-    routers: Natural = ABSENT
     hops: Annotated[list[Name | None], Field(max_length=MAX_HOPS)] = ABSENT
 
     @model_validator(mode="after")

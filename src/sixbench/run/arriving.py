@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol
 
+from ..agent.answers import ArrivedDatagrams, ProgressAnswer
+from ..agent.requests import Progress
 from ..model.errors import AgentError
+from ..model.form import ABSENT
 from ..model.observer import Arrived, Observer, SenderSample
+from ..model.parameter import Params
 from .session import ANSWER_TIMEOUT_S
 
 FIRST_LOOK_S = 0.1
@@ -28,7 +32,7 @@ SAMPLED = ("tcp-stream",)
 class Asked(Protocol):
     """The part of an agent that is used here."""
 
-    def call(self, op: str, *, timeout_s: float, **fields: Any) -> dict[str, Any]:
+    def answer(self, request: Progress, *, timeout_s: float) -> ProgressAnswer:
         """Asks and waits. Raises `AgentError`."""
 
 
@@ -44,7 +48,7 @@ class Ends:
     sender: Asked | None = None
 
 
-def ends_of(workload: str, params: Mapping[str, Any], *, client: Asked, server: Asked) -> dict[str, Ends]:
+def ends_of(workload: str, params: Params, *, client: Asked, server: Asked) -> dict[str, Ends]:
     """The ends of a flow, by direction. Empty where those of its workload tell nothing."""
     if workload not in TELLING:
         return {}
@@ -128,13 +132,12 @@ class Watching:
 
     def _ask_receiver(self, direction: str, receiver: Asked) -> None:
         """Raises `AgentError`."""
-        told_ns, told, pause_s = 0, _NOTHING, FIRST_LOOK_S
+        told_ns, told, pause_s = 0, None, FIRST_LOOK_S
         while not self._over.wait(pause_s):
-            answer = receiver.call("progress", timeout_s=ANSWER_TIMEOUT_S, session=self._session)
-            first_ns = answer.get("first_ns")
-            if first_ns is None or "received_bytes" not in answer:
+            answer = receiver.answer(Progress(session=self._session), timeout_s=ANSWER_TIMEOUT_S)
+            if ABSENT in (answer.first_ns, answer.received_bytes):
                 continue
-            now_ns, now = int(answer["now_ns"]) - int(first_ns), _Received.of(answer)
+            now_ns, now = answer.now_ns - answer.first_ns, answer
             if self._until_ns is not None and now_ns >= self._until_ns:
                 return
             if now_ns - told_ns >= self._every_ns // 2:
@@ -142,28 +145,34 @@ class Watching:
                 told_ns, told = now_ns, now
             pause_s = (self._every_ns - now_ns % self._every_ns) / 1e9
 
-    def _arrived(self, direction: str, from_ns: int, before: _Received, to_ns: int, now: _Received) -> Arrived:
-        has_datagrams = now.datagrams is not None
-        return Arrived(
+    def _arrived(
+        self, direction: str, from_ns: int, before: ProgressAnswer | None, to_ns: int, now: ProgressAnswer
+    ) -> Arrived:
+        seen = Arrived(
             key=self._key,
             flow=self._flow,
             direction=direction,
             from_ns=from_ns,
             to_ns=to_ns,
-            received_bytes=now.bytes - before.bytes,
-            datagrams=(now.datagrams or 0) - (before.datagrams or 0) if has_datagrams else None,
-            lost_middle=(now.lost_middle or 0) - (before.lost_middle or 0) if has_datagrams else None,
+            received_bytes=now.received_bytes - (0 if before is None else before.received_bytes),
+        )
+        if now.datagrams == ABSENT:
+            return seen
+        known = _NO_DATAGRAMS if before is None or before.datagrams == ABSENT else before.datagrams
+        return replace(
+            seen,
+            datagrams=now.datagrams.unique - known.unique,
+            lost_middle=now.datagrams.lost_middle - known.lost_middle,
         )
 
     def _ask_sender(self, direction: str, sender: Asked) -> None:
         """Raises `AgentError`."""
         told_ns: int | None = None
         while not self._over.wait(self._every_ns / 1e9):
-            answer = sender.call("progress", timeout_s=ANSWER_TIMEOUT_S, session=self._session)
-            sample = answer.get("sending")
-            if sample is None or sample["t_ns"] == told_ns:
+            sample = sender.answer(Progress(session=self._session), timeout_s=ANSWER_TIMEOUT_S).sending
+            if sample == ABSENT or sample.t_ns == told_ns:
                 continue
-            told_ns = int(sample["t_ns"])
+            told_ns = sample.t_ns
             if self._until_ns is not None and told_ns >= self._until_ns:
                 return
             seen = SenderSample(
@@ -171,9 +180,9 @@ class Watching:
                 flow=self._flow,
                 direction=direction,
                 t_ns=told_ns,
-                rtt_ns=sample.get("rtt_ns"),
-                cwnd_packets=sample.get("cwnd_packets"),
-                retransmits=sample.get("retransmits"),
+                rtt_ns=sample.rtt_ns,
+                cwnd_packets=sample.cwnd_packets,
+                retransmits=sample.retransmits,
             )
             self._tell(seen)
 
@@ -187,22 +196,4 @@ class Watching:
                 self._observer.sampled(seen)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Received:
-    """What has arrived so far. Flows of bytes have no datagrams."""
-
-    bytes: int
-    datagrams: int | None
-    lost_middle: int | None
-
-    @classmethod
-    def of(cls, answer: Mapping[str, Any]) -> _Received:
-        datagrams = answer.get("datagrams") or {}
-        return cls(
-            bytes=int(answer["received_bytes"]),
-            datagrams=datagrams.get("unique"),
-            lost_middle=datagrams.get("lost_middle"),
-        )
-
-
-_NOTHING = _Received(bytes=0, datagrams=None, lost_middle=None)
+_NO_DATAGRAMS = ArrivedDatagrams(unique=0, lost_middle=0)

@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from ..model.identifiers import NAME, require
+from ..model.quoting import listed
 from ..model.trial import TrialRecord
-from ..model.wording import listed
 from .announcements import PREFIX, announced_names
 
 POLL_S = 0.5

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..model.errors import UsageError
+from ..model.quoting import printable
 from ..model.topology import Family
 from ..model.trial import TrialRecord
-from ..model.wording import printable
 from ..model.workloads import WORKLOADS, pmtu
 from ..plan.measure_options import MeasureOptions, workload_of_options
 from ..report.path_mtu_table import directions, facts
