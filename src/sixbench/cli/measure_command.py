@@ -12,8 +12,9 @@ import typer
 from ..model.errors import UsageError
 from . import completions
 from .command_groups import TWO_MACHINES
-from .event_logs import EVENTS, event_log
+from .event_logs import event_log
 from .iperf3_arguments import MeasureCommand
+from .options import EVENTS
 
 if TYPE_CHECKING:
     from ..model.experiment import Experiment
