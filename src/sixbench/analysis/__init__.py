@@ -53,6 +53,7 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
         outlying_remarks,
         steal_remarks,
         tester_remarks,
+        watch_remarks,
     )
 
     clock = clock_of(run)
@@ -63,6 +64,7 @@ def analyse(run: Run, paper: Any = None) -> Analysis:
     remarks = [
         *cell_remarks(effects, run),
         *neighbour_remarks(run.trials),
+        *watch_remarks(run.trials),
         *load_remarks(run.trials),
         *steal_remarks(run.trials),
         *tester_remarks(run.trials),

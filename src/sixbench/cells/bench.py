@@ -128,6 +128,7 @@ class Bench:
                 bypass=by_workload(at_hand.bypass),
                 keeps_packets=manifest.capture,
                 presence=presence,
+                directory=None,
                 any_built=at_hand.any_built,
             )
             self._told(f"block {job.block} of {experiment.name}")

@@ -25,6 +25,7 @@ class Runner:
         bypass: what the tester can do, for the records.
         keeps_packets: whether the packets of every link are kept.
         presence: this run among others of the machine, for the records; None: nobody knows of others.
+        directory: where a page can look at this run, by device and inode; None: nowhere on this machine.
         any_built: whether a network of this experiment was built before, so that one that cannot be built fails a
             trial and not the run.
     """
@@ -39,6 +40,7 @@ class Runner:
         bypass: ByWorkload,
         keeps_packets: bool,
         presence: Presence | None,
+        directory: tuple[int, int] | None,
         any_built: bool,
     ) -> None:
         self._experiment = experiment
@@ -48,6 +50,7 @@ class Runner:
         self._bypass = bypass
         self._keeps_packets = keeps_packets
         self._presence = presence
+        self._directory = directory
         self.any_built = any_built
         self._combinations = {combination.name: combination for combination in experiment.combinations}
 
@@ -78,11 +81,11 @@ class Runner:
             network,
             references,
             keeps_packets=self._keeps_packets,
-            watch=self._observer.arrived if self._observer.wants_values else None,
+            observer=self._observer if self._observer.wants_values else None,
         )
         elapsed_ns = time.monotonic_ns() - started_ns
         if self._presence is not None:
-            outcome = replace(outcome, record=replace(outcome.record, other_runs=self._presence.during_trial()))
+            outcome = replace(outcome, record=self._presence.noted(outcome.record, self._directory))
         return outcome, elapsed_ns
 
     def _network(self, path: Path, index: int) -> tuple[Laboratory, Network]:

@@ -145,6 +145,7 @@ class _Loop:
             bypass=by_workload(self.writer.manifest.bypass),
             keeps_packets=self.writer.manifest.capture,
             presence=self.presence,
+            directory=self.writer.identity,
             any_built=bool(self.by_key),
         )
         open_combinations = self.open_combinations

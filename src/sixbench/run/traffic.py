@@ -40,6 +40,7 @@ from ..model.observation import (
     TranslatorState,
     TunnelState,
 )
+from ..model.observer import Observer
 from ..model.parameter import Scalar
 from ..model.placement import Placement
 from ..model.topology import Family, Link, Topology
@@ -54,7 +55,7 @@ from .drop_watch import DropWatch
 from .events import Events, forget_path_mtu
 from .hardware_counters import Counted, HardwareCounters
 from .laboratory import Laboratory
-from .parts import ArrivedWatch, Hosts, parts_of, run_parts, trial_expected_ns
+from .parts import Hosts, parts_of, run_parts, trial_expected_ns
 from .proof.drops import Drops
 from .proof.packets import Viewpoint
 from .proof.timers import buckets
@@ -223,7 +224,7 @@ def perform(
     key: str,
     setting: Setting,
     observed: Observed,
-    watch: ArrivedWatch | None = None,
+    observer: Observer | None = None,
 ) -> None:
     """Runs the workload and fills `observed`, which keeps its observations where this raises `AgentError` or
     `LabError`."""
@@ -271,7 +272,7 @@ def perform(
                 count = int(bring_up.REPETITIONS.of(params))
                 observed.client, observed.server = ups.run(kind.served_by, kind.agent_params(params), count, key, token)
             else:
-                observed.client, observed.server = run_parts(parts, setting.hosts, key, token, begun, watch)
+                observed.client, observed.server = run_parts(parts, setting.hosts, key, token, begun, observer)
     finally:
         with _noting(observed.unanswered):
             hardware.stop()

@@ -15,6 +15,7 @@ from ..model.evidence.links import LinkEvent
 from ..model.experiment import LinkChange
 from ..model.metric import METRICS, SESSION_MEMORY
 from ..model.network import Network
+from ..model.observer import Observer
 from ..model.parameter import Scalar
 from ..model.path import Path
 from ..model.reason import Excuse, Reason, ReasonKind
@@ -39,7 +40,7 @@ from .cpu import (
 )
 from .hardware_counters import SPUN, hardware_metrics, hardware_notes
 from .laboratory import Laboratory
-from .parts import ArrivedWatch, parts_of
+from .parts import parts_of
 from .processors import placement_of
 from .proof.discovered import discovered_prefixes, without_questions
 from .proof.emulation import assess, lost_places
@@ -98,7 +99,7 @@ def run_trial(
     references: References,
     *,
     keeps_packets: bool = False,
-    watch: ArrivedWatch | None = None,
+    observer: Observer | None = None,
 ) -> Outcome:
     """Runs one trial and gives its record: `ok`, `invalid` or `failed`. It raises only what stops the whole run, such
     as an interrupt.
@@ -106,7 +107,7 @@ def run_trial(
     Args:
         network: the path's own; its legs are those that the workload uses.
         keeps_packets: whether the packets of every link are kept, whole, instead of headers of one link's.
-        watch: is called with what arrives, interval by interval, by other threads. None: no receiver is asked.
+        observer: is told what arrives and how senders fare, by other threads. None: nobody is asked.
     """
     experiment, combination, planned = trial.experiment, trial.combination, trial.planned
     path, kind, bypass = trial.path, trial.kind, references.bypass
@@ -136,7 +137,7 @@ def run_trial(
     )
     failure: Reason | None = None
     try:
-        perform(kind, params, planned.key, setting, observed, watch)
+        perform(kind, params, planned.key, setting, observed, observer)
     except (AgentError, LabError) as error:
         kind_of_failure = ReasonKind.AGENT_FAILED if isinstance(error, AgentError) else ReasonKind.NETWORK_FAILED
         failure = Reason(kind=kind_of_failure, text=_with_the_dead(error, laboratory))

@@ -63,16 +63,22 @@ class Folder:
         return self.folder(name)
 
     @property
+    def identity(self) -> tuple[int, int]:
+        """Its device and inode, which stay when it is renamed."""
+        here = os.fstat(self.descriptor)
+        return here.st_dev, here.st_ino
+
+    @property
     def current_path(self) -> Path:
         """Its path now. That is the path it was opened by, unless it has been renamed since."""
         if not self.close.alive:
             return self.path
-        here = os.fstat(self.descriptor)
         try:
             there = os.stat(self.path)
         except OSError:
             there = None
-        if there is not None and (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino):
+        here = os.fstat(self.descriptor)
+        if there is not None and (there.st_dev, there.st_ino) == self.identity:
             return self.path
         # For a removed directory the kernel would give the former name and "(deleted)".
         return Path(os.readlink(f"/proc/self/fd/{self.descriptor}")) if here.st_nlink else self.path

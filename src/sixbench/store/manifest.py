@@ -136,6 +136,7 @@ class Manifest:
         apart: how many trials came late or twice from cells. They are in the directory `apart` and enter nothing.
         accepted: the recorded trials by key, each with the SHA-256 of its files by name. Empty in the manifests of
             earlier versions.
+        watched: whether a page of `sixbench ui` looked at the run during one of its trials. None: it is not known.
         overhead_ns: time between trials that was spent outside them.
     """
 
@@ -159,3 +160,4 @@ class Manifest:
     cells: dict[str, Cell] = field(default_factory=dict)
     apart: int = 0
     accepted: dict[str, dict[str, str]] = field(default_factory=dict)
+    watched: bool | None = None

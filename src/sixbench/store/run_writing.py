@@ -37,6 +37,7 @@ class RunWriter:
         # A run comes without any into a guest.
         self._trials = folder.folder(TRIALS) if folder.has(TRIALS) else _make(folder, TRIALS)
         self._accepted = dict(manifest.accepted)
+        self._watched = manifest.watched
         self._journal = Journal(folder)
         self._writing: str | None = None
         """The trial that is being written, or whose writing was interrupted."""
@@ -46,6 +47,11 @@ class RunWriter:
     def directory(self) -> Path:
         """Where the run directory is now."""
         return self._folder.current_path
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        """The directory by its device and inode, as pages that look at the run name it."""
+        return self._folder.identity
 
     def __enter__(self) -> Self:
         return self
@@ -65,7 +71,7 @@ class RunWriter:
         # An interrupt may come when a trial is in its place and not yet noted.
         if self._writing is not None and self._writing not in self._accepted and self._trials.has(self._writing):
             self._note_what_is_there(self._writing)
-        self.manifest = replace(self.manifest, accepted=dict(self._accepted), **changes)
+        self.manifest = replace(self.manifest, accepted=dict(self._accepted), watched=self._watched, **changes)
         text = json.dumps(manifest_to_json(self.manifest), indent=1, allow_nan=False, ensure_ascii=False)
         self._folder.write(MANIFEST, text)
         self._journal.remove()
@@ -97,6 +103,7 @@ class RunWriter:
             series: interval series by source.
             files: more files by name, such as header captures.
         """
+        self._note_watched(record)
         self.add_files(record.key, trial_files(record, series, files))
 
     def add_files(self, key: str, contents: Mapping[str, bytes]) -> None:
@@ -152,6 +159,7 @@ class RunWriter:
                 if name.endswith(PARTIAL_SUFFIX):
                     folder.remove(name)
         for trial in run.trials:
+            self._note_watched(trial)
             if trial.key not in self._accepted:
                 self._note_what_is_there(trial.key)
         arrived = self._folder.folder(ARRIVED) if self._folder.has(ARRIVED) else None
@@ -159,6 +167,10 @@ class RunWriter:
         for name in blocks:
             self._accept(self._made(ARRIVED), name)
         return bool(blocks)
+
+    def _note_watched(self, trial: TrialRecord) -> None:
+        if trial.watched is not None:
+            self._watched = trial.watched or bool(self._watched)
 
     def _note_what_is_there(self, key: str) -> None:
         inside = self._trials.folder(key)
