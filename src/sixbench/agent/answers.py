@@ -143,6 +143,7 @@ class TrackingAnswer(Form):
     statistics: dict[str, Natural] = ABSENT
     slab: Slab = ABSENT
     forgotten: bool = ABSENT
+    forget_ns: Natural = ABSENT
 
 
 class ForgottenAnswer(Form):

@@ -1,15 +1,19 @@
-"""What a run of `sixbench rfc` found: its throughputs, and the clauses of its profile."""
+"""What a run of `sixbench rfc` found: its throughputs, the results of the other tests, and the clauses of its
+profile."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..rfc.clauses import judged
-from ..rfc.results import AtSize, results_of
+from ..rfc.results import AtSize, Found, results_of, values_of
+from ..rfc.test import Value
+from ..rfc.tests import TESTS
 from ..rfc.throughput import Throughput
 from ..store import Run
 from . import words
-from .tables import Column, Table
+from .tables import Column, Table, without_empty
 
 
 def throughput_table(run: Run) -> Table | None:
@@ -65,6 +69,52 @@ def _remark(one: AtSize, found: Throughput) -> str:
     return "; ".join(said)
 
 
+def test_tables(run: Run) -> list[Table]:
+    """A table for each other test, with a row for each path, frame size and value."""
+    found = values_of(run)
+    return [
+        without_empty(_test_table(TESTS[name].title, [one for one in found if one.test == name]))
+        for name in dict.fromkeys(one.test for one in found)
+    ]
+
+
+def _test_table(title: str, found: Sequence[Found]) -> Table:
+    columns = [
+        Column(name="path"),
+        Column(name="frame", align="right"),
+        Column(name="at frames/s", align="right"),
+        Column(name="what"),
+        Column(name="value", align="right"),
+        Column(name="1st percentile", align="right"),
+        Column(name="99th percentile", align="right"),
+        Column(name="trials", align="right"),
+        Column(name="remark"),
+    ]
+    rows = [
+        [
+            one.path,
+            words.MISSING if one.frame_bytes is None else f"{one.frame_bytes} B",
+            _rate(value.rate_pps),
+            value.name,
+            words.quantity(value.value, value.unit),
+            words.quantity(value.low, value.unit),
+            words.quantity(value.high, value.unit),
+            str(value.trials),
+            _found_remark(one, value),
+        ]
+        for one in found
+        for value in one.values
+    ]
+    return Table(title=title, columns=columns, rows=rows)
+
+
+def _found_remark(found: Found, value: Value) -> str:
+    said = [] if found.failed is None else [f"ended early: {found.failed}"]
+    if found.refused:
+        said.append(f"{words.count(found.refused, 'trial')} refused")
+    return "; ".join([*said, *filter(None, [value.remark])])
+
+
 def conformance_table(run: Run) -> Table | None:
     """A row for each clause of the profile. None for a run that is no such test."""
     procedure, clauses = run.manifest.procedure, judged(run)
@@ -85,6 +135,7 @@ def document(run: Run) -> dict[str, Any] | None:
         "tests": list(procedure.tests),
         "quick": procedure.quick,
         "throughput": [_result(one, of_goal) for one in results_of(run) for of_goal in one.goals],
+        "results": [_value(found, value) for found in values_of(run) for value in found.values],
         "conformance": [
             {"section": one.section, "asks": one.asks, "state": one.state, "reason": one.reason} for one in judged(run)
         ],
@@ -107,4 +158,22 @@ def _result(one: AtSize, found: Throughput) -> dict[str, Any]:
         "trials": found.trials,
         "refused": found.refused,
         "failed": found.failed,
+    }
+
+
+def _value(found: Found, value: Value) -> dict[str, Any]:
+    return {
+        "test": found.test,
+        "path": found.path,
+        "frame_bytes": found.frame_bytes,
+        "rate_pps": value.rate_pps,
+        "what": value.name,
+        "unit": value.unit,
+        "value": value.value,
+        "p1": value.low,
+        "p99": value.high,
+        "trials": value.trials,
+        "refused": found.refused,
+        "failed": found.failed,
+        "remark": value.remark,
     }

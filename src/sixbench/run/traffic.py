@@ -69,6 +69,7 @@ class Observed:
         placed: the processors of each node on the path; empty where the kernel put none there.
         is_alone: whether nothing else of the run was on these.
         forgotten: the last counters of translators that were taken away meanwhile.
+        torn_down: what the nodes that track connections said when they forgot them all at the end.
         unanswered: the requests that agents did not answer, or not in the right form, when the traffic was over.
             Without the answers nothing is proved, so the trial has failed.
     """
@@ -85,6 +86,7 @@ class Observed:
     relays_after: dict[str, Any] = field(default_factory=dict)
     sessions_before: dict[str, Any] = field(default_factory=dict)
     sessions_after: dict[str, Any] = field(default_factory=dict)
+    torn_down: dict[str, Any] = field(default_factory=dict)
     programs: dict[str, Any] = field(default_factory=dict)
     events: list[LinkEvent] = field(default_factory=list)
     drops: Drops = field(default_factory=Drops)
@@ -264,6 +266,8 @@ def perform(
             observed.translators_after = _translator_counters(setting)
             observed.relays_after = answers(ask_all(setting.relaying, "relay-counters"))
             observed.sessions_after = answers(ask_all(setting.tracking, "connection-tracking"))
+            if kind.fills_tables:
+                observed.torn_down = answers(ask_all(setting.tracking, "connection-tracking", forget=True))
         observed.emulated = emulation.end(setting.laboratory, observed.unanswered)
         setting.laboratory.left = _left(setting, looked)
 
