@@ -251,6 +251,12 @@ def test_the_highest_rate_makes_every_connection_and_every_one_answers() -> None
     assert (value.unit, value.trials, value.remark) == ("1/s", QUICK.repetitions, "")
 
 
+def test_a_small_table_has_a_rate_for_as_many_connections_as_it_keeps() -> None:
+    value = established(Translator(30_000, 1_000))
+    assert value.value == pytest.approx(30_000, rel=QUICK.width)
+    assert value.remark == "with 1000 connections: the device does not keep more"
+
+
 def test_connections_are_of_udp_by_rfc_9693_and_of_tcp_by_rfc_8219() -> None:
     for profile, transport in (("9693", "udp"), ("8219", "tcp")):
         device = Translator(3000, 10**6)

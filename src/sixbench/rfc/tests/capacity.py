@@ -13,7 +13,7 @@ from ..searching import Bisected, bisect, found_again
 from ..test import Ask, Place, RfcTest, Value, asked, summary
 from . import establishment
 
-FIRST = 1000
+FIRST = 500
 LONGEST_S = 25
 """How long establishing may take: Linux forgets a connection of UDP after 30 s without a packet."""
 
@@ -23,23 +23,24 @@ class _NotOffered(Exception):
 
 
 def _run(ask: Ask, place: Place) -> None:
-    for _ in range(place.own.repetitions if establishment.safe_per_s(place) is not None else 0):
+    for _ in range(place.own.repetitions if establishment.safe(place) is not None else 0):
         _most(ask, place)
 
 
 def _most(ask: Ask, place: Place) -> Bisected | None:
     """None: the tester could not do it."""
-    per_s = establishment.safe_per_s(place) or 1
+    safe = establishment.safe(place)
+    assert safe is not None, "without a rate nothing is asked"
 
     def succeeds(count: int) -> bool:
-        params = {**establishment.transport(place), "count": count, "rate_per_s": per_s}
+        params = {**establishment.transport(place), "count": count, "rate_per_s": safe.per_s}
         record = asked(ask, {**params, "timeout_ns": establishment.TIMEOUT_NS}, establishment.says_connections)
         if record is None:
             raise _NotOffered
         return establishment.all_alive(record)
 
     try:
-        return bisect(succeeds, FIRST, _limit(place, per_s), place.own.width)
+        return bisect(succeeds, FIRST, _limit(place, safe.per_s), place.own.width)
     except _NotOffered:
         return None
 
@@ -51,8 +52,8 @@ def _limit(place: Place, per_s: int) -> int:
 
 def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
     name, unit = "connections kept", "connections"
-    per_s = establishment.safe_per_s(place)
-    if per_s is None:
+    safe = establishment.safe(place)
+    if safe is None:
         why_not = "no establishment rate is known"
         return [Value(name=name, unit=unit, value=None, trials=0, remark=why_not)]
     found = [one for one in found_again(_most, records, place, place.own.repetitions) if one is not None]
@@ -60,7 +61,7 @@ def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
     if records and not found:
         remark = "the tester could not offer them"
     elif any(one.lowest is None for one in found):
-        remark = f"at least: no more than {_limit(place, per_s)} were tried"
+        remark = f"at least: no more than {_limit(place, safe.per_s)} were tried"
     return [summary(name, unit, [float(one.highest) for one in found], place=place, remark=remark)]
 
 

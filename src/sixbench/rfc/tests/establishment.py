@@ -21,6 +21,8 @@ from ..throughput import spoiled_by_tester
 
 FIRST_PER_S = 1000
 MOST_PER_S = 1_000_000
+LEAST_COUNT = 100
+"""With fewer connections a rate is not measured."""
 TIMEOUT_NS = 900_000_000
 """What UDP lost is sent again after 1 s. A connection that needs that is not established."""
 
@@ -31,10 +33,12 @@ class Rate:
 
     Attributes:
         per_s: the highest rate that succeeded. 0: none did.
+        count: with how many connections: as many as asked for, or fewer where the device does not keep as many.
         is_testers: whether the tester could not offer the next higher one.
     """
 
     per_s: int
+    count: int
     is_testers: bool
 
 
@@ -44,12 +48,12 @@ def _run(ask: Ask, place: Place) -> None:
 
 
 def _highest(ask: Ask, place: Place) -> Rate:
-    refused = list[int]()
+    refused, count = list[int](), place.own.connections
 
     def succeeds(per_s: int) -> bool:
         record = asked(
             ask,
-            {**transport(place), "count": place.own.connections, "rate_per_s": per_s, "timeout_ns": TIMEOUT_NS},
+            {**transport(place), "count": count, "rate_per_s": per_s, "timeout_ns": TIMEOUT_NS},
             says_connections,
         )
         if record is None:
@@ -57,8 +61,12 @@ def _highest(ask: Ask, place: Place) -> Rate:
             return False
         return all_alive(record)
 
-    found = bisect(succeeds, FIRST_PER_S, MOST_PER_S, place.own.width)
-    return Rate(per_s=found.highest, is_testers=found.lowest in refused)
+    while not succeeds(FIRST_PER_S):
+        count //= 2
+        if count < LEAST_COUNT:
+            return Rate(per_s=0, count=0, is_testers=FIRST_PER_S in refused)
+    found = bisect(succeeds, 2 * FIRST_PER_S, MOST_PER_S, place.own.width)
+    return Rate(per_s=max(FIRST_PER_S, found.highest), count=count, is_testers=found.lowest in refused)
 
 
 def transport(place: Place) -> dict[str, Scalar]:
@@ -82,23 +90,28 @@ def rates(records: Sequence[TrialRecord], place: Place) -> list[Rate]:
     return list(found_again(_highest, records, place, place.own.repetitions))
 
 
-def safe_per_s(place: Place) -> int | None:
-    """Half of the lowest rate that the searches found, at which other tests establish connections. None: there is
-    none."""
-    found = rates(place.before.get(TEST.name, []), place)
-    least = min((rate.per_s for rate in found), default=0)
-    return least // 2 or None
+def safe(place: Place) -> Rate | None:
+    """Half of the lowest rate that the searches found, and the fewest connections, with which other tests establish
+    connections. None: there is none."""
+    found = [rate for rate in rates(place.before.get(TEST.name, []), place) if rate.per_s]
+    if not found:
+        return None
+    per_s, count = min(rate.per_s for rate in found) // 2, min(rate.count for rate in found)
+    return Rate(per_s=per_s, count=count, is_testers=False)
 
 
 def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
     found = rates(records, place)
     known = [float(rate.per_s) for rate in found if rate.per_s]
-    remark = ""
+    remarks = []
     if found and not known:
-        remark = f"not even {FIRST_PER_S} connections a second"
-    elif any(rate.is_testers for rate in found):
-        remark = "the tester was the limit"
-    return [summary("connections established", "1/s", known, place=place, remark=remark)]
+        remarks.append(f"not even {LEAST_COUNT} connections at {FIRST_PER_S}/s")
+    if any(rate.is_testers for rate in found):
+        remarks.append("the tester was the limit")
+    fewest = min((rate.count for rate in found if rate.per_s), default=place.own.connections)
+    if fewest < place.own.connections:
+        remarks.append(f"with {fewest} connections: the device does not keep more")
+    return [summary("connections established", "1/s", known, place=place, remark="; ".join(remarks))]
 
 
 def unfit(path: Path, network: Network) -> str | None:

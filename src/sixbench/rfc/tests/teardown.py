@@ -12,10 +12,10 @@ from . import establishment
 
 
 def _run(ask: Ask, place: Place) -> None:
-    per_s = establishment.safe_per_s(place)
-    if per_s is None:
+    safe = establishment.safe(place)
+    if safe is None:
         return
-    params = {**establishment.transport(place), "count": place.own.connections, "rate_per_s": per_s}
+    params = {**establishment.transport(place), "count": safe.count, "rate_per_s": safe.per_s}
     for _ in range(place.own.repetitions):
         if asked(ask, params) is None:
             return

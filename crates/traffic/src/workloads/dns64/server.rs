@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::message::{MAX_ANSWER_BYTES, reply};
 use super::{NAME, PORT, Settings};
