@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import threading
 from pathlib import Path
 
@@ -76,6 +78,21 @@ def test_every_thread_is_pinned() -> None:
         thread.join()
         pin(os.getpid(), before)
     assert seen == [{one}]
+
+
+def test_programs_that_it_has_started_are_pinned() -> None:
+    before = os.sched_getaffinity(0)
+    one = max(before)
+    script = "sleep 60 & echo $!; wait"
+    with subprocess.Popen(["sh", "-c", script], stdout=subprocess.PIPE, text=True, start_new_session=True) as shell:
+        try:
+            assert shell.stdout is not None
+            program = int(shell.stdout.readline())
+            assert pin(shell.pid, {one})
+            assert os.sched_getaffinity(shell.pid) == os.sched_getaffinity(program) == {one}
+        finally:
+            os.killpg(shell.pid, signal.SIGKILL)
+    assert os.sched_getaffinity(0) == before
 
 
 def test_a_processor_that_is_not_there_is_refused() -> None:

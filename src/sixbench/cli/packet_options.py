@@ -69,6 +69,23 @@ def eam(text: str) -> list[str]:
     return [ipv4, _prefix(IPv6Network, parts[1], "an IPv6 prefix, such as 2001:db8::1/128")]
 
 
+def fields(what: str, *readers: Callable[[str], Any], optional: int = 0) -> Callable[[str], list[Any]]:
+    """A reader of values with commas between them, the last ones of which may be missing.
+
+    Args:
+        what: how it is written, with an example.
+        optional: how many may be missing.
+    """
+
+    def read(text: str) -> list[Any]:
+        parts = text.split(",")
+        if not len(readers) - optional <= len(parts) <= len(readers):
+            raise ValueError(f"{shown(text)} is not {what}")
+        return [reader(part) for reader, part in zip(readers, parts, strict=False)]
+
+    return read
+
+
 def _parsed(kind: Callable[[str], Any], text: str, what: str) -> str:
     try:
         if "%" in text:  # a zone, which no packet has
