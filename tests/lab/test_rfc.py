@@ -42,7 +42,11 @@ def test_the_search_returns_the_rate_of_a_wire_within_its_width(
     assert [one["path"] for one in wires] == ["ipv4", "ipv6"]
     for one in wires:
         assert one["line_pps"] == pytest.approx(line_pps)
-        assert one["lower_pps"] == pytest.approx(line_pps, rel=WIDTH), one
+        if one["refused_pps"] is None:
+            assert one["lower_pps"] == pytest.approx(line_pps, rel=WIDTH), one
+        else:  # A busy machine kept the tester from its rate, which is no loss of the wire's.
+            assert one["refused"]
+            assert one["upper_pps"] is None, one
     assert {one["state"] for one in told["conformance"]} == {"met", "not met", "not applicable"}
     assert all(one["reason"] for one in told["conformance"])
 

@@ -62,11 +62,17 @@ def _remark(one: AtSize, found: Throughput) -> str:
     if found.refused:
         said.append(f"{words.count(found.refused, 'trial')} refused")
     if found.bounds.lower_pps is None:
-        said.append("no rate meets the goal" if found.trials else "not measured")
+        said.append(_why_none(found))
     elif found.bounds.upper_pps is None:
         is_line = one.line_pps is not None and found.bounds.lower_pps >= 0.99 * one.line_pps
         said.append("as fast as the line" if is_line else "as fast as the tester")
     return "; ".join(said)
+
+
+def _why_none(found: Throughput) -> str:
+    if found.trials:
+        return "no rate meets the goal"
+    return "the tester was late at every rate: the machine is busy" if found.refused else "not measured"
 
 
 def test_tables(run: Run) -> list[Table]:

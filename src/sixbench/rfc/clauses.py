@@ -136,6 +136,16 @@ def tested(name: str) -> Judge:
     return judge
 
 
+def beyond(name: str, state: State, reason: str) -> Judge:
+    """What holds of any run of a test, where the test says something of the devices."""
+
+    def judge(facts: Facts) -> tuple[State, str]:
+        own, why = tested(name)(facts)
+        return (own, why) if own == "not applicable" else (state, reason)
+
+    return judge
+
+
 _MAY_HAVE_NONE = frozenset({"back-to-back", "recovery"})
 """Tests that some devices have no result of: a burst or an overload that they do not notice."""
 

@@ -219,10 +219,10 @@ class _Figure:
         places = sorted({point.at for curve in drawn for point in curve.points})
         if panel.across == FRAME_SIZE:
             style.level_axis(axes, FRAME_SIZE, places, width_in)
-            axes.set_xlabel(style.factor_label(FRAME_SIZE, places))
+            axes.set_xlabel("frame size, with the frame check sequence")
         else:
             axes.set_xlim(0, 1.06 * places[-1])
-            axes.locator_params(axis="x", nbins=5)
+            axes.locator_params(axis="x", nbins=4)
             axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: words.whole(round(value))))
             axes.set_xlabel("frames/s in each direction")
 

@@ -6,6 +6,7 @@ from ..clauses import (
     Clause,
     addresses,
     always,
+    beyond,
     length,
     line,
     residual,
@@ -80,7 +81,7 @@ CLAUSES = (
     Clause(
         section="section 9.2",
         asks="DNS64: tests with 20 % to 100 % of the names cached, or with AAAA records (optional)",
-        judge=always("not met", "every name is new, and has no AAAA record"),
+        judge=beyond("dns64", "not met", "every name is new, and has no AAAA record"),
     ),
     Clause(
         section="section 10.2.1",
@@ -90,6 +91,6 @@ CLAUSES = (
     Clause(
         section="section 10.2.2",
         asks="overload: flows that begin one after the other",
-        judge=always("not met", "all flows begin at once"),
+        judge=beyond("overload", "not met", "all flows begin at once"),
     ),
 )
