@@ -283,8 +283,8 @@ def _generator(measured: Measured, params: Params, direction: str, sender: Resul
     # A frame that leaves before the next one is due makes no burst.
     tolerance_ns = max(int(TOLERANCE.of(params)), round(1e9 / _rate_pps(params, direction)))
     if lateness.get("count") and lateness["p999"] > tolerance_ns:
-        words = f"one frame in a thousand left {lateness['p999'] / 1e6:.3g} ms late or later, where {tolerance_ns / 1e6:.3g}"
-        measured.reject(ReasonKind.TESTER_LIMITED, f"{words} ms are tolerated")
+        words = f"one frame in a thousand left {lateness['p999'] / 1e6:.3g} ms late or later"
+        measured.reject(ReasonKind.TESTER_LIMITED, f"{words}, where {tolerance_ns / 1e6:.3g} ms are tolerated")
     wanted_ns = _due_ns(params, direction, sent - 1)
     late_ns = sender.get("measured_ns", 0) - wanted_ns
     if sent > 1 and late_ns > max(MAX_BEHIND * wanted_ns, tolerance_ns):
