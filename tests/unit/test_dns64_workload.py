@@ -61,6 +61,8 @@ def test_questions_go_to_the_resolver_and_from_there_to_the_server_over_ipv4() -
     assert [(leg.family, leg.near, leg.far) for leg in network.legs] == [(6, "client", "r1"), (4, "r1", "server")]
     assert [str(leg.destination) for leg in network.legs] == ["2001:2::2", "198.18.1.2"]
     assert network.translators == ()
+    limits = [(one.ip[0].hop_limit, one.ip[0].reverse_hop_limit) for one in network.crossings]
+    assert limits == [(64, 64), (64, 64)], "the resolver's packets are its own"
     assert str(asked_prefix(path)) == "2001:db8:64::/96"
     assert unasked(path) is None
 

@@ -46,4 +46,5 @@ def with_questions(path: Path, network: Network) -> Network:
     client, server = network.between
     node = str(path.options[DNS64.name])
     asked = legs_of(network.topology, (client, node), network.family)
-    return replace(network, legs=(*asked, *legs_of(network.topology, (node, server), 4)), devices=())
+    legs = (*asked, *legs_of(network.topology, (node, server), 4))
+    return replace(network, legs=legs, devices=(), answering=frozenset({node}))
