@@ -257,6 +257,11 @@ def test_a_small_table_has_a_rate_for_as_many_connections_as_it_keeps() -> None:
     assert value.remark == "with 1000 connections: the device does not keep more"
 
 
+def test_a_tester_that_cannot_offer_any_rate_says_nothing_of_the_device() -> None:
+    value = established(Translator(30_000, 10**6, tester_per_s=0))
+    assert (value.value, value.remark) == (None, "none at 1000/s; the tester was the limit")
+
+
 def test_connections_are_of_udp_by_rfc_9693_and_of_tcp_by_rfc_8219() -> None:
     for profile, transport in (("9693", "udp"), ("8219", "tcp")):
         device = Translator(3000, 10**6)

@@ -63,8 +63,8 @@ def _highest(ask: Ask, place: Place) -> Rate:
 
     while not succeeds(FIRST_PER_S):
         count //= 2
-        if count < LEAST_COUNT:
-            return Rate(per_s=0, count=0, is_testers=FIRST_PER_S in refused)
+        if refused or count < LEAST_COUNT:
+            return Rate(per_s=0, count=0, is_testers=bool(refused))
     found = bisect(succeeds, 2 * FIRST_PER_S, MOST_PER_S, place.own.width)
     return Rate(per_s=max(FIRST_PER_S, found.highest), count=count, is_testers=found.lowest in refused)
 
@@ -105,7 +105,7 @@ def _values(records: Sequence[TrialRecord], place: Place) -> list[Value]:
     known = [float(rate.per_s) for rate in found if rate.per_s]
     remarks = []
     if found and not known:
-        remarks.append(f"not even {LEAST_COUNT} connections at {FIRST_PER_S}/s")
+        remarks.append(f"none at {FIRST_PER_S}/s")
     if any(rate.is_testers for rate in found):
         remarks.append("the tester was the limit")
     fewest = min((rate.count for rate in found if rate.per_s), default=place.own.connections)
