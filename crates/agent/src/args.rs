@@ -13,6 +13,7 @@ usage: sixbench-agent node --name NAME [--here]
                             [--max-client-flows N] [--max-flows N] [--max-rate BITS] [--max-duration S] [--one-off]
        sixbench-agent connect HOST PORT [--key FILE] [--bind ADDRESS] [-4 | -6]
        sixbench-agent translate
+       sixbench-agent device-init
        sixbench-agent --parameters
        sixbench-agent --version
 
@@ -24,6 +25,7 @@ unless other addresses are given. Beyond loopback it needs a key.
 connect: Connect standard input and output with an agent that serves.
 translate: Take packets through a tunnel or a translator. The first line of standard input says which, every other one is a
 packet; each is answered on standard output. It needs no root.
+device-init: For the agent itself, which starts a device under test by it.
 --parameters: Print the parameters of every workload as JSON, with their bounds and defaults.";
 
 /// What the command line asks for.
@@ -37,6 +39,8 @@ pub enum Invocation {
     Connect(ConnectOptions),
     /// Take packets through a mechanism.
     Translate,
+    /// Be the first process in the namespaces of a device under test.
+    DeviceInit,
     /// Say which parameters the workloads have.
     Parameters,
     /// Say which version this is.
@@ -64,6 +68,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
         Some("serve") => remote::parse_serve(arguments).map(Invocation::Serve),
         Some("connect") => remote::parse_connect(arguments).map(Invocation::Connect),
         Some("translate") => parse_translate(arguments),
+        Some("device-init") => Ok(Invocation::DeviceInit),
         Some("--parameters") => Ok(Invocation::Parameters),
         Some("--version" | "-V") => Ok(Invocation::Version),
         Some("--help" | "-h") => Ok(Invocation::Help),

@@ -15,6 +15,7 @@ mod bring_up;
 mod capture;
 mod conversation;
 mod counters;
+mod device;
 mod drops;
 mod emulation;
 mod exec;
@@ -72,6 +73,7 @@ pub fn run() -> ExitCode {
         },
         Ok(Invocation::Serve(options)) => remote::serve(options),
         Ok(Invocation::Connect(options)) => remote::connect(&options),
+        Ok(Invocation::DeviceInit) => device::run_init(),
         Ok(Invocation::Translate) => translate::translate(),
         Err(message) => complain(&format!("{message}\n{}", args::USAGE), EXIT_USAGE),
     }

@@ -11,6 +11,7 @@ import typer
 from . import completions
 from .command_groups import EXPERIMENTS
 from .common import default_directory, experiment_source, load_experiment
+from .consent import ALLOW_PROGRAMS, require_consent, without_consent
 from .event_logs import EVENTS, event_log
 from .run_command import measure_and_present
 from .running import WAIT, agent_hub, begin_run, known_calibration, probe_machine, tell
@@ -49,6 +50,7 @@ def rfc(
     json: bool = typer.Option(False, "--json", help="Print the results as JSON."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Show no progress."),
     wait: bool = WAIT,
+    allow_programs: bool = ALLOW_PROGRAMS,
     events: Path | None = EVENTS,
 ) -> int:
     """Test throughput by RFC 2544, 5180 or 8219, clause by clause.
@@ -71,6 +73,7 @@ def rfc(
         raise UsageError(f"--frame: {error}") from None
     if loaded.kernels:
         raise UsageError(f"{experiment} runs in emulated machines, whose clock is no tester's; leave out its kernels")
+    require_consent(loaded.paths, allowed=allow_programs)
     made, procedure = design(loaded, profile, test, wanted, quick=quick)
     require_library()
     if out is not None:
@@ -88,7 +91,7 @@ def rfc(
                 started_realtime_ns=time.time_ns(),
                 procedure=procedure,
                 calibration=known_calibration(environment.kernel),
-                command=["sixbench", *sys.argv[1:]],
+                command=["sixbench", *without_consent(sys.argv[1:])],
             )
             with begin_run(directory, manifest, is_named=out is not None) as writer:
                 return measure_and_present(made, writer, [], hub, presence, json, quiet, log)

@@ -14,6 +14,7 @@ from . import completions
 from .bugs import keeping_trials
 from .command_groups import EXPERIMENTS
 from .common import default_directory, experiment_source, load_experiment, note, paper_name
+from .consent import ALLOW_PROGRAMS, require_consent, without_consent
 from .event_logs import EVENTS, event_log, observers, refuse_in_guests
 from .guest_runs import check_clock, chosen_kernels, resume_in_guests, run_in_guests
 from .presenting import present
@@ -58,6 +59,7 @@ def run(
     json: bool = typer.Option(False, "--json", help="Print the findings as JSON."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="Show no progress."),
     wait: bool = WAIT,
+    allow_programs: bool = ALLOW_PROGRAMS,
     events: Path | None = EVENTS,
     kernel: str | None = typer.Option(
         None,
@@ -88,6 +90,7 @@ def run(
     changes = (set_, quick, blocks, seed, chosen, clock)
     loaded = load_experiment(experiment, *changes)
     guest_clock = check_clock(clock, loaded)
+    require_consent(loaded.paths, allowed=allow_programs)
     from ..store import Manifest, check_free
 
     if out is not None:
@@ -112,7 +115,7 @@ def run(
                 quick=quick,
                 capture=capture,
                 calibration=known_calibration(environment.kernel),
-                command=["sixbench", *sys.argv[1:]],
+                command=["sixbench", *without_consent(sys.argv[1:])],
             )
             with begin_run(directory, manifest, is_named=out is not None) as writer:
                 return measure_and_present(loaded, writer, [], hub, presence, json, quiet, log)
@@ -125,6 +128,7 @@ def resume(
     json: bool = typer.Option(False, "--json", help="Print the findings as JSON."),
     quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
     wait: bool = WAIT,
+    allow_programs: bool = ALLOW_PROGRAMS,
     events: Path | None = EVENTS,
     report: bool = typer.Option(
         True, "--report/--no-report", help="Compute and print the findings, or leave them out."
@@ -135,6 +139,7 @@ def resume(
 
     writer, run_so_far = open_run(directory)
     with writer:
+        require_consent(run_so_far.manifest.experiment.paths, allowed=allow_programs)
         return _go_on(writer, run_so_far, json, quiet, wait, report, events)
 
 

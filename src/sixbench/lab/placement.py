@@ -65,8 +65,8 @@ def place(
 
 
 def pin(pid: int, processors: Iterable[int]) -> bool:
-    """Puts every thread of a process on these processors. Threads that they start follow. Returns whether the kernel
-    did it for all."""
+    """Puts every thread of a process on these processors, and of the processes that it has started. Those that they
+    start follow. Returns whether the kernel did it for all."""
     wanted = set(processors)
     is_done = True
     for name in _threads(pid):
@@ -80,7 +80,13 @@ def pin(pid: int, processors: Iterable[int]) -> bool:
 
 
 def _threads(pid: int) -> list[str]:
+    """Those of a process and of its descendants. A kernel without CONFIG_PROC_CHILDREN does not tell of these."""
     try:
-        return os.listdir(f"/proc/{pid}/task")
+        found = os.listdir(f"/proc/{pid}/task")
     except OSError:
         return []
+    for name in tuple(found):
+        with contextlib.suppress(OSError):
+            children = Path(f"/proc/{pid}/task/{name}/children").read_text().split()
+            found += [thread for child in children for thread in _threads(int(child))]
+    return found

@@ -23,6 +23,7 @@ from ..model.leg import Address, Legs
 from ..model.network import Blueprint, Network
 from ..model.path import Path
 from ..model.placement import Placement
+from ..model.wording import printable
 from ..model.workloads import ping
 from .node_settings import Settings, known_names, merged, read_nodes
 from .processors import Processors
@@ -33,6 +34,9 @@ MAX_NODES_UP = 512
 0.7 MiB of memory."""
 
 UNDO_TIMEOUT_S = 5.0
+
+MAX_SAID = 200
+"""Characters of what a program said."""
 
 FOREVER_NS = 2**62
 """Some 146 years. A program ends when the agent does."""
@@ -186,8 +190,22 @@ class Laboratory:
 
     def check_path(self, network: Network) -> None:
         """An echo from end to end; where a relay is on the way, from end to relay to end. Raises `LabError`."""
-        for legs in network.echoed:
-            self.check_reachable(legs)
+        try:
+            for legs in network.echoed:
+                self.check_reachable(legs)
+        except LabError as error:
+            raise LabError("; ".join([str(error), *self._said_by_devices(network)])) from error
+
+    def _said_by_devices(self, network: Network) -> list[str]:
+        """How the programs under test ended, or what they said last."""
+        found = []
+        for node in network.hosting:
+            counted = self.agents[node].call("device-counters")
+            said = self.agents[node].call("device-log")["text"].strip().splitlines()
+            last = f"the device in {node} said last: {printable(said[-1])[:MAX_SAID]}" if said else None
+            words = counted.get("ended", last)
+            found += [words] if words is not None else []
+        return found
 
     def check_reachable(self, legs: Legs) -> None:
         """An echo from client to server and back: proves the routes, and resolves the neighbours. Raises `LabError`."""

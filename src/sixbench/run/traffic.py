@@ -83,6 +83,9 @@ class Observed:
     forgotten: list[dict[str, Any]] = field(default_factory=list)
     relays_before: dict[str, Any] = field(default_factory=dict)
     relays_after: dict[str, Any] = field(default_factory=dict)
+    devices_before: dict[str, Any] = field(default_factory=dict)
+    devices_after: dict[str, Any] = field(default_factory=dict)
+    device_logs: dict[str, Any] = field(default_factory=dict)
     sessions_before: dict[str, Any] = field(default_factory=dict)
     sessions_after: dict[str, Any] = field(default_factory=dict)
     programs: dict[str, Any] = field(default_factory=dict)
@@ -178,6 +181,11 @@ class Setting:
         return self._carrying(self.network.relays)
 
     @property
+    def hosting(self) -> dict[str, Agent]:
+        """The nodes that have a program under test."""
+        return {name: self.laboratory.agents[name] for name in self.network.hosting}
+
+    @property
     def tracking(self) -> dict[str, Agent]:
         """The nodes that track connections."""
         return {name: self.laboratory.agents[name] for name in self.network.tracking}
@@ -215,6 +223,7 @@ def perform(
         observed.tunnels_before = _tunnel_counters(setting)
         observed.translators_before = _translator_counters(setting)
         observed.relays_before = answers(ask_all(setting.relaying, "relay-counters"))
+        observed.devices_before = answers(ask_all(setting.hosting, "device-counters", reset_peak=True))
         observed.sessions_before = answers(ask_all(setting.tracking, "connection-tracking", forget=True))
         watching = [drops.start(), timers.start()]
         capturing = _start_captures(setting, key, int(params.get("warmup_ns", 0)), limit_ns, captured)
@@ -263,6 +272,8 @@ def perform(
             observed.tunnels_after = _tunnel_counters(setting)
             observed.translators_after = _translator_counters(setting)
             observed.relays_after = answers(ask_all(setting.relaying, "relay-counters"))
+            observed.devices_after = answers(ask_all(setting.hosting, "device-counters"))
+            observed.device_logs = _device_logs(setting, observed.devices_before)
             observed.sessions_after = answers(ask_all(setting.tracking, "connection-tracking"))
         observed.emulated = emulation.end(setting.laboratory, observed.unanswered)
         setting.laboratory.left = _left(setting, looked)
@@ -362,6 +373,15 @@ def _translator_counters(setting: Setting) -> dict[str, Any]:
     """The translators' counters, by node and device."""
     asked = ask_all(setting.translating, "translator-counters")
     return {name: answer["translators"] for name, answer in answers(asked).items()}
+
+
+def _device_logs(setting: Setting, before: Mapping[str, Any]) -> dict[str, Any]:
+    """What programs under test said in the trial, by node."""
+    asked = {
+        name: ask(agent, "device-log", after=before.get(name, {}).get("log_bytes"))
+        for name, agent in setting.hosting.items()
+    }
+    return answers(asked)
 
 
 def _settled(setting: Setting) -> dict[str, Any]:

@@ -6,6 +6,7 @@ noticed where it arrives, not where it is used.
 
 from __future__ import annotations
 
+from .device_under_test import DeviceCounters, DeviceLog, DeviceStart
 from .devices import (
     TranslatorAdd,
     TranslatorBringUp,
@@ -59,6 +60,7 @@ REQUESTS: dict[str, type[Request]] = {
         *(MulticastForward, RouterAdvertise, RouterSolicit, PrefixDiscover),
         *(BrokerStart, BrokerStop, BrokerRequest, BrokerRelease),
         *(DnsStart, DnsCounters, DnsStop, RelayStart, RelayCounters, RelayStop),
+        *(DeviceStart, DeviceCounters, DeviceLog),
         *(EmulateAdd, EmulateChange, EmulateRecord, EmulateRemove),
         *(Serve, Run, Progress, Finish, Cancel),
     )
