@@ -251,10 +251,10 @@ impl Hosted {
         let shown = &self.shown;
         let (mut text, largest_bytes) = match ended {
             Some(Ended::NotStarted { error }) => return format!("starting `{shown}`: {error}"),
-            Some(Ended::NotReady { attempt }) => {
+            Some(Ended::NotReady { attempt, is_too_late }) => {
                 let limit_s = start.ready_timeout_ns as f64 / 1e9;
-                let ready = start.ready.join(" ");
-                (format!("`{shown}` was not ready after {limit_s} s: `{ready:.100}` {attempt}"), 0)
+                let after = if is_too_late { format!(" after {limit_s} s") } else { String::new() };
+                (format!("`{shown}` was not ready{after}: `{}` {attempt}", self::shown(&start.ready)), 0)
             }
             Some(Ended::Went { how, was_ready, left_others, largest_bytes }) => {
                 let when = if was_ready { "" } else { " before it was ready" };

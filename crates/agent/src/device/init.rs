@@ -59,6 +59,8 @@ pub enum Ended {
     NotReady {
         /// What became of the last attempt to find it ready.
         attempt: String,
+        /// Whether all the time was over that it has.
+        is_too_late: bool,
     },
     /// It ended by itself.
     Went {
@@ -164,7 +166,10 @@ fn until_ready(start: &Start, program: Pid, started: Instant) -> Option<Ended> {
             .and_then(|file| spawn(&start.ready, Output::File(file)));
         let attempt = match attempt {
             Ok(attempt) => attempt,
-            Err(error) => return Some(Ended::NotReady { attempt: format!("could not be run: {error}") }),
+            Err(error) => {
+                let attempt = format!("could not be run: {error}");
+                return Some(Ended::NotReady { attempt, is_too_late: false });
+            }
         };
         match wait_for(attempt, program, started + limit) {
             Waited::Attempt(WaitStatus::Exited(_, 0)) => return None,
@@ -177,7 +182,7 @@ fn until_ready(start: &Start, program: Pid, started: Instant) -> Option<Ended> {
         }
         thread::sleep(BETWEEN_ATTEMPTS);
     }
-    Some(Ended::NotReady { attempt: last })
+    Some(Ended::NotReady { attempt: last, is_too_late: true })
 }
 
 fn end(attempt: Pid) {
