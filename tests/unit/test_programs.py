@@ -100,6 +100,14 @@ def test_what_sixbench_brings_needs_no_consent_unless_it_is_changed(name: str) -
         assert commands_of(path) == (path.options["start"], path.options["ready"])
 
 
+def test_an_emulated_machine_has_no_programs(sixbench: Callable[..., Any], tmp_path: Path) -> None:
+    file = tmp_path / "x.yaml"
+    file.write_text("dut: tayga\nkernels: debian-6.1\nworkloads: [ping]\n")
+    done = sixbench("run", file)
+    assert done.exit == 2
+    assert "paths.tayga is a program under test, which an emulated machine does not have" in done.stderr
+
+
 def test_without_consent_nothing_of_an_experiment_runs(sixbench: Callable[..., Any], tmp_path: Path) -> None:
     file = tmp_path / "x.yaml"
     file.write_text(json.dumps({"dut": {"program": RUNS}, "workloads": ["ping"]}))

@@ -45,6 +45,20 @@ def require_consent(paths: Iterable[Path], *, allowed: bool) -> None:
     )
 
 
+def refuse_programs_in_guests(paths: Iterable[Path]) -> None:
+    """Raises `UsageError` where a path has a program under test: an emulated machine has none of this one's programs
+    but sixbench's own."""
+    from ..mechanisms.program import PROGRAM
+    from ..model.errors import UsageError
+
+    found = next((path.name for path in paths if path.mechanism == PROGRAM.name), None)
+    if found is not None:
+        raise UsageError(
+            f"paths.{found} is a program under test, which an emulated machine does not have; leave the kernels out, "
+            "or this path"
+        )
+
+
 def without_consent(arguments: Sequence[str]) -> list[str]:
     """A command line as run directories keep it: whoever repeats it decides anew."""
     return [argument for argument in arguments if argument != FLAG]

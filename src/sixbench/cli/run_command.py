@@ -14,7 +14,7 @@ from . import completions
 from .bugs import keeping_trials
 from .command_groups import EXPERIMENTS
 from .common import default_directory, experiment_source, load_experiment, note, paper_name
-from .consent import ALLOW_PROGRAMS, require_consent, without_consent
+from .consent import ALLOW_PROGRAMS, refuse_programs_in_guests, require_consent, without_consent
 from .event_logs import EVENTS, event_log, observers, refuse_in_guests
 from .guest_runs import check_clock, chosen_kernels, resume_in_guests, run_in_guests
 from .presenting import present
@@ -97,6 +97,7 @@ def run(
         check_free(out, loaded.text)
     if loaded.kernels:
         refuse_in_guests(events)
+        refuse_programs_in_guests(loaded.paths)
         with measuring(loaded.name, wait=wait, told=tell):
             directory, paper = out or default_directory(loaded.name), paper_name(experiment)
             return run_in_guests(loaded, directory, out is None, paper, quick, capture, guest_clock, json, quiet)
@@ -158,6 +159,7 @@ def _go_on(
         )
     if run_so_far.manifest.experiment.kernels:
         refuse_in_guests(events)
+        refuse_programs_in_guests(run_so_far.manifest.experiment.paths)
         with measuring(run_so_far.manifest.experiment.name, wait=wait, told=tell):
             return resume_in_guests(writer, json, quiet)
     enter_namespace_if_needed(sys.argv[1:])
