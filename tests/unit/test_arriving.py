@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from sixbench.agent.answers import ProgressAnswer
+from sixbench.agent.requests import Progress
 from sixbench.model.errors import AgentError
 from sixbench.run.arriving import SHORTEST_NS, Arriving, Watching
 
@@ -17,11 +19,11 @@ class Receiver:
         self._answers = list(answers)
         self.asked: list[str] = []
 
-    def call(self, op: str, *, timeout_s: float, **fields: Any) -> dict[str, Any]:
-        self.asked.append(f"{op} {fields['session']}")
+    def answer(self, request: Progress, *, timeout_s: float) -> ProgressAnswer:
+        self.asked.append(f"{request.op} {request.session}")
         if not self._answers:
             raise AgentError("no-session", "it is over")
-        return self._answers.pop(0)
+        return request.read(self._answers.pop(0))
 
 
 def _at(now_ms: int, received_bytes: int) -> dict[str, Any]:

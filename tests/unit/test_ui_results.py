@@ -10,13 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import observed
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import synthetic
 from starlette.testclient import TestClient
 
-from sixbench.model.captured import packet_of
 from sixbench.model.evidence import Evidence
 from sixbench.model.evidence.packets import Segment
 from sixbench.run.proof.pcapng import to_pcapng
@@ -67,7 +67,7 @@ def written(
     """A run whose first trial has these files, `SERIES`, and packets on a link if any; the keys of its trials."""
     run = synthetic.replace_run(synthetic.small(), state=state)
     if packets:
-        seen = tuple(packet_of(packet) for packet in packets)
+        seen = tuple(observed.packet(packet).kept for packet in packets)
         segment = Segment(link="r1-r2", node="r1", captured_packets=7, stacks={"ipv6 in ipv4": 7}, packets=seen)
         run.trials[0] = replace(run.trials[0], evidence=Evidence(segments=(segment,)))
     with create_run(directory, run.manifest) as writer:

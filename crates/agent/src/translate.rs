@@ -11,8 +11,8 @@ use std::process::ExitCode;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sixbench_plane::Spec;
-use sixbench_plane::whole::{Fate, Whole};
-use sixbench_wire::siit::{Fate as SiitFate, Translator};
+use sixbench_plane::whole::{Verdict, Whole};
+use sixbench_wire::siit::{Translator, Verdict as SiitVerdict};
 
 use crate::capture::hex;
 use crate::lines::{Line, Lines};
@@ -47,7 +47,7 @@ struct Question {
 /// What became of a packet.
 #[derive(Serialize)]
 struct Answer {
-    fate: &'static str,
+    verdict: &'static str,
     reason: &'static str,
     section: Option<&'static str>,
     words: &'static str,
@@ -149,22 +149,22 @@ impl Mechanism {
         match self {
             Self::Tunnel(whole) => {
                 let carried = whole.carry(packet);
-                let (fate, packets) = match &carried.fate {
-                    Fate::Through(packets) => ("translated", &packets[..]),
-                    Fate::Answered(packet) => ("answered", std::slice::from_ref(packet)),
-                    Fate::Dropped => ("dropped", &[][..]),
+                let (verdict, packets) = match &carried.verdict {
+                    Verdict::Through(packets) => ("translated", &packets[..]),
+                    Verdict::Answered(packet) => ("answered", std::slice::from_ref(packet)),
+                    Verdict::Dropped => ("dropped", &[][..]),
                 };
-                Answer::new(fate, (carried.outcome.reason(), carried.section, carried.words()), packets)
+                Answer::new(verdict, (carried.outcome.reason(), carried.section, carried.words()), packets)
             }
             Self::Siit(translator) => {
                 let decision = translator.translate(packet);
-                let fate = match decision.fate {
-                    SiitFate::Translated => "translated",
-                    SiitFate::Answered => "answered",
-                    SiitFate::Dropped => "dropped",
+                let verdict = match decision.verdict {
+                    SiitVerdict::Translated => "translated",
+                    SiitVerdict::Answered => "answered",
+                    SiitVerdict::Dropped => "dropped",
                 };
                 let clause = decision.clause;
-                Answer::new(fate, (clause.name(), Some(clause.clause()), clause.words()), &decision.packets)
+                Answer::new(verdict, (clause.name(), Some(clause.clause()), clause.words()), &decision.packets)
             }
         }
     }
@@ -173,11 +173,11 @@ impl Mechanism {
 impl Answer {
     /// By a rule: its name, where it is written, and what it says.
     fn new(
-        fate: &'static str,
+        verdict: &'static str,
         (reason, section, words): (&'static str, Option<&'static str>, &'static str),
         packets: &[Vec<u8>],
     ) -> Self {
-        Self { fate, reason, section, words, packets: packets.iter().map(|packet| hex(packet)).collect() }
+        Self { verdict, reason, section, words, packets: packets.iter().map(|packet| hex(packet)).collect() }
     }
 }
 
@@ -214,13 +214,13 @@ mod tests {
         let (found, end) = answers(&[SIX_IN_FOUR, &question, r#"{"packet": ""}"#]);
         assert_eq!(end, Ok(()));
         assert_eq!(
-            (&found[0]["fate"], &found[0]["reason"], &found[0]["section"]),
+            (&found[0]["verdict"], &found[0]["reason"], &found[0]["section"]),
             (&json!("translated"), &json!("encapsulated"), &json!("RFC 4213 section 3.5"))
         );
         assert_eq!(found[0]["words"], "The outer headers are put before the packet.");
         let outer = found[0]["packets"][0].as_str().expect("hexadecimal");
         assert!(outer.starts_with("45000048") && outer.ends_with(UDP6), "{outer}");
-        assert_eq!((&found[1]["fate"], &found[1]["packets"]), (&json!("dropped"), &json!([])));
+        assert_eq!((&found[1]["verdict"], &found[1]["packets"]), (&json!("dropped"), &json!([])));
     }
 
     #[test]
@@ -229,9 +229,9 @@ mod tests {
         let to_ipv4 = from_host.replacen("20010db8000200000000000000000002", "0064ff9b0001000000000000c6120202", 1);
         let (found, end) = answers(&[SIIT, &format!(r#"{{"packet": "{to_ipv4}"}}"#), r#"{"packet": "60"}"#]);
         assert_eq!(end, Ok(()));
-        assert_eq!((&found[0]["fate"], &found[0]["reason"]), (&json!("translated"), &json!("to-ipv4")));
+        assert_eq!((&found[0]["verdict"], &found[0]["reason"]), (&json!("translated"), &json!("to-ipv4")));
         assert!(found[0]["packets"][0].as_str().expect("hexadecimal").ends_with("64617461"));
-        assert_eq!((&found[1]["fate"], &found[1]["reason"]), (&json!("dropped"), &json!("malformed")));
+        assert_eq!((&found[1]["verdict"], &found[1]["reason"]), (&json!("dropped"), &json!("malformed")));
     }
 
     #[test]

@@ -9,9 +9,9 @@ from ..model.bypass import NEAR_SHARE
 from ..model.experiment import Experiment
 from ..model.finding import Finding
 from ..model.metric import COLUMNS
-from ..model.names import metric_in_sentence, place, workload_title
+from ..model.names import metric_in_sentence, subject, workload_title
+from ..model.quoting import listed
 from ..model.trial import TrialRecord
-from ..model.wording import listed
 
 
 def with_noise(findings: Sequence[Finding], experiment: Experiment) -> list[Finding]:
@@ -150,5 +150,5 @@ def tester_remarks(trials: Sequence[TrialRecord]) -> list[str]:
 
 def _names(findings: Sequence[Finding], most: int = 5) -> str:
     """The first few of these, by metric, workload, path and levels."""
-    named = [place(finding.workload, finding.metric, finding.path, finding.levels) for finding in findings[:most]]
+    named = [subject(finding.workload, finding.metric, finding.path, finding.levels) for finding in findings[:most]]
     return "; ".join(named) + (f"; and {len(findings) - most} more" if len(findings) > most else "")

@@ -5,18 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-import typer
-
-from ..model.wording import visible
+from ..model.quoting import visible
+from .options import ALLOW_FLAG
 
 if TYPE_CHECKING:
     from ..model.path import Path
-
-FLAG = "--allow-programs"
-
-ALLOW_PROGRAMS: bool = typer.Option(
-    False, FLAG, help="Run the programs that the experiment names. They have all rights that sixbench has."
-)
 
 MAX_SHOWN = 100
 
@@ -41,7 +34,7 @@ def require_consent(paths: Iterable[Path], *, allowed: bool) -> None:
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     raise UsageError(
         f"paths.{name}{more} runs a program of the experiment, with all rights of whoever runs sixbench: {shown}. "
-        f"Read it as you would read a script (sixbench plan shows all of it), then allow it with {FLAG}"
+        f"Read it as you would read a script (sixbench plan shows all of it), then allow it with {ALLOW_FLAG}"
     )
 
 
@@ -61,4 +54,4 @@ def refuse_programs_in_guests(paths: Iterable[Path]) -> None:
 
 def without_consent(arguments: Sequence[str]) -> list[str]:
     """A command line as run directories keep it: whoever repeats it decides anew."""
-    return [argument for argument in arguments if argument != FLAG]
+    return [argument for argument in arguments if argument != ALLOW_FLAG]

@@ -16,7 +16,8 @@ from ..model.exit_codes import Exit
 from . import completions
 from .command_groups import BY_HAND, GroupedCommands
 from .common import load_experiment, note, print_json
-from .consent import ALLOW_PROGRAMS, FLAG, require_consent
+from .consent import require_consent
+from .options import ALLOW_FLAG, ALLOW_PROGRAMS, JSON
 
 if TYPE_CHECKING:
     from ..lab.registry import LabRecord
@@ -120,7 +121,7 @@ def _start_holder(topology: str, lab: str, path: str | None, allow_programs: boo
         [
             *own_command("lab", "up", topology, "--lab", lab, "--foreground"),
             *(["--path", path] if path is not None else []),
-            *([FLAG] if allow_programs else []),
+            *([ALLOW_FLAG] if allow_programs else []),
         ],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -157,7 +158,7 @@ def _show(record: LabRecord) -> None:
 
 
 @lab_app.command("list")
-def list_(json: bool = typer.Option(False, "--json", help="Print as JSON.")) -> None:
+def list_(json: bool = JSON) -> None:
     """List the labs that are up."""
     from ..lab import registry
 

@@ -14,12 +14,13 @@ from . import completions
 from .bugs import keeping_trials
 from .command_groups import EXPERIMENTS
 from .common import default_directory, experiment_source, load_experiment, note, paper_name
-from .consent import ALLOW_PROGRAMS, refuse_programs_in_guests, require_consent, without_consent
-from .event_logs import EVENTS, event_log, observers, refuse_in_guests
+from .consent import refuse_programs_in_guests, require_consent, without_consent
+from .event_logs import event_log, observers, refuse_in_guests
 from .guest_runs import check_clock, chosen_kernels, resume_in_guests, run_in_guests
+from .options import ALLOW_PROGRAMS, EVENTS, FINDINGS_AS_JSON, OUT, QUIET, SEED, SET, WAIT
 from .presenting import present
 from .progress import Progress
-from .running import WAIT, agent_hub, begin_run, known_calibration, probe_machine, tell
+from .running import agent_hub, begin_run, known_calibration, probe_machine, tell
 
 if TYPE_CHECKING:
     from ..agent import AgentHub
@@ -40,24 +41,20 @@ def run(
         help="An experiment file, or the name of a shipped one (see: sixbench papers).",
         autocompletion=completions.experiments,
     ),
-    set_: list[str] = typer.Option(
-        [], "--set", metavar="A.B=C", help="Change a value of the experiment; may be repeated."
-    ),
+    set_: list[str] = SET,
     quick: bool = typer.Option(
         False, "--quick", help="Run for a few minutes only: fewer blocks, shorter trials, wider intervals."
     ),
     blocks: int | None = typer.Option(None, "--blocks", metavar="N", help="Run exactly this many blocks."),
-    seed: int | None = typer.Option(None, "--seed", metavar="N", help="Seed of the random order."),
-    out: Path | None = typer.Option(
-        None, "--out", metavar="DIR", help="The run directory; default: runs/NAME-DATE-TIME."
-    ),
+    seed: int | None = SEED,
+    out: Path | None = OUT,
     capture: bool = typer.Option(
         False,
         "--capture",
         help="Keep a pcapng file for every link that a trial crosses, with its first 4096 packets in full.",
     ),
-    json: bool = typer.Option(False, "--json", help="Print the findings as JSON."),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="Show no progress."),
+    json: bool = FINDINGS_AS_JSON,
+    quiet: bool = QUIET,
     wait: bool = WAIT,
     allow_programs: bool = ALLOW_PROGRAMS,
     events: Path | None = EVENTS,
@@ -126,8 +123,8 @@ def resume(
     directory: Path = typer.Argument(
         help="The directory of an interrupted run.", autocompletion=completions.run_directories
     ),
-    json: bool = typer.Option(False, "--json", help="Print the findings as JSON."),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="No progress."),
+    json: bool = FINDINGS_AS_JSON,
+    quiet: bool = QUIET,
     wait: bool = WAIT,
     allow_programs: bool = ALLOW_PROGRAMS,
     events: Path | None = EVENTS,

@@ -7,8 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from .common import note
 
 if TYPE_CHECKING:
@@ -17,9 +15,6 @@ if TYPE_CHECKING:
     from ..model.experiment import Experiment
     from ..plan.yaml_source import Source
     from ..store import Environment, Manifest, RunWriter
-
-
-WAIT: bool = typer.Option(False, "--wait", help="Begin only when no other run of sixbench measures on this machine.")
 
 
 def tell(sentence: str) -> None:

@@ -20,9 +20,9 @@ from ..model.leg import Address, Leg
 from ..model.network import Network
 from ..model.parameter import Parameter
 from ..model.path import Path
+from ..model.quoting import shown
 from ..model.stage import DEVICE_START, Request, Stage
 from ..model.topology import ETHERNET_MIN_MTU_V6, Family, Topology
-from ..model.wording import shown
 from . import embedding
 from .common import check_overlap, check_router, legs_of
 from .kind import Mechanism, MechanismError, Options

@@ -55,6 +55,7 @@ class PathMtu(Form):
     probes: Natural
     probe_bytes: Natural
     lost_probes: Natural = ABSENT
+    routers: Natural = ABSENT
     kernel: KernelPathMtu = ABSENT
     kernel_bytes: Natural = ABSENT
     probed_bytes: Natural = ABSENT

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from .parameter import Scalar
+from .quoting import shown
 from .reason import Reason, ReasonKind
-from .wording import shown
 
 if TYPE_CHECKING:
     from .evidence import Evidence

@@ -43,10 +43,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Any
 
 from ..analysis.clock import clock_of
 from ..model.finding import FINDINGS_SCHEMA, Analysis
+from ..model.json_object import JsonObject
 from ..store import Run
 from . import calibrated, rfc, validity, words
 from .evidence import PathEvidence
@@ -58,7 +58,7 @@ def render(run: Run, analysis: Analysis) -> str:
     return json.dumps(document(run, analysis), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def document(run: Run, analysis: Analysis) -> dict[str, Any]:
+def document(run: Run, analysis: Analysis) -> JsonObject:
     """The object itself."""
     manifest, experiment = run.manifest, run.manifest.experiment
     paths = path_descriptions(run)
@@ -91,7 +91,7 @@ def document(run: Run, analysis: Analysis) -> dict[str, Any]:
     }
 
 
-def _calibration(run: Run, analysis: Analysis) -> dict[str, Any] | None:
+def _calibration(run: Run, analysis: Analysis) -> JsonObject | None:
     known = run.manifest.calibration
     if known is None:
         return None
@@ -100,7 +100,7 @@ def _calibration(run: Run, analysis: Analysis) -> dict[str, Any] | None:
     return {**data, "outside": calibrated.warnings(run, analysis)}
 
 
-def _trials(trials: validity.Trials) -> dict[str, Any]:
+def _trials(trials: validity.Trials) -> JsonObject:
     counts = asdict(trials)
     counts["reasons"] = [
         {"reason" if key == "text" else key: value for key, value in reason.items()} for reason in counts["reasons"]
@@ -108,7 +108,7 @@ def _trials(trials: validity.Trials) -> dict[str, Any]:
     return counts
 
 
-def _path(described: PathDescription, baseline: str) -> dict[str, Any]:
+def _path(described: PathDescription, baseline: str) -> JsonObject:
     path, way = described.path, described.way
     legs = None if way is None else way.network.legs
     return {
@@ -134,7 +134,7 @@ def _path(described: PathDescription, baseline: str) -> dict[str, Any]:
     }
 
 
-def _evidence(evidence: PathEvidence) -> dict[str, Any]:
+def _evidence(evidence: PathEvidence) -> JsonObject:
     data = asdict(evidence)
     del data["mechanism"], data["engines"]
     data["middle"] = None if evidence.middle is None else evidence.middle.link
@@ -142,12 +142,12 @@ def _evidence(evidence: PathEvidence) -> dict[str, Any]:
     return data
 
 
-def _plain_table(data: dict[str, Any]) -> dict[str, Any]:
+def _plain_table(data: JsonObject) -> JsonObject:
     for key in ("rows", "ours"):
         data[key] = [[words.finite(cell) for cell in row] for row in data[key]]
     return data
 
 
-def _plain(data: dict[str, Any]) -> dict[str, Any]:
+def _plain(data: JsonObject) -> JsonObject:
     """Without NaN and infinity, which are not JSON and no values."""
     return {key: words.finite(value) if isinstance(value, float) else value for key, value in data.items()}

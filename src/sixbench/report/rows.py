@@ -136,12 +136,12 @@ def by_metric(items: Iterable[Item]) -> dict[str, list[Item]]:
     for item in items:
         found.setdefault(item.metric, []).append(item)
 
-    def place(metric: str) -> int:
+    def rank(metric: str) -> int:
         kind = WORKLOADS.get(next(iter(found[metric])).workload)
         order = kind.headline if kind else ()
         return order.index(metric) if metric in order else len(order)
 
-    return {metric: found[metric] for metric in sorted(found, key=place)}
+    return {metric: found[metric] for metric in sorted(found, key=rank)}
 
 
 def varying(items: Iterable[HasLevels]) -> list[str]:

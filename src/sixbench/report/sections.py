@@ -72,7 +72,7 @@ class Section:
 def environment(data: ReportData) -> list[tuple[str, str]]:
     """What the machine was like, and how far its numbers can be trusted: names and values."""
     said = calibrated.sentence(data.run, data.analysis)
-    return [*run_description.environment_facts(data.run), *([("Calibration", said)] if said is not None else [])]
+    return [*run_description.environment_properties(data.run), *([("Calibration", said)] if said is not None else [])]
 
 
 def _environment(data: ReportData) -> Table:
@@ -82,7 +82,7 @@ def _environment(data: ReportData) -> Table:
 
 
 def _expected_drops(data: ReportData) -> str:
-    return path_tables.expected_drops(total(end.drops for facts in data.paths for end in facts.evidence.tunnels))
+    return path_tables.expected_drops(total(end.drops for one in data.paths for end in one.evidence.tunnels))
 
 
 PARTS = {
@@ -223,7 +223,7 @@ SECTIONS: tuple[Section, ...] = (
         about="The time that a program of the eBPF engine took for each packet or segment, with its confidence "
         "interval over trials. Measuring it adds about 20\u00a0ns to each run of a program.",
     ),
-    Section(name="environment", part="environment", tables=lambda data: [_environment(data)], entries="facts"),
+    Section(name="environment", part="environment", tables=lambda data: [_environment(data)], entries="properties"),
     Section(name="method", part="method"),
     Section(name="reproduce", part="reproduce"),
 )

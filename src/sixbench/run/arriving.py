@@ -5,9 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
+from ..agent.answers import ProgressAnswer
+from ..agent.requests import Progress
 from ..model.errors import AgentError
+from ..model.form import ABSENT
+from ..model.parameter import Params
 from .session import ANSWER_TIMEOUT_S
 
 _Agent = TypeVar("_Agent")
@@ -51,11 +55,11 @@ Watch = Callable[[Arriving], None]
 class Asked(Protocol):
     """The part of an agent that is used here."""
 
-    def call(self, op: str, *, timeout_s: float, **fields: Any) -> dict[str, Any]:
+    def answer(self, request: Progress, *, timeout_s: float) -> ProgressAnswer:
         """Asks and waits. Raises `AgentError`."""
 
 
-def receivers_of(params: Mapping[str, Any], *, client: _Agent, server: _Agent) -> dict[str, _Agent]:
+def receivers_of(params: Params, *, client: _Agent, server: _Agent) -> dict[str, _Agent]:
     """The receivers of a flow, by direction."""
     both = {"forward": server, "reverse": client}
     direction = params.get("direction", "forward")
@@ -124,11 +128,10 @@ class Watching:
         told_ns, told_bytes, pause_s = 0, 0, FIRST_LOOK_S
         while not self._over.wait(pause_s):
             try:
-                answer = receiver.call("progress", timeout_s=ANSWER_TIMEOUT_S, session=self._session)
-                first_ns, received_bytes = answer.get("first_ns"), answer.get("received_bytes")
-                if first_ns is None or received_bytes is None:
+                answer = receiver.answer(Progress(session=self._session), timeout_s=ANSWER_TIMEOUT_S)
+                if ABSENT in (answer.first_ns, answer.received_bytes):
                     continue
-                now_ns, now_bytes = int(answer["now_ns"]) - int(first_ns), int(received_bytes)
+                now_ns, now_bytes = answer.now_ns - answer.first_ns, answer.received_bytes
             except AgentError:
                 return
             if self._until_ns is not None and now_ns >= self._until_ns:

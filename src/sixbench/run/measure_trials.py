@@ -10,15 +10,15 @@ import secrets
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
+from ..agent.requests import Run, Serve
 from ..model.errors import AgentError, CapabilityError
 from ..model.evidence import Evidence
 from ..model.experiment import Experiment, PlannedTrial
 from ..model.parameter import Scalar
 from ..model.reason import Reason, ReasonKind
 from ..model.trial import Status
-from ..model.workload import Measured, WorkloadKind
+from ..model.workload import Measured, Result, WorkloadKind
 from ..model.workloads import WORKLOADS
 from ..plan.schedule import all_trials
 from .arriving import Watch, Watching, receivers_of
@@ -42,8 +42,8 @@ _REFUSALS = ("over-limit", "busy", "refused", "bad-params", "unknown-workload", 
 
 @dataclass(kw_only=True)
 class _Results:
-    client: dict[str, Any] = field(default_factory=dict)
-    server: dict[str, Any] = field(default_factory=dict)
+    client: Result = field(default_factory=dict)
+    server: Result = field(default_factory=dict)
 
 
 def measure(experiment: Experiment, machines: Machines, watch: Watch | None = None) -> Iterator[Outcome]:
@@ -109,9 +109,11 @@ def _perform(
     """Runs the workload and fills `results`. Raises `AgentError`, or `CapabilityError` where the server refuses."""
     client, server, key = machines.client, machines.server, planned.key
     asked = kind.agent_params(params)
-    common = {"session": key, "workload": kind.served_by, "token": secrets.token_hex(16), "params": asked}
+    serve = Serve(
+        session=key, workload=kind.served_by, token=secrets.token_hex(16), params=asked, address=addresses.server
+    )
     try:
-        served = server.call("serve", timeout_s=ANSWER_TIMEOUT_S, address=addresses.server, **common)
+        served = server.answer(serve, timeout_s=ANSWER_TIMEOUT_S)
     except AgentError as error:
         if error.code in _REFUSALS:
             raise CapabilityError(str(error)) from error
@@ -125,8 +127,18 @@ def _perform(
         watch=watch,
     )
     try:
-        asking = {"address": addresses.client, "peer": addresses.server, "port": served["port"]}
-        running = client.submit("run", cookie=served.get("cookie"), **asking, **common)
+        running = client.ask(
+            Run(
+                session=key,
+                workload=serve.workload,
+                token=serve.token,
+                params=asked,
+                address=addresses.client,
+                peer=addresses.server,
+                port=served.port,
+                cookie=served.cookie,
+            )
+        )
         with watching:
             results.client = wait_for_run(client, running, key, longest_ns(params))
         results.server = finish(server, key, kind.served_by, asked, results.client)
@@ -136,7 +148,7 @@ def _perform(
 
 
 def assess(
-    kind: WorkloadKind, params: dict[str, Scalar], client: dict[str, Any], server: dict[str, Any]
+    kind: WorkloadKind, params: dict[str, Scalar], client: Result, server: Result
 ) -> tuple[Measured, Status, list[Reason]]:
     """The measurements, the trial's status and its reasons, from the agents' results."""
     measured = kind.summarise(params, client, server)

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..model.identifiers import NAME, require
-from ..model.wording import listed
+from ..model.quoting import listed
 
 PROC = Path("/proc")
 

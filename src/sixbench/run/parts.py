@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
 from ..agent import Agent
+from ..agent.requests import Run, Serve
 from ..mechanisms import by_preference
 from ..model.leg import Legs
 from ..model.observer import Arrived
 from ..model.parameter import Scalar
 from ..model.topology import Family
-from ..model.workload import Part, WorkloadKind
+from ..model.workload import Part, Result, WorkloadKind
 from .arriving import SHORTEST_NS, TELLING, Arriving, Watching, receivers_of
 from .session import ANSWER_TIMEOUT_S, cancel, expected_ns, finish, longest_ns, wait_for_run
 
@@ -49,7 +49,7 @@ class Hosts:
 ALONE = ""
 """The name of the one part of a trial that has no others."""
 
-Started = Callable[[Sequence[Future[dict[str, Any]]]], None]
+Started = Callable[[Sequence[Future[Result]]], None]
 ArrivedWatch = Callable[[Arrived], None]
 
 
@@ -75,7 +75,7 @@ def trial_expected_ns(kind: WorkloadKind, params: Mapping[str, Scalar]) -> int |
 
 def run_parts(
     parts: Sequence[Part], hosts: Hosts, key: str, token: str, started: Started, watch: ArrivedWatch | None = None
-) -> tuple[dict[str, Any], dict[str, Any]]:
+) -> tuple[Result, Result]:
     """Both sides' results: those of a single part, or `{"parts": {name: result}}`. Raises `AgentError`; no session is
     left then.
 
@@ -84,8 +84,8 @@ def run_parts(
         started: is called with what runs, once the first step has begun.
         watch: is called with what arrives, interval by interval, by other threads. None: no receiver is asked.
     """
-    client: dict[str, Any] = {}
-    server: dict[str, Any] = {}
+    client: dict[str, Result] = {}
+    server: dict[str, Result] = {}
     for index, together in enumerate(_steps(parts)):
         names = {part.name: f"{key}-{part.name}" if part.name != ALONE else key for part in together}
         try:
@@ -150,9 +150,7 @@ def _watching(part: Part, hosts: Hosts, key: str, session: str, watch: ArrivedWa
 
 def _serve(part: Part, hosts: Hosts, session: str, token: str) -> int:
     last, *others = (legs[-1] for legs in hosts.of(part))
-    answer = hosts.server.call(
-        "serve",
-        timeout_s=ANSWER_TIMEOUT_S,
+    request = Serve(
         session=session,
         workload=part.workload,
         token=token,
@@ -161,19 +159,20 @@ def _serve(part: Part, hosts: Hosts, session: str, token: str) -> int:
         peer=str(last.source),
         also=[{"address": str(one.destination), "peer": str(one.source)} for one in others] or None,
     )
-    return int(answer["port"])
+    return hosts.server.answer(request, timeout_s=ANSWER_TIMEOUT_S).port
 
 
-def _run(part: Part, hosts: Hosts, session: str, token: str, port: int) -> Future[dict[str, Any]]:
+def _run(part: Part, hosts: Hosts, session: str, token: str, port: int) -> Future[Result]:
     first, *others = (legs[0] for legs in hosts.of(part))
-    return hosts.client.submit(
-        "run",
-        session=session,
-        workload=part.workload,
-        token=token,
-        params=part.params,
-        address=str(first.source),
-        peer=str(first.destination),
-        port=port,
-        also=[{"address": str(one.source), "peer": str(one.destination)} for one in others] or None,
+    return hosts.client.ask(
+        Run(
+            session=session,
+            workload=part.workload,
+            token=token,
+            params=part.params,
+            address=str(first.source),
+            peer=str(first.destination),
+            port=port,
+            also=[{"address": str(one.source), "peer": str(one.destination)} for one in others] or None,
+        )
     )

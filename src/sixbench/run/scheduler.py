@@ -6,7 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypedDict
 
 from ..agent import AgentHub
 from ..analysis.looks import expected_blocks, schedule
@@ -20,13 +20,13 @@ from ..model.path import Path
 from ..model.reason import Reason, ReasonKind
 from ..model.trial import TrialRecord
 from ..plan.schedule import block_order
-from ..store import RunState, RunWriter
+from ..store import Environment, RunState, RunWriter
 from .bypass import by_workload, bypass_of, measure_bypass
 from .laboratory import Laboratories, Laboratory
 from .node_settings import merged
 from .other_runs import Presence
 from .record import Trial
-from .remaining import Remaining, rest_of_run
+from .remaining import Remaining
 from .trial import Outcome, References, Theory, failed_outcome, run_trial
 
 
@@ -87,7 +87,15 @@ def run_experiment(
     return RunEnd(state=state, trials=len(loop.by_key))
 
 
-def built(writer: RunWriter, laboratories: Laboratories) -> dict[str, Any]:
+class Built(TypedDict):
+    """The keys of a manifest that say what was built."""
+
+    lab_build_ns: list[int]
+    environment: Environment
+    install_ns: dict[str, list[int]]
+
+
+def built(writer: RunWriter, laboratories: Laboratories) -> Built:
     """What the manifest says of the networks that were built, with those of before."""
     before, environment = writer.manifest.install_ns, writer.manifest.environment
     return {
@@ -144,7 +152,7 @@ class _Loop:
                         for name in sorted(open_combinations):
                             self.observer.stopped(name, ["time"], block - 1)
                         return
-                    self._report(block, order[position:])
+                    self._tell_progress(block, len(order) - position)
                     self.observer.trial_begins(self.experiment, self.combinations[planned.combination], planned)
                     self._keep(*self._trial(planned))
             if order:
@@ -221,25 +229,17 @@ class _Loop:
         self.remaining.ended(record, None if record.status == "failed" else elapsed_ns)
         self.observer.trial_ended(record)
 
-    def _report(self, block: int, left_in_block: Sequence[PlannedTrial]) -> None:
-        blocks, done, paths = self.experiment.blocks, len(self.by_key), len(self.experiment.paths)
-        rest = rest_of_run(
-            blocks,
+    def _tell_progress(self, block: int, in_block: int) -> None:
+        rest = self.remaining.rest(
+            self.experiment,
             block,
-            in_block=len(left_in_block),
-            per_block=self.remaining.combinations * paths,
-            further=self._foreseen(block) * paths,
-            each_ns=self.remaining.one_block_ns / max(1, self.remaining.combinations),
+            in_block=in_block,
+            expected=self.blocks_expected,
             elapsed_ns=self.clock.elapsed_ns,
         )
-        decided = None if blocks.until is None else len(self.combinations) - len(self.open_combinations)
+        until, done = self.experiment.blocks.until, len(self.by_key)
+        decided = None if until is None else len(self.combinations) - self.remaining.combinations
         self.observer.progress(done, done + rest.trials, rest.time_ns, decided)
-
-    def _foreseen(self, block: int) -> int:
-        """How many blocks are foreseen after this one, added up over the combinations that go on."""
-        if self.experiment.blocks.may_end_early:
-            return sum(max(0, self.blocks_expected[name] - block) for name in self.open_combinations)
-        return (self.experiment.blocks.maximum - block) * self.remaining.combinations
 
 
 class RunClock:

@@ -18,7 +18,7 @@ from typing import BinaryIO
 
 from ..model.errors import StoreError, WriteError
 from ..model.files import open_regular
-from ..model.wording import printable
+from ..model.quoting import printable
 
 PARTIAL_SUFFIX = ".partial"
 MAX_NAME_BYTES = 255
@@ -63,7 +63,7 @@ class Folder:
         return self.folder(name)
 
     @property
-    def place(self) -> Path:
+    def current_path(self) -> Path:
         """Its path now. That is the path it was opened by, unless it has been renamed since."""
         if not self.close.alive:
             return self.path

@@ -21,8 +21,8 @@ from ..model.kernels import COLUMN
 from ..model.metric import METRICS
 from ..model.path import Path
 from ..model.procedure import Procedure
+from ..model.quoting import shown, visible
 from ..model.topology import MAX_MTU, Topology
-from ..model.wording import shown, visible
 from ..model.workloads import WORKLOADS
 from .manifest import Manifest
 

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from ..model.errors import StoreError
 from ..model.form import words_of
-from ..model.wording import shown, visible
+from ..model.quoting import shown, visible
 from .manifest import Manifest
 from .manifest_check import number_problem, problems_of
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ..model.experiment import Experiment, PlannedTrial
+from ..model.quoting import shown
 from ..model.trial import TrialRecord
-from ..model.wording import shown
 
 
 @dataclass(frozen=True, kw_only=True)

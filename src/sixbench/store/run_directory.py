@@ -7,8 +7,8 @@ from functools import cached_property
 from pathlib import Path
 
 from ..model.errors import StoreError
+from ..model.quoting import printable
 from ..model.trial import TrialRecord
-from ..model.wording import printable
 from .details import Details
 from .folder import MAX_FILE_BYTES, Folder, folders_in
 from .ledger import hashes_of, read_journal

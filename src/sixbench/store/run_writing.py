@@ -44,7 +44,7 @@ class RunWriter:
     @property
     def directory(self) -> Path:
         """Where the run directory is now."""
-        return self._folder.place
+        return self._folder.current_path
 
     def __enter__(self) -> Self:
         return self
@@ -54,7 +54,7 @@ class RunWriter:
 
     def close(self) -> None:
         """Unlocks the directory. Calls after the first do nothing."""
-        self._folder.path = self._folder.place
+        self._folder.path = self._folder.current_path
         self._journal.close()
         self._trials.close()
         self._folder.close()
