@@ -321,9 +321,22 @@ class DiscoveredPrefix(Form):
     took_ns: Natural
 
 
-class BringUpAnswer(Form):
-    """When a CLAT began to ask for its prefix, had it, and translated: times of the monotonic clock."""
+class DhcpAnswer(Form):
+    """That a host can do without IPv4 on its link, and who told it."""
 
+    server: str
+    offered: str
+    wait_s: Natural
+    asked: Natural
+    took_ns: Natural
+
+
+class BringUpAnswer(Form):
+    """When a CLAT began to ask, was told to do without IPv4, had its prefix, and translated: times of the monotonic
+    clock."""
+
+    dhcp: DhcpAnswer = ABSENT
+    dhcp_ns: Natural = ABSENT
     discovered: DiscoveredPrefix
     begun_ns: Natural
     discovered_ns: Natural

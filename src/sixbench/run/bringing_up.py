@@ -80,7 +80,8 @@ class BringUps:
         )
         try:
             time.sleep(HEAD_START_S)
-            timeout_s = int(discovery.fields["timeout_ns"]) / 1e9 + ANSWER_TIMEOUT_S
+            asked = [fields for fields in (discovery.dhcp, discovery.fields) if fields is not None]
+            timeout_s = sum(int(fields["timeout_ns"]) for fields in asked) / 1e9 + ANSWER_TIMEOUT_S
             told = node.call("translator-bring-up", timeout_s=timeout_s, **self._fields(clat, discovery))
             probe = client.wait(running, "run", limit_s)
         except BaseException:
@@ -89,7 +90,7 @@ class BringUps:
         wrong = wrong_prefix(discovery, told["discovered"])
         if wrong is not None:
             raise LabError(f"bringing up {clat.device} in {clat.node}: {wrong}")
-        self.laboratory.discovered[clat.node] = told["discovered"]
+        self.laboratory.discovered[clat.node] = told["discovered"] | {"dhcp": told.get("dhcp")}
         answered = probe.get("answered")
         if answered is not None:
             time.sleep(REST_S + 2 * (answered["received_ns"] - answered["sent_ns"]) / 1e9)
@@ -98,7 +99,8 @@ class BringUps:
     def _fields(self, clat: Translator, discovery: Discovery) -> dict[str, Any]:
         [request] = find_engine(self.laboratory.engine).make(clat).requests
         translator = request.fields | {"mapping": request.fields["mapping"] | {"prefixes": []}}
-        return {
+        asking = {} if discovery.dhcp is None else {"dhcp": discovery.dhcp}
+        return asking | {
             "discovery": discovery.fields,
             "translator": translator,
             "ip": device_lines_of(self.network, clat),

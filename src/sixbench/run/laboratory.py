@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any
 
 from ..agent import Agent, AgentHub
-from ..engines.agent import DISCOVER
+from ..engines.agent import DHCP_ASK, DISCOVER
 from ..lab.build import Completed, Running, Undo, build_path
 from ..lab.emulation import EMULATOR, emulated_links
 from ..lab.placement import pin, place
@@ -132,7 +132,7 @@ class Laboratory:
             self.learned = installed.learned
             clats = {device.node for device in network.translators if device.discovery is not None}
             self.discovered = {
-                node: dict(answer)
+                node: dict(answer) | {"dhcp": installed.answers.get((node, DHCP_ASK))}
                 for (node, op), answer in installed.answers.items()
                 if op == DISCOVER and node in clats
             }

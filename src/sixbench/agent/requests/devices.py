@@ -90,4 +90,5 @@ class TranslatorBringUp(Request):
     answer: ClassVar[type[Form]] = BringUpAnswer
     discovery: Mapping[str, Any]
     translator: Mapping[str, Any]
+    dhcp: Mapping[str, Any] | None = None
     ip: list[str] | None = None

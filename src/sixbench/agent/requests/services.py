@@ -1,4 +1,4 @@
-"""What a node does for others: multicast, routers, brokers, resolvers and relays."""
+"""What a node does for others: multicast, routers, DHCP, brokers, resolvers and relays."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from ...model.form import Form
-from ..answers import BrokerAnswer, DiscoveredPrefix, DnsAnswer, LeaseAnswer, RelayAnswer, RouterAnswer
+from ..answers import BrokerAnswer, DhcpAnswer, DiscoveredPrefix, DnsAnswer, LeaseAnswer, RelayAnswer, RouterAnswer
 from .request import Request
 
 
@@ -53,6 +53,30 @@ class PrefixDiscover(Request):
     by: str
     device: str | None = None
     resolver: str | None = None
+    timeout_ns: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DhcpServe(Request):
+    """IPv4 addresses for the hosts of a link, or the time for which those that can are to do without."""
+
+    op: ClassVar[str] = "dhcp-serve"
+    device: str
+    server: str
+    prefix_bits: int
+    first: str
+    last: str
+    lease_s: int | None = None
+    v6only_wait_s: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DhcpAsk(Request):
+    """A host's question whether it can do without IPv4 on its link."""
+
+    op: ClassVar[str] = "dhcp-ask"
+    answer: ClassVar[type[Form]] = DhcpAnswer
+    device: str
     timeout_ns: int | None = None
 
 
