@@ -195,6 +195,6 @@ def needs_discovery(path: Path) -> str | None:
     if discovers(path):
         return None
     return (
-        "no CLAT of this path learns its prefix; it is for 464xlat with discovery: ra or dns64, so give that, or take "
-        "the path out of this experiment"
+        "no CLAT of this path learns its prefix; it is for 464xlat with discovery: ra or dns64, so give that, or name "
+        "the paths of this workload with paths: beside its parameters"
     )

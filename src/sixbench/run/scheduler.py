@@ -126,6 +126,7 @@ class _Loop:
         for record in self.by_key.values():
             self.by_combination.setdefault(record.combination, []).append(record)
         self.combinations = {combination.name: combination for combination in experiment.combinations}
+        self.paths = {one.name: len(experiment.paths_of(one)) for one in experiment.combinations}
         self.sequence = max((record.sequence for record in done), default=0)
         self.remaining = Remaining(experiment.combinations, done)
         self.any_built = bool(done)
@@ -222,13 +223,13 @@ class _Loop:
         self.observer.trial_ended(record)
 
     def _report(self, block: int, left_in_block: Sequence[PlannedTrial]) -> None:
-        blocks, done, paths = self.experiment.blocks, len(self.by_key), len(self.experiment.paths)
+        blocks, done = self.experiment.blocks, len(self.by_key)
         rest = rest_of_run(
             blocks,
             block,
             in_block=len(left_in_block),
-            per_block=self.remaining.combinations * paths,
-            further=self._foreseen(block) * paths,
+            per_block=sum(self.paths[name] for name in self.open_combinations),
+            further=self._foreseen(block),
             each_ns=self.remaining.one_block_ns / max(1, self.remaining.combinations),
             elapsed_ns=self.clock.elapsed_ns,
         )
@@ -236,10 +237,13 @@ class _Loop:
         self.observer.progress(done, done + rest.trials, rest.time_ns, decided)
 
     def _foreseen(self, block: int) -> int:
-        """How many blocks are foreseen after this one, added up over the combinations that go on."""
-        if self.experiment.blocks.may_end_early:
-            return sum(max(0, self.blocks_expected[name] - block) for name in self.open_combinations)
-        return (self.experiment.blocks.maximum - block) * self.remaining.combinations
+        """How many trials are foreseen after this block, of the combinations that go on."""
+        last = self.experiment.blocks.maximum
+        early = self.experiment.blocks.may_end_early
+        return sum(
+            self.paths[name] * max(0, (self.blocks_expected[name] if early else last) - block)
+            for name in self.open_combinations
+        )
 
 
 class RunClock:

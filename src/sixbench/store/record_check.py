@@ -21,10 +21,12 @@ class Planned:
     Attributes:
         workloads: the kind of workload of each combination, by name.
         mechanisms: the mechanism of each path, by name.
+        paths: the paths that each combination goes over, by name.
     """
 
     workloads: Mapping[str, str]
     mechanisms: Mapping[str, str]
+    paths: Mapping[str, frozenset[str]]
 
     @classmethod
     def of(cls, experiment: Experiment) -> Planned:
@@ -32,6 +34,9 @@ class Planned:
         return cls(
             workloads={one.name: one.workload.kind for one in experiment.combinations},
             mechanisms={one.name: one.mechanism for one in experiment.paths},
+            paths={
+                one.name: frozenset(path.name for path in experiment.paths_of(one)) for one in experiment.combinations
+            },
         )
 
 
@@ -63,3 +68,5 @@ def _not_planned(record: TrialRecord, planned: Planned) -> Iterator[str]:
         yield f"the experiment has no path {shown(record.path)}"
     elif mechanism != record.mechanism:
         yield f"its mechanism is {shown(record.mechanism)}, and that of {record.path} is {mechanism}"
+    elif workload is not None and record.path not in planned.paths[record.combination]:
+        yield f"{record.combination} does not go over {record.path}"
