@@ -15,6 +15,7 @@ from sixbench.mechanisms import find_engine, install
 from sixbench.mechanisms.discovering import wrong_prefix
 from sixbench.model.experiment import Experiment
 from sixbench.model.network import Network
+from sixbench.model.observation import CaptureAnswer, TranslatorState
 from sixbench.model.reason import ReasonKind
 from sixbench.model.stage import Request
 from sixbench.model.workloads import WORKLOADS
@@ -81,9 +82,9 @@ def test_another_prefix_than_the_plats_is_told(read: Read) -> None:
     clat = network(read, BY_RA).learning
     assert clat is not None
     assert clat.discovery is not None
-    assert wrong_prefix(clat.discovery, {"prefix": "2001:db8:64::/96"}) is None
+    assert wrong_prefix(clat.discovery, "2001:db8:64::/96") is None
     assert (
-        wrong_prefix(clat.discovery, {"prefix": "64:ff9b::/96"})
+        wrong_prefix(clat.discovery, "64:ff9b::/96")
         == "r1 told the prefix 64:ff9b::/96, where the PLAT has 2001:db8:64::/96"
     )
 
@@ -129,7 +130,11 @@ def test_the_next_router_tells_it_though_another_one_resolves(read: Read) -> Non
 
 def message(name: str, **fields: Any) -> dict[str, Any]:
     layers = [{"kind": "ethernet"}, {"kind": "ipv4"}, {"kind": "udp"}, {"kind": "dhcp", "message": name, **fields}]
-    return {"wire_bytes": 342, "layers": layers}
+    return {"wire_bytes": 342, "data": "", "layers": layers}
+
+
+def capture(packets: list[dict[str, Any]]) -> CaptureAnswer:
+    return CaptureAnswer.model_validate({"packets": packets, "matched": len(packets)})
 
 
 DISCOVER = message("discover", wants_v6only=True)
@@ -149,19 +154,18 @@ OFFER = message("offer", wants_v6only=False, v6only_wait_s=1800)
 def test_packets_prove_that_it_does_without(read: Read, packets: list[dict[str, Any]], kinds: list[ReasonKind]) -> None:
     made = network(read, "{464xlat: {nodes: [h1, r2], discovery: ra, option-108: true}}")
     views = viewpoints(made)
-    captures: list[dict[str, Any]] = [{"packets": []} for _ in views]
-    captures[0] = {"packets": packets}
+    captures = [capture(packets if number == 0 else []) for number in range(len(views))]
     seen, reasons = dhcp_evidence(made, views, captures)
     assert [reason.kind for reason in reasons] == kinds
     assert seen is not None
     assert sum(seen.messages.values()) == len(packets)
     assert len(seen.packets) == min(2, len(packets))
-    assert [capture["packets"] for capture in without_questions(made, captures)] == [[] for _ in views]
+    assert [one.packets for one in without_questions(made, captures)] == [[] for _ in views]
 
 
 def test_other_paths_have_no_dhcp(read: Read) -> None:
     made = network(read, BY_RA)
-    assert dhcp_evidence(made, viewpoints(made), [{"packets": [DISCOVER]}] * 3) == (None, [])
+    assert dhcp_evidence(made, viewpoints(made), [capture([DISCOVER])] * 3) == (None, [])
 
 
 def test_the_time_until_it_does_without_counts_from_the_beginning() -> None:
@@ -210,9 +214,10 @@ def test_requests_that_begin_late_measure_nothing() -> None:
     assert measured.metrics == {}
 
 
-def counted(packets: int) -> dict[str, Any]:
+def counted(packets: int) -> TranslatorState:
     count = {"packets": packets, "bytes": 100 * packets}
-    return {"to_ipv6": count, "to_ipv4": count, "slow": {"udp": count}, "answered": {}, "drops": {}}
+    told = {"to_ipv6": count, "to_ipv4": count, "slow": {"udp": count}, "answered": {}, "drops": {}}
+    return TranslatorState.model_validate(told)
 
 
 def test_the_counters_of_translators_that_were_taken_away_count(read: Read) -> None:

@@ -119,7 +119,7 @@ def test_paths_without_trials_do_not_hold_it_up() -> None:
 def test_a_record_of_a_path_that_is_not_its_own_is_told(read: Read) -> None:
     experiment = read(TEXT)
     wrong = record(key="b001-c0002-ipv4", block=1, combination="c0002", path="ipv4", workload="bring-up")
-    planned = Planned.of(experiment)
+    planned = Planned.of(experiment, ())
     assert list(problems_of(replace(wrong, mechanism="native4"), wrong.key, planned)) == ["c0002 does not go over ipv4"]
 
 
