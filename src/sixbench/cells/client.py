@@ -49,12 +49,13 @@ class DaskCells:
         reach(address, security)
         self._address = address
         self._run = run
-        self._came: queue.Queue[tuple[Job, Future]] = queue.Queue()
+        self._came: queue.Queue[tuple[Job, Future[Any]]] = queue.Queue()
         self._known: dict[str, str] = {}
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # on versions, which we compare ourselves
-                self._client = Client(address.uri, security=security, timeout=CONNECT_S, set_as_default=False)
+                made = Client(address.uri, security=security, timeout=CONNECT_S, set_as_default=False)  # type: ignore[no-untyped-call]
+                self._client: Any = made  # it has no types
         except (OSError, TimeoutError) as error:
             raise CapabilityError(f"connecting to the scheduler at {address}: {error}") from error
         try:
@@ -142,7 +143,7 @@ class DaskCells:
         """Learns which cells there are, and takes them. The name of the run that has them instead; None: this one.
         Raises `CapabilityError` where the scheduler is not of this version."""
         try:
-            found: Any = self._client.run_on_scheduler(tasks.look, self._run, self._client.id)
+            found = self._client.run_on_scheduler(tasks.look, self._run, self._client.id)
         except (ImportError, AttributeError) as error:
             raise CapabilityError(
                 f"the scheduler at {self._address} is not one of sixbench {__version__}; start it with: "

@@ -6,9 +6,9 @@ import queue
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any
 
 from ..model.errors import CapabilityError
+from ..model.json_object import JsonObject
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,7 +16,7 @@ class Asked:
     """What a task asks for: the text that came with it, and where the answer goes."""
 
     text: str
-    answer: Future[dict[str, Any]] = field(default_factory=Future)
+    answer: Future[JsonObject] = field(default_factory=Future)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class Desk:
     def __init__(self) -> None:
         self._asked: queue.Queue[Asked | None] = queue.Queue()
 
-    def put(self, asked: Asked) -> Future[dict[str, Any]]:
+    def put(self, asked: Asked) -> Future[JsonObject]:
         """Asks. Any thread may do so."""
         self._asked.put(asked)
         return asked.answer

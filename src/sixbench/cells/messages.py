@@ -6,7 +6,6 @@ Texts are JSON as a run directory has it, and are read by the same readers.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal
 
@@ -15,6 +14,7 @@ from pydantic import Field, ValidationError
 from .. import __version__
 from ..model.errors import StoreError
 from ..model.form import MAX_ITEMS, Form, Name, Natural, Text, words_of
+from ..model.json_object import JsonObject
 from ..model.quoting import printable
 from ..store import Cell, Manifest, cell_from_text, cell_to_text, manifest_from_text
 
@@ -132,9 +132,9 @@ def job_from_wire(text: str) -> tuple[Job, Manifest]:
     ), manifest
 
 
-def reply_to_wire(reply: Reply) -> dict[str, Any]:
+def reply_to_wire(reply: Reply) -> JsonObject:
     """A reply as texts and bytes."""
-    own: dict[str, Any] = {"schema": REPLY_SCHEMA, "sixbench": __version__, **vars(reply)}
+    own: JsonObject = {"schema": REPLY_SCHEMA, "sixbench": __version__, **vars(reply)}
     return own | {"machine": cell_to_text(reply.machine)} if isinstance(reply, Measured) else own
 
 
@@ -187,12 +187,12 @@ class _ChosenForm(Form):
     why: Text | None = None
 
 
-def chosen_to_wire(chosen: Chosen) -> dict[str, Any]:
+def chosen_to_wire(chosen: Chosen) -> JsonObject:
     """As texts."""
     return {"sixbench": __version__, **asdict(chosen)}
 
 
-def chosen_from_wire(data: Mapping[str, Any]) -> tuple[Chosen, str]:
+def chosen_from_wire(data: JsonObject) -> tuple[Chosen, str]:
     """Reads it back, with the version of sixbench that the cell has. Raises `StoreError`."""
     try:
         form = _ChosenForm.model_validate(data)

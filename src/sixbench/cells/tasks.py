@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from importlib import metadata
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .. import __version__
+from ..model.json_object import JsonObject
 from .desk import AskedToChoose, AskedToMeasure, desk
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ _USER = "sixbench"
 """Under which the scheduler keeps who uses its cells."""
 
 
-def measure_block(job: str) -> dict[str, Any]:
+def measure_block(job: str) -> JsonObject:
     """A task: measures a block on this cell."""
     from distributed.worker import get_worker
 
@@ -33,7 +34,7 @@ def measure_block(job: str) -> dict[str, Any]:
     return desk().put(AskedToMeasure(text=job, is_wanted=is_wanted)).result()
 
 
-async def choose(run: str) -> dict[str, Any]:
+async def choose(run: str) -> JsonObject:
     """Asks this cell which engines it would take for a run."""
     return await asyncio.wrap_future(desk().put(AskedToChoose(text=run)))
 

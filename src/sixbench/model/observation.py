@@ -77,6 +77,7 @@ class TrackingAnswer(Form):
     statistics: dict[str, Natural] = ABSENT
     slab: Slab = ABSENT
     forgotten: bool = ABSENT
+    forget_ns: Natural = ABSENT
 
 
 class Packet(Form):

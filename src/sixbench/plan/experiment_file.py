@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, TypedDict
 
 from ..mechanisms import MECHANISMS, Mechanism, MechanismError
+from ..mechanisms.asking import asks_resolver, unasked
 from ..mechanisms.discovering import needs_discovery
 from ..model.errors import ExperimentError
 from ..model.experiment import Combination, Experiment
@@ -264,11 +265,20 @@ def _check_workloads(
     if reader.problems:
         return
     over = {(one.workload.kind, path.name) for one in combinations for path in paths if one.goes_over(path.name)}
+    asking = {
+        (one.workload.kind, path.name)
+        for one in combinations
+        if asks_resolver(one.workload)
+        for path in paths
+        if one.goes_over(path.name)
+    }
     for path in paths:
         for kind in sorted(kind for kind, name in over if name == path.name):
             unfit = mechanisms[path.mechanism].unfit(WORKLOADS[kind])
             if unfit is None and WORKLOADS[kind].brings_up:
                 unfit = needs_discovery(path)
+            if unfit is None and (kind, path.name) in asking:
+                unfit = unasked(path)
             if unfit is not None and path.aa_of is None:
                 reader.problem(("paths", path.name), f"{kind} cannot go over {path.mechanism}: {unfit}")
     wanted = {(c.workload.kind, family) for c in combinations for family in WORKLOADS[c.workload.kind].families}

@@ -99,6 +99,7 @@ class Observed:
         placed: the processors of each node on the path; empty where the kernel put none there.
         is_alone: whether nothing else of the run was on these.
         forgotten: the last counters of translators that were taken away meanwhile.
+        torn_down: what the nodes that track connections said when they forgot them all at the end.
         unanswered: the requests that agents did not answer, or not in the right form, when the traffic was over.
             Without the answers nothing is proved, so the trial has failed.
     """
@@ -115,6 +116,7 @@ class Observed:
     relays_after: dict[str, RelayAnswer] = field(default_factory=dict)
     sessions_before: dict[str, TrackingAnswer] = field(default_factory=dict)
     sessions_after: dict[str, TrackingAnswer] = field(default_factory=dict)
+    torn_down: dict[str, TrackingAnswer] = field(default_factory=dict)
     programs: Tunnels = field(default_factory=dict)
     events: list[LinkEvent] = field(default_factory=list)
     drops: Drops = field(default_factory=Drops)
@@ -307,6 +309,8 @@ def perform(
             observed.translators_after = _translator_counters(setting)
             observed.relays_after = wait_all(ask_all(setting.relaying, RelayCounters()))
             observed.sessions_after = wait_all(ask_all(setting.tracking, ConnectionTracking()))
+            if kind.fills_tables:
+                observed.torn_down = wait_all(ask_all(setting.tracking, ConnectionTracking(forget=True)))
         observed.emulated = emulation.end(setting.laboratory, observed.unanswered)
         setting.laboratory.left = _left(setting, looked)
 

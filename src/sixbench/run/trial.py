@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..mechanisms import legs_of
+from ..mechanisms.asking import asked_prefix, asks_resolver, with_questions
 from ..model.bypass import Bypass, bypassed_column, is_tester_limited
 from ..model.errors import AgentError, LabError
 from ..model.evidence import NO_EVIDENCE
 from ..model.evidence.fragments import Fragments
 from ..model.evidence.links import LinkEvent
 from ..model.experiment import LinkChange
-from ..model.metric import METRICS, SESSION_MEMORY
+from ..model.metric import METRICS, SESSION_MEMORY, TEARDOWN_RATE
 from ..model.network import Network
 from ..model.observer import Observer
 from ..model.parameter import Scalar
@@ -22,8 +23,9 @@ from ..model.reason import Excuse, Reason, ReasonKind
 from ..model.topology import Topology
 from ..model.trial import Status, TrialRecord
 from ..model.units import format_duration
-from ..model.workload import Measured, Result, WorkloadKind
+from ..model.workload import Measured, Result, Workload, WorkloadKind
 from ..model.workloads import WORKLOADS
+from ..model.workloads.dns64 import PREFIX
 from .cpu import (
     Span,
     agent_cores,
@@ -50,7 +52,7 @@ from .proof.losses import loss_evidence
 from .proof.packets import Judgement, Viewpoint, judge, link_traffic, middle_of, silent_notes, viewpoints
 from .proof.pcapng import to_pcapng
 from .proof.relays import relay_evidence
-from .proof.sessions import judge_sessions, session_evidence, session_memory_bytes
+from .proof.sessions import judge_sessions, session_evidence, session_memory_bytes, teardown_rate_per_s
 from .proof.strays import judge_strays
 from .proof.timers import judge_timers, timer_evidence
 from .proof.translators import check_translators, translation_notes, translator_evidence
@@ -113,6 +115,9 @@ def run_trial(
     path, kind, bypass = trial.path, trial.kind, references.bypass
     placement = placement_of(experiment, combination.workload)
     params = kind.placed(_with_seed(kind, combination.workload.params, experiment.seed + planned.block), placement)
+    if asks_resolver(Workload(kind=kind.name, params=params)):
+        network = with_questions(path, network)
+        params = {PREFIX.column: str(asked_prefix(path)), **params}
     started_realtime_ns, started_ns = time.time_ns(), time.monotonic_ns()
     observed = Observed()
     others = {
@@ -243,10 +248,8 @@ def _assess(
         unreached = frozenset(view.link.name for view in setting.views)
     captures = without_questions(setting.network, observed.captures)
     judgement = judge(setting.views, captures, observed.before, observed.after, traffic, unreached)
-    dhcp = None
-    if kind.brings_up:
-        dhcp, unproved = dhcp_evidence(setting.network, setting.views, observed.captures)
-        judgement.invalid.extend(unproved)
+    dhcp, unproved = dhcp_evidence(setting.network, setting.views, observed.captures if kind.brings_up else None)
+    judgement.invalid.extend(unproved)
     evidence = judgement.evidence
     measured.notes.extend(silent_notes(evidence.silent or {}))
     emulated = assess(setting.laboratory.topology, observed.emulated)
@@ -282,6 +285,9 @@ def _assess(
     memory_bytes = session_memory_bytes(sessions)
     if memory_bytes is not None and SESSION_MEMORY in kind.metrics:
         measured.metrics[METRICS[SESSION_MEMORY].column] = memory_bytes
+    torn_down_per_s = teardown_rate_per_s(sessions, observed.torn_down)
+    if torn_down_per_s is not None and TEARDOWN_RATE in kind.metrics:
+        measured.metrics[METRICS[TEARDOWN_RATE].column] = torn_down_per_s
     nodes = {agent.netns_inode: name for name, agent in setting.laboratory.agents.items()}
     losses = loss_evidence(
         {WORKLOADS[part.workload].transport for part in parts_of(kind, params)},

@@ -104,9 +104,9 @@ def _of_procedure(procedure: Procedure, experiment: Experiment) -> Iterator[str]
         if not (0 < size <= MAX_MTU and why.isprintable()):
             yield f"the frame size {size} was left out"
     for one in experiment.combinations:
-        tested = one.levels.get("frame_bytes")
-        if not (isinstance(tested, int) and 0 < tested <= MAX_MTU):
-            yield f"{one.name} has no frame size"
+        size = one.levels.get("frame_bytes")
+        if size is not None and not (isinstance(size, int) and 0 < size <= MAX_MTU):
+            yield f"{one.name} has the frame size {visible(shown(size))}"
 
 
 def _is_time(realtime_ns: int) -> bool:

@@ -59,13 +59,17 @@ def without_questions(network: Network, captures: Sequence[CaptureAnswer]) -> li
 
 
 def dhcp_evidence(
-    network: Network, views: Sequence[Viewpoint], captures: Sequence[CaptureAnswer]
+    network: Network, views: Sequence[Viewpoint], captures: Sequence[CaptureAnswer] | None
 ) -> tuple[DhcpSeen | None, list[Reason]]:
     """The DHCP that was seen on the CLAT's link while it was brought up, and the reasons against the trial: the CLAT
     must have asked for option 108 (RFC 8925), been answered with it, and asked for no address. None where it does not
-    ask."""
+    ask.
+
+    Args:
+        captures: of a trial in which the CLAT was brought up; None: it was not.
+    """
     clat = network.learning
-    if clat is None or clat.discovery is None or clat.discovery.dhcp is None:
+    if captures is None or clat is None or clat.discovery is None or clat.discovery.dhcp is None:
         return None, []
     device = clat.discovery.dhcp["device"]
     seen: list[tuple[str, Packet]] = []
