@@ -217,6 +217,7 @@ _ALL = [
         label="Memory of a session where connections are tracked",
         reference="/proc/slabinfo (nf_conntrack)",
     ),
+    *_times("time_to_v6only", "Time until a CLAT knows that it can do without IPv4", "RFC 8925", "p50"),
     *_times("time_to_prefix", "Time until a CLAT has its prefix", "RFC 8781, RFC 7050", "mean", "p50", "max"),
     *_times("time_to_configured", "Time until a CLAT translates", "RFC 6877", "p50"),
     *_times("time_to_ipv4", "Time until IPv4 works", "RFC 6877", "mean", "p50", "max"),

@@ -73,6 +73,8 @@ class Traffic:
         by_family: the traffic of each family's flows, where both are used; empty: all flows are of the path's own.
         silent: families over which nothing was answered, so that their packets may not have gone far.
         chooses_hop_limits: whether packets have other hop limits than their host's.
+        foreign_packets: how many packets of the family that the path does not bring them nodes received for the
+            workload's sake.
     """
 
     forward_payload_bytes: int = 0
@@ -82,6 +84,7 @@ class Traffic:
     by_family: Mapping[Family, Traffic] = field(default_factory=dict)
     silent: frozenset[Family] = frozenset()
     chooses_hop_limits: bool = False
+    foreign_packets: int = 0
 
     def of(self, family: Family) -> Traffic:
         """The traffic of this family's flows."""

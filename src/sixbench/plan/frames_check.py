@@ -36,6 +36,8 @@ def check_frames(
         if combination.workload.kind != frames.KIND.name:
             continue
         for path in paths:
+            if not combination.goes_over(path.name):
+                continue
             key = combination.topology_of(path.name), path.name
             if key not in networks:
                 networks[key] = mechanisms[path.mechanism].install(path, topologies[key[0]], between)

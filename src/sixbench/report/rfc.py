@@ -4,7 +4,6 @@ profile."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..model.json_object import JsonObject
 from ..rfc.clauses import judged

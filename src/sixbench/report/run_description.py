@@ -72,7 +72,7 @@ def run_properties(run: Run) -> list[tuple[str, str]]:
     if manifest.paper:
         properties.append(("Paper", manifest.paper))
     properties += [
-        ("Baseline", experiment.baseline),
+        ("Baseline", _baselines(experiment)),
         ("Paths", ", ".join(path.name for path in experiment.paths)),
         *(
             [("Blocks", _blocks(run))]
@@ -82,6 +82,16 @@ def run_properties(run: Run) -> list[tuple[str, str]]:
         ("Seed", str(experiment.seed)),
     ]
     return properties
+
+
+def _baselines(experiment: Experiment) -> str:
+    """The baseline, and those of workloads that do not go over it."""
+    others = {
+        one.workload.kind: experiment.baseline_of(one)
+        for one in experiment.combinations
+        if not one.goes_over(experiment.baseline)
+    }
+    return "; ".join([experiment.baseline, *(f"of {workload}: {name}" for workload, name in others.items())])
 
 
 def environment_properties(run: Run) -> list[tuple[str, str]]:

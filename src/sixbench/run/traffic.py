@@ -71,10 +71,15 @@ CAPTURE_PACKETS = 64
 CAPTURE_SNAPLEN_BYTES = 192
 """So many packets of each link prove the path, by their headers: the deepest stack that is measured, VXLAN over IPv6
 with TCP's options, takes 186."""
+DHCP_SNAPLEN_BYTES = 590
+"""Ethernet, and the longest message that every DHCP client takes (RFC 2131 section 2)."""
 SHARED_CAPTURE_PACKETS = 1024
 """Where flows of two families share the links, one may send many packets before the other sends any."""
 KEPT_PACKETS = 4096
 WHOLE_PACKET_BYTES = 65535
+
+EVERYBODY = "255.255.255.255"
+"""Where DHCP goes, both ways: the host has no address (RFC 2131 section 4.1)."""
 
 LONGEST_PACKET_BYTES = 65535
 MAX_RESIDUAL_NS = 2_000_000_000
@@ -171,7 +176,15 @@ class Setting:
     @property
     def snaplen_bytes(self) -> int:
         """How much of each packet is captured."""
-        return WHOLE_PACKET_BYTES if self.keeps_packets else CAPTURE_SNAPLEN_BYTES
+        if self.keeps_packets:
+            return WHOLE_PACKET_BYTES
+        return DHCP_SNAPLEN_BYTES if self.has_dhcp else CAPTURE_SNAPLEN_BYTES
+
+    @property
+    def has_dhcp(self) -> bool:
+        """Whether a CLAT asks by DHCP whether it can do without IPv4."""
+        clat = self.network.learning
+        return clat is not None and clat.discovery is not None and clat.discovery.dhcp is not None
 
     @property
     def capture_packets(self) -> int:
@@ -451,7 +464,7 @@ def _cpu(setting: Setting) -> Sample:
 
 def _all_addresses(setting: Setting) -> list[str]:
     """The addresses of all nodes on the path, of both families, so that packets of the wrong family are seen too; and
-    those that stand for the hosts on the legs behind translators."""
+    those that stand for the hosts on the legs behind translators. Where a CLAT asks by DHCP, that of everybody too."""
     topology = setting.network.topology
     found = {
         str(address.ip): None
@@ -462,4 +475,4 @@ def _all_addresses(setting: Setting) -> list[str]:
     }
     for legs in (setting.network.legs, *setting.others.values()):
         found |= {str(address): None for leg in legs for address in (leg.source, leg.destination)}
-    return list(found)
+    return [*found, *([EVERYBODY] if setting.has_dhcp else [])]

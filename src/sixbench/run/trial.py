@@ -44,7 +44,7 @@ from .hardware_counters import SPUN, hardware_metrics, hardware_notes
 from .laboratory import Laboratory
 from .parts import parts_of
 from .processors import placement_of
-from .proof.discovered import discovered_prefixes, without_questions
+from .proof.discovered import dhcp_evidence, discovered_prefixes, without_questions
 from .proof.emulation import assess, lost_places
 from .proof.fragments import FragmentEvidence, fragment_evidence
 from .proof.link_state import link_failures
@@ -257,6 +257,8 @@ def _assess(
         unreached = frozenset(view.link.name for view in setting.views)
     captures = without_questions(setting.network, observed.captures)
     judgement = judge(setting.views, captures, observed.before, observed.after, traffic, unreached)
+    dhcp, unproved = dhcp_evidence(setting.network, setting.views, observed.captures if kind.brings_up else None)
+    judgement.invalid.extend(unproved)
     evidence = judgement.evidence
     measured.notes.extend(silent_notes(evidence.silent or {}))
     emulated = assess(setting.laboratory.topology, observed.emulated)
@@ -323,6 +325,7 @@ def _assess(
         tunnels=tunnels,
         translators=translators,
         discovered=discovered_prefixes(setting.laboratory.discovered) or None,
+        dhcp=dhcp,
         versions=setting.laboratory.versions or None,
         relays=relayed.relays or None,
         programs=program_evidence(observed.devices_before, observed.devices_after) or None,

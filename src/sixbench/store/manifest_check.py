@@ -185,6 +185,8 @@ def _of_combination(combination: Combination, experiment: Experiment) -> Iterato
         if column.endswith("_ns") and not (isinstance(value, (int, float)) and value >= 0)
     ]
     yield from (f"{column} is not a time" for column in wrong_times)
+    names = [path.name for path in experiment.paths]
+    yield from (f"it goes over no path {shown(name)}" for name in combination.paths if name not in names)
     known = range(max(1, len(experiment.topologies)))
     for index in (combination.topology, *combination.topology_by_path.values()):
         if index not in known:
