@@ -87,9 +87,9 @@ def _of_procedure(procedure: Procedure, experiment: Experiment) -> Iterator[str]
         if not (0 < size <= MAX_MTU and why.isprintable()):
             yield f"the frame size {size} was left out"
     for one in experiment.combinations:
-        size = one.levels.get("frame_bytes")
-        if size is not None and not (isinstance(size, int) and 0 < size <= MAX_MTU):
-            yield f"{one.name} has the frame size {visible(shown(size))}"
+        tested = one.levels.get("frame_bytes")
+        if tested is not None and not (isinstance(tested, int) and 0 < tested <= MAX_MTU):
+            yield f"{one.name} has the frame size {visible(shown(tested))}"
 
 
 def _is_time(realtime_ns: int) -> bool:
