@@ -95,7 +95,7 @@ class Up:
             self._client_seen, self._server_own = str(last.source), str(last.destination)
             if translates:
                 self._client_seen = self._translate(topology)
-            self.lab.place(placement, list(self.lab.agents))
+            self.lab.pin_nodes(placement, list(self.lab.agents))
             self.lab.check_reachable(self.network.legs)
         except BaseException:
             self.lab.close()

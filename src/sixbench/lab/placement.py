@@ -37,7 +37,7 @@ def _numbers(text: str) -> Iterable[int]:
         yield from range(int(first), int(last or first) + 1)
 
 
-def place(
+def processors_of(
     policy: Placement,
     nodes: Sequence[str],
     usable: Sequence[int],

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import words
 from .figures import palette
 
 if TYPE_CHECKING:
     from jinja2 import Template
+
+Filled = dict[str, Any]
+"""What a template is filled with, by the names that it has for it."""
 
 
 def template(name: str) -> Template:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..clauses import Clause, addresses, always, length, line, residual, sizes, tested, tester, throughput
+from ..clauses import Clause, addresses, always, length, line, residual, sizes, tester, throughput, was_run
 from .common import BOTH, ONE_NETWORK, PLAIN, RESET
 
 CLAUSES = (
@@ -45,17 +45,17 @@ CLAUSES = (
     Clause(section="section 24", asks="trials of at least 60 s", judge=length),
     Clause(section="section 26.1", asks="throughput: the highest rate without loss", judge=throughput),
     Clause(section="section 26.1", asks="drawn against the line's theoretical rate", judge=line),
-    Clause(section="section 26.2", asks="latency at the throughput rate, 20 times", judge=tested("latency")),
+    Clause(section="section 26.2", asks="latency at the throughput rate, 20 times", judge=was_run("latency")),
     Clause(
         section="section 26.3",
         asks="frame loss rate in steps of 10 %, until two rates lose nothing",
-        judge=tested("frame-loss-rate"),
+        judge=was_run("frame-loss-rate"),
     ),
     Clause(
         section="section 26.4 (RFC 9004)",
         asks="back-to-back frames: the longest burst, 50 times",
-        judge=tested("back-to-back"),
+        judge=was_run("back-to-back"),
     ),
-    Clause(section="section 26.5", asks="system recovery after 110 % of the throughput", judge=tested("recovery")),
+    Clause(section="section 26.5", asks="system recovery after 110 % of the throughput", judge=was_run("recovery")),
     Clause(section="section 26.6 (RFC 6201)", asks="reset", judge=always("not met", RESET)),
 )

@@ -13,9 +13,9 @@ from ..clauses import (
     self_test,
     sizes,
     tagged,
-    tested,
     tester,
     throughput,
+    was_run,
 )
 from .common import BOTH, FIXED_PORTS, MIXES, PLAIN, RESET
 
@@ -53,29 +53,29 @@ CLAUSES = (
     Clause(
         section="section 7.2",
         asks="latency, typical and worst case: streams of 120 s, 20 times",
-        judge=tested("latency"),
+        judge=was_run("latency"),
     ),
     Clause(section="section 7.2", asks="at least 500 tagged frames after 60 s", judge=tagged),
-    Clause(section="section 7.3.1", asks="packet delay variation: 60 s, 20 times", judge=tested("pdv")),
-    Clause(section="section 7.3.2", asks="inter-packet delay variation (optional)", judge=tested("ipdv")),
-    Clause(section="section 7.4", asks="frame loss rate", judge=tested("frame-loss-rate")),
-    Clause(section="section 7.5 (RFC 9004)", asks="back-to-back frames", judge=tested("back-to-back")),
-    Clause(section="section 7.6", asks="system recovery", judge=tested("recovery")),
+    Clause(section="section 7.3.1", asks="packet delay variation: 60 s, 20 times", judge=was_run("pdv")),
+    Clause(section="section 7.3.2", asks="inter-packet delay variation (optional)", judge=was_run("ipdv")),
+    Clause(section="section 7.4", asks="frame loss rate", judge=was_run("frame-loss-rate")),
+    Clause(section="section 7.5 (RFC 9004)", asks="back-to-back frames", judge=was_run("back-to-back")),
+    Clause(section="section 7.6", asks="system recovery", judge=was_run("recovery")),
     Clause(section="section 7.7 (RFC 6201)", asks="reset", judge=always("not met", RESET)),
     Clause(
         section="section 8.1 (RFC 3511 section 5.2)",
         asks="stateful: concurrent TCP connections",
-        judge=tested("capacity"),
+        judge=was_run("capacity"),
     ),
     Clause(
         section="section 8.2 (RFC 3511 section 5.3)",
         asks="stateful: maximum TCP connection establishment rate",
-        judge=tested("establishment"),
+        judge=was_run("establishment"),
     ),
     Clause(
         section="section 9.2",
         asks="DNS64: the highest rate without loss, 60 s, 20 times, answers checked",
-        judge=tested("dns64"),
+        judge=was_run("dns64"),
     ),
     Clause(section="section 9.2.1", asks="DNS64: the self-test of the tester", judge=self_test),
     Clause(
@@ -86,7 +86,7 @@ CLAUSES = (
     Clause(
         section="section 10.2.1",
         asks="overload: n flows at once against one, the degradation in percent",
-        judge=tested("overload"),
+        judge=was_run("overload"),
     ),
     Clause(
         section="section 10.2.2",

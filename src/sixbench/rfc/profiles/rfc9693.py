@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..clauses import Clause, always, tested
+from ..clauses import Clause, always, was_run
 
 CLAUSES = (
     Clause(
@@ -28,7 +28,7 @@ CLAUSES = (
     Clause(
         section="maximum connection establishment rate",
         asks="a binary search, in which all connections of a trial are made",
-        judge=tested("establishment"),
+        judge=was_run("establishment"),
     ),
     Clause(
         section="validation of connection establishment",
@@ -38,7 +38,7 @@ CLAUSES = (
     Clause(
         section="connection tracking table capacity",
         asks="the number of connections doubled, then bisected",
-        judge=tested("capacity"),
+        judge=was_run("capacity"),
     ),
     Clause(
         section="connection tracking table capacity",
@@ -48,7 +48,7 @@ CLAUSES = (
     Clause(
         section="connection tear-down rate",
         asks="the time in which the device deletes all of so many connections",
-        judge=tested("teardown"),
+        judge=was_run("teardown"),
     ),
     Clause(
         section="classic measurements",

@@ -38,7 +38,9 @@ pub fn check(domain: &MapDomain, packet: &[u8], outer_source: &Address) -> Resul
     let rule = rules.filter(|rule| rule.ipv6.contains(source)).max_by_key(|rule| rule.ipv6.bits);
     let rule = rule.ok_or(Outcome::SourceNotPeer)?;
     match rule.to_ipv4(source) {
-        Some((address, psid)) if is_end(rule, address, source, psid, packet.source()) && is_of(rule, psid, from) => Ok(()),
+        Some((address, psid)) if is_end(rule, address, source, psid, packet.source()) && is_of(rule, psid, from) => {
+            Ok(())
+        }
         _ => Err(Outcome::InnerSourceMismatch),
     }
 }
