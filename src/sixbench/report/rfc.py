@@ -167,7 +167,7 @@ def _result(one: AtSize, found: Throughput) -> JsonObject:
     }
 
 
-def _value(found: Found, value: Value) -> dict[str, Any]:
+def _value(found: Found, value: Value) -> JsonObject:
     return {
         "test": found.test,
         "path": found.path,

@@ -23,7 +23,7 @@ from ..model.reason import Excuse, Reason, ReasonKind
 from ..model.topology import Topology
 from ..model.trial import Status, TrialRecord
 from ..model.units import format_duration
-from ..model.workload import Measured, Result, WorkloadKind
+from ..model.workload import Measured, Result, Workload, WorkloadKind
 from ..model.workloads import WORKLOADS
 from ..model.workloads.dns64 import PREFIX
 from .cpu import (
