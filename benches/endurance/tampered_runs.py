@@ -35,7 +35,8 @@ if __name__ == "__main__":
 from endurance.readers import READERS, read
 from endurance.sandbox import Escape, Watch, confine
 from endurance.stock import stock
-from endurance.tampering import FINDINGS, Tampered, tamper
+from endurance.tampered_directory import Tampered
+from endurance.tampering import FINDINGS, tamper
 from sixbench.model.errors import SixbenchError
 
 SECRET = "a secret that nobody reads"
