@@ -171,7 +171,7 @@ def _command(*words: str) -> Reader:
 
 
 READERS: Mapping[str, tuple[float, Reader]] = {
-    "terminal": (2, _format("terminal")),
+    "terminal": (1, _format("terminal")),
     "json": (6, _format("json")),
     "csv": (4, _format("csv")),
     "md": (6, _format("md")),
@@ -179,11 +179,11 @@ READERS: Mapping[str, tuple[float, Reader]] = {
     "page": (0.6, _page),
     "compare": (2, _compare),
     "runs": (5, _runs),
-    "load": (2, _load),
-    "files": (3, _files),
+    "load": (1, _load),
+    "files": (2, _files),
     "derived": (1, _derived),
     "resume": (5, _resume),
-    "ui": (2, _ui),
+    "ui": (1, _ui),
     "one figure": (0.25, _one_figure),
     "verify DIR": (1, _command("verify", "DIR", "--json")),
     "report DIR": (0.3, _command("report", "DIR", "--out", "OUT")),
