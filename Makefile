@@ -3,7 +3,7 @@
 export PYTHON ?= python3
 UV_VERSION := 0.13.8
 PYTEST_ARGS ?=
-LONG_TESTS := $(addprefix tests/lab/test_,calibration.py mechanisms.py measure.py emulated_links.py peer_bench.py translated_packets.py tutorials.py)
+LONG_TESTS := $(addprefix tests/lab/test_,calibration.py cells_killed.py mechanisms.py measure.py emulated_links.py peer_bench.py translated_packets.py tutorials.py)
 JOOL_TESTS := tests/guest/test_jool.py
 PEERS_ARGS ?=
 BENCH_ARGS ?=
@@ -178,7 +178,7 @@ lock: $(UV_STAMP) ## resolve requirements.lock anew, to the newest versions that
 	$(BIN)/uv pip compile --quiet --upgrade --universal --generate-hashes --no-annotate \
 		--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' \
 		--group dev --output-file requirements.lock pyproject.toml
-	@! grep -n 'http' requirements.lock
+	@! grep -n '://' requirements.lock
 
 .PHONY: wheels
 wheels: install ## build the wheels of both distributions into dist

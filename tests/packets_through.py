@@ -15,7 +15,7 @@ from sixbench.model.capture_file import read_capture
 def packets_through(
     sixbench: Callable[..., Any], folder: Path, words: Sequence[object], packets: Sequence[bytes]
 ) -> list[tuple[str, str, list[bytes]]]:
-    """Fate, rule and packets out of each packet that goes in.
+    """Verdict, rule and packets out of each packet that goes in.
 
     Args:
         sixbench: runs the command.
@@ -30,6 +30,6 @@ def packets_through(
         out = [record.data for record in read_capture(stream)]
     found = []
     for line in map(json.loads, done.stdout.splitlines()):
-        found.append((line["fate"], line["clause"], [out.pop(0) for _ in line["out"]]))
+        found.append((line["verdict"], line["clause"], [out.pop(0) for _ in line["out"]]))
     assert out == []
     return found

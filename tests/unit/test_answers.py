@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from sixbench.agent.answers import check
 from sixbench.agent.requests import REQUESTS
-from sixbench.agent.requests.request import Request
 from sixbench.agent.results import check_result
 from sixbench.model.errors import AgentError
 from sixbench.model.workload import Side
@@ -45,14 +45,7 @@ def checked(one: Mapping[str, Any], answer: object) -> None:
         side: Side = "client" if one["op"] == "run" else "server"
         check_result(one["workload"], side, one["params"], answer, one["op"])
     else:
-        Request.check(_Asked(one["op"]), answer)  # type: ignore[arg-type]
-
-
-class _Asked:
-    """As much of a request as its answer is held against."""
-
-    def __init__(self, op: str) -> None:
-        self.op, self.answer = op, REQUESTS[op].answer
+        check(REQUESTS[one["op"]].answer, answer, one["op"])
 
 
 def places(value: object, at: tuple[int | str, ...] = ()) -> Iterator[tuple[int | str, ...]]:

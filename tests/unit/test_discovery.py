@@ -13,6 +13,7 @@ from sixbench.mechanisms import find_engine, install
 from sixbench.mechanisms.discovering import wrong_prefix
 from sixbench.model.experiment import Experiment
 from sixbench.model.network import Network
+from sixbench.model.observation import TranslatorState
 from sixbench.model.reason import ReasonKind
 from sixbench.model.stage import Request
 from sixbench.model.workloads import WORKLOADS
@@ -77,9 +78,9 @@ def test_another_prefix_than_the_plats_is_told(read: Read) -> None:
     clat = network(read, BY_RA).learning
     assert clat is not None
     assert clat.discovery is not None
-    assert wrong_prefix(clat.discovery, {"prefix": "2001:db8:64::/96"}) is None
+    assert wrong_prefix(clat.discovery, "2001:db8:64::/96") is None
     assert (
-        wrong_prefix(clat.discovery, {"prefix": "64:ff9b::/96"})
+        wrong_prefix(clat.discovery, "64:ff9b::/96")
         == "r1 told the prefix 64:ff9b::/96, where the PLAT has 2001:db8:64::/96"
     )
 
@@ -136,9 +137,10 @@ def test_requests_that_begin_late_measure_nothing() -> None:
     assert measured.metrics == {}
 
 
-def counted(packets: int) -> dict[str, Any]:
+def counted(packets: int) -> TranslatorState:
     count = {"packets": packets, "bytes": 100 * packets}
-    return {"to_ipv6": count, "to_ipv4": count, "slow": {"udp": count}, "answered": {}, "drops": {}}
+    told = {"to_ipv6": count, "to_ipv4": count, "slow": {"udp": count}, "answered": {}, "drops": {}}
+    return TranslatorState.model_validate(told)
 
 
 def test_the_counters_of_translators_that_were_taken_away_count(read: Read) -> None:

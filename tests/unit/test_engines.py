@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 
 from sixbench.agent.requests import REQUESTS
+from sixbench.agent.requests.request import Answered
+from sixbench.agent.requests.request import Request as AgentRequest
 from sixbench.engines import ENGINES
 from sixbench.mechanisms import MECHANISMS, install
 from sixbench.model.device import Tunnel
@@ -282,6 +284,9 @@ class Probe:
         if op == "exec" and fields["argv"][0] == "unshare":
             return {"exit": 127, "stdout": "", "stderr": f"{fields['argv'][-1]}: not found"}
         return {"exit": 0, "stdout": "", "stderr": ""}
+
+    def answer(self, request: AgentRequest[Answered]) -> Answered:
+        return request.read(self.call(request.op, **dataclasses.asdict(request)))
 
 
 def chosen(probe: Probe, read: Read, path: str) -> str | None:

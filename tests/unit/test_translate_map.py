@@ -24,7 +24,7 @@ SHARED, OUTSIDE = "192.0.2.18", "198.51.100.2"
 
 @pytest.fixture
 def through(tmp_path: Path, sixbench: Command) -> Through:
-    """Fate, rule and packets out of each packet that goes in."""
+    """Verdict, rule and packets out of each packet that goes in."""
 
     def run(packets: Sequence[bytes], *options: str) -> list[tuple[str, str, list[bytes]]]:
         return packets_through(sixbench, tmp_path, ("map-t", *OPTIONS, *options), packets)
@@ -39,8 +39,8 @@ def sent(source: str, destination: str, ports: tuple[int, int]) -> bytes:
 
 
 def test_what_an_edge_sends_the_border_relay_takes_and_answers(through: Through) -> None:
-    [(fate, clause, [carried])] = through([sent(SHARED, OUTSIDE, (1232, 53))], *EDGE)
-    assert (fate, clause) == ("translated", "to-ipv6")
+    [(verdict, clause, [carried])] = through([sent(SHARED, OUTSIDE, (1232, 53))], *EDGE)
+    assert (verdict, clause) == ("translated", "to-ipv6")
     embedded = IPv6Address("64:ff9b:1::c633:6402")
     assert carried[8:40] == MAP_ADDRESS.packed + embedded.packed
     assert carried[40:] == datagram(MAP_ADDRESS, embedded, (1232, 53))
@@ -72,10 +72,32 @@ def test_a_prefix_of_more_than_64_bits_takes_the_first_bits_of_the_interface_ide
     assert through([carried], *rule) == [("translated", "to-ipv4", [sent(SHARED, OUTSIDE, (1232, 53))])]
 
 
+def test_a_domain_has_several_rules_and_edges_with_an_ipv4_prefix(through: Through) -> None:
+    rules = ("--rule", "2001:db9::/40,203.0.113.0/24,4", "--rule", "2001:dba::/40,203.0.114.0/24,16,4")
+    own = "203.0.113.83"
+    packet, answer = sent(own, OUTSIDE, (80, 53)), sent(OUTSIDE, own, (53, 80))
+    edge = ("--ce", "2001:db9:50::/44")
+    [(_, _, [carried])] = through([packet], *rules, *edge)
+    assert IPv6Address(carried[8:24]) == IPv6Address("2001:db9:50:0:0:cb00:7153:0")
+    [(verdict, _, [found])] = through([carried], *rules)
+    assert (verdict, found) == ("translated", packet)
+    [(_, _, [carried])] = through([answer], *rules)
+    [(verdict, _, [found])] = through([carried], *rules, *edge)
+    assert (verdict, found) == ("translated", answer)
+    [(_, _, [carried])] = through([sent(OUTSIDE, "203.0.114.1", (53, 4096))], *rules)
+    assert IPv6Address(carried[24:40]) == IPv6Address("2001:dba:1::cb00:7201:0")
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         (("--psid-offset", "9"), "leaves no ports"),
+        (("--dmr-prefix", "2001:db8:77::/64"), "of the Default Mapping Rule and the rule prefix 2001:db8::/40 overlap"),
+        (("--rule-ipv4", "224.0.0.0/24"), "is for addresses that no host has"),
+        (("--rule-prefix", "ff02::/40"), "is for addresses that no host has"),
+        (("--rule", "2001:db8::/40,203.0.113.0/24,16"), "two rules have the Rule IPv6 prefix 2001:db8::/40"),
+        (("--rule", "2001:db8:100::/40,192.0.2.0/24,16"), "two rules have the Rule IPv4 prefix 192.0.2.0/24"),
+        (("--rule", "2001:db8:100::/40,192.0.2.0/24"), "is not PREFIX,IPV4/N,EA-BITS[,OFFSET]"),
         (("--ce", "2001:db8:12:3400::/57"), "is the prefix of no customer edge: one has 56 bits"),
         (("--dmr-prefix", "64:ff9b::/95"), "has none of the lengths"),
     ],

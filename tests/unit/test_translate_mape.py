@@ -32,7 +32,7 @@ SHARED, OUTSIDE = "192.0.2.18", "198.51.100.2"
 
 @pytest.fixture
 def through(tmp_path: Path, sixbench: Command) -> Through:
-    """Fate, rule and packets out of each packet that goes in."""
+    """Verdict, rule and packets out of each packet that goes in."""
 
     def run(packets: Sequence[bytes], *options: str) -> list[tuple[str, str, list[bytes]]]:
         return packets_through(sixbench, tmp_path, ("map-e", *OPTIONS, *options), packets)
@@ -48,8 +48,8 @@ def sent(source: str, destination: str, ports: tuple[int, int]) -> bytes:
 
 def test_what_an_edge_sends_the_border_relay_takes_and_answers(through: Through) -> None:
     packet, answer = sent(SHARED, OUTSIDE, (1232, 53)), sent(OUTSIDE, SHARED, (53, 1232))
-    [(fate, rule, [carried])] = through([packet], *EDGE)
-    assert (fate, rule) == ("translated", "encapsulated")
+    [(verdict, rule, [carried])] = through([packet], *EDGE)
+    assert (verdict, rule) == ("translated", "encapsulated")
     assert carried[8:40] == MAP_ADDRESS.packed + RELAY.packed
     assert through([carried]) == [("translated", "decapsulated", [packet])]
     [(_, _, [carried])] = through([answer])
@@ -71,10 +71,30 @@ def test_edges_in_a_mesh_need_no_border_relay(through: Through) -> None:
     assert through([carried], "--ce", "2001:db8:12:3500::/56", "--mesh") == [("translated", "decapsulated", [between])]
 
 
+def test_a_domain_has_several_rules_and_edges_with_an_ipv4_prefix(through: Through) -> None:
+    rules = ("--rule", "2001:db9::/40,203.0.113.0/24,4", "--rule", "2001:dba::/40,203.0.114.0/24,16,4")
+    own = "203.0.113.83"
+    packet, answer = sent(own, OUTSIDE, (80, 53)), sent(OUTSIDE, own, (53, 80))
+    edge = ("--ce", "2001:db9:50::/44")
+    [(_, _, [carried])] = through([packet], *rules, *edge)
+    assert IPv6Address(carried[8:24]) == IPv6Address("2001:db9:50:0:0:cb00:7150:0")
+    [(verdict, _, [found])] = through([carried], *rules)
+    assert (verdict, found) == ("translated", packet)
+    [(_, _, [carried])] = through([answer], *rules)
+    [(verdict, _, [found])] = through([carried], *rules, *edge)
+    assert (verdict, found) == ("translated", answer)
+    [(_, _, [carried])] = through([sent(OUTSIDE, "203.0.114.1", (53, 4096))], *rules)
+    assert IPv6Address(carried[24:40]) == IPv6Address("2001:dba:1::cb00:7201:0")
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         (("--psid-offset", "9"), "leaves no ports"),
+        (("--br", "2001:db8:12:3400::1"), "the border relay's address 2001:db8:12:3400::1 is in 2001:db8::/40"),
+        (("--br", "2001:db8:12:3400::1", *EDGE), "is in 2001:db8:12:3400::/56, which customer edges have"),
+        (("--rule-ipv4", "127.0.0.0/24"), "is for addresses that no host has"),
+        (("--rule", "2001:db8::/40,203.0.113.0/24,16"), "two rules have the Rule IPv6 prefix 2001:db8::/40"),
         (("--ce", "2001:db8:12:3400::/57"), "is the prefix of no customer edge: one has 56 bits"),
     ],
 )

@@ -4,10 +4,10 @@
 //! What is not here: the way of a packet to the tunnel (a router that forwards it takes a hop), fragments of outer packets, which the kernel puts together
 //! before, and mappings that ask a link for its neighbours (6over4) or the node for its routes (ISATAP).
 
+mod explanations;
 mod outer;
 mod sections;
 mod too_long;
-mod words;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -30,7 +30,7 @@ pub struct Whole {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Carried {
     /// What became of it.
-    pub fate: Fate,
+    pub verdict: Verdict,
     /// Why.
     pub outcome: Outcome,
     /// Where that is written, such as `RFC 4213 section 3.6`, if it is.
@@ -40,13 +40,13 @@ pub struct Carried {
 impl Carried {
     /// What the outcome says of the packet, as a sentence.
     pub fn words(&self) -> &'static str {
-        words::of(self.outcome)
+        explanations::of(self.outcome)
     }
 }
 
 /// What became of a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fate {
+pub enum Verdict {
     /// It went through: in several packets if a router has to cut it for the tunnel.
     Through(Vec<Vec<u8>>),
     /// Its source is told by this packet.
@@ -83,12 +83,12 @@ impl Whole {
     /// Carries a packet, from its IP header on: out of the tunnel if it is an outer packet to this end, else into it.
     pub fn carry(&mut self, packet: &[u8]) -> Carried {
         let (way, carried) = if self.is_outer(packet) {
-            (Way::Out, self.decapsulate(packet).map(|inner| (Outcome::Decapsulated, Fate::Through(vec![inner]))))
+            (Way::Out, self.decapsulate(packet).map(|inner| (Outcome::Decapsulated, Verdict::Through(vec![inner]))))
         } else {
             (Way::In, self.encapsulate(packet))
         };
-        let (outcome, fate) = carried.unwrap_or_else(|outcome| (outcome, Fate::Dropped));
-        Carried { fate, outcome, section: sections::of(&self.spec, way, packet, outcome) }
+        let (outcome, verdict) = carried.unwrap_or_else(|outcome| (outcome, Verdict::Dropped));
+        Carried { verdict, outcome, section: sections::of(&self.spec, way, packet, outcome) }
     }
 
     /// Whether this end takes a packet for an outer one. Where the tunnel carries the outer family too, only what names this end is one.
@@ -111,22 +111,22 @@ impl Whole {
         Ok(payload[range].to_vec())
     }
 
-    fn encapsulate(&mut self, packet: &[u8]) -> std::result::Result<(Outcome, Fate), Outcome> {
+    fn encapsulate(&mut self, packet: &[u8]) -> std::result::Result<(Outcome, Verdict), Outcome> {
         let inner = Inner::read(packet)?;
         let packet = &packet[..inner.bytes];
         let mtu_bytes = self.spec.mtu_bytes as usize;
         if packet.len() <= mtu_bytes {
-            return Ok((Outcome::Encapsulated, Fate::Through(vec![self.wrap(&inner, packet)?])));
+            return Ok((Outcome::Encapsulated, Verdict::Through(vec![self.wrap(&inner, packet)?])));
         }
         // What the tunnel would not take is not cut for it, nor answered.
         rules::encapsulate(&self.spec, &inner, packet, [0; 6])?;
         if inner.dont_fragment {
             let answer = too_long::answer(packet, &inner, self.spec.mtu_bytes, self.own4, self.own6);
-            return Ok((Outcome::OuterTooBig, answer.map_or(Fate::Dropped, Fate::Answered)));
+            return Ok((Outcome::OuterTooBig, answer.map_or(Verdict::Dropped, Verdict::Answered)));
         }
         let pieces = too_long::cut(packet, &inner, mtu_bytes);
         let wrapped = pieces.iter().map(|piece| self.wrap(&Inner::read(piece)?, piece));
-        Ok((Outcome::Encapsulated, Fate::Through(wrapped.collect::<std::result::Result<_, _>>()?)))
+        Ok((Outcome::Encapsulated, Verdict::Through(wrapped.collect::<std::result::Result<_, _>>()?)))
     }
 
     fn wrap(&mut self, inner: &Inner, packet: &[u8]) -> std::result::Result<Vec<u8>, Outcome> {

@@ -2,6 +2,7 @@
 //!
 //! A [`Rule`] says which IPv6 address a customer edge has by its IPv4 address and one of its ports, and the other way round.
 
+use std::collections::HashSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
 
@@ -11,7 +12,51 @@ use crate::siit::{Ipv4Net, Ipv6Net};
 pub const MAX_EA_BITS: u8 = 48;
 /// An address. Beyond 64 bits, the End-user IPv6 prefix takes the place of the interface identifier's first bits: RFC 7597 section 6.
 const MAX_END_USER_BITS: u8 = 128;
+/// Where the IPv4 address ends in an interface identifier: section 6.
+const IPV4_END_BITS: u8 = 112;
 const PORT_BITS: u8 = 16;
+
+/// Addresses that are no host's beyond its link: RFC 1122 section 3.2.1.3, RFC 3927, RFC 5771.
+const NOBODYS4: [Ipv4Net; 4] = [
+    Ipv4Net { address: Ipv4Addr::new(0, 0, 0, 0), bits: 8 },
+    Ipv4Net { address: Ipv4Addr::new(127, 0, 0, 0), bits: 8 },
+    Ipv4Net { address: Ipv4Addr::new(169, 254, 0, 0), bits: 16 },
+    Ipv4Net { address: Ipv4Addr::new(224, 0, 0, 0), bits: 4 },
+];
+/// RFC 1112 section 4.
+const RESERVED4: Ipv4Net = Ipv4Net { address: Ipv4Addr::new(240, 0, 0, 0), bits: 4 };
+/// RFC 4291 section 2.4: the addresses of which the first is unspecified, the second loopback; link-local, multicast.
+const NOBODYS6: [Ipv6Net; 3] = [
+    Ipv6Net { address: Ipv6Addr::UNSPECIFIED, bits: 8 },
+    Ipv6Net { address: Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), bits: 10 },
+    Ipv6Net { address: Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), bits: 8 },
+];
+
+/// What is wrong with the rules of a node, as a sentence: with each, and with two of them that say of the same addresses and ports whose they are.
+pub fn check_rules(own: Option<&Rule>, rules: &[Rule], allow_reserved: bool) -> Result<(), String> {
+    for rule in own.into_iter().chain(rules) {
+        rule.check()?;
+        if !rule.is_for_hosts(allow_reserved) {
+            return Err(format!(
+                "the rule of {} and {} is for addresses that no host has: multicast, loopback, link-local or reserved",
+                rule.ipv6, rule.ipv4
+            ));
+        }
+    }
+    let mut seen6 = HashSet::new();
+    let mut seen4 = HashSet::new();
+    for rule in rules {
+        let psid = rule.psid.filter(|psid| psid.bits > 0);
+        // Those of a binding table share addresses: each has its own ports.
+        if psid.is_none() && !seen6.insert((rule.ipv6.address, rule.ipv6.bits)) {
+            return Err(format!("two rules have the Rule IPv6 prefix {}; give each one its own", rule.ipv6));
+        }
+        if !seen4.insert((rule.ipv4.address, rule.ipv4.bits, psid.map(|psid| (psid.bits, psid.value)))) {
+            return Err(format!("two rules have the Rule IPv4 prefix {}; give each one its own", rule.ipv4));
+        }
+    }
+    Ok(())
+}
 
 /// A mapping rule: RFC 7597 section 5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,9 +107,17 @@ impl Rule {
                 self.ipv6
             ));
         }
-        if ea_bits < suffix_bits {
+        if self.spare_bits() > 0 && self.end_user_bits() > IPV4_END_BITS - self.spare_bits() {
             return Err(format!(
-                "{ea_bits} EA bits are fewer than the {suffix_bits} bits of an IPv4 address that follow {}",
+                "{ea_bits} EA bits behind {} leave no room for the last {} bits of an IPv4 address of {}",
+                self.ipv6,
+                self.spare_bits(),
+                self.ipv4
+            ));
+        }
+        if self.spare_bits() > 0 && self.psid.is_some_and(|psid| psid.bits > 0) {
+            return Err(format!(
+                "who has all ports of the addresses of {} has no PSID (RFC 7597 section 5.2)",
                 self.ipv4
             ));
         }
@@ -97,9 +150,17 @@ impl Rule {
         self.ipv6.bits.saturating_add(self.ea_bits)
     }
 
-    /// Whether several customer edges may have an IPv4 address, so that it takes a port to tell them apart.
-    pub fn shares_addresses(&self) -> bool {
-        self.psid.is_none() && self.psid_bits() > 0
+    /// How many last bits of its IPv4 addresses a customer edge has to itself: RFC 7597 section 5.2, of an IPv4 prefix.
+    pub fn spare_bits(&self) -> u8 {
+        self.suffix_bits().saturating_sub(self.ea_bits)
+    }
+
+    /// Whether its addresses can be those of hosts.
+    pub fn is_for_hosts(&self, allow_reserved: bool) -> bool {
+        let within = |outer: &Ipv4Net| outer.contains(self.ipv4.address) && self.ipv4.bits >= outer.bits;
+        let is_nobodys = NOBODYS4.iter().any(within) || (!allow_reserved && within(&RESERVED4));
+        let within = |outer: &Ipv6Net| outer.contains(self.ipv6.address) && self.ipv6.bits >= outer.bits;
+        !is_nobodys && !NOBODYS6.iter().any(within)
     }
 
     /// Which port set has a port (RFC 7597 section 5.1). None: no one of this rule.
@@ -129,17 +190,29 @@ impl Rule {
         })
     }
 
-    /// The MAP IPv6 address of the customer edge that has an IPv4 address and a port set: RFC 7597 sections 5.2 and 6.
+    /// The MAP IPv6 address of the customer edge that has an IPv4 address and a port set: RFC 7597 sections 5.2 and 6. One that has an IPv4 prefix has such an
+    /// address for each IPv4 address in it, which MAP-T needs; that of MAP-E is the one for the prefix's first: [`Self::tunnel_end`].
     pub fn address(&self, ipv4: Ipv4Addr, psid: u16) -> Ipv6Addr {
         let embedded_bits = self.ea_bits.saturating_sub(self.suffix_bits());
         let suffix = u64::from(ipv4.to_bits()) & ((1 << self.suffix_bits()) - 1);
         let in_ea = if self.psid.is_some() { 0 } else { u64::from(psid) };
-        let ea = (suffix << embedded_bits) | in_ea;
+        let ea = ((suffix >> self.spare_bits()) << embedded_bits) | in_ea;
         let ea = u128::from(ea).checked_shl(128 - u32::from(self.end_user_bits())).unwrap_or(0);
         let end_user = self.ipv6.address.to_bits() | ea;
         let interface = (u128::from(ipv4.to_bits()) << 16) | u128::from(psid);
         let left = u128::MAX.checked_shr(self.end_user_bits().into()).unwrap_or(0);
         Ipv6Addr::from_bits(end_user | (interface & left))
+    }
+
+    /// Where the softwire of the customer edge ends that has an IPv4 address and a port set. Of an IPv4 prefix, the address has zeros behind it: RFC 7597
+    /// section 6.
+    pub fn tunnel_end(&self, ipv4: Ipv4Addr, psid: u16) -> Ipv6Addr {
+        self.address(Ipv4Addr::from_bits(ipv4.to_bits() & !self.spare_mask()), psid)
+    }
+
+    /// Whether an IPv4 address is that customer edge's, of whose addresses this is one.
+    pub fn is_same_edge(&self, one: Ipv4Addr, other: Ipv4Addr) -> bool {
+        (one.to_bits() ^ other.to_bits()) & !self.spare_mask() == 0
     }
 
     /// The MAP IPv6 address of the customer edge that has an IPv4 address and a port.
@@ -156,8 +229,14 @@ impl Rule {
         let ea = ea & ((1 << self.ea_bits) - 1);
         let embedded_bits = self.ea_bits.saturating_sub(self.suffix_bits());
         let psid = self.psid.map_or((ea & ((1 << embedded_bits) - 1)) as u16, |own| own.value);
-        let ipv4 = Ipv4Addr::from_bits(self.ipv4.address.to_bits() | (ea >> embedded_bits) as u32);
+        let spare = (ipv6.to_bits() >> (128 - u32::from(IPV4_END_BITS))) as u32 & self.spare_mask();
+        let suffix = (ea >> embedded_bits).checked_shl(self.spare_bits().into()).unwrap_or(0) as u32;
+        let ipv4 = Ipv4Addr::from_bits(self.ipv4.address.to_bits() | suffix | spare);
         (self.address(ipv4, psid) == ipv6).then_some((ipv4, psid))
+    }
+
+    fn spare_mask(&self) -> u32 {
+        1_u32.checked_shl(self.spare_bits().into()).map_or(u32::MAX, |bit| bit - 1)
     }
 
     /// How many bits of an IPv4 address follow the Rule IPv4 prefix.

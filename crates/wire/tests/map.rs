@@ -6,7 +6,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use serde::Deserialize;
-use sixbench_wire::map::{Psid, Rule, Unmapped};
+use sixbench_wire::map::{Psid, Rule, Unmapped, check_rules};
 use sixbench_wire::siit::Net;
 
 #[derive(Deserialize)]
@@ -153,7 +153,8 @@ fn a_rule_that_cannot_be_is_refused() {
     for (rule, words) in [
         (Rule { ea_bits: 49, ..right }, "at most 48 EA bits"),
         (Rule { ipv6: Net { bits: 113, ..right.ipv6 }, ..right }, "more than 128 bits"),
-        (Rule { ea_bits: 7, ..right }, "fewer than the 8 bits"),
+        (Rule { ea_bits: 5, ipv6: Net { bits: 105, ..right.ipv6 }, ..right }, "leave no room for the last 3 bits"),
+        (Rule { ea_bits: 7, psid: psid(1, 1), ..right }, "has no PSID"),
         (Rule { psid_offset: 9, ..right }, "leaves no ports"),
         (Rule { psid: psid(8, 1), ..right }, "not both"),
         (Rule { ea_bits: 8, psid: psid(8, 256), ..right }, "has more than 8 bits"),
@@ -164,4 +165,38 @@ fn a_rule_that_cannot_be_is_refused() {
         let found = rule.check().expect_err(words);
         assert!(found.contains(words), "{found}");
     }
+}
+
+#[test]
+fn rules_that_say_of_the_same_addresses_whose_they_are_are_refused() {
+    let net6 = |text: &str, bits| Net { address: text.parse().expect("an address"), bits };
+    let net4 = |octets: [u8; 4], bits| Net { address: Ipv4Addr::from(octets), bits };
+    let one =
+        Rule { ipv6: net6("2001:db8::", 40), ipv4: net4([192, 0, 2, 0], 24), ea_bits: 16, psid_offset: 6, psid: None };
+    let other = Rule { ipv6: net6("2001:db8:100::", 40), ipv4: net4([198, 51, 100, 0], 24), ..one };
+    assert_eq!(check_rules(None, &[one, other], false), Ok(()));
+    for (second, words) in [
+        (Rule { ipv4: other.ipv4, ..one }, "two rules have the Rule IPv6 prefix 2001:db8::/40"),
+        (Rule { ipv6: other.ipv6, ..one }, "two rules have the Rule IPv4 prefix 192.0.2.0/24"),
+        (Rule { ipv4: net4([224, 0, 1, 0], 24), ..other }, "for addresses that no host has"),
+        (Rule { ipv4: net4([127, 0, 0, 0], 24), ..other }, "for addresses that no host has"),
+        (Rule { ipv4: net4([240, 0, 0, 0], 24), ..other }, "for addresses that no host has"),
+        (Rule { ipv6: net6("ff02::", 40), ..other }, "for addresses that no host has"),
+        (Rule { ipv6: net6("fe80::", 40), ..other }, "for addresses that no host has"),
+    ] {
+        let found = check_rules(None, &[one, second], false).expect_err(words);
+        assert!(found.contains(words), "{found}");
+    }
+    let reserved = Rule { ipv4: net4([240, 0, 0, 0], 24), ..one };
+    assert_eq!(check_rules(Some(&reserved), &[], true), Ok(()));
+    // Those of a binding table share addresses and tunnels.
+    let bound = |value| Rule {
+        ipv6: net6("2001:db8::1", 128),
+        ipv4: net4([192, 0, 2, 1], 32),
+        ea_bits: 0,
+        psid_offset: 0,
+        psid: Some(Psid { bits: 6, value }),
+    };
+    assert_eq!(check_rules(None, &[bound(1), bound(2)], false), Ok(()));
+    assert!(check_rules(None, &[bound(1), bound(1)], false).is_err());
 }

@@ -23,7 +23,7 @@ _READ_BYTES = 2**18
 
 
 @dataclass(frozen=True, kw_only=True)
-class PacketFate:
+class PacketDecision:
     """What became of a packet.
 
     Attributes:
@@ -33,7 +33,7 @@ class PacketFate:
         packets: what came out.
     """
 
-    fate: Literal["translated", "answered", "dropped"]
+    verdict: Literal["translated", "answered", "dropped"]
     reason: str
     section: str | None
     words: str
@@ -75,11 +75,11 @@ class PacketMechanism:
             assert stream is not None
             stream.close()
 
-    def carry(self, packets: Sequence[bytes]) -> list[PacketFate]:
+    def carry(self, packets: Sequence[bytes]) -> list[PacketDecision]:
         """What becomes of packets, one after the other. Raises `UsageError` where the mechanism cannot be as it was
         told, and `AgentError`."""
         self._unsent += b"".join(_line({"packet": packet.hex()}) for packet in packets)
-        return [_fate(line) for line in self._exchange(len(packets))]
+        return [_decision(line) for line in self._exchange(len(packets))]
 
     def finish(self) -> None:
         """Ends the conversation. Raises what `carry` raises, of a mechanism that has not been given a packet either."""
@@ -170,9 +170,9 @@ def _raise_refusal(line: bytes) -> None:
             raise AgentError("bad-request", f"the agent refused a packet: {text}")
 
 
-def _fate(line: bytes) -> PacketFate:
+def _decision(line: bytes) -> PacketDecision:
     message = _message(line)
     check(PacketAnswer, message, "a packet")
     packets = tuple(bytes.fromhex(packet) for packet in message["packets"])
-    rule = {name: message[name] for name in ("fate", "reason", "section", "words")}
-    return PacketFate(**rule, packets=packets)
+    rule = {name: message[name] for name in ("verdict", "reason", "section", "words")}
+    return PacketDecision(**rule, packets=packets)

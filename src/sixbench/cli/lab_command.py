@@ -16,6 +16,7 @@ from ..model.exit_codes import Exit
 from . import completions
 from .command_groups import BY_HAND, GroupedCommands
 from .common import load_experiment, note, print_json
+from .options import JSON
 
 if TYPE_CHECKING:
     from ..lab.registry import LabRecord
@@ -153,7 +154,7 @@ def _show(record: LabRecord) -> None:
 
 
 @lab_app.command("list")
-def list_(json: bool = typer.Option(False, "--json", help="Print as JSON.")) -> None:
+def list_(json: bool = JSON) -> None:
     """List the labs that are up."""
     from ..lab import registry
 

@@ -15,6 +15,7 @@ from ..model.errors import ExperimentError, SixbenchError
 from ..model.exit_codes import Exit, exit_codes_line
 from . import (
     calibrate_command,
+    cell_command,
     compare_command,
     doctor_command,
     kernels_command,
@@ -83,6 +84,7 @@ compare_command.register(app)
 ui_command.register(app)
 serve_command.register(app)
 measure_command.register(app)
+cell_command.register(app)
 lab_command.register(app)
 theory_command.register(app)
 translate_command.register(app)

@@ -9,10 +9,13 @@ from typing import Any
 
 from ..model.errors import UsageError
 from ..model.map_rule import DEFAULT_PSID_OFFSET, MAX_EA_BITS, MAX_PSID_OFFSET, Rule, RuleError
-from .packet_options import Option, ipv4_net, ipv6, ipv6_prefix, number
+from .packet_options import Option, fields, ipv4_net, ipv6, ipv6_prefix, number
 
 IPV6_BITS = 128
 """The longest End-user IPv6 prefix: here there are no subnets that need a place in it."""
+
+_EA_BITS, _PSID_OFFSET = number(0, MAX_EA_BITS), number(0, MAX_PSID_OFFSET)
+_A_RULE = "PREFIX,IPV4/N,EA-BITS[,OFFSET], such as 2001:db8:100::/40,203.0.113.0/24,16"
 
 RULE_OPTIONS = (
     Option(
@@ -32,15 +35,22 @@ RULE_OPTIONS = (
     Option(
         name="ea-bits",
         metavar="N",
-        read=number(0, MAX_EA_BITS),
+        read=_EA_BITS,
         is_required=True,
         help="How many bits follow the rule prefix: those of the IPv4 address behind its prefix, then the PSID.",
     ),
     Option(
         name="psid-offset",
         metavar="N",
-        read=number(0, MAX_PSID_OFFSET),
+        read=_PSID_OFFSET,
         help=f"How many bits of a port precede the PSID; default: {DEFAULT_PSID_OFFSET}.",
+    ),
+    Option(
+        name="rule",
+        metavar="PREFIX,IPV4/N,EA-BITS[,OFFSET]",
+        read=fields(_A_RULE, ipv6_prefix, ipv4_net, _EA_BITS, _PSID_OFFSET, optional=1),
+        is_repeated=True,
+        help="A further rule of the domain, such as 2001:db8:100::/40,203.0.113.0/24,16; may be repeated.",
     ),
     Option(
         name="ce",
@@ -84,23 +94,31 @@ class MapNode:
 
 def map_node(given: Mapping[str, Any]) -> MapNode:
     """The border relay, or a customer edge. Raises `UsageError` where it cannot be."""
-    rule = Rule(
-        ipv6=IPv6Network(given["rule-prefix"]),
-        ipv4=IPv4Network(given["rule-ipv4"]),
-        ea_bits=given["ea-bits"],
-        psid_offset=given.get("psid-offset", DEFAULT_PSID_OFFSET),
-    )
-    try:
-        rule.check(IPV6_BITS)
-    except RuleError as error:
-        raise UsageError(str(error)) from error
+    rules = _rules(given)
     if "ce" not in given:
-        return MapNode(domain={"own": None, "rules": [rule.told]}, address=None)
-    found = rule.of_prefix(IPv6Network(given["ce"]))
-    if found is None:
-        raise UsageError(
-            f"{given['ce']} is the prefix of no customer edge: one has {rule.end_user_bits} bits and begins with "
-            f"{rule.ipv6}"
-        )
-    rules = [rule.told] if given.get("mesh") else []
-    return MapNode(domain={"own": rule.provisioned(*found).told, "rules": rules}, address=rule.address(*found))
+        return MapNode(domain={"own": None, "rules": [rule.told for rule in rules]}, address=None)
+    prefix = IPv6Network(given["ce"])
+    for rule in rules:
+        found = rule.of_prefix(prefix)
+        if found is not None:
+            others = [rule.told for rule in rules] if given.get("mesh") else []
+            domain = {"own": rule.provisioned(*found).told, "rules": others}
+            return MapNode(domain=domain, address=rule.address(*found))
+    ways = " or ".join(f"{rule.end_user_bits} bits and begins with {rule.ipv6}" for rule in rules)
+    raise UsageError(f"{prefix} is the prefix of no customer edge: one has {ways}")
+
+
+def _rules(given: Mapping[str, Any]) -> list[Rule]:
+    """The rules of the domain, the one that has options of its own first. Raises `UsageError`."""
+    first = [given["rule-prefix"], given["rule-ipv4"], given["ea-bits"]]
+    offset = given.get("psid-offset", DEFAULT_PSID_OFFSET)
+    rules = []
+    for prefix, net, ea_bits, *own_offset in [first, *given.get("rule", [])]:
+        [psid_offset] = own_offset or [offset]
+        rule = Rule(ipv6=IPv6Network(prefix), ipv4=IPv4Network(net), ea_bits=ea_bits, psid_offset=psid_offset)
+        try:
+            rule.check(IPV6_BITS)
+        except RuleError as error:
+            raise UsageError(str(error)) from error
+        rules.append(rule)
+    return rules

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Any
 
-from ..model.wording import shown
+from ..model.quoting import shown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +67,23 @@ def eam(text: str) -> list[str]:
         raise ValueError(f"{shown(text)} is not IPV4/N=IPV6/M, such as 192.0.2.1/32=2001:db8::1/128")
     ipv4 = _prefix(IPv4Network, parts[0], "an IPv4 prefix, such as 192.0.2.1/32")
     return [ipv4, _prefix(IPv6Network, parts[1], "an IPv6 prefix, such as 2001:db8::1/128")]
+
+
+def fields(what: str, *readers: Callable[[str], Any], optional: int = 0) -> Callable[[str], list[Any]]:
+    """A reader of values with commas between them, the last ones of which may be missing.
+
+    Args:
+        what: how it is written, with an example.
+        optional: how many may be missing.
+    """
+
+    def read(text: str) -> list[Any]:
+        parts = text.split(",")
+        if not len(readers) - optional <= len(parts) <= len(readers):
+            raise ValueError(f"{shown(text)} is not {what}")
+        return [reader(part) for reader, part in zip(readers, parts, strict=False)]
+
+    return read
 
 
 def _parsed(kind: Callable[[str], Any], text: str, what: str) -> str:

@@ -12,7 +12,7 @@ from .plan_text import (
     counted,
     duration_words,
     ends_words,
-    link_words,
+    link_descriptions,
     path_words,
     time_words,
     trials_words,
@@ -155,7 +155,7 @@ def _network_rows(experiment: Experiment) -> list[tuple[str, str]]:
     all_told: dict[str, dict[str, list[int]]] = {link.name: {} for link in first.links}
     for number, topology in enumerate(experiment.topologies, start=1):
         for link in topology.links:
-            all_told[link.name].setdefault(link_words(link), []).append(number)
+            all_told[link.name].setdefault(link_descriptions(link), []).append(number)
     for name, told in all_told.items():
         if len(told) == 1:
             rows.append((name, next(iter(told))))
@@ -218,7 +218,7 @@ def _addresses(topology: Topology) -> list[tuple[object, ...]]:
 
 def _workload_rows(experiment: Experiment) -> list[tuple[str, str]]:
     """One row for each workload of the file: what all its combinations have, and the values of what is swept."""
-    from ..report.link_words import event_words
+    from ..report.link_descriptions import event_words
 
     groups: dict[tuple[str, frozenset[str]], list[Combination]] = {}
     for combination in experiment.combinations:

@@ -92,9 +92,9 @@ def ends_words(legs: Legs) -> str:
     return f"{first.source} to {first.destination}{own}{seen}"
 
 
-def link_words(link: Link) -> str:
+def link_descriptions(link: Link) -> str:
     """Such as `profile dsl, MTU 1492; from h1: 8 Mbit/s, delay 10 ms; from r1: 33 Mbit/s, delay 10 ms`."""
-    from ..report.link_words import direction_words
+    from ..report.link_descriptions import direction_words
 
     parts = [f"profile {link.profile}, MTU {link.mtu_bytes}" if link.profile else f"MTU {link.mtu_bytes}"]
     told = [direction_words(direction) for direction in link.directions]

@@ -11,9 +11,10 @@ import typer
 from . import completions
 from .command_groups import EXPERIMENTS
 from .common import default_directory, experiment_source, load_experiment
-from .event_logs import EVENTS, event_log
+from .event_logs import event_log
+from .options import EVENTS, QUIET, RESULTS_AS_JSON, RFC_OUT, SET, WAIT
 from .run_command import measure_and_present
-from .running import WAIT, agent_hub, begin_run, known_calibration, probe_machine, tell
+from .running import agent_hub, begin_run, known_calibration, tell
 
 DEFAULT_PROFILE = "8219"
 
@@ -37,17 +38,13 @@ def rfc(
     frame: list[str] = typer.Option(
         [], "--frame", metavar="SIZE", help="Test only frames of this size, such as 512B; may be repeated."
     ),
-    set_: list[str] = typer.Option(
-        [], "--set", metavar="A.B=C", help="Change a value of the experiment; may be repeated."
-    ),
+    set_: list[str] = SET,
     quick: bool = typer.Option(
         False, "--quick", help="Shorter trials than the RFC asks for; the report says which clauses that breaks."
     ),
-    out: Path | None = typer.Option(
-        None, "--out", metavar="DIR", help="The run directory; default: runs/NAME-rfc-DATE-TIME."
-    ),
-    json: bool = typer.Option(False, "--json", help="Print the results as JSON."),
-    quiet: bool = typer.Option(False, "--quiet", "-q", help="Show no progress."),
+    out: Path | None = RFC_OUT,
+    json: bool = RESULTS_AS_JSON,
+    quiet: bool = QUIET,
     wait: bool = WAIT,
     events: Path | None = EVENTS,
 ) -> int:
@@ -62,6 +59,7 @@ def rfc(
     from ..rfc.design import design
     from ..rfc.search import require_library
     from ..run.other_runs import measuring
+    from ..run.probing import probe_machine
     from ..store import Manifest, check_free
 
     loaded = load_experiment(experiment, set_, False, None, None)

@@ -14,9 +14,9 @@ from ..model.leg import Address, Leg, Legs
 from ..model.network import Network, passages_of
 from ..model.parameter import Parameter
 from ..model.path import Path
+from ..model.quoting import listed, shown
 from ..model.stage import Stage
 from ..model.topology import ETHERNET_MIN_MTU_V6, MIN_MTU_V4, Family, Interface, Link, Topology
-from ..model.wording import listed, shown
 from .kind import MechanismError, Options
 
 TUNNEL_PREFIX_V6 = IPv6Network("2001:db8::/64")

@@ -3,10 +3,8 @@ or a resolver with DNS64 (RFC 7050) tells it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from ipaddress import IPv6Network
-from typing import Any
 
 from ..engines.agent import DISCOVER
 from ..model.device import Discovery
@@ -14,8 +12,8 @@ from ..model.network import Network
 from ..model.node_names import addresses_by_name, resolver_addresses
 from ..model.parameter import Parameter
 from ..model.path import Path
+from ..model.quoting import listed, shown
 from ..model.stage import Request, Stage
-from ..model.wording import listed, shown
 from .kind import MechanismError
 from .parting import DEFAULT_PREFIX, prefix_option
 from .resolving import DNS64 as RESOLVER
@@ -117,14 +115,16 @@ def _answered(path: Path, network: Network, prefix: IPv6Network) -> tuple[Networ
 
 
 def _request(discovery: Discovery) -> Request:
-    return Request(op=DISCOVER, fields=discovery.fields, check=lambda answer: wrong_prefix(discovery, answer))
+    return Request(
+        op=DISCOVER, fields=discovery.fields, check=lambda answer: wrong_prefix(discovery, answer.get("prefix"))
+    )
 
 
-def wrong_prefix(discovery: Discovery, answer: Mapping[str, Any]) -> str | None:
+def wrong_prefix(discovery: Discovery, told: str | None) -> str | None:
     """What is wrong with what a node learned, as a sentence; None if nothing."""
-    if answer.get("prefix") == str(discovery.prefix):
+    if told == str(discovery.prefix):
         return None
-    return f"{discovery.teller} told the prefix {answer.get('prefix')}, where the PLAT has {discovery.prefix}"
+    return f"{discovery.teller} told the prefix {told}, where the PLAT has {discovery.prefix}"
 
 
 def needs_discovery(path: Path) -> str | None:

@@ -129,6 +129,12 @@ def rule_of(path: Path, topology: Topology) -> Rule:
         rule.check()
     except RuleError as error:
         raise MechanismError(str(error), _OPTION_OF[error.part]) from error
+    if rule.spare_bits:
+        raise MechanismError(
+            f"{rule.ea_bits} EA bits are fewer than the {rule.suffix_bits} bits of an IPv4 address that follow "
+            f"{rule.ipv4}: give at least {rule.suffix_bits}, or a longer IPv4 prefix",
+            "ea-bits",
+        )
     if rule.ipv6.is_multicast or rule.ipv6.is_link_local or rule.ipv6.is_loopback or rule.ipv6.is_unspecified:
         raise MechanismError(
             f"the rule prefix {rule.ipv6} is for no hosts; give another one, such as {DEFAULT_RULE_PREFIX}",

@@ -15,8 +15,8 @@ from ..model.network import Network
 from ..model.node_names import addresses_by_name, resolver_addresses
 from ..model.parameter import Parameter
 from ..model.path import Path
+from ..model.quoting import listed, shown
 from ..model.stage import Request, Stage
-from ..model.wording import listed, shown
 from .kind import MechanismError
 from .parting import DEFAULT_PREFIX, prefix_option
 from .resolvers import RESOLVERS, resolver_program

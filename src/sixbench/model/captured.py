@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Annotated, Any
 
-from pydantic import Discriminator, Field, Tag, TypeAdapter
+from pydantic import Discriminator, Field, Tag
 
 from .form import Flag, Kept, Name, Natural
 from .headers import IP_HEADERS
@@ -150,13 +149,3 @@ class KeptPacket(Kept):
 
     wire_bytes: Natural
     layers: Annotated[tuple[AnyLayer, ...], Field(max_length=100)]
-
-
-def packet_of(answer: Mapping[str, Any]) -> KeptPacket:
-    """A packet of an agent's capture (docs/protocol.md)."""
-    return _packet_adapter().validate_python(answer)
-
-
-@cache
-def _packet_adapter() -> TypeAdapter[KeptPacket]:
-    return TypeAdapter(KeptPacket)

@@ -17,6 +17,8 @@ MAX_END_USER_BITS = 64
 """What leaves room for the interface identifier. A longer End-user IPv6 prefix takes the place of its first bits
 (RFC 7597 section 6)."""
 PORT_BITS = 16
+_IPV4_END_BITS = 112
+"""Where the IPv4 address ends in an interface identifier (RFC 7597 section 6)."""
 
 
 class RuleError(Exception):
@@ -74,10 +76,10 @@ class Rule:
                 f"and it has at most {max_end_user_bits}: give {fewer}a shorter rule prefix",
                 "ea_bits",
             )
-        if self.ea_bits < self.suffix_bits:
+        if self.spare_bits and self.end_user_bits > _IPV4_END_BITS - self.spare_bits:
             raise RuleError(
-                f"{self.ea_bits} EA bits are fewer than the {self.suffix_bits} bits of an IPv4 address that follow "
-                f"{self.ipv4}: give at least {self.suffix_bits}, or a longer IPv4 prefix",
+                f"{self.ea_bits} EA bits behind {self.ipv6} leave no room for the last {self.spare_bits} bits of an "
+                f"IPv4 address of {self.ipv4}: give a shorter rule prefix",
                 "ea_bits",
             )
         if self.psid_offset + self.psid_bits > PORT_BITS:
@@ -93,9 +95,20 @@ class Rule:
         return 32 - self.ipv4.prefixlen
 
     @property
+    def spare_bits(self) -> int:
+        """How many last bits of its IPv4 addresses a customer edge has to itself, as it has an IPv4 prefix (RFC 7597
+        section 5.2)."""
+        return max(0, self.suffix_bits - self.ea_bits)
+
+    @property
     def psid_bits(self) -> int:
         """How many bits a PSID has."""
-        return self.psid.bits if self.psid is not None else self.ea_bits - self.suffix_bits
+        return self.psid.bits if self.psid is not None else self._embedded_bits
+
+    @property
+    def _embedded_bits(self) -> int:
+        """How many EA bits are behind those of the IPv4 address."""
+        return max(0, self.ea_bits - self.suffix_bits)
 
     @property
     def end_user_bits(self) -> int:
@@ -123,9 +136,8 @@ class Rule:
 
     def end_user_prefix(self, ipv4: IPv4Address, psid: int) -> IPv6Network:
         """The End-user IPv6 prefix of a customer edge (RFC 7597 section 5.2)."""
-        embedded_bits = self.ea_bits - self.suffix_bits
-        suffix = int(ipv4) & ((1 << self.suffix_bits) - 1)
-        ea = (suffix << embedded_bits) + (psid if embedded_bits else 0)
+        suffix = (int(ipv4) & ((1 << self.suffix_bits) - 1)) >> self.spare_bits
+        ea = (suffix << self._embedded_bits) + (psid if self._embedded_bits else 0)
         return IPv6Network((int(self.ipv6.network_address) + (ea << (128 - self.end_user_bits)), self.end_user_bits))
 
     def address(self, ipv4: IPv4Address, psid: int) -> IPv6Address:
@@ -142,22 +154,26 @@ class Rule:
     def to_ipv4(self, ipv6: IPv6Address) -> tuple[IPv4Address, int] | None:
         """The IPv4 address and the port set of a customer edge; None: it is not the MAP IPv6 address of any."""
         found = self.of_prefix(IPv6Network((ipv6, self.end_user_bits), strict=False))
-        return found if found is not None and self.address(*found) == ipv6 else None
+        if found is None:
+            return None
+        first, psid = found
+        ipv4 = first + (int(ipv6) >> (128 - _IPV4_END_BITS) & ((1 << self.spare_bits) - 1))
+        return (ipv4, psid) if self.address(ipv4, psid) == ipv6 else None
 
     def of_prefix(self, prefix: IPv6Network) -> tuple[IPv4Address, int] | None:
-        """The IPv4 address and the port set of the customer edge with that End-user IPv6 prefix; None: it is none's."""
+        """The IPv4 address and the port set of the customer edge with that End-user IPv6 prefix, or the first address
+        of several; None: it is none's."""
         if prefix.prefixlen != self.end_user_bits or not prefix.subnet_of(self.ipv6):
             return None
         ea = int(prefix.network_address) >> (128 - self.end_user_bits) & ((1 << self.ea_bits) - 1)
-        embedded_bits = self.ea_bits - self.suffix_bits
-        psid = ea & ((1 << embedded_bits) - 1) if self.psid is None else self.psid.value
-        return self.ipv4.network_address + (ea >> embedded_bits), psid
+        psid = ea & ((1 << self._embedded_bits) - 1) if self.psid is None else self.psid.value
+        return self.ipv4.network_address + ((ea >> self._embedded_bits) << self.spare_bits), psid
 
     def provisioned(self, ipv4: IPv4Address, psid: int) -> Rule:
         """The rule that one customer edge alone has (RFC 7597 appendix A, example 5)."""
         return Rule(
             ipv6=self.end_user_prefix(ipv4, psid),
-            ipv4=IPv4Network(ipv4),
+            ipv4=IPv4Network((ipv4, 32 - self.spare_bits), strict=False),
             ea_bits=0,
             psid_offset=self.psid_offset,
             psid=Psid(bits=self.psid_bits, value=psid) if self.psid_bits else None,

@@ -13,7 +13,7 @@ from math import isfinite
 from typing import Literal, NamedTuple
 
 from . import units
-from .wording import shown, visible
+from .quoting import shown, visible
 
 ParameterKind = Literal[
     "size",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from .wording import shown, visible
+from .quoting import shown, visible
 
 
 class ReasonKind(StrEnum):

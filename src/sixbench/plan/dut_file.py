@@ -12,7 +12,7 @@ from typing import Any
 
 from ..mechanisms import Mechanism
 from ..model.identifiers import NAME
-from ..model.wording import listed, shown
+from ..model.quoting import listed, shown
 from .link_settings import LINK_SETTINGS
 from .reader import Reader, as_name, suggest
 from .yaml_source import KeyPath

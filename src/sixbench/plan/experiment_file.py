@@ -12,8 +12,8 @@ from ..model.experiment import Combination, Experiment
 from ..model.identifiers import NAME, NAME_RULE
 from ..model.path import Path
 from ..model.placement import PLACEMENTS, Placement
+from ..model.quoting import listed, shown
 from ..model.topology import Topology
-from ..model.wording import listed, shown
 from ..model.workloads import WORKLOADS
 from .blocks_file import read_blocks, read_statistics
 from .combinations import expand

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..model.parameter import Parameter, Params, Scalar
+from ..model.quoting import shown
 from ..model.topology import Family
-from ..model.wording import shown
 from ..model.workload import WorkloadKind
 from ..model.workloads import WORKLOADS
 from .factors import Assignment, Factors, Setting, Varying, resolve

@@ -16,7 +16,7 @@ MAX_NODES_NAMED = 6
 CONGESTION = "net.ipv4.tcp_congestion_control"
 
 
-def node_facts(run: Run) -> list[tuple[str, str]]:
+def node_properties(run: Run) -> list[tuple[str, str]]:
     """The nodes' settings in name and value. Where nodes differ, the value says which has which; where the networks of
     a run differ, a node has several values. Of a run that did not read them back, the machine's are told as such."""
     environments = run.manifest.guests or {"": run.manifest.environment}
@@ -34,7 +34,7 @@ def node_facts(run: Run) -> list[tuple[str, str]]:
 
 
 @once_a_run
-def socket_facts(run: Run) -> list[tuple[str, str]]:
+def socket_properties(run: Run) -> list[tuple[str, str]]:
     """What the sockets of each workload had, as the kernel told it in the valid trials; nothing of workloads whose
     sockets are not told."""
     found: dict[str, dict[str, set[Any]]] = {}

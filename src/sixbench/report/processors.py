@@ -10,7 +10,7 @@ from .once import once_a_run
 
 
 @once_a_run
-def processor_facts(run: Run) -> list[tuple[str, str]]:
+def processor_properties(run: Run) -> list[tuple[str, str]]:
     """Name and value; nothing of a run that did not record it."""
     use = run.manifest.environment.processors
     found = [] if use is None else [("Processors", _use_words(use))]

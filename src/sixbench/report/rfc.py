@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from ..model.json_object import JsonObject
 from ..rfc.clauses import judged
 from ..rfc.results import AtSize, results_of
 from ..rfc.throughput import Throughput
@@ -75,7 +74,7 @@ def conformance_table(run: Run) -> Table | None:
     return Table(title=f"Conformance with RFC {procedure.profile}", columns=columns, rows=rows)
 
 
-def document(run: Run) -> dict[str, Any] | None:
+def document(run: Run) -> JsonObject | None:
     """The same for programs."""
     procedure = run.manifest.procedure
     if procedure is None:
@@ -91,7 +90,7 @@ def document(run: Run) -> dict[str, Any] | None:
     }
 
 
-def _result(one: AtSize, found: Throughput) -> dict[str, Any]:
+def _result(one: AtSize, found: Throughput) -> JsonObject:
     return {
         "path": one.path,
         "frame_bytes": one.frame_bytes,

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import words
 from .figures import palette
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
+
+Filled = dict[str, Any]
+"""What a template is filled with, by the names that it has for it."""
 
 
 def template(name: str) -> Template:

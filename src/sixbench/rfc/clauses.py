@@ -20,8 +20,8 @@ State = Literal["met", "not met", "not applicable"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Facts:
-    """What a run says about how it was tested."""
+class Tested:
+    """A run of a test, as clauses look at it."""
 
     run: Run
     procedure: Procedure
@@ -34,7 +34,7 @@ class Facts:
         return [result for result in self.results if not result.is_tester]
 
 
-Judge = Callable[[Facts], tuple[State, str]]
+Judge = Callable[[Tested], tuple[State, str]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,26 +67,26 @@ def judged(run: Run) -> list[Judged]:
     procedure = run.manifest.procedure
     if procedure is None:
         return []
-    facts = Facts(run=run, procedure=procedure, own=lengths(procedure.quick), results=results_of(run))
+    tested = Tested(run=run, procedure=procedure, own=lengths(procedure.quick), results=results_of(run))
     clauses: Sequence[Clause] = import_module(f".profiles.rfc{procedure.profile}", __package__).CLAUSES
     found = []
     for clause in clauses:
-        state, reason = clause.judge(facts)
+        state, reason = clause.judge(tested)
         found.append(Judged(section=clause.section, asks=clause.asks, state=state, reason=reason))
     return found
 
 
 def always(state: State, reason: str) -> Judge:
     """What does not depend on the run."""
-    return lambda facts: (state, reason)
+    return lambda tested: (state, reason)
 
 
-def sizes(facts: Facts) -> tuple[State, str]:
+def sizes(tested: Tested) -> tuple[State, str]:
     """Whether every frame size of the profile was tested."""
-    with_ipv6 = any(path.family == 6 or path.server_family == 6 for path in facts.run.manifest.experiment.paths)
-    done = {result.frame_bytes for result in facts.devices}
-    wanted = sizes_of(facts.procedure.profile, with_ipv6 or LEAST_OVER_IPV6 in done)
-    left_out = facts.procedure.left_out or {}
+    with_ipv6 = any(path.family == 6 or path.server_family == 6 for path in tested.run.manifest.experiment.paths)
+    done = {result.frame_bytes for result in tested.devices}
+    wanted = sizes_of(tested.procedure.profile, with_ipv6 or LEAST_OVER_IPV6 in done)
+    left_out = tested.procedure.left_out or {}
     missing = [size for size in wanted if size not in done]
     if not missing:
         return "met", f"all {len(wanted)} sizes"
@@ -94,37 +94,37 @@ def sizes(facts: Facts) -> tuple[State, str]:
     return "not met", f"without {', '.join(map(str, missing))}: {why}"
 
 
-def length(facts: Facts) -> tuple[State, str]:
+def length(tested: Tested) -> tuple[State, str]:
     """Whether the final trials of searches last 60 s."""
-    goal = facts.own.goals[0]
+    goal = tested.own.goals[0]
     if goal.final_s >= 60:
         return "met", f"shorter trials search; those that decide last {goal.final_s:g} s"
     return "not met", f"--quick: trials that decide last {goal.final_s:g} s"
 
 
-def residual(facts: Facts) -> tuple[State, str]:
+def residual(tested: Tested) -> tuple[State, str]:
     """Whether late frames are waited for."""
-    if facts.own.residual_s >= 2:
+    if tested.own.residual_s >= 2:
         return "met", "frames count for 2 s after the last one was sent; later ones are told as late"
-    return "not met", f"--quick: frames count for {facts.own.residual_s:g} s after the last one was sent"
+    return "not met", f"--quick: frames count for {tested.own.residual_s:g} s after the last one was sent"
 
 
-def throughput(facts: Facts) -> tuple[State, str]:
+def throughput(tested: Tested) -> tuple[State, str]:
     """Whether each throughput is known."""
-    unknown = [one for one in facts.devices if one.goals[0].bounds.lower_pps is None]
+    unknown = [one for one in tested.devices if one.goals[0].bounds.lower_pps is None]
     if unknown:
         places = ", ".join(f"{one.path} at {one.frame_bytes} bytes" for one in unknown[:3])
-        return "not met", f"no rate without loss was found for {len(unknown)} of {len(facts.devices)}: {places}"
+        return "not met", f"no rate without loss was found for {len(unknown)} of {len(tested.devices)}: {places}"
     return "met", "the highest rate without loss, by MLRsearch (RFC 9971)"
 
 
-def tester(facts: Facts) -> tuple[State, str]:
+def tester(tested: Tested) -> tuple[State, str]:
     """Whether the tester was faster than what it tested (RFC 2544 section 6)."""
-    if all(one.tester_pps is None for one in facts.devices):
+    if all(one.tester_pps is None for one in tested.devices):
         return "not met", "the tester's own limit is not known"
-    limited = [one for one in facts.devices if one.goals[0].is_testers or _is_at_tester(one)]
+    limited = [one for one in tested.devices if one.goals[0].is_testers or _is_at_tester(one)]
     if limited:
-        return "not met", f"the tester was the limit of {len(limited)} of {len(facts.devices)} results, which say so"
+        return "not met", f"the tester was the limit of {len(limited)} of {len(tested.devices)} results, which say so"
     return "met", "without a device the tester carried more than every result, or the line was the limit"
 
 
@@ -137,8 +137,8 @@ def _is_at_tester(one: AtSize) -> bool:
     )
 
 
-def line(facts: Facts) -> tuple[State, str]:
+def line(tested: Tested) -> tuple[State, str]:
     """Whether the results can be held against a line's rate."""
-    if any(one.line_pps is not None for one in facts.devices):
+    if any(one.line_pps is not None for one in tested.devices):
         return "met", "beside each result, less the overhead of the mechanism"
     return "not applicable", "no link of the paths has a rate"

@@ -14,8 +14,8 @@ from ..model.experiment import Blocks, Combination, Experiment
 from ..model.network import Network
 from ..model.path import Path
 from ..model.procedure import TEST_LEVEL, Procedure
+from ..model.quoting import listed, shown
 from ..model.topology import MAX_MTU, Topology
-from ..model.wording import listed, shown
 from ..model.workload import Workload
 from ..model.workloads import frames
 from ..plan.experiment_file import read_topology_only

@@ -164,7 +164,7 @@ def _measured(
     legs = legs_of(network.topology, BETWEEN, wanted.family)
     hosts = Hosts(client=client, server=server, own=wanted.family, legs={wanted.family: legs})
     try:
-        laboratory.place(placement or kind.placement(params), BETWEEN)
+        laboratory.pin_nodes(placement or kind.placement(params), BETWEEN)
         laboratory.check_reachable(legs)
         results = run_parts(parts_of(kind, params), hosts, "bypass", secrets.token_hex(16), lambda running: None)
         measured = kind.summarise(params, *results)

@@ -23,7 +23,7 @@ from ..model.experiment import Experiment
 from ..model.kernels import COLUMN
 from ..model.path import Path as NetworkPath
 from ..model.workloads import WORKLOADS
-from ..store import Clock, Environment, Manifest, Run, RunState, RunWriter, adopt_trials, create_run, read_run
+from ..store import Clock, Manifest, Run, RunState, RunWriter, adopt_trials, create_run, nowhere, read_run
 from .parts import trial_expected_ns
 from .session import GRACE_NS, UNTIMED_LIMIT_NS
 
@@ -140,21 +140,11 @@ def _command(manifest: Manifest, kernel: str, agent: Path, clock: Clock) -> Gues
 def _the_same_everywhere(manifest: Manifest) -> Manifest:
     """The manifest without what differs between two runs of an experiment, because the guest would read that. The guest
     fills in where it runs."""
-    nowhere = Environment(
-        kernel="",
-        machine="",
-        cpu="",
-        distribution="",
-        cores=1,
-        memory_bytes=0,
-        versions={},
-        clock=manifest.environment.clock,
-    )
     experiment = replace(manifest.experiment, file=FILE)
     return Manifest(
         run="guest",
         experiment=experiment,
-        environment=nowhere,
+        environment=nowhere(manifest.environment.clock),
         state="running",
         started_realtime_ns=0,
         quick=manifest.quick,

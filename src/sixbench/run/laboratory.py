@@ -11,16 +11,20 @@ from itertools import count
 from typing import Any
 
 from ..agent import Agent, AgentHub
+from ..agent.answers import ExecAnswer, SysctlAnswer
+from ..agent.requests import Exec, Run, Sysctl
 from ..engines.agent import DISCOVER
 from ..lab.build import Completed, Running, Undo, build_path
 from ..lab.emulation import EMULATOR, emulated_links
-from ..lab.placement import pin, place
+from ..lab.placement import pin, processors_of
 from ..lab.steering import steer
 from ..mechanisms import engine_of, install
 from ..model.errors import AgentError, LabError
 from ..model.experiment import Experiment
+from ..model.json_object import JsonObject
 from ..model.leg import Address, Legs
 from ..model.network import Blueprint, Network
+from ..model.observation import DiscoveredPrefix
 from ..model.path import Path
 from ..model.placement import Placement
 from ..model.workloads import ping
@@ -59,32 +63,44 @@ class AgentNode:
         """Starts a command in the node."""
         return self._completed(argv, stdin)
 
-    def _completed(self, argv: list[str], stdin: str, **fields: Any) -> Future[Completed]:
+    def _completed(self, argv: list[str], stdin: str, timeout_ns: int | None = None) -> Future[Completed]:
         done: Future[Completed] = Future()
 
-        def finished(answer: Future[dict[str, Any]]) -> None:
+        def finished(answer: Future[ExecAnswer]) -> None:
             try:
                 ok = answer.result()
-                done.set_result(Completed(argv=argv, exit=ok["exit"], stdout=ok["stdout"], stderr=ok["stderr"]))
+                done.set_result(Completed(argv=argv, exit=ok.exit, stdout=ok.stdout, stderr=ok.stderr))
             except AgentError as error:
                 done.set_exception(error)
-            except KeyError as error:
-                done.set_exception(AgentError("agent-broken", f"{self.agent.name}: exec was answered without {error}"))
 
-        self.agent.submit("exec", argv=argv, stdin=stdin, **fields).add_done_callback(finished)
+        self.agent.ask(Exec(argv=argv, stdin=stdin, timeout_ns=timeout_ns)).add_done_callback(finished)
         return done
 
     def start(self, argv: list[str], stdin: str = "") -> Future[Completed]:
         """Starts a program that runs as long as the node is held."""
         return self._completed(argv, stdin, timeout_ns=FOREVER_NS)
 
-    def set_sysctl(self, values: Mapping[str, str]) -> Future[Any]:
+    def set_sysctl(self, values: Mapping[str, str]) -> Future[SysctlAnswer]:
         """Writes settings in the node."""
-        return self.agent.submit("sysctl", set=dict(values))
+        return self.agent.ask(Sysctl(set=dict(values)))
 
-    def request(self, op: str, fields: Mapping[str, Any]) -> Future[dict[str, Any]]:
+    def request(self, op: str, fields: Mapping[str, Any]) -> Future[JsonObject]:
         """Sends the agent a request for what no command can do."""
         return self.agent.submit(op, **fields)
+
+
+def echoes(client: Agent, legs: Legs, *, count: int, timeout_ns: int) -> int:
+    """How many of so many echoes from end to end were answered. Raises `AgentError`."""
+    request = Run(
+        session="echo",
+        workload=ping.KIND.name,
+        address=str(legs[0].source),
+        peer=str(legs[0].destination),
+        port=0,
+        token="00" * 16,
+        params={"count": count, "interval_ns": 1_000_000, "timeout_ns": timeout_ns},
+    )
+    return int(client.answer(request)["received"])
 
 
 class Laboratory:
@@ -114,7 +130,7 @@ class Laboratory:
         self._programs: list[Running] = []
         self.learned: Mapping[Address, Address] = {}
         """The addresses that were learned when it was built, each by the one that stands for it in descriptions."""
-        self.discovered: dict[str, dict[str, Any]] = {}
+        self.discovered: dict[str, DiscoveredPrefix] = {}
         """What nodes learned of the prefix of their translator, last."""
         self._spoiled: list[str] = []
         self.left: Left | None = None
@@ -132,7 +148,7 @@ class Laboratory:
             self.learned = installed.learned
             clats = {device.node for device in network.translators if device.discovery is not None}
             self.discovered = {
-                node: dict(answer)
+                node: DiscoveredPrefix.model_validate(answer)
                 for (node, op), answer in installed.answers.items()
                 if op == DISCOVER and node in clats
             }
@@ -168,13 +184,13 @@ class Laboratory:
     def _all_agents(self) -> dict[str, Agent]:
         return self.agents if self.emulator is None else self.agents | {EMULATOR: self.emulator}
 
-    def place(self, policy: Placement, nodes: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    def pin_nodes(self, policy: Placement, nodes: Sequence[str]) -> dict[str, tuple[int, ...]]:
         """Puts nodes on processors, and this process on others where there are some.
 
         Returns:
             the processors of each node; empty where the kernel refused.
         """
-        placed = place(policy, nodes, self.processors.usable, self._emulator_on)
+        placed = processors_of(policy, nodes, self.processors.usable, self._emulator_on)
         for name, processors in placed.items():
             if self._placed.get(name) == processors:
                 continue
@@ -195,19 +211,10 @@ class Laboratory:
         client, server = first.near, legs[-1].far
         for timeout_ns in ECHO_TIMEOUTS_NS:
             try:
-                result = self.agents[client].call(
-                    "run",
-                    session="reach",
-                    workload=ping.KIND.name,
-                    address=str(first.source),
-                    peer=str(first.destination),
-                    port=0,
-                    token="00" * 16,
-                    params={"count": 3, "interval_ns": 1_000_000, "timeout_ns": timeout_ns},
-                )
+                received = echoes(self.agents[client], legs, count=3, timeout_ns=timeout_ns)
             except AgentError as error:
                 raise LabError(f"checking that {client} reaches {server} over IPv{first.family}: {error}") from error
-            if result["received"]:
+            if received:
                 return
         raise LabError(
             f"the network is up, but {client} ({first.source}) gets no answer "

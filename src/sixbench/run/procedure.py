@@ -162,7 +162,7 @@ class _Tests:
         outcome = run_trial(trial, laboratory, network, References(theory=self.theory), keeps_packets=keeps_packets)
         record = outcome.record
         if self.presence is not None:
-            record = replace(record, other_runs=self.presence.during_trial())
+            record = self.presence.noted(record, self.writer.identity)
         self.writer.add_trial(record, outcome.series, outcome.files)
         self.records.setdefault((combination.name, path.name), []).append(record)
         self.any_failed |= record.status == "failed"

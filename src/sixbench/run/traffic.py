@@ -8,9 +8,19 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import cast
 
 from ..agent import Agent
+from ..agent.answers import Nothing
+from ..agent.requests import (
+    CaptureStart,
+    CaptureStop,
+    ConnectionTracking,
+    RelayCounters,
+    TranslatorCounters,
+    TunnelCounters,
+)
+from ..agent.requests import Counters as CountersRequest
 from ..engines import EBPF, USER
 from ..lab.emulation import EMULATOR
 from ..lab.queues import queue_bytes
@@ -21,21 +31,31 @@ from ..model.evidence.links import LinkEvent
 from ..model.experiment import LinkChange
 from ..model.leg import Legs
 from ..model.network import Network
+from ..model.observation import (
+    CaptureAnswer,
+    CountersAnswer,
+    EmulateAnswer,
+    RelayAnswer,
+    TrackingAnswer,
+    TranslatorState,
+    TunnelState,
+)
+from ..model.observer import Observer
 from ..model.parameter import Scalar
 from ..model.placement import Placement
 from ..model.topology import Family, Link, Topology
 from ..model.trace import Trace
-from ..model.workload import Part, WorkloadKind
+from ..model.workload import Part, Result, WorkloadKind
 from ..model.workloads import bring_up
 from . import emulation
-from .asking import Asked, answers, ask, ask_all
+from .asking import Asked, ask, ask_all, wait_all
 from .bringing_up import BringUps
-from .cpu import ORCHESTRATOR, THROTTLED, WATCHED
+from .cpu import Sample
 from .drop_watch import DropWatch
 from .events import Events, forget_path_mtu
 from .hardware_counters import Counted, HardwareCounters
 from .laboratory import Laboratory
-from .parts import ArrivedWatch, Hosts, parts_of, run_parts, trial_expected_ns
+from .parts import Hosts, parts_of, run_parts, trial_expected_ns
 from .proof.drops import Drops
 from .proof.packets import Viewpoint
 from .proof.timers import buckets
@@ -61,6 +81,11 @@ PROGRAM_TIME_NS = 200_000_000
 """How long the run time of BPF programs is measured, from the start on. Meanwhile each run takes some 20 ns longer."""
 
 
+Tunnels = dict[str, dict[str, TunnelState]]
+Translators = dict[str, dict[str, TranslatorState]]
+"""Counters by node and device."""
+
+
 @dataclass(kw_only=True)
 class Observed:
     """The observations so far; a failure leaves the rest empty.
@@ -73,31 +98,36 @@ class Observed:
             Without the answers nothing is proved, so the trial has failed.
     """
 
-    client: dict[str, Any] = field(default_factory=dict)
-    server: dict[str, Any] = field(default_factory=dict)
-    captures: list[dict[str, Any]] = field(default_factory=list)
-    tunnels_before: dict[str, Any] = field(default_factory=dict)
-    tunnels_after: dict[str, Any] = field(default_factory=dict)
-    translators_before: dict[str, Any] = field(default_factory=dict)
-    translators_after: dict[str, Any] = field(default_factory=dict)
-    forgotten: list[dict[str, Any]] = field(default_factory=list)
-    relays_before: dict[str, Any] = field(default_factory=dict)
-    relays_after: dict[str, Any] = field(default_factory=dict)
-    sessions_before: dict[str, Any] = field(default_factory=dict)
-    sessions_after: dict[str, Any] = field(default_factory=dict)
-    programs: dict[str, Any] = field(default_factory=dict)
+    client: Result = field(default_factory=dict)
+    server: Result = field(default_factory=dict)
+    captures: list[CaptureAnswer] = field(default_factory=list)
+    tunnels_before: Tunnels = field(default_factory=dict)
+    tunnels_after: Tunnels = field(default_factory=dict)
+    translators_before: Translators = field(default_factory=dict)
+    translators_after: Translators = field(default_factory=dict)
+    forgotten: list[TranslatorState] = field(default_factory=list)
+    relays_before: dict[str, RelayAnswer] = field(default_factory=dict)
+    relays_after: dict[str, RelayAnswer] = field(default_factory=dict)
+    sessions_before: dict[str, TrackingAnswer] = field(default_factory=dict)
+    sessions_after: dict[str, TrackingAnswer] = field(default_factory=dict)
+    programs: Tunnels = field(default_factory=dict)
     events: list[LinkEvent] = field(default_factory=list)
     drops: Drops = field(default_factory=Drops)
     timers: Timers = field(default_factory=Timers)
-    emulated: dict[str, Any] = field(default_factory=dict)
-    before: dict[str, Any] = field(default_factory=dict)
-    after: dict[str, Any] = field(default_factory=dict)
-    cpu_before: dict[str, Any] = field(default_factory=dict)
-    cpu_after: dict[str, Any] = field(default_factory=dict)
+    emulated: dict[str, EmulateAnswer] = field(default_factory=dict)
+    before: dict[str, CountersAnswer] = field(default_factory=dict)
+    after: dict[str, CountersAnswer] = field(default_factory=dict)
+    cpu_before: Sample | None = None
+    cpu_after: Sample | None = None
     placed: dict[str, tuple[int, ...]] = field(default_factory=dict)
     is_alone: bool = False
     hardware: Counted = field(default_factory=Counted)
     unanswered: list[AgentError] = field(default_factory=list)
+
+    @property
+    def are_kept_awake(self) -> bool:
+        """Whether threads of the idle class spin on the processors."""
+        return self.cpu_before is not None and "watched" in self.cpu_before
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,7 +224,7 @@ def perform(
     key: str,
     setting: Setting,
     observed: Observed,
-    watch: ArrivedWatch | None = None,
+    observer: Observer | None = None,
 ) -> None:
     """Runs the workload and fills `observed`, which keeps its observations where this raises `AgentError` or
     `LabError`."""
@@ -209,27 +239,27 @@ def perform(
     observed.timers.watched = [] if setting.events else buckets(view.link for view in setting.views)
     timers = TimerWatch(setting.laboratory, setting.watched, observed.timers)
     try:
-        observed.placed = setting.laboratory.place(setting.placement, list(setting.watched))
+        observed.placed = setting.laboratory.pin_nodes(setting.placement, list(setting.watched))
         observed.is_alone = setting.laboratory.processors.is_off(observed.placed)
         observed.before = _settled(setting)
         observed.tunnels_before = _tunnel_counters(setting)
         observed.translators_before = _translator_counters(setting)
-        observed.relays_before = answers(ask_all(setting.relaying, "relay-counters"))
-        observed.sessions_before = answers(ask_all(setting.tracking, "connection-tracking", forget=True))
+        observed.relays_before = wait_all(ask_all(setting.relaying, RelayCounters()))
+        observed.sessions_before = wait_all(ask_all(setting.tracking, ConnectionTracking(forget=True)))
         watching = [drops.start(), timers.start()]
         capturing = _start_captures(setting, key, int(params.get("warmup_ns", 0)), limit_ns, captured)
         forget_path_mtu(setting.laboratory, dict.fromkeys([*setting.between, *setting.network.device_nodes]))
         if setting.is_bpf:
             _tunnel_counters(setting, "start")
         emulation.begin(setting.laboratory, setting.seed, token)
-        answers(capturing)
+        wait_all(capturing)
         for started in watching:
             started()
         observed.cpu_before = _cpu(setting)
         hardware.start()
         with Events(setting.laboratory, setting.events) as events:
 
-            def begun(running: Sequence[Future[dict[str, Any]]]) -> None:
+            def begun(running: Sequence[Future[Result]]) -> None:
                 events.start()
                 observed.events = events.done
                 if setting.is_bpf:
@@ -242,13 +272,13 @@ def perform(
                 count = int(bring_up.REPETITIONS.of(params))
                 observed.client, observed.server = ups.run(kind.served_by, kind.agent_params(params), count, key, token)
             else:
-                observed.client, observed.server = run_parts(parts, setting.hosts, key, token, begun, watch)
+                observed.client, observed.server = run_parts(parts, setting.hosts, key, token, begun, observer)
     finally:
         with _noting(observed.unanswered):
             hardware.stop()
         with _noting(observed.unanswered):
             observed.cpu_after = _cpu(setting)
-        ended = [ask(agent, "capture-stop", capture=name) for name, agent in captured.items()]
+        ended = [ask(agent, CaptureStop(capture=name)) for name, agent in captured.items()]
         watched = [drops.stop(), timers.stop()]
         for one in ended:
             with _noting(observed.unanswered):
@@ -262,8 +292,8 @@ def perform(
             observed.after = {name: looked[name] for name in setting.watched}
             observed.tunnels_after = _tunnel_counters(setting)
             observed.translators_after = _translator_counters(setting)
-            observed.relays_after = answers(ask_all(setting.relaying, "relay-counters"))
-            observed.sessions_after = answers(ask_all(setting.tracking, "connection-tracking"))
+            observed.relays_after = wait_all(ask_all(setting.relaying, RelayCounters()))
+            observed.sessions_after = wait_all(ask_all(setting.tracking, ConnectionTracking()))
         observed.emulated = emulation.end(setting.laboratory, observed.unanswered)
         setting.laboratory.left = _left(setting, looked)
 
@@ -325,22 +355,20 @@ def _with_trace(part: Part, setting: Setting) -> Part:
     """The parameters with the datagrams of a capture in place of its name."""
     if "trace" not in part.params:
         return part
-    datagrams: Any = setting.traces[str(part.params["trace"])].datagrams
+    datagrams: Scalar = setting.traces[str(part.params["trace"])].datagrams
     return replace(part, params=part.params | {"trace": datagrams})
 
 
 def _start_captures(
     setting: Setting, key: str, after_ns: int, limit_ns: int, captured: dict[str, Agent]
-) -> dict[str, Asked]:
+) -> dict[str, Asked[Nothing]]:
     """Asks for a capture on every link. `captured` gets the agents by the names of the captures."""
     addresses = _all_addresses(setting)
     started = {}
     for index, view in enumerate(setting.views):
         agent, name = setting.laboratory.agents[view.end.node], f"{key}-{index}"
         captured[name] = agent
-        started[name] = ask(
-            agent,
-            "capture-start",
+        request = CaptureStart(
             capture=name,
             interface=view.end.name,
             addresses=addresses,
@@ -349,41 +377,46 @@ def _start_captures(
             max_ns=limit_ns,
             snaplen_bytes=setting.snaplen_bytes,
         )
+        started[name] = ask(agent, request)
     return started
 
 
-def _tunnel_counters(setting: Setting, run_time: str | None = None) -> dict[str, Any]:
+def _tunnel_counters(setting: Setting, run_time: str | None = None) -> Tunnels:
     """The tunnels' counters, by node and device."""
-    asked = ask_all(setting.tunnelling, "tunnel-counters", run_time=run_time)
-    return {name: answer["tunnels"] for name, answer in answers(asked).items()}
+    asked = ask_all(setting.tunnelling, TunnelCounters(run_time=run_time))
+    return {name: answer.tunnels for name, answer in wait_all(asked).items()}
 
 
-def _translator_counters(setting: Setting) -> dict[str, Any]:
+def _translator_counters(setting: Setting) -> Translators:
     """The translators' counters, by node and device."""
-    asked = ask_all(setting.translating, "translator-counters")
-    return {name: answer["translators"] for name, answer in answers(asked).items()}
+    asked = ask_all(setting.translating, TranslatorCounters())
+    return {name: answer.translators for name, answer in wait_all(asked).items()}
 
 
-def _settled(setting: Setting) -> dict[str, Any]:
+def _settled(setting: Setting) -> dict[str, CountersAnswer]:
     """The counters of the nodes on the path, once nothing of an earlier trial is under way."""
     left = setting.laboratory.left
     looked = _look(setting) if left is None else settle(left, lambda: _look(setting))
-    return {name: dict(looked[name]) for name in setting.watched}
+    return {name: looked[name] for name in setting.watched}
 
 
-def _look(setting: Setting) -> dict[str, Any]:
+def _look(setting: Setting) -> dict[str, CountersAnswer]:
     """The counters of the nodes on the path, and of the node that emulates links."""
     emulator = setting.laboratory.emulator
-    return answers(ask_all(setting.watched | ({} if emulator is None else {EMULATOR: emulator}), "counters"))
+    return wait_all(ask_all(setting.watched | ({} if emulator is None else {EMULATOR: emulator}), CountersRequest()))
 
 
-def _cpu(setting: Setting) -> dict[str, Any]:
+def _cpu(setting: Setting) -> Sample:
     """A sample of the whole machine, and the CPU time that this process itself has spent until then."""
-    sample = setting.hosts.client.call("cpu", timeout_s=ANSWER_TIMEOUT_S)
+    sample = cast(Sample, setting.hosts.client.call("cpu", timeout_s=ANSWER_TIMEOUT_S))
     processors = setting.laboratory.processors
-    told = {WATCHED: processors.sample(), THROTTLED: processors.throttle_count()}
-    known = {key: value for key, value in told.items() if value is not None}
-    return sample | {ORCHESTRATOR: time.process_time_ns()} | known
+    watched, throttled = processors.sample(), processors.throttle_count()
+    sample["orchestrator_ns"] = time.process_time_ns()
+    if watched is not None:
+        sample["watched"] = watched
+    if throttled is not None:
+        sample["throttled"] = throttled
+    return sample
 
 
 def _all_addresses(setting: Setting) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from ..mechanisms import legs_of
 from ..model.bypass import Bypass, bypassed_column, is_tester_limited
@@ -16,16 +15,16 @@ from ..model.evidence.links import LinkEvent
 from ..model.experiment import LinkChange
 from ..model.metric import METRICS, SESSION_MEMORY
 from ..model.network import Network
+from ..model.observer import Observer
 from ..model.parameter import Scalar
 from ..model.path import Path
 from ..model.reason import Excuse, Reason, ReasonKind
 from ..model.topology import Topology
 from ..model.trial import Status, TrialRecord
 from ..model.units import format_duration
-from ..model.workload import Measured, WorkloadKind
+from ..model.workload import Measured, Result, WorkloadKind
 from ..model.workloads import WORKLOADS
 from .cpu import (
-    WATCHED,
     Span,
     agent_cores,
     busy_ns,
@@ -41,7 +40,7 @@ from .cpu import (
 )
 from .hardware_counters import SPUN, hardware_metrics, hardware_notes
 from .laboratory import Laboratory
-from .parts import ArrivedWatch, parts_of
+from .parts import parts_of
 from .processors import placement_of
 from .proof.discovered import discovered_prefixes, without_questions
 from .proof.emulation import assess, lost_places
@@ -100,7 +99,7 @@ def run_trial(
     references: References,
     *,
     keeps_packets: bool = False,
-    watch: ArrivedWatch | None = None,
+    observer: Observer | None = None,
 ) -> Outcome:
     """Runs one trial and gives its record: `ok`, `invalid` or `failed`. It raises only what stops the whole run, such
     as an interrupt.
@@ -108,7 +107,7 @@ def run_trial(
     Args:
         network: the path's own; its legs are those that the workload uses.
         keeps_packets: whether the packets of every link are kept, whole, instead of headers of one link's.
-        watch: is called with what arrives, interval by interval, by other threads. None: no receiver is asked.
+        observer: is told what arrives and how senders fare, by other threads. None: nobody is asked.
     """
     experiment, combination, planned = trial.experiment, trial.combination, trial.planned
     path, kind, bypass = trial.path, trial.kind, references.bypass
@@ -138,7 +137,7 @@ def run_trial(
     )
     failure: Reason | None = None
     try:
-        perform(kind, params, planned.key, setting, observed, watch)
+        perform(kind, params, planned.key, setting, observed, observer)
     except (AgentError, LabError) as error:
         kind_of_failure = ReasonKind.AGENT_FAILED if isinstance(error, AgentError) else ReasonKind.NETWORK_FAILED
         failure = Reason(kind=kind_of_failure, text=_with_the_dead(error, laboratory))
@@ -194,10 +193,9 @@ def _files(setting: Setting, observed: Observed) -> dict[str, bytes]:
     middle = middle_of(setting.views)
     files = {}
     for index, (view, capture) in enumerate(zip(setting.views, observed.captures, strict=False)):
-        packets = capture.get("packets") or []
-        if packets and (setting.keeps_packets or index == middle):
+        if capture.packets and (setting.keeps_packets or index == middle):
             interface = f"{view.end.name} of {view.end.node} on {view.link.name}"
-            files[f"{view.link.name}.pcapng"] = to_pcapng(packets, interface, setting.snaplen_bytes)
+            files[f"{view.link.name}.pcapng"] = to_pcapng(capture.packets, interface, setting.snaplen_bytes)
     return files
 
 
@@ -280,7 +278,7 @@ def _assess(
     memory_bytes = session_memory_bytes(sessions)
     if memory_bytes is not None and SESSION_MEMORY in kind.metrics:
         measured.metrics[METRICS[SESSION_MEMORY].column] = memory_bytes
-    nodes = {agent.hello["netns_inode"]: name for name, agent in setting.laboratory.agents.items()}
+    nodes = {agent.netns_inode: name for name, agent in setting.laboratory.agents.items()}
     losses = loss_evidence(
         {WORKLOADS[part.workload].transport for part in parts_of(kind, params)},
         setting.network.topology,
@@ -340,7 +338,7 @@ def event_failures(due: Sequence[LinkChange], happened: Sequence[LinkEvent]) -> 
     return failed + missing
 
 
-def machine_changes(client: Mapping[str, Any], server: Mapping[str, Any]) -> list[Reason]:
+def machine_changes(client: Result, server: Result) -> list[Reason]:
     """Why a trial is invalid during which a machine's clock was stepped, or its processors became more or fewer."""
     spans = [span for span in map(find_span, (client, server)) if span]
     found = []
@@ -360,7 +358,7 @@ def _add_cpu(measured: Measured, view: Viewpoint, observed: Observed) -> None:
     client_spun, server_spun = spun_ns(observed.client), spun_ns(observed.server)
     span = server_span if "forward_receiver" in observed.server or "unique" in observed.server else client_span
     if span is not None:
-        machine = machine_cores(span, client_spun + server_spun, are_kept_awake=WATCHED in observed.cpu_before)
+        machine = machine_cores(span, client_spun + server_spun, are_kept_awake=observed.are_kept_awake)
         for name, cores in machine.items():
             measured.metrics[f"cpu_{name}_cores"] = cores
         own_both = [
@@ -413,7 +411,7 @@ def _spent_ns(span: Span, observed: Observed) -> float | None:
 def _add_hardware(measured: Measured, packets: int, observed: Observed) -> None:
     """Cycles and instructions. They cannot be told apart from those of a spinning sender, as CPU time can."""
     measured.notes.extend(hardware_notes(observed.hardware))
-    if not observed.hardware.counts:
+    if observed.hardware.counts is None:
         return
     if any(spun_ns(result, with_warmup=True) for result in (observed.client, observed.server)):
         measured.notes.append(SPUN)
@@ -430,7 +428,7 @@ def _limited_by(measured: Measured, expected: Mapping[str, float], observed: Obs
     span = find_span(observed.server) or find_span(observed.client)
     shares = []
     if span is not None and not spun_ns(observed.client):
-        shares = core_shares(span, are_kept_awake=WATCHED in observed.cpu_before)
+        shares = core_shares(span, are_kept_awake=observed.are_kept_awake)
     if shares and max(shares) >= SATURATED_CORE:
         return "cpu"
     return None

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..model.errors import StoreError
-from ..model.wording import printable
+from ..model.quoting import printable
 from .folder import Folder
 
 MAX_JSON_BYTES = 2**28

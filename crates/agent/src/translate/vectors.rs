@@ -8,7 +8,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sixbench_wire::siit::Clause;
 
-use super::converse;
+use super::answers;
+use crate::asked::conversation;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -17,7 +18,7 @@ struct Vector {
     _description: String,
     siit: Value,
     packet: String,
-    fate: String,
+    verdict: String,
     reason: String,
     packets: Vec<String>,
 }
@@ -33,7 +34,7 @@ fn every_vector_of_a_translator_has_its_outcome() {
         let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
         let text = fs::read_to_string(&path).expect("text");
         let vector: Vector = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let expected = json!([vector.fate, vector.reason, vector.packets]);
+        let expected = json!([vector.verdict, vector.reason, vector.packets]);
         let found = decided(&vector).unwrap_or_else(|refusal| panic!("{name}: {refusal}"));
         if found != expected {
             wrong.push(format!("{name}:\n  gives {found}\n    not {expected}"));
@@ -49,9 +50,9 @@ fn every_vector_of_a_translator_has_its_outcome() {
 
 fn decided(vector: &Vector) -> Result<Value, String> {
     let setup = json!({"mechanism": "siit", "siit": vector.siit});
-    let input = format!("{setup}\n{}\n", json!({"packet": vector.packet}));
-    let mut output = Vec::new();
-    converse(input.as_bytes(), &mut output).map_err(|end| format!("{end:?}"))?;
-    let answer: Value = serde_json::from_slice(&output).map_err(|error| error.to_string())?;
-    Ok(json!([answer["fate"], answer["reason"], answer["packets"]]))
+    let question = json!({"packet": vector.packet});
+    let (answered, end) = conversation(answers(), &[&setup.to_string(), &question.to_string()]);
+    end?;
+    let [answer] = answered.as_slice() else { return Err(format!("{} answers", answered.len())) };
+    Ok(json!([answer["verdict"], answer["reason"], answer["packets"]]))
 }

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Deserializer, de};
+use sixbench_wire::map::{Rule, check_rules};
 
 use crate::abi::{self, Address, Address4};
 use crate::told::ToldRule;
@@ -70,7 +71,16 @@ pub struct MapDomain {
 
 impl MapDomain {
     fn check(&self, local: IpAddr) -> std::result::Result<(), String> {
-        self.own.iter().chain(&self.rules).try_for_each(|rule| rule.0.check())?;
+        let rules: Vec<_> = self.rules.iter().map(|rule| rule.0).collect();
+        check_rules(self.own.as_ref().map(|own| &own.0), &rules, false)?;
+        let relay = self.border_relay.map_or(local, IpAddr::from);
+        let has_relay = |rule: &&Rule| matches!(relay, IpAddr::V6(relay) if rule.ipv6.contains(relay));
+        if let Some(rule) = self.own.iter().map(|own| &own.0).chain(&rules).find(has_relay) {
+            return Err(format!(
+                "the border relay's address {relay} is in {}, which customer edges have; give it another one",
+                rule.ipv6
+            ));
+        }
         match (self.own, self.border_relay) {
             (None, None) if self.rules.is_empty() => Err("a border relay has a rule of its domain at least".to_owned()),
             (None, None) => Ok(()),
@@ -79,11 +89,11 @@ impl MapDomain {
             (Some(_), Some(relay)) if IpAddr::from(relay) == local => {
                 Err(format!("border_relay and local are both {local}"))
             }
-            (Some(ToldRule(own)), Some(_)) if own.shares_addresses() || own.ipv4.bits != 32 => {
-                Err("a customer edge's own rule has its IPv4 address, of 32 bits, and its PSID".to_owned())
+            (Some(ToldRule(own)), Some(_)) if own.ea_bits > 0 => {
+                Err("a customer edge's own rule has its IPv4 address or prefix and its PSID, and no EA bits".to_owned())
             }
             (Some(ToldRule(own)), Some(_)) => {
-                let address = own.address(own.ipv4.address, own.psid.map_or(0, |psid| psid.value));
+                let address = own.tunnel_end(own.ipv4.address, own.psid.map_or(0, |psid| psid.value));
                 if local == address { Ok(()) } else { Err(format!("local is {local}, and the rule gives {address}")) }
             }
         }
@@ -172,7 +182,7 @@ impl Mapping {
                 )),
                 None => Ok(()),
             },
-            _ => Ok(()),
+            Self::Fixed { .. } | Self::SixToFour { .. } | Self::Isatap { .. } => Ok(()),
         }
     }
 

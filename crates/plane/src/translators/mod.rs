@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use nix::net::if_::if_nametoindex;
 use serde::Serialize;
-use sixbench_wire::siit::{Fate, Translator};
+use sixbench_wire::siit::{Translator, Verdict};
 use sixbench_wire::virtio;
 
 use crate::device::{Device, far_name, ip};
@@ -184,7 +184,7 @@ impl Carrier {
             let Some(frame) = complete(received.packet) else { continue };
             if frame.ethertype == ETHERTYPE_IPV4 || frame.ethertype == ETHERTYPE_IPV6 {
                 let decision = self.translator.translate(frame.packet);
-                if decision.fate == Fate::Answered && !self.errors.take(now) {
+                if decision.verdict == Verdict::Answered && !self.errors.take(now) {
                     counts.add_not_told(frame.packet);
                     continue;
                 }

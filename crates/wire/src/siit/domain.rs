@@ -5,11 +5,11 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::addresses::{is_host4, is_host6};
+use super::addresses::{Prefix6, is_host4, is_host6};
 use super::mapping::Ends;
 use super::ports::{Port, Ports};
 use super::{Clause, Settings, Translator};
-use crate::map::{Rule, Unmapped};
+use crate::map::{Rule, Unmapped, check_rules};
 use crate::{ipv4, ipv6};
 
 /// The rules of a node of a MAP-T domain.
@@ -23,19 +23,33 @@ pub struct Domain {
 
 impl Domain {
     pub(super) fn check(&self, settings: &Settings) -> Result<(), String> {
-        self.own.iter().chain(&self.rules).try_for_each(Rule::check)?;
+        check_rules(self.own.as_ref(), &self.rules, settings.allow_reserved)?;
         if self.own.is_none() && self.rules.is_empty() {
             return Err("a border relay has a rule of its domain at least (RFC 7599 section 5)".to_owned());
         }
-        if self.own.is_some_and(|own| own.shares_addresses() || own.ipv4.bits != 32) {
-            return Err("a customer edge's own rule has its IPv4 address, of 32 bits, and its PSID".to_owned());
+        if self.own.is_some_and(|own| own.ea_bits > 0) {
+            return Err(
+                "a customer edge's own rule has its IPv4 address or prefix and its PSID, and no EA bits".to_owned()
+            );
         }
         match &settings.prefixes[..] {
-            [_] if settings.explicit.is_empty() && !settings.hairpin => Ok(()),
+            [dmr] if settings.explicit.is_empty() && !settings.hairpin => self.check_apart(dmr),
             _ => {
                 Err("with rules of MAP there is one prefix, that of the Default Mapping Rule, no table and no hairpin"
                     .to_owned())
             }
+        }
+    }
+
+    /// Addresses outside are embedded in the prefix of the Default Mapping Rule, and customer edges have other ones: RFC 7599 section 5.
+    fn check_apart(&self, dmr: &Prefix6) -> Result<(), String> {
+        let overlaps = |rule: &&Rule| dmr.contains(rule.ipv6.address) || rule.ipv6.contains(dmr.address);
+        match self.own.iter().chain(&self.rules).find(overlaps) {
+            Some(rule) => Err(format!(
+                "the prefix {dmr} of the Default Mapping Rule and the rule prefix {} overlap; give one of them another",
+                rule.ipv6
+            )),
+            None => Ok(()),
         }
     }
 

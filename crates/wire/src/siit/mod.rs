@@ -59,7 +59,7 @@ pub struct Translator {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
     /// In one word.
-    pub fate: Fate,
+    pub verdict: Verdict,
     /// The rule that decided.
     pub clause: Clause,
     /// What is to be sent: the translation, in fragments if there are several; or the error.
@@ -68,7 +68,7 @@ pub struct Decision {
 
 /// What becomes of a packet, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Fate {
+pub enum Verdict {
     /// It goes on in the other family, or comes back in its own.
     Translated,
     /// Its source is told of an error by ICMP, in its own family.
@@ -146,12 +146,12 @@ impl Translator {
         answer: impl FnOnce(&mut Self, T) -> Option<Vec<u8>>,
     ) -> Decision {
         let Stop { clause, told } = match outcome {
-            Ok((clause, packets)) => return Decision { fate: Fate::Translated, clause, packets },
+            Ok((clause, packets)) => return Decision { verdict: Verdict::Translated, clause, packets },
             Err(stop) => stop,
         };
         let told = told.or_else(|| self.settings.told.contains(&clause).then_some(T::PROHIBITED));
         match told.and_then(|told| answer(self, told)) {
-            Some(answer) => Decision { fate: Fate::Answered, clause, packets: vec![answer] },
+            Some(answer) => Decision { verdict: Verdict::Answered, clause, packets: vec![answer] },
             None => Decision::dropped(clause),
         }
     }
@@ -167,7 +167,7 @@ impl Translator {
 
 impl Decision {
     fn dropped(clause: Clause) -> Self {
-        Self { fate: Fate::Dropped, clause, packets: Vec::new() }
+        Self { verdict: Verdict::Dropped, clause, packets: Vec::new() }
     }
 }
 

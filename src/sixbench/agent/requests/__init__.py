@@ -6,6 +6,8 @@ noticed where it arrives, not where it is used.
 
 from __future__ import annotations
 
+from typing import Any
+
 from .devices import (
     TranslatorAdd,
     TranslatorBringUp,
@@ -48,7 +50,59 @@ from .watching import (
     TimersStop,
 )
 
-REQUESTS: dict[str, type[Request]] = {
+__all__ = [
+    "REQUESTS",
+    "Awake",
+    "AwakeStart",
+    "BrokerRelease",
+    "BrokerRequest",
+    "BrokerStart",
+    "BrokerStop",
+    "Cancel",
+    "CaptureStart",
+    "CaptureStop",
+    "ConnectionTracking",
+    "Counters",
+    "Cpu",
+    "DnsCounters",
+    "DnsStart",
+    "DnsStop",
+    "DropsStart",
+    "DropsStop",
+    "EmulateAdd",
+    "EmulateChange",
+    "EmulateRecord",
+    "EmulateRemove",
+    "Exec",
+    "Finish",
+    "ForgetPathMtu",
+    "Hello",
+    "MulticastForward",
+    "PerfStart",
+    "PerfStop",
+    "PrefixDiscover",
+    "Progress",
+    "RelayCounters",
+    "RelayStart",
+    "RelayStop",
+    "Request",
+    "RouterAdvertise",
+    "RouterSolicit",
+    "Run",
+    "Serve",
+    "Sysctl",
+    "TimersStart",
+    "TimersStop",
+    "TranslatorAdd",
+    "TranslatorBringUp",
+    "TranslatorCounters",
+    "TranslatorRemove",
+    "TunnelAdd",
+    "TunnelCounters",
+    "TunnelRemove",
+]
+
+REQUESTS: dict[str, type[Request[Any]]] = {
     request.op: request
     for request in (
         *(Hello, Exec, Sysctl, Counters, ConnectionTracking, ForgetPathMtu, Cpu),

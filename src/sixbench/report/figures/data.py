@@ -45,7 +45,7 @@ class Context:
         """The margins of equivalence of these findings, as ratios, without repetition."""
         return self.experiment.statistics.margins_of(finding.workload for finding in findings)
 
-    def margin_words(self, findings: Iterable[Finding]) -> str:
+    def margins_of(self, findings: Iterable[Finding]) -> str:
         """Such as `±1 %`."""
         return words.margins_of(self.experiment.statistics, findings, "±")
 

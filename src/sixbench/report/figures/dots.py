@@ -64,7 +64,7 @@ def _caption(context: Context, page: Sequence[Measured]) -> str:
     findings = [finding for item in page for panel in item.panels for finding in panel.findings]
     text = (
         f"The change against {context.experiment.baseline} comes first. It is paired by block. {text} The grey band is "
-        f"the margin of {context.margin_words(findings)}, within which paths count as equivalent."
+        f"the margin of {context.margins_of(findings)}, within which paths count as equivalent."
     )
     if any(finding.noise_low is not None for finding in findings):
         text += " Yellow bars are the intervals of the A/A comparison."
@@ -286,7 +286,7 @@ class _Dots:
         if any(rows.contradicts_theory(finding) for finding in findings):
             handles.append(style.ring_handle())
         if any(_is_compared(item) for item in self.items):
-            handles.append(style.margin_handle(self.context.margin_words(findings)))
+            handles.append(style.margin_handle(self.context.margins_of(findings)))
         if any(finding.noise_low is not None for finding in findings):
             handles.append(style.noise_handle())
         if any(change.pairs for change in changes(self.context, findings)):

@@ -69,7 +69,7 @@ def _caption(context: Context, item: Measured, panels: list[Panel]) -> str:
         text += (
             f" The {place} panel has the change against {context.experiment.baseline}, paired by block, with its "
             f"{context.confidence} confidence interval. The grey band is the margin of "
-            f"{context.margin_words(findings)}, within which paths count as equivalent."
+            f"{context.margins_of(findings)}, within which paths count as equivalent."
         )
         if any(finding.noise_low is not None for finding in findings):
             text += " Yellow bars are the intervals of the A/A comparison."
@@ -270,7 +270,7 @@ class _Sweep:
         if compared and any(rows.contradicts_theory(finding) for finding in findings):
             handles.append(style.ring_handle())
         if compared:
-            handles.append(style.margin_handle(self.context.margin_words(findings)))
+            handles.append(style.margin_handle(self.context.margins_of(findings)))
         if compared and any(finding.noise_low is not None for finding in findings):
             handles.append(style.noise_handle())
         if compared and any(change.pairs for change in changes(self.context, findings)):

@@ -38,7 +38,9 @@ pub fn check(domain: &MapDomain, packet: &[u8], outer_source: &Address) -> Resul
     let rule = rules.filter(|rule| rule.ipv6.contains(source)).max_by_key(|rule| rule.ipv6.bits);
     let rule = rule.ok_or(Outcome::SourceNotPeer)?;
     match rule.to_ipv4(source) {
-        Some((address, psid)) if address == packet.source() && is_of(rule, psid, from) => Ok(()),
+        Some((address, psid)) if is_end(rule, address, source, psid, packet.source()) && is_of(rule, psid, from) => {
+            Ok(())
+        }
         _ => Err(Outcome::InnerSourceMismatch),
     }
 }
@@ -64,11 +66,18 @@ fn is_of(rule: &Rule, psid: u16, port: Port) -> bool {
     }
 }
 
+/// Whether the softwire of the customer edge that has an inner source ends at an outer one.
+fn is_end(rule: &Rule, address: Ipv4Addr, outer: Ipv6Addr, psid: u16, inner: Ipv4Addr) -> bool {
+    rule.is_same_edge(address, inner) && rule.tunnel_end(address, psid) == outer
+}
+
 /// The customer edge that has an address and a port.
 fn by_rule(rule: &Rule, address: Ipv4Addr, port: Port) -> Option<Ipv6Addr> {
-    match (port, rule.psid) {
-        (Port::Known(number), _) => rule.to_ipv6(address, number).ok(),
-        (Port::Elsewhere, Some(psid)) => Some(rule.address(address, psid.value)),
-        _ => (rule.psid_bits() == 0).then(|| rule.address(address, 0)),
-    }
+    let psid = match (port, rule.psid) {
+        (Port::Known(number), _) => rule.psid_of(number)?,
+        (Port::Elsewhere, Some(psid)) => psid.value,
+        _ if rule.psid_bits() == 0 => 0,
+        _ => return None,
+    };
+    Some(rule.tunnel_end(address, psid))
 }
