@@ -104,9 +104,9 @@ def _of_procedure(procedure: Procedure, experiment: Experiment) -> Iterator[str]
         if not (0 < size <= MAX_MTU and why.isprintable()):
             yield f"the frame size {size} was left out"
     for one in experiment.combinations:
-        tested = one.levels.get("frame_bytes")
-        if tested is not None and not (isinstance(tested, int) and 0 < tested <= MAX_MTU):
-            yield f"{one.name} has the frame size {visible(shown(tested))}"
+        level = one.levels.get("frame_bytes")
+        if level is not None and not (isinstance(level, int) and 0 < level <= MAX_MTU):
+            yield f"{one.name} has the frame size {visible(shown(level))}"
 
 
 def _is_time(realtime_ns: int) -> bool:
