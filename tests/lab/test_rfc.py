@@ -31,7 +31,7 @@ def tested(sixbench: Any, directory: Path, text: str, *more: str) -> dict[str, A
     return found
 
 
-@pytest.mark.parametrize(("rate", "bps", "size"), [("1Mbit", 1e6, 1518), ("10Mbit", 1e7, 128)])
+@pytest.mark.parametrize(("rate", "bps", "size"), [("1Mbit", 1e6, 1518), ("10Mbit", 1e7, 128), ("100Mbit", 1e8, 1518)])
 def test_the_search_returns_the_rate_of_a_wire_within_its_width(
     sixbench: Any, tmp_path: Path, rate: str, bps: float, size: int
 ) -> None:
