@@ -25,7 +25,7 @@ def by_node(nodes: Mapping[str, Mapping[str, Any]]) -> dict[str, CountersAnswer]
 
 def packet(data: Mapping[str, Any]) -> Packet:
     """A captured packet."""
-    return Packet.model_validate({"layers": [], **data})
+    return Packet.model_validate({"layers": [], "data": "", **data})
 
 
 def captured(packets: Iterable[Mapping[str, Any]] = (), dropped: int = 0) -> CaptureAnswer:

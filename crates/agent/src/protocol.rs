@@ -1,7 +1,7 @@
 //! What a request may look like.
 
 use serde::Deserialize;
-use sixbench_services::{broker, discovery, dns, multicast, prefix, relay};
+use sixbench_services::{broker, dhcp, discovery, dns, multicast, prefix, relay};
 
 use crate::{
     awake, bring_up, capture, device, drops, emulation, exec, sessions, sysctl, timers, tracking, translators, tunnels,
@@ -82,6 +82,11 @@ pub enum Request {
     },
     RouterSolicit(discovery::Solicit),
     PrefixDiscover(prefix::Request),
+    DhcpServe(dhcp::Serve),
+    DhcpStop {
+        device: String,
+    },
+    DhcpAsk(dhcp::Ask),
     BrokerStart(Box<broker::Start>),
     BrokerStatus {},
     BrokerStop {},
@@ -143,6 +148,9 @@ impl Request {
             Request::AdvertiseStop { .. } => "advertise-stop",
             Request::RouterSolicit(_) => "router-solicit",
             Request::PrefixDiscover(_) => "prefix-discover",
+            Request::DhcpServe(_) => "dhcp-serve",
+            Request::DhcpStop { .. } => "dhcp-stop",
+            Request::DhcpAsk(_) => "dhcp-ask",
             Request::BrokerStart(_) => "broker-start",
             Request::BrokerStatus {} => "broker-status",
             Request::BrokerStop {} => "broker-stop",

@@ -4,22 +4,16 @@ pub mod siit;
 #[cfg(test)]
 mod vectors;
 
-use std::io::{self, BufRead, Write};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use sixbench_plane::Spec;
 use sixbench_plane::whole::{Verdict, Whole};
 use sixbench_wire::siit::{Translator, Verdict as SiitVerdict};
 
+use crate::asked;
 use crate::capture::hex;
-use crate::lines::{Line, Lines};
-use crate::{EXIT_CANNOT, EXIT_USAGE, complain};
-
-/// The longest line, its end not counted. A packet has at most 65,575 bytes.
-pub const MAX_LINE_BYTES: usize = 1 << 18;
 
 /// The first line.
 #[derive(Deserialize)]
@@ -59,84 +53,29 @@ enum Mechanism {
     Siit(Box<Translator>),
 }
 
-/// Why the conversation ended before its input did.
-#[derive(Debug)]
-enum End {
-    /// The input is not what it should be: a sentence.
-    Refused(String),
-    /// Input or output failed.
-    Broken(io::Error),
-}
-
-impl From<io::Error> for End {
-    fn from(error: io::Error) -> Self {
-        Self::Broken(error)
-    }
-}
-
 /// Answers standard input on standard output until it ends.
 pub fn translate() -> ExitCode {
-    let mut output = io::stdout().lock();
-    let refusal = match converse(io::stdin().lock(), &mut output) {
-        Ok(()) => return ExitCode::SUCCESS,
-        Err(End::Broken(error)) => return complain(&format!("translate: {error}"), EXIT_CANNOT),
-        Err(End::Refused(refusal)) => refusal,
-    };
-    match writeln!(output, "{}", json!({ "error": refusal })).and_then(|()| output.flush()) {
-        Ok(()) => ExitCode::from(EXIT_USAGE),
-        Err(error) => complain(&format!("translate: {error}"), EXIT_CANNOT),
-    }
+    asked::on_standard_streams("translate", answers())
 }
 
-fn converse(input: impl BufRead, output: &mut impl Write) -> Result<(), End> {
-    let mut lines = Lines::new(input, MAX_LINE_BYTES);
+/// Takes the first line for the mechanism, and answers every other one.
+fn answers() -> impl FnMut(&[u8]) -> Result<Option<Answer>, String> {
     let mut mechanism: Option<Mechanism> = None;
-    let mut number = 0_u64;
-    while let Some(line) = lines.next()? {
-        number += 1;
-        let refused = |reason: String| End::Refused(format!("line {number}: {reason}"));
-        let Line::Complete(line) = line else {
-            return Err(refused(format!("a line has at most {MAX_LINE_BYTES} bytes")));
-        };
-        match &mut mechanism {
-            None => mechanism = Some(Mechanism::read(line).map_err(refused)?),
-            Some(mechanism) => {
-                let answer = mechanism.answer(&packet_of(line).map_err(refused)?);
-                serde_json::to_writer(&mut *output, &answer).map_err(io::Error::from)?;
-                output.write_all(b"\n")?;
-            }
+    move |line| match &mut mechanism {
+        None => {
+            mechanism = Some(Mechanism::read(line)?);
+            Ok(None)
         }
-    }
-    Ok(output.flush()?)
-}
-
-fn packet_of(line: &[u8]) -> Result<Vec<u8>, String> {
-    let Question { packet } = serde_json::from_slice(line).map_err(|error| words(&error))?;
-    let digit = |&octet: &u8| char::from(octet).to_digit(16);
-    packet
-        .as_bytes()
-        .chunks(2)
-        .map(|pair| match pair {
-            [high, low] => Some(((digit(high)? << 4) | digit(low)?) as u8),
-            _ => None,
-        })
-        .collect::<Option<_>>()
-        .ok_or_else(|| "a packet is two hexadecimal digits a byte".to_owned())
-}
-
-/// What is wrong with a line; of values without their column, which whoever gave them does not know.
-fn words(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let place = format!(" at line {} column {}", error.line(), error.column());
-    match text.strip_suffix(&place) {
-        Some(told) if error.is_data() => told.to_owned(),
-        _ => text,
+        Some(mechanism) => {
+            let Question { packet } = asked::read(line)?;
+            Ok(Some(mechanism.answer(&asked::bytes_of(&packet)?)))
+        }
     }
 }
 
 impl Mechanism {
     fn read(line: &[u8]) -> Result<Self, String> {
-        match serde_json::from_slice(line).map_err(|error| words(&error))? {
+        match asked::read(line)? {
             Told::Tunnel { tunnel, own4, own6 } => {
                 let whole = Whole::new(&tunnel, own4, own6).map_err(|error| error.to_string())?;
                 Ok(Self::Tunnel(Box::new(whole)))
@@ -184,9 +123,10 @@ impl Answer {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use serde_json::Value;
+    use serde_json::{Value, json};
 
     use super::*;
+    use crate::asked::{MAX_LINE_BYTES, conversation};
 
     const SIX_IN_FOUR: &str = r#"{"mechanism": "tunnel", "tunnel": {"device": "t", "underlay": ["u"], "mtu_bytes": 1480, "outer": "ipv4", "payload": "ipv6", "local": "192.0.2.1", "mapping": {"kind": "fixed", "remote": "192.0.2.2"}}}"#;
     const SIIT: &str = r#"{"mechanism": "siit", "siit": {"prefixes": ["64:ff9b:1::/96"], "explicit": [["192.0.2.1/32", "2001:db8::1/128"]], "own4": "198.18.1.1"}}"#;
@@ -195,13 +135,7 @@ mod tests {
         "60000000000c114020010db800010000000000000000000120010db800020000000000000000000203e807d0000cbeef64617461";
 
     fn answers(lines: &[&str]) -> (Vec<Value>, Result<(), String>) {
-        let (input, mut output) = (lines.join("\n") + "\n", Vec::new());
-        let end = converse(input.as_bytes(), &mut output).map_err(|end| match end {
-            End::Refused(reason) => reason,
-            End::Broken(error) => panic!("{error}"),
-        });
-        let text = String::from_utf8(output).expect("UTF-8");
-        (text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect(), end)
+        conversation(super::answers(), lines)
     }
 
     fn refusal(lines: &[&str]) -> String {

@@ -7,9 +7,10 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, ValidationError
 
+from ..model.captured import AnyLayer, KeptPacket
 from ..model.errors import AgentError
-from ..model.form import ABSENT, Form, Natural
-from ..model.observation import DiscoveredPrefix
+from ..model.form import ABSENT, Form, Natural, Number
+from ..model.observation import DiscoveredPrefix, WithoutIpv4
 
 SHOWN_PROBLEMS = 3
 SHOWN_CHARACTERS = 60
@@ -79,6 +80,18 @@ class ForgottenAnswer(Form):
     ipv6: Natural
 
 
+class Decoded(Form):
+    """A packet by its headers."""
+
+    wire_bytes: Annotated[int, Field(ge=0, lt=2**32)]
+    layers: list[AnyLayer]
+
+    @property
+    def kept(self) -> KeptPacket:
+        """What is shown of it."""
+        return KeptPacket(wire_bytes=self.wire_bytes, layers=tuple(self.layers))
+
+
 class PacketAnswer(Form):
     """What became of a packet in a mechanism; `packets` are hexadecimal."""
 
@@ -96,12 +109,30 @@ class ServeAnswer(Form):
     cookie: bool = ABSENT
 
 
+class ArrivedDatagrams(Form):
+    """Those that came, each once, and those that have not though a later one has."""
+
+    unique: Natural
+    lost_middle: Natural
+
+
+class SendersSample(Form):
+    """How senders of TCP fare, at a moment of the measured window."""
+
+    t_ns: Natural
+    rtt_ns: Natural = ABSENT
+    cwnd_packets: Number = ABSENT
+    retransmits: Natural = ABSENT
+
+
 class ProgressAnswer(Form):
-    """What has arrived at a session so far."""
+    """What has arrived at a session so far, and how its senders fare."""
 
     now_ns: Natural
     first_ns: Natural = ABSENT
     received_bytes: Natural = ABSENT
+    datagrams: ArrivedDatagrams = ABSENT
+    sending: SendersSample = ABSENT
 
 
 class TunnelAnswer(Form):
@@ -125,8 +156,11 @@ class RouterAnswer(Form):
 
 
 class BringUpAnswer(Form):
-    """When a CLAT began to ask for its prefix, had it, and translated: times of the monotonic clock."""
+    """When a CLAT began to ask, was told to do without IPv4, had its prefix, and translated: times of the monotonic
+    clock."""
 
+    dhcp: WithoutIpv4 = ABSENT
+    dhcp_ns: Natural = ABSENT
     discovered: DiscoveredPrefix
     begun_ns: Natural
     discovered_ns: Natural

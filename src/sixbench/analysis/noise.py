@@ -130,6 +130,17 @@ def neighbour_remarks(trials: Sequence[TrialRecord]) -> list[str]:
     ]
 
 
+def watch_remarks(trials: Sequence[TrialRecord]) -> list[str]:
+    """A sentence on pages of `sixbench ui` that looked at the run; empty if there were none."""
+    watched = sum(trial.watched is True for trial in trials)
+    if not watched:
+        return []
+    return [
+        f"A page of sixbench ui looked at this run during {watched} of {len(trials)} trials, and used a processor "
+        "meanwhile. For numbers to publish, repeat the run with no page open."
+    ]
+
+
 def tester_remarks(trials: Sequence[TrialRecord]) -> list[str]:
     """A sentence for each workload whose results depend on the tester as much as on the paths."""
     valid = [trial for trial in trials if trial.status == "ok" and trial.bypass]

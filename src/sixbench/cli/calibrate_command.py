@@ -19,7 +19,7 @@ from .common import default_directory, note
 from .event_logs import event_log, observers
 from .options import CALIBRATION_OUT, EVENTS, QUIET, RESULTS_AS_JSON, WAIT
 from .progress import Progress
-from .running import agent_hub, begin_run, probe_machine, tell
+from .running import agent_hub, begin_run, tell
 
 if TYPE_CHECKING:
     from ..agent import AgentHub
@@ -88,6 +88,7 @@ def calibrate(
     from ..calibration.metrics import chosen
     from ..lab.privileges import enter_namespace_if_needed
     from ..run.other_runs import measuring
+    from ..run.probing import probe_machine
     from ..store import Manifest, holds_run
 
     metrics = chosen(only)
@@ -118,6 +119,7 @@ def _go_on(directory: Path, hub: AgentHub, json: bool, quiet: bool, wait: bool, 
     from ..calibration.design import is_calibration
     from ..model.errors import UsageError
     from ..run.other_runs import measuring
+    from ..run.probing import probe_machine
     from ..store import open_run
 
     writer, so_far = open_run(directory)

@@ -38,6 +38,18 @@ def require_consent(paths: Iterable[Path], *, allowed: bool) -> None:
     )
 
 
+def refuse_programs_in_cells(paths: Iterable[Path]) -> None:
+    """Raises `UsageError` where an experiment has commands: who may measure by cells may not run anything on them."""
+    from ..model.errors import UsageError
+
+    found = next(iter(commands_by_path(paths)), None)
+    if found is not None:
+        raise UsageError(
+            f"paths.{found} runs a program of the experiment, which no cell does for others; "
+            "run it on this machine, without --cells"
+        )
+
+
 def refuse_programs_in_guests(paths: Iterable[Path]) -> None:
     """Raises `UsageError` where a path has a program under test: an emulated machine has none of this one's programs
     but sixbench's own."""

@@ -235,18 +235,31 @@ def _workload_rows(experiment: Experiment) -> list[tuple[str, str]]:
     """One row for each workload of the file: what all its combinations have, and the values of what is swept."""
     from ..report.link_descriptions import event_words
 
-    groups: dict[tuple[str, frozenset[str]], list[Combination]] = {}
+    groups: dict[tuple[str, frozenset[str], tuple[str, ...]], list[Combination]] = {}
     for combination in experiment.combinations:
-        key = (combination.workload.kind, frozenset(combination.workload.params))
+        key = (combination.workload.kind, frozenset(combination.workload.params), combination.paths)
         groups.setdefault(key, []).append(combination)
     rows = [
-        (kind, f"{_params_words(kind, group)} {_number_words(len(group))}".strip())
-        for (kind, _), group in groups.items()
+        (kind, "; ".join(filter(None, [_group_words(kind, group), _over_words(experiment, group[0])])))
+        for (kind, _, _), group in groups.items()
     ]
     events = dict.fromkeys(
         text for c in experiment.combinations for text in event_words(experiment.topologies[c.topology], c.events)
     )
     return rows + [("", f"In the midst of a trial: {text}") for text in events]
+
+
+def _group_words(kind: str, group: list[Combination]) -> str:
+    return f"{_params_words(kind, group)} {_number_words(len(group))}".strip()
+
+
+def _over_words(experiment: Experiment, combination: Combination) -> str:
+    """The paths that it names, and what they are compared with where that is not the experiment's baseline."""
+    if not combination.paths:
+        return ""
+    baseline = experiment.baseline_of(combination)
+    compared = "" if baseline == experiment.baseline else f", baseline {baseline}"
+    return f"over {', '.join(combination.paths)}{compared}"
 
 
 def _number_words(combinations: int) -> str:

@@ -12,15 +12,17 @@ import typer
 from ..model.exit_codes import Exit
 from . import completions
 from .bugs import keeping_trials
+from .cell_command import KEY
+from .cell_runs import CELLS, refuse_key_alone, resume_on_cells, run_on_cells
 from .command_groups import EXPERIMENTS
 from .common import default_directory, experiment_source, load_experiment, note, paper_name
-from .consent import refuse_programs_in_guests, require_consent, without_consent
+from .consent import refuse_programs_in_cells, refuse_programs_in_guests, require_consent, without_consent
 from .event_logs import event_log, observers, refuse_in_guests
 from .guest_runs import check_clock, chosen_kernels, resume_in_guests, run_in_guests
 from .options import ALLOW_PROGRAMS, EVENTS, FINDINGS_AS_JSON, OUT, QUIET, SEED, SET, WAIT
 from .presenting import present
 from .progress import Progress
-from .running import agent_hub, begin_run, known_calibration, probe_machine, tell
+from .running import agent_hub, begin_run, known_calibration, tell
 
 if TYPE_CHECKING:
     from ..agent import AgentHub
@@ -78,10 +80,13 @@ def run(
         metavar="virtual|real",
         help="The clock of an emulated machine: virtual (it counts instructions, the same everywhere) or real.",
     ),
+    cells: str | None = CELLS,
+    key: Path | None = KEY,
 ) -> int:
     """Run an experiment: build its network, measure, and report."""
     from ..lab.privileges import enter_namespace_if_needed
     from ..run.other_runs import measuring
+    from ..run.probing import probe_machine
 
     chosen = chosen_kernels(kernel, kernels)
     changes = (set_, quick, blocks, seed, chosen, clock)
@@ -92,6 +97,13 @@ def run(
 
     if out is not None:
         check_free(out, loaded.text)
+    refuse_key_alone(cells, key)
+    if cells is not None:
+        refuse_programs_in_cells(loaded.paths)
+        directory, paper = out or default_directory(loaded.name), paper_name(experiment)
+        return run_on_cells(
+            loaded, directory, out is None, paper, quick, capture, cells, key, wait, json, quiet, events
+        )
     if loaded.kernels:
         refuse_in_guests(events)
         refuse_programs_in_guests(loaded.paths)
@@ -131,12 +143,18 @@ def resume(
     report: bool = typer.Option(
         True, "--report/--no-report", help="Compute and print the findings, or leave them out."
     ),
+    cells: str | None = CELLS,
+    key: Path | None = KEY,
 ) -> int:
     """Finish an interrupted run. No trial is run twice."""
     from ..store import open_run
 
+    refuse_key_alone(cells, key)
     writer, run_so_far = open_run(directory)
     with writer:
+        if cells is not None:
+            refuse_programs_in_cells(run_so_far.manifest.experiment.paths)
+            return resume_on_cells(writer, run_so_far, cells, key, wait, json, quiet, report, events)
         require_consent(run_so_far.manifest.experiment.paths, allowed=allow_programs)
         return _go_on(writer, run_so_far, json, quiet, wait, report, events)
 
@@ -148,12 +166,15 @@ def _go_on(
     from ..lab.privileges import enter_namespace_if_needed
     from ..model.errors import UsageError
     from ..run.other_runs import measuring
+    from ..run.probing import probe_machine
 
     if not run_so_far.manifest.experiment.topologies:
         raise UsageError(
             f"{writer.directory} is a measurement between two machines, which cannot be resumed; "
             "measure again with another --out"
         )
+    if run_so_far.manifest.cells:
+        raise UsageError(f"{writer.directory} was measured by cells, and so is the rest; give --cells ADDRESS")
     if run_so_far.manifest.experiment.kernels:
         refuse_in_guests(events)
         refuse_programs_in_guests(run_so_far.manifest.experiment.paths)

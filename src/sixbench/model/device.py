@@ -102,12 +102,15 @@ class Discovery:
         teller: the node that tells it.
         fields: of the request `prefix-discover`.
         prefix: the one that the NAT64 has, and that must be told.
+        dhcp: the fields of the request `dhcp-ask`, by which its node learns before that it can do without IPv4 (RFC
+            8925); None: it does not ask.
     """
 
     by: str
     teller: str
     fields: dict[str, Any]
     prefix: IPv6Network
+    dhcp: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -91,9 +91,11 @@ class Network(Blueprint):
 
     Attributes:
         legs: of the path, from client to server.
+        answering: the nodes besides relays that answer what one leg brings, and send packets of their own on the next.
     """
 
     legs: Legs
+    answering: frozenset[str] = frozenset()
 
     @property
     def blueprint(self) -> Blueprint:
@@ -113,8 +115,8 @@ class Network(Blueprint):
     @property
     def parts(self) -> tuple[Network, ...]:
         """The same network with the legs up to the first relay, those up to the next one, and so on. Packets of one
-        part are no packets of another: they begin anew at a relay."""
-        nodes = {relay.node for relay in self.relays}
+        part are no packets of another: they begin anew at a relay, and where a node answers."""
+        nodes = {relay.node for relay in self.relays} | self.answering
         starts = [0] + [number for number, leg in enumerate(self.legs) if number and leg.near in nodes]
         ends = [*starts[1:], len(self.legs)]
         return tuple(replace(self, legs=self.legs[start:end]) for start, end in zip(starts, ends, strict=True))

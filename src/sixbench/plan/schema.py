@@ -52,7 +52,7 @@ from .schema_terms import (
     value_schema,
     whole,
 )
-from .workload_file import DISTRIBUTION
+from .workload_file import DISTRIBUTION, PATHS
 
 _NUMBER = r"([0-9]+(\.[0-9]+)?|\.[0-9]+)"
 
@@ -265,11 +265,23 @@ def _nodes(order: str = "") -> Schema:
 
 def _workload() -> Schema:
     named = {
-        name: {"anyOf": [{"type": "null"}, _parameters(kind)], "description": kind.doc}
+        name: {"anyOf": [{"type": "null"}, _with_paths(_parameters(kind))], "description": kind.doc}
         for name, kind in WORKLOADS.items()
     }
     one = object_of(named) | {"minProperties": 1, "maxProperties": 1}
     return {"anyOf": [{"enum": list(WORKLOADS)}, one]}
+
+
+def _with_paths(parameters: Schema) -> Schema:
+    """The parameters, and the key that names the paths that the workload goes over."""
+    over = {
+        "type": "array",
+        "items": ref("name"),
+        "minItems": 1,
+        "uniqueItems": True,
+        "description": "the paths that it goes over; unless given: all",
+    }
+    return parameters | {"properties": parameters["properties"] | {PATHS: over}}
 
 
 def _parameters(kind: WorkloadKind) -> Schema:

@@ -27,8 +27,12 @@
     remarks         sentences
     rfc             of a run of `sixbench rfc`: profile, tests, quick, throughput (path, frame_bytes, is_tester, goal,
                     loss_ratio, lower_pps, upper_pps, line_pps, tester_pps, is_testers: whether the tester was the
-                    limit, refused_pps, trials, refused, failed), conformance (section, asks, state, reason); null:
-                    it is another run
+                    limit, refused_pps, trials, refused, failed), results of the other tests (test, path, frame_bytes,
+                    rate_pps, what, unit, value, p1 and p99: percentiles over trials, trials, refused, failed, remark),
+                    conformance (section, asks, state, reason); null: it is another run
+    cells           of a run that cells measured: machines (name, kernel, cpu, cores, blocks, trials), by_cell
+                    (workload, metric, unit, levels, combination, path, baseline, p_value, cells: cell, n, ratio,
+                    difference, ci_low, ci_high), apart (how many trials came late or twice); null: it was one machine
     calibration     of the machine, when the run began: realtime_ns, quick, ranges (metric, label, path, workload,
                     vouches, column, low, high, least, greatest, uncertainty, scale), false_alarms, outside (sentences
                     about results that lie outside); null: none
@@ -87,8 +91,31 @@ def document(run: Run, analysis: Analysis) -> JsonObject:
         "trials": _trials(validity.trials(run)),
         "remarks": list(analysis.remarks),
         "rfc": rfc.document(run),
+        "cells": _cells(run, analysis),
         "calibration": _calibration(run, analysis),
     }
+
+
+def _cells(run: Run, analysis: Analysis) -> JsonObject | None:
+    if not run.manifest.cells:
+        return None
+    by_cell = [_plain(asdict(effect)) for effect in analysis.cells]
+    for effect in by_cell:
+        effect["cells"] = [_plain(value) for value in effect["cells"]]
+    machines = []
+    for name, cell in run.manifest.cells.items():
+        own = [trial for trial in run.trials if trial.cell == name]
+        machines.append(
+            {
+                "name": name,
+                "kernel": cell.environment.kernel,
+                "cpu": cell.environment.cpu,
+                "cores": cell.environment.cores,
+                "blocks": len({trial.block for trial in own}),
+                "trials": len(own),
+            }
+        )
+    return {"machines": machines, "by_cell": by_cell, "apart": run.manifest.apart}
 
 
 def _calibration(run: Run, analysis: Analysis) -> JsonObject | None:

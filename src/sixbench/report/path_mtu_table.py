@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from ..model.form import ABSENT
 from ..model.results import Hop, PathMtu
@@ -14,11 +15,7 @@ from .aligned import aligned
 
 def path_mtu_table(records: Sequence[TrialRecord]) -> str:
     """A column a direction and path, and below it the verdict on each path."""
-    ways = [
-        (f"{record.path} {name}", way)
-        for record in records
-        for name, way in (("sent", record.client["forward"]), ("received", record.server["reverse"]))
-    ]
+    ways = [(f"{record.path} {name}", way) for record in records for name, way in directions(record)]
     if not ways:
         return ""
     found = [PathMtu.model_validate(way) for _, way in ways]
@@ -31,6 +28,17 @@ def path_mtu_table(records: Sequence[TrialRecord]) -> str:
         for record in records
     ]
     return aligned(rows, left=1) + "".join(verdicts)
+
+
+def directions(record: TrialRecord) -> list[tuple[str, Mapping[str, Any]]]:
+    """What was found of each direction, as seen from this machine."""
+    return [("sent", record.client["forward"]), ("received", record.server["reverse"])]
+
+
+def facts(way: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """All that was found of a direction: label and value."""
+    found = PathMtu.model_validate(way)
+    return [*((label, cell(found)) for label, cell in _ROWS), ("verdict", direction_verdict(way) or words.MISSING)]
 
 
 def _bytes(size_bytes: int | None) -> str:

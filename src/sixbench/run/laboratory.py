@@ -13,7 +13,7 @@ from typing import Any
 from ..agent import Agent, AgentHub
 from ..agent.answers import ExecAnswer, SysctlAnswer
 from ..agent.requests import DeviceCounters, DeviceLog, Exec, Run, Sysctl
-from ..engines.agent import DISCOVER
+from ..engines.agent import DHCP_ASK, DISCOVER
 from ..lab.build import Completed, Running, Undo, build_path
 from ..lab.emulation import EMULATOR, emulated_links
 from ..lab.placement import pin, processors_of
@@ -153,7 +153,7 @@ class Laboratory:
             self.learned = installed.learned
             clats = {device.node for device in network.translators if device.discovery is not None}
             self.discovered = {
-                node: DiscoveredPrefix.model_validate(answer)
+                node: DiscoveredPrefix.model_validate({**answer, **_asked_before(installed.answers, node)})
                 for (node, op), answer in installed.answers.items()
                 if op == DISCOVER and node in clats
             }
@@ -252,6 +252,12 @@ class Laboratory:
 
 _Key = tuple[int, str, int]
 """The form of the network, the engine, and which of the blueprints with these."""
+
+
+def _asked_before(answers: Mapping[tuple[str, str], Mapping[str, Any]], node: str) -> dict[str, Any]:
+    """The answer to what a node asked by DHCP before it looked for its prefix, if it did."""
+    told = answers.get((node, DHCP_ASK))
+    return {} if told is None else {"dhcp": told}
 
 
 class Laboratories:

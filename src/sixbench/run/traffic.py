@@ -44,6 +44,7 @@ from ..model.observation import (
     TranslatorState,
     TunnelState,
 )
+from ..model.observer import Observer
 from ..model.parameter import Scalar
 from ..model.placement import Placement
 from ..model.topology import Family, Link, Topology
@@ -58,7 +59,7 @@ from .drop_watch import DropWatch
 from .events import Events, forget_path_mtu
 from .hardware_counters import Counted, HardwareCounters
 from .laboratory import Laboratory
-from .parts import ArrivedWatch, Hosts, parts_of, run_parts, trial_expected_ns
+from .parts import Hosts, parts_of, run_parts, trial_expected_ns
 from .proof.drops import Drops
 from .proof.packets import Viewpoint
 from .proof.timers import buckets
@@ -70,10 +71,15 @@ CAPTURE_PACKETS = 64
 CAPTURE_SNAPLEN_BYTES = 192
 """So many packets of each link prove the path, by their headers: the deepest stack that is measured, VXLAN over IPv6
 with TCP's options, takes 186."""
+DHCP_SNAPLEN_BYTES = 590
+"""Ethernet, and the longest message that every DHCP client takes (RFC 2131 section 2)."""
 SHARED_CAPTURE_PACKETS = 1024
 """Where flows of two families share the links, one may send many packets before the other sends any."""
 KEPT_PACKETS = 4096
 WHOLE_PACKET_BYTES = 65535
+
+EVERYBODY = "255.255.255.255"
+"""Where DHCP goes, both ways: the host has no address (RFC 2131 section 4.1)."""
 
 LONGEST_PACKET_BYTES = 65535
 MAX_RESIDUAL_NS = 2_000_000_000
@@ -97,6 +103,7 @@ class Observed:
         placed: the processors of each node on the path; empty where the kernel put none there.
         is_alone: whether nothing else of the run was on these.
         forgotten: the last counters of translators that were taken away meanwhile.
+        torn_down: what the nodes that track connections said when they forgot them all at the end.
         unanswered: the requests that agents did not answer, or not in the right form, when the traffic was over.
             Without the answers nothing is proved, so the trial has failed.
     """
@@ -116,6 +123,7 @@ class Observed:
     device_logs: dict[str, DeviceLogAnswer] = field(default_factory=dict)
     sessions_before: dict[str, TrackingAnswer] = field(default_factory=dict)
     sessions_after: dict[str, TrackingAnswer] = field(default_factory=dict)
+    torn_down: dict[str, TrackingAnswer] = field(default_factory=dict)
     programs: Tunnels = field(default_factory=dict)
     events: list[LinkEvent] = field(default_factory=list)
     drops: Drops = field(default_factory=Drops)
@@ -168,7 +176,15 @@ class Setting:
     @property
     def snaplen_bytes(self) -> int:
         """How much of each packet is captured."""
-        return WHOLE_PACKET_BYTES if self.keeps_packets else CAPTURE_SNAPLEN_BYTES
+        if self.keeps_packets:
+            return WHOLE_PACKET_BYTES
+        return DHCP_SNAPLEN_BYTES if self.has_dhcp else CAPTURE_SNAPLEN_BYTES
+
+    @property
+    def has_dhcp(self) -> bool:
+        """Whether a CLAT asks by DHCP whether it can do without IPv4."""
+        clat = self.network.learning
+        return clat is not None and clat.discovery is not None and clat.discovery.dhcp is not None
 
     @property
     def capture_packets(self) -> int:
@@ -235,7 +251,7 @@ def perform(
     key: str,
     setting: Setting,
     observed: Observed,
-    watch: ArrivedWatch | None = None,
+    observer: Observer | None = None,
 ) -> None:
     """Runs the workload and fills `observed`, which keeps its observations where this raises `AgentError` or
     `LabError`."""
@@ -284,7 +300,7 @@ def perform(
                 count = int(bring_up.REPETITIONS.of(params))
                 observed.client, observed.server = ups.run(kind.served_by, kind.agent_params(params), count, key, token)
             else:
-                observed.client, observed.server = run_parts(parts, setting.hosts, key, token, begun, watch)
+                observed.client, observed.server = run_parts(parts, setting.hosts, key, token, begun, observer)
     finally:
         with _noting(observed.unanswered):
             hardware.stop()
@@ -308,6 +324,8 @@ def perform(
             observed.devices_after = wait_all(ask_all(setting.hosting, DeviceCounters()))
             observed.device_logs = _device_logs(setting, observed.devices_before)
             observed.sessions_after = wait_all(ask_all(setting.tracking, ConnectionTracking()))
+            if kind.fills_tables:
+                observed.torn_down = wait_all(ask_all(setting.tracking, ConnectionTracking(forget=True)))
         observed.emulated = emulation.end(setting.laboratory, observed.unanswered)
         setting.laboratory.left = _left(setting, looked)
 
@@ -446,7 +464,7 @@ def _cpu(setting: Setting) -> Sample:
 
 def _all_addresses(setting: Setting) -> list[str]:
     """The addresses of all nodes on the path, of both families, so that packets of the wrong family are seen too; and
-    those that stand for the hosts on the legs behind translators."""
+    those that stand for the hosts on the legs behind translators. Where a CLAT asks by DHCP, that of everybody too."""
     topology = setting.network.topology
     found = {
         str(address.ip): None
@@ -457,4 +475,4 @@ def _all_addresses(setting: Setting) -> list[str]:
     }
     for legs in (setting.network.legs, *setting.others.values()):
         found |= {str(address): None for leg in legs for address in (leg.source, leg.destination)}
-    return list(found)
+    return [*found, *([EVERYBODY] if setting.has_dhcp else [])]

@@ -7,22 +7,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..mechanisms import legs_of
+from ..mechanisms.asking import asked_prefix, asks_resolver, with_questions
 from ..model.bypass import Bypass, bypassed_column, is_tester_limited
 from ..model.errors import AgentError, LabError
 from ..model.evidence import NO_EVIDENCE
 from ..model.evidence.fragments import Fragments
 from ..model.evidence.links import LinkEvent
 from ..model.experiment import LinkChange
-from ..model.metric import METRICS, SESSION_MEMORY
+from ..model.metric import METRICS, SESSION_MEMORY, TEARDOWN_RATE
 from ..model.network import Network
+from ..model.observer import Observer
 from ..model.parameter import Scalar
 from ..model.path import Path
 from ..model.reason import Excuse, Reason, ReasonKind
 from ..model.topology import Topology
 from ..model.trial import Status, TrialRecord
 from ..model.units import format_duration
-from ..model.workload import Measured, Result, WorkloadKind
+from ..model.workload import Measured, Result, Workload, WorkloadKind
 from ..model.workloads import WORKLOADS
+from ..model.workloads.dns64 import PREFIX
 from .cpu import (
     Span,
     agent_cores,
@@ -39,9 +42,9 @@ from .cpu import (
 )
 from .hardware_counters import SPUN, hardware_metrics, hardware_notes
 from .laboratory import Laboratory
-from .parts import ArrivedWatch, parts_of
+from .parts import parts_of
 from .processors import placement_of
-from .proof.discovered import discovered_prefixes, without_questions
+from .proof.discovered import dhcp_evidence, discovered_prefixes, without_questions
 from .proof.emulation import assess, lost_places
 from .proof.fragments import FragmentEvidence, fragment_evidence
 from .proof.link_state import link_failures
@@ -50,7 +53,7 @@ from .proof.packets import Judgement, Viewpoint, judge, link_traffic, middle_of,
 from .proof.pcapng import to_pcapng
 from .proof.programs import ended_programs, program_evidence
 from .proof.relays import relay_evidence
-from .proof.sessions import judge_sessions, session_evidence, session_memory_bytes
+from .proof.sessions import judge_sessions, session_evidence, session_memory_bytes, teardown_rate_per_s
 from .proof.strays import judge_strays
 from .proof.timers import judge_timers, timer_evidence
 from .proof.translators import check_translators, translation_notes, translator_evidence
@@ -99,7 +102,7 @@ def run_trial(
     references: References,
     *,
     keeps_packets: bool = False,
-    watch: ArrivedWatch | None = None,
+    observer: Observer | None = None,
 ) -> Outcome:
     """Runs one trial and gives its record: `ok`, `invalid` or `failed`. It raises only what stops the whole run, such
     as an interrupt.
@@ -107,12 +110,15 @@ def run_trial(
     Args:
         network: the path's own; its legs are those that the workload uses.
         keeps_packets: whether the packets of every link are kept, whole, instead of headers of one link's.
-        watch: is called with what arrives, interval by interval, by other threads. None: no receiver is asked.
+        observer: is told what arrives and how senders fare, by other threads. None: nobody is asked.
     """
     experiment, combination, planned = trial.experiment, trial.combination, trial.planned
     path, kind, bypass = trial.path, trial.kind, references.bypass
     placement = placement_of(experiment, combination.workload)
     params = kind.placed(_with_seed(kind, combination.workload.params, experiment.seed + planned.block), placement)
+    if asks_resolver(Workload(kind=kind.name, params=params)):
+        network = with_questions(path, network)
+        params = {PREFIX.column: str(asked_prefix(path)), **params}
     started_realtime_ns, started_ns = time.time_ns(), time.monotonic_ns()
     observed = Observed()
     others = {
@@ -137,7 +143,7 @@ def run_trial(
     )
     failure: Reason | None = None
     try:
-        perform(kind, params, planned.key, setting, observed, watch)
+        perform(kind, params, planned.key, setting, observed, observer)
     except (AgentError, LabError) as error:
         kind_of_failure = ReasonKind.AGENT_FAILED if isinstance(error, AgentError) else ReasonKind.NETWORK_FAILED
         failure = Reason(kind=kind_of_failure, text=_with_the_dead(error, laboratory))
@@ -251,6 +257,8 @@ def _assess(
         unreached = frozenset(view.link.name for view in setting.views)
     captures = without_questions(setting.network, observed.captures)
     judgement = judge(setting.views, captures, observed.before, observed.after, traffic, unreached)
+    dhcp, unproved = dhcp_evidence(setting.network, setting.views, observed.captures if kind.brings_up else None)
+    judgement.invalid.extend(unproved)
     evidence = judgement.evidence
     measured.notes.extend(silent_notes(evidence.silent or {}))
     emulated = assess(setting.laboratory.topology, observed.emulated)
@@ -286,6 +294,9 @@ def _assess(
     memory_bytes = session_memory_bytes(sessions)
     if memory_bytes is not None and SESSION_MEMORY in kind.metrics:
         measured.metrics[METRICS[SESSION_MEMORY].column] = memory_bytes
+    torn_down_per_s = teardown_rate_per_s(sessions, observed.torn_down)
+    if torn_down_per_s is not None and TEARDOWN_RATE in kind.metrics:
+        measured.metrics[METRICS[TEARDOWN_RATE].column] = torn_down_per_s
     nodes = {agent.netns_inode: name for name, agent in setting.laboratory.agents.items()}
     losses = loss_evidence(
         {WORKLOADS[part.workload].transport for part in parts_of(kind, params)},
@@ -314,6 +325,7 @@ def _assess(
         tunnels=tunnels,
         translators=translators,
         discovered=discovered_prefixes(setting.laboratory.discovered) or None,
+        dhcp=dhcp,
         versions=setting.laboratory.versions or None,
         relays=relayed.relays or None,
         programs=program_evidence(observed.devices_before, observed.devices_after) or None,

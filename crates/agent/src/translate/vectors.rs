@@ -8,7 +8,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use sixbench_wire::siit::Clause;
 
-use super::converse;
+use super::answers;
+use crate::asked::conversation;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -49,9 +50,9 @@ fn every_vector_of_a_translator_has_its_outcome() {
 
 fn decided(vector: &Vector) -> Result<Value, String> {
     let setup = json!({"mechanism": "siit", "siit": vector.siit});
-    let input = format!("{setup}\n{}\n", json!({"packet": vector.packet}));
-    let mut output = Vec::new();
-    converse(input.as_bytes(), &mut output).map_err(|end| format!("{end:?}"))?;
-    let answer: Value = serde_json::from_slice(&output).map_err(|error| error.to_string())?;
+    let question = json!({"packet": vector.packet});
+    let (answered, end) = conversation(answers(), &[&setup.to_string(), &question.to_string()]);
+    end?;
+    let [answer] = answered.as_slice() else { return Err(format!("{} answers", answered.len())) };
     Ok(json!([answer["verdict"], answer["reason"], answer["packets"]]))
 }
