@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError
 from ..model.captured import AnyLayer, KeptPacket
 from ..model.errors import AgentError
 from ..model.form import ABSENT, Form, Natural, Number
-from ..model.observation import DiscoveredPrefix
+from ..model.observation import DiscoveredPrefix, WithoutIpv4
 
 SHOWN_PROBLEMS = 3
 SHOWN_CHARACTERS = 60
@@ -156,8 +156,11 @@ class RouterAnswer(Form):
 
 
 class BringUpAnswer(Form):
-    """When a CLAT began to ask for its prefix, had it, and translated: times of the monotonic clock."""
+    """When a CLAT began to ask, was told to do without IPv4, had its prefix, and translated: times of the monotonic
+    clock."""
 
+    dhcp: WithoutIpv4 = ABSENT
+    dhcp_ns: Natural = ABSENT
     discovered: DiscoveredPrefix
     begun_ns: Natural
     discovered_ns: Natural
@@ -178,6 +181,12 @@ class DnsAnswer(Form):
     outcomes: dict[str, Natural]
     truncated: Natural
     ignored: dict[str, Natural]
+
+
+class DeviceAnswer(Form):
+    """How long a device took to be ready."""
+
+    ready_after_ns: Natural
 
 
 class LeaseAnswer(Form):

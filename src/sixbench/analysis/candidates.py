@@ -50,7 +50,7 @@ def candidates(
         groups: the trials by combination and path.
     """
     found = []
-    for path, baseline in compared_paths(experiment):
+    for path, baseline in compared_paths(experiment, combination):
         group, base = groups[combination.name, path.name], groups[combination.name, baseline]
         if not (group.attempted or base.attempted):
             continue  # An interrupted run that did not come to it: not tried is not inconclusive.
@@ -77,9 +77,10 @@ def candidates(
     return found
 
 
-def compared_paths(experiment: Experiment) -> list[tuple[Path, str]]:
-    """Every path that is compared, with the name of the one that it is compared with."""
-    return [(path, path.aa_of or experiment.baseline) for path in experiment.paths if path.name != experiment.baseline]
+def compared_paths(experiment: Experiment, combination: Combination) -> list[tuple[Path, str]]:
+    """Every path that is compared at a combination, with the name of the one that it is compared with."""
+    baseline = experiment.baseline_of(combination)
+    return [(path, path.aa_of or baseline) for path in experiment.paths_of(combination) if path.name != baseline]
 
 
 def _common_blocks(path: PathTrials, baseline: PathTrials, column: str) -> list[int]:

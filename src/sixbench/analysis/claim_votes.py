@@ -288,7 +288,8 @@ def _trend_vote(test: Trend, results: Results, group: Sequence[Combination], pat
     metric = test.selector.metric
     series = {level_of(c, test.factor): _series(test.of, results, c, path, metric) for c in group}
     where = subject(group[0], path, metric, without=test.factor)
-    thing = f"{where}{' against ' + results.experiment.baseline if test.of == 'ratio' else ''}"
+    baseline = results.experiment.baseline_of(group[0])
+    thing = f"{where}{' against ' + baseline if test.of == 'ratio' else ''}"
     blocks = sorted({block for values in series.values() for block in values})
     correlations = []
     for block in blocks:
@@ -355,7 +356,8 @@ def _contrast_vote(test: Contrast, results: Results, group: Sequence[Combination
     margin = results.margin(at) if test.margin is None else test.margin
     found = results.compare(after, before, margin, scale="difference" if share else "ratio")
     where = subject(at, path, metric, without=test.factor)
-    thing = f"{where}{' against ' + results.experiment.baseline if test.of == 'ratio' else ''}"
+    baseline = results.experiment.baseline_of(at)
+    thing = f"{where}{' against ' + baseline if test.of == 'ratio' else ''}"
     middle = _change_percent(found, share=share)
     if found.n < MIN_BLOCKS or middle is None or found.low is None or found.high is None:
         return Vote(outcome="unknown", n=found.n, sentence=f"{thing}: {found.n} pairs of valid trials, too few")

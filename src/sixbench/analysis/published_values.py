@@ -156,7 +156,7 @@ def _base(ours: OurMeasurement, results: Results, combination: Combination, path
     """The value that a path's own value is compared with."""
     metric = ours.selector.metric
     if not ours.against:
-        return results.estimate(combination, results.experiment.baseline, metric)
+        return results.estimate(combination, results.experiment.baseline_of(combination), metric)
     other = _at(results, combination, ours)
     return None if other is None else results.estimate(other, path, metric)
 

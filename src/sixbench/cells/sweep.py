@@ -258,7 +258,8 @@ class _Sweep:
         blocks = self.experiment.blocks
         if blocks.time_ns is None or block <= blocks.minimum:
             return False
-        takes_ns = self.remaining.one_block_ns * len(self.experiment.paths)
+        trials = sum(self.remaining.trials_of_block(self.experiment).values())
+        takes_ns = self.remaining.one_block_ns / max(1, self.remaining.combinations) * trials
         return (time.monotonic() - self.started_s) * 1e9 + takes_ns > blocks.time_ns
 
     def _next(self) -> Came | None:
@@ -330,7 +331,7 @@ class _Sweep:
         last = blocks.minimum if blocks.may_end_early else blocks.maximum
         last = max(last, horizon(blocks, self.decided) if not self.is_time_over else self.decided)
         left = last - self.decided - sum(self.decided < block <= last for block in self.blocks)
-        trials = left * len(self.open) * len(self.experiment.paths)
+        trials = left * sum(self.remaining.trials_of_block(self.experiment).values())
         each_ns = self.remaining.one_block_ns / max(1, self.remaining.combinations)
         self.observer.progress(self.trials, self.trials + trials, int(trials * each_ns / max(1, len(names))))
         self.observer.blocks_out(sorted({one.job.block for one in self.out}), len(names))

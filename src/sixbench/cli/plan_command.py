@@ -129,6 +129,7 @@ def _as_json(experiment: Experiment, estimated: Estimate) -> dict[str, Any]:
                 "topology": c.topology,
                 "placement": placement_of(experiment, c.workload),
             }
+            | ({"paths": list(c.paths)} if c.paths else {})
             | ({"events": [asdict(event) for event in c.events]} if c.events else {})
             for c in experiment.combinations
         ],

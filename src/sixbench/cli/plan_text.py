@@ -30,13 +30,10 @@ def blocks_words(experiment: Experiment) -> str:
     """Such as `6 combinations x 3 paths x 5 blocks`, with the rule that ends blocks early."""
     blocks = experiment.blocks
     least = "" if blocks.minimum == blocks.maximum else f"{blocks.minimum} to "
-    product = " x ".join(
-        [
-            counted(len(experiment.combinations), "combination"),
-            counted(len(experiment.paths), "path"),
-            least + counted(blocks.maximum, "block"),
-        ]
-    )
+    measured = [counted(len(experiment.combinations), "combination"), counted(len(experiment.paths), "path")]
+    if any(combination.paths for combination in experiment.combinations):
+        measured = [f"{len(experiment.cells)} of {' x '.join(measured)}"]
+    product = " x ".join([*measured, least + counted(blocks.maximum, "block")])
     until = [] if blocks.until is None else ["until answers are decided"]
     time = [] if blocks.time_ns is None else [f"for at most {format_duration(blocks.time_ns)}"]
     return ", ".join([product, *until, *time])

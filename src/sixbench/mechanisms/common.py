@@ -323,7 +323,9 @@ def legs_of(
     client, server = between
     passages = passages_of(topology, client, server, family)
     if not passages:
-        raise MechanismError(f'no route leads from "{client}" to "{server}" over IPv{family}')
+        lacking = [link.name for link in topology.route(client, server) or [] if not link.carries(family)]
+        why = f': the link "{lacking[0]}" does not carry it' if lacking else ""
+        raise MechanismError(f'no route leads from "{client}" to "{server}" over IPv{family}{why}')
     sources = [_address(passage.link, passage.near, family) for passage in passages]
     starts = [0] + [
         index

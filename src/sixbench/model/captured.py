@@ -100,6 +100,7 @@ class OtherLayer(Layer):
         vni: of `vxlan`.
         vlan_id, priority: of `vlan`.
         operation, sender, target: of `arp`.
+        message, wants_v6only, v6only_wait_s: of `dhcp`.
         after, number: what an `unknown` layer came after, and its EtherType or protocol.
         of, reason: of what was `truncated` or `malformed`.
     """
@@ -112,6 +113,9 @@ class OtherLayer(Layer):
     operation: Natural | None = None
     sender: Name | None = None
     target: Name | None = None
+    message: Name | None = None
+    wants_v6only: Flag | None = None
+    v6only_wait_s: Natural | None = None
     after: Name | None = None
     number: Natural | None = None
     of: Name | None = None
@@ -122,7 +126,7 @@ _LAYERS: Mapping[str, type[Layer]] = {
     **dict.fromkeys(IP_HEADERS, IpHeader),
     **dict.fromkeys(("tcp", "udp"), TransportHeader),
     **dict.fromkeys(("icmp", "icmpv6"), IcmpHeader),
-    **dict.fromkeys(("gre", "vxlan", "vlan", "arp", "unknown", "truncated", "malformed"), OtherLayer),
+    **dict.fromkeys(("gre", "vxlan", "vlan", "arp", "dhcp", "unknown", "truncated", "malformed"), OtherLayer),
 }
 """The classes of layers by kind. All other kinds have none of their own."""
 

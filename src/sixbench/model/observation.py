@@ -77,6 +77,7 @@ class TrackingAnswer(Form):
     statistics: dict[str, Natural] = ABSENT
     slab: Slab = ABSENT
     forgotten: bool = ABSENT
+    forget_ns: Natural = ABSENT
 
 
 class Packet(Form):
@@ -212,8 +213,18 @@ class TranslatorsAnswer(Form):
     translators: dict[str, TranslatorState]
 
 
+class WithoutIpv4(Form):
+    """That a node can do without IPv4 on its link, and who told it."""
+
+    server: str
+    offered: str
+    wait_s: Natural
+    asked: Natural
+    took_ns: Natural
+
+
 class DiscoveredPrefix(Form):
-    """The prefix of a NAT64 that a node learned."""
+    """The prefix of a NAT64 that a node learned, and what it was told before where it asked by DHCP."""
 
     prefix: str
     others: list[str]
@@ -221,6 +232,7 @@ class DiscoveredPrefix(Form):
     source: str
     asked: Natural
     took_ns: Natural
+    dhcp: WithoutIpv4 = ABSENT
 
 
 class RelayedStreams(Form):
@@ -254,6 +266,24 @@ class RelayAnswer(Form):
     udp: RelayedDatagrams
     refused: dict[str, Natural]
     most: Natural
+
+
+class DeviceCountersAnswer(Form):
+    """What a device has used; of one that has ended, how."""
+
+    cpu_ns: Natural = ABSENT
+    peak_memory_bytes: Natural = ABSENT
+    processes: Natural = ABSENT
+    listening: list[str] = ABSENT
+    ended: str = ABSENT
+    log_bytes: Natural
+
+
+class DeviceLogAnswer(Form):
+    """What a device said, and how many bytes of that are gone."""
+
+    text: str
+    omitted_bytes: Natural
 
 
 class EmulatorRecord(Form):

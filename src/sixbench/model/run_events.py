@@ -224,6 +224,7 @@ def planned_event(experiment: Experiment, directory: str, done: int, at_realtime
                 "levels": one.levels,
                 "column": METRICS[WORKLOADS[one.workload.kind].primary].column,
                 "unit": METRICS[WORKLOADS[one.workload.kind].primary].unit,
+                "paths": [path.name for path in experiment.paths_of(one)],
             }
             for one in experiment.combinations
         ],

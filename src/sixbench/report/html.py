@@ -98,7 +98,7 @@ def _page(data: ReportData, shown: list[_Shown], left_out: list[str], most: int)
         "run": run.manifest,
         "properties": run_description.run_properties(run),
         "warnings": data.warnings,
-        "parts": _parts(data, filled, has_figures=bool(chapters), most=most),
+        "parts": _parts(data, filled, without=_without(shown, chapters), most=most),
         "notes": notes[:most],
         "answers": said[:_ANSWERS_SHOWN],
         "more_answers": said[_ANSWERS_SHOWN : _ANSWERS_SHOWN + most],
@@ -111,6 +111,7 @@ def _page(data: ReportData, shown: list[_Shown], left_out: list[str], most: int)
         "network": [figure for figure in shown if figure.drawing.section == "network"],
         "chapters": chapters,
         "published_figures": [figure for figure in shown if figure.drawing.section == "published"],
+        "rfc_figures": [figure for figure in shown if figure.drawing.section == "rfc"],
         "header_figures": [figure for figure in shown if figure.drawing.section == "evidence"],
         "left_out": left_out,
         "findings": [_row(finding) for finding in findings],
@@ -142,7 +143,7 @@ def _page(data: ReportData, shown: list[_Shown], left_out: list[str], most: int)
 _OWN = frozenset(
     {
         *("answers", "remarks", "claims", "published", "published-tables", "paths", "figures", "values", "findings"),
-        *("reasons", "noise", "verdicts", "headers", "environment", "method", "reproduce"),
+        *("reasons", "noise", "verdicts", "headers", "environment", "method", "reproduce", "rfc-figures"),
     }
 )
 """The sections that have a template of their own."""
@@ -152,13 +153,13 @@ _IF_FILLED = frozenset({"claims", "published", "published-tables", "values"})
 
 
 def _parts(
-    data: ReportData, filled: Mapping[str, Sequence[tables.Table]], *, has_figures: bool, most: int
+    data: ReportData, filled: Mapping[str, Sequence[tables.Table]], *, without: frozenset[str], most: int
 ) -> list[Filled]:
-    """The parts of the page that have something, each with its sections."""
+    """The parts of the page that have something, each with its sections. `without`: those that have no figures."""
     parts: dict[str, list[Filled]] = {}
     for section in SECTIONS:
         own = section.name in _OWN and section.name not in _IF_FILLED
-        if filled[section.name] or (own and (section.name != "figures" or has_figures)):
+        if filled[section.name] or (own and section.name not in without):
             shown = {
                 "name": section.name,
                 "template": f"sections/{section.name if section.name in _OWN else 'tables'}.html.j2",
@@ -169,6 +170,12 @@ def _parts(
             }
             parts.setdefault(section.part, []).append(shown)
     return [{"place": part, "title": PARTS[part], "sections": sections} for part, sections in parts.items()]
+
+
+def _without(shown: Sequence[_Shown], chapters: Sequence[_Chapter]) -> frozenset[str]:
+    """The sections of figures that have none."""
+    has_rfc = any(figure.drawing.section == "rfc" for figure in shown)
+    return frozenset({*([] if chapters else ["figures"]), *([] if has_rfc else ["rfc-figures"])})
 
 
 def _figures(run: Run, analysis: Analysis) -> tuple[list[_Shown], list[str]]:

@@ -122,6 +122,7 @@ SECTIONS: tuple[Section, ...] = (
         tables=lambda data: [tables.paper_table(table, paired=True) for table in data.analysis.tables],
         entries="rows of the paper's tables",
     ),
+    Section(name="rfc-figures", part="rfc"),
     Section(
         name="throughput",
         part="rfc",
@@ -130,6 +131,14 @@ SECTIONS: tuple[Section, ...] = (
         about="The highest rate, in frames a second in each direction, at which no more was lost than the goal allows, "
         "and the lowest one at which more was. A line carries rate / (8 (X + O + 20)) frames of X bytes, with the "
         "overhead O. The tester's own throughput was measured without a device.",
+    ),
+    Section(
+        name="rfc-tests",
+        part="rfc",
+        tables=lambda data: rfc.test_tables(data.run),
+        entries="results of tests",
+        about="Values of several trials are their median with the 1st and the 99th percentile (RFC 8219), or their "
+        "mean (RFC 2544, RFC 5180). Forward is from client to server. The delays have the tester's own in them.",
     ),
     Section(
         name="conformance",

@@ -8,25 +8,45 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from ipaddress import ip_network
 from typing import Literal
 
+from ..mechanisms import install
 from ..model.procedure import Procedure
 from ..store import Run
-from .lengths import Lengths, lengths
-from .results import AtSize, results_of
+from .lengths import Lengths
+from .places import Places
+from .results import AtSize, Found, places_of, results_of, values_of
 from .sizes import LEAST_OVER_IPV6, sizes_of
+from .tests import TESTS
+from .tests.latency import LEAST_TAGGED
 
 State = Literal["met", "not met", "not applicable"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tested:
-    """A run of a test, as clauses look at it."""
+    """A run of tests, as clauses look at it.
+
+    Attributes:
+        results: the throughputs.
+        values: the results of the other tests.
+    """
 
     run: Run
-    procedure: Procedure
-    own: Lengths
+    places: Places
     results: Sequence[AtSize]
+    values: Sequence[Found]
+
+    @property
+    def procedure(self) -> Procedure:
+        """Which tests were run, by which rules."""
+        return self.places.procedure
+
+    @property
+    def own(self) -> Lengths:
+        """The lengths of trials."""
+        return self.places.own
 
     @property
     def devices(self) -> list[AtSize]:
@@ -64,11 +84,11 @@ class Judged:
 
 def judged(run: Run) -> list[Judged]:
     """The clauses of the run's profile, decided. Empty for a run that is no such test."""
-    procedure = run.manifest.procedure
-    if procedure is None:
+    places = places_of(run)
+    if places is None:
         return []
-    tested = Tested(run=run, procedure=procedure, own=lengths(procedure.quick), results=results_of(run))
-    clauses: Sequence[Clause] = import_module(f".profiles.rfc{procedure.profile}", __package__).CLAUSES
+    tested = Tested(run=run, places=places, results=results_of(run), values=values_of(run))
+    clauses: Sequence[Clause] = import_module(f".profiles.rfc{places.procedure.profile}", __package__).CLAUSES
     found = []
     for clause in clauses:
         state, reason = clause.judge(tested)
@@ -79,6 +99,96 @@ def judged(run: Run) -> list[Judged]:
 def always(state: State, reason: str) -> Judge:
     """What does not depend on the run."""
     return lambda tested: (state, reason)
+
+
+def was_run(name: str) -> Judge:
+    """Whether a test was run in full length at every place where it says something, and has its results."""
+
+    def judge(tested: Tested) -> tuple[State, str]:
+        test, own = TESTS[name], tested.own
+        if name not in tested.procedure.tests:
+            return "not met", f"it was not asked for: --test {name}"
+        testers = tested.procedure.testers
+        unfit = [
+            why
+            for path in tested.run.manifest.experiment.paths
+            if path.name not in testers and (why := tested.places.unfit(test, path)) is not None
+        ]
+        found = [one for one in tested.values if one.test == name and one.path not in testers]
+        if unfit and not found:
+            return "not applicable", unfit[0]
+        unknown = [one for one in found if all(value.value is None for value in one.values)]
+        if not found:
+            return "not met", "it was not measured"
+        if len(unknown) == len(found):
+            return "not applicable" if name in _MAY_HAVE_NONE else "not met", unknown[0].values[0].remark
+        if unknown and name not in _MAY_HAVE_NONE:
+            why = unknown[0].failed or unknown[0].values[0].remark
+            return "not met", f"nothing is known at {len(unknown)} of {len(found)} places: {why}"
+        if tested.procedure.quick:
+            return "not met", f"--quick: {test.shortened(own)}"
+        fewest = min(value.trials for one in found for value in one.values if value.value is not None)
+        if fewest < test.times(own):
+            return "not met", f"only {fewest} of {test.times(own)} at one place: the tester could not do the others"
+        some = f"; not at {len(unknown)} of {len(found)} places: {unknown[0].values[0].remark}" if unknown else ""
+        return "met", f"{test.shortened(own)}{some}"
+
+    return judge
+
+
+def beyond(name: str, state: State, reason: str) -> Judge:
+    """What holds of any run of a test, where the test says something of the devices."""
+
+    def judge(tested: Tested) -> tuple[State, str]:
+        own, why = was_run(name)(tested)
+        return (own, why) if own == "not applicable" else (state, reason)
+
+    return judge
+
+
+_MAY_HAVE_NONE = frozenset({"back-to-back", "recovery"})
+"""Tests that some devices have no result of: a burst or an overload that they do not notice."""
+
+
+def tagged(tested: Tested) -> tuple[State, str]:
+    """Whether so many frames of each stream had a tag (RFC 8219 section 7.2)."""
+    rates = [value.rate_pps for one in tested.values if one.test == "latency" for value in one.values if value.rate_pps]
+    if not rates:
+        return "not met", "latency was not measured"
+    fewest = int(min(rates) * tested.own.latency_s)
+    words = f"every frame has a time stamp, at least {fewest} in each stream"
+    return ("met" if fewest >= LEAST_TAGGED else "not met"), words
+
+
+def self_test(tested: Tested) -> tuple[State, str]:
+    """Whether the tester can answer 2.2 times as many questions by itself (RFC 8219 section 9.2.1)."""
+    testers = tested.procedure.testers
+    found = [value for one in tested.values if one.test == "dns64" and one.path not in testers for value in one.values]
+    if not found:
+        state, reason = was_run("dns64")(tested)
+        return ("not applicable" if state == "not applicable" else "not met"), reason
+    failed = next((value.remark for value in found if not value.remark.startswith("self-test passed")), None)
+    return ("met", found[0].remark) if failed is None else ("not met", failed)
+
+
+_BENCHMARKING = (ip_network("198.18.0.0/15"), ip_network("2001:2::/48"))
+"""RFC 2544 appendix C.2.2, and RFC 5180 section 8 with its erratum 1752."""
+
+
+def addresses(tested: Tested) -> tuple[State, str]:
+    """Whether the hosts have addresses that are for benchmarking alone."""
+    experiment = tested.run.manifest.experiment
+    others = [
+        address
+        for path in experiment.paths
+        if path.name not in tested.procedure.testers
+        for leg in install(path, experiment.topologies[0], experiment.between).legs[:1]
+        for address in (leg.source,)
+        if not any(address.version == network.version and address in network for network in _BENCHMARKING)
+    ]
+    if others:
+        return "not met", f"the client has {others[0]}, by the experiment, in namespaces that nothing else reaches"
+    return "met", "the addresses of the tester are of 198.18.0.0/15 and 2001:2::/48"
 
 
 def sizes(tested: Tested) -> tuple[State, str]:
@@ -111,6 +221,8 @@ def residual(tested: Tested) -> tuple[State, str]:
 
 def throughput(tested: Tested) -> tuple[State, str]:
     """Whether each throughput is known."""
+    if not tested.devices:
+        return "not met", "it was not asked for: --test throughput"
     unknown = [one for one in tested.devices if one.goals[0].bounds.lower_pps is None]
     if unknown:
         places = ", ".join(f"{one.path} at {one.frame_bytes} bytes" for one in unknown[:3])

@@ -84,13 +84,15 @@ class BringUps:
         )
         try:
             time.sleep(HEAD_START_S)
-            timeout_s = int(discovery.fields["timeout_ns"]) / 1e9 + ANSWER_TIMEOUT_S
+            asked = [fields for fields in (discovery.dhcp, discovery.fields) if fields is not None]
+            timeout_s = sum(int(fields["timeout_ns"]) for fields in asked) / 1e9 + ANSWER_TIMEOUT_S
             told = node.call("translator-bring-up", timeout_s=timeout_s, **self._fields(clat, discovery))
             probe = client.wait(running, "run", limit_s)
         except BaseException:
             cancel(client, session)
             raise
-        discovered = DiscoveredPrefix.model_validate(told["discovered"])
+        before = {"dhcp": told["dhcp"]} if "dhcp" in told else {}
+        discovered = DiscoveredPrefix.model_validate(told["discovered"] | before)
         wrong = wrong_prefix(discovery, discovered.prefix)
         if wrong is not None:
             raise LabError(f"bringing up {clat.device} in {clat.node}: {wrong}")
@@ -103,7 +105,8 @@ class BringUps:
     def _fields(self, clat: Translator, discovery: Discovery) -> JsonObject:
         [request] = find_engine(self.laboratory.engine).make(clat).requests
         translator = request.fields | {"mapping": request.fields["mapping"] | {"prefixes": []}}
-        return {
+        asking = {} if discovery.dhcp is None else {"dhcp": discovery.dhcp}
+        return asking | {
             "discovery": discovery.fields,
             "translator": translator,
             "ip": device_lines_of(self.network, clat),

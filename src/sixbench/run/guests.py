@@ -105,8 +105,7 @@ def on_kernel(experiment: Experiment, kernel: str) -> Experiment:
 
 def limit_s(experiment: Experiment) -> int:
     """How long an experiment may take in a guest on its clock."""
-    trials = len(experiment.paths) * experiment.blocks.maximum
-    return START_S + sum(_longest_ns(experiment)) * trials // 10**9
+    return START_S + sum(_longest_ns(experiment)) * experiment.blocks.maximum // 10**9
 
 
 def silence_s(experiment: Experiment) -> float:
@@ -115,8 +114,8 @@ def silence_s(experiment: Experiment) -> float:
 
 
 def _longest_ns(experiment: Experiment) -> list[int]:
-    """How long a trial of each combination may take at most, in ns on the guest's clock."""
-    times = [trial_expected_ns(WORKLOADS[c.workload.kind], c.workload.params) for c in experiment.combinations]
+    """How long each trial of a block may take at most, in ns on the guest's clock."""
+    times = [trial_expected_ns(WORKLOADS[c.workload.kind], c.workload.params) for c, _ in experiment.cells]
     return [BETWEEN_NS + (UNTIMED_LIMIT_NS if time_ns is None else time_ns + GRACE_NS) for time_ns in times]
 
 
@@ -195,7 +194,7 @@ def _sequence_before(experiment: Experiment, kernel: str) -> int:
     """The sequence number before a kernel's first trial. It leaves room for all trials of the kernels before it, so
     that the order in which guests end makes no difference."""
     own = on_kernel(experiment, kernel)
-    return experiment.kernels.index(kernel) * len(own.combinations) * len(own.paths) * own.blocks.maximum
+    return experiment.kernels.index(kernel) * len(own.cells) * own.blocks.maximum
 
 
 def _note(writer: RunWriter, kernel: str, run: Run) -> None:

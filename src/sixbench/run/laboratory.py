@@ -12,8 +12,8 @@ from typing import Any
 
 from ..agent import Agent, AgentHub
 from ..agent.answers import ExecAnswer, SysctlAnswer
-from ..agent.requests import Exec, Run, Sysctl
-from ..engines.agent import DISCOVER
+from ..agent.requests import DeviceCounters, DeviceLog, Exec, Run, Sysctl
+from ..engines.agent import DHCP_ASK, DISCOVER
 from ..lab.build import Completed, Running, Undo, build_path
 from ..lab.emulation import EMULATOR, emulated_links
 from ..lab.placement import pin, processors_of
@@ -21,12 +21,14 @@ from ..lab.steering import steer
 from ..mechanisms import engine_of, install
 from ..model.errors import AgentError, LabError
 from ..model.experiment import Experiment
+from ..model.form import ABSENT
 from ..model.json_object import JsonObject
 from ..model.leg import Address, Legs
 from ..model.network import Blueprint, Network
 from ..model.observation import DiscoveredPrefix
 from ..model.path import Path
 from ..model.placement import Placement
+from ..model.quoting import printable
 from ..model.workloads import ping
 from .node_settings import Settings, known_names, merged, read_nodes
 from .processors import Processors
@@ -37,6 +39,9 @@ MAX_NODES_UP = 512
 0.7 MiB of memory."""
 
 UNDO_TIMEOUT_S = 5.0
+
+MAX_SAID = 200
+"""Characters of what a program said."""
 
 FOREVER_NS = 2**62
 """Some 146 years. A program ends when the agent does."""
@@ -148,7 +153,7 @@ class Laboratory:
             self.learned = installed.learned
             clats = {device.node for device in network.translators if device.discovery is not None}
             self.discovered = {
-                node: DiscoveredPrefix.model_validate(answer)
+                node: DiscoveredPrefix.model_validate({**answer, **_asked_before(installed.answers, node)})
                 for (node, op), answer in installed.answers.items()
                 if op == DISCOVER and node in clats
             }
@@ -202,8 +207,21 @@ class Laboratory:
 
     def check_path(self, network: Network) -> None:
         """An echo from end to end; where a relay is on the way, from end to relay to end. Raises `LabError`."""
-        for legs in network.echoed:
-            self.check_reachable(legs)
+        try:
+            for legs in network.echoed:
+                self.check_reachable(legs)
+        except LabError as error:
+            raise LabError("; ".join([str(error), *self._said_by_devices(network)])) from error
+
+    def _said_by_devices(self, network: Network) -> list[str]:
+        """How the programs under test ended, or what they said last."""
+        found = []
+        for node in network.hosting:
+            counted = self.agents[node].answer(DeviceCounters())
+            said = self.agents[node].answer(DeviceLog()).text.strip().splitlines()
+            last = f"the device in {node} said last: {printable(said[-1])[:MAX_SAID]}" if said else None
+            found += [words for words in [last if counted.ended is ABSENT else counted.ended] if words is not None]
+        return found
 
     def check_reachable(self, legs: Legs) -> None:
         """An echo from client to server and back: proves the routes, and resolves the neighbours. Raises `LabError`."""
@@ -234,6 +252,12 @@ class Laboratory:
 
 _Key = tuple[int, str, int]
 """The form of the network, the engine, and which of the blueprints with these."""
+
+
+def _asked_before(answers: Mapping[tuple[str, str], Mapping[str, Any]], node: str) -> dict[str, Any]:
+    """The answer to what a node asked by DHCP before it looked for its prefix, if it did."""
+    told = answers.get((node, DHCP_ASK))
+    return {} if told is None else {"dhcp": told}
 
 
 class Laboratories:

@@ -89,20 +89,25 @@ class Remaining:
             expected: how many blocks each combination takes that may end early.
             elapsed_ns: how long the run has measured.
         """
-        blocks, paths = experiment.blocks, len(experiment.paths)
-        if blocks.may_end_early:
-            further = sum(max(0, expected[name] - block) for name in self._open)
-        else:
-            further = (blocks.maximum - block) * self.combinations
+        blocks = experiment.blocks
+        per_block = self.trials_of_block(experiment)
+        further = sum(
+            paths * max(0, (expected[name] if blocks.may_end_early else blocks.maximum) - block)
+            for name, paths in per_block.items()
+        )
         return rest_of_run(
             blocks,
             block,
             in_block=in_block,
-            per_block=self.combinations * paths,
-            further=further * paths,
+            per_block=sum(per_block.values()),
+            further=further,
             each_ns=self.one_block_ns / max(1, self.combinations),
             elapsed_ns=elapsed_ns,
         )
+
+    def trials_of_block(self, experiment: Experiment) -> dict[str, int]:
+        """How many trials a block has of each combination that goes on."""
+        return {one.name: len(experiment.paths_of(one)) for one in experiment.combinations if one.name in self._open}
 
     def trial_ns(self, combination: str) -> float:
         """How long a trial of this combination takes."""

@@ -16,6 +16,8 @@ from ..agent.requests import (
     CaptureStart,
     CaptureStop,
     ConnectionTracking,
+    DeviceCounters,
+    DeviceLog,
     RelayCounters,
     TranslatorCounters,
     TunnelCounters,
@@ -34,6 +36,8 @@ from ..model.network import Network
 from ..model.observation import (
     CaptureAnswer,
     CountersAnswer,
+    DeviceCountersAnswer,
+    DeviceLogAnswer,
     EmulateAnswer,
     RelayAnswer,
     TrackingAnswer,
@@ -67,10 +71,15 @@ CAPTURE_PACKETS = 64
 CAPTURE_SNAPLEN_BYTES = 192
 """So many packets of each link prove the path, by their headers: the deepest stack that is measured, VXLAN over IPv6
 with TCP's options, takes 186."""
+DHCP_SNAPLEN_BYTES = 590
+"""Ethernet, and the longest message that every DHCP client takes (RFC 2131 section 2)."""
 SHARED_CAPTURE_PACKETS = 1024
 """Where flows of two families share the links, one may send many packets before the other sends any."""
 KEPT_PACKETS = 4096
 WHOLE_PACKET_BYTES = 65535
+
+EVERYBODY = "255.255.255.255"
+"""Where DHCP goes, both ways: the host has no address (RFC 2131 section 4.1)."""
 
 LONGEST_PACKET_BYTES = 65535
 MAX_RESIDUAL_NS = 2_000_000_000
@@ -94,6 +103,7 @@ class Observed:
         placed: the processors of each node on the path; empty where the kernel put none there.
         is_alone: whether nothing else of the run was on these.
         forgotten: the last counters of translators that were taken away meanwhile.
+        torn_down: what the nodes that track connections said when they forgot them all at the end.
         unanswered: the requests that agents did not answer, or not in the right form, when the traffic was over.
             Without the answers nothing is proved, so the trial has failed.
     """
@@ -108,8 +118,12 @@ class Observed:
     forgotten: list[TranslatorState] = field(default_factory=list)
     relays_before: dict[str, RelayAnswer] = field(default_factory=dict)
     relays_after: dict[str, RelayAnswer] = field(default_factory=dict)
+    devices_before: dict[str, DeviceCountersAnswer] = field(default_factory=dict)
+    devices_after: dict[str, DeviceCountersAnswer] = field(default_factory=dict)
+    device_logs: dict[str, DeviceLogAnswer] = field(default_factory=dict)
     sessions_before: dict[str, TrackingAnswer] = field(default_factory=dict)
     sessions_after: dict[str, TrackingAnswer] = field(default_factory=dict)
+    torn_down: dict[str, TrackingAnswer] = field(default_factory=dict)
     programs: Tunnels = field(default_factory=dict)
     events: list[LinkEvent] = field(default_factory=list)
     drops: Drops = field(default_factory=Drops)
@@ -162,7 +176,15 @@ class Setting:
     @property
     def snaplen_bytes(self) -> int:
         """How much of each packet is captured."""
-        return WHOLE_PACKET_BYTES if self.keeps_packets else CAPTURE_SNAPLEN_BYTES
+        if self.keeps_packets:
+            return WHOLE_PACKET_BYTES
+        return DHCP_SNAPLEN_BYTES if self.has_dhcp else CAPTURE_SNAPLEN_BYTES
+
+    @property
+    def has_dhcp(self) -> bool:
+        """Whether a CLAT asks by DHCP whether it can do without IPv4."""
+        clat = self.network.learning
+        return clat is not None and clat.discovery is not None and clat.discovery.dhcp is not None
 
     @property
     def capture_packets(self) -> int:
@@ -208,6 +230,11 @@ class Setting:
         return self._carrying(self.network.relays)
 
     @property
+    def hosting(self) -> dict[str, Agent]:
+        """The nodes that have a program under test."""
+        return {name: self.laboratory.agents[name] for name in self.network.hosting}
+
+    @property
     def tracking(self) -> dict[str, Agent]:
         """The nodes that track connections."""
         return {name: self.laboratory.agents[name] for name in self.network.tracking}
@@ -245,6 +272,7 @@ def perform(
         observed.tunnels_before = _tunnel_counters(setting)
         observed.translators_before = _translator_counters(setting)
         observed.relays_before = wait_all(ask_all(setting.relaying, RelayCounters()))
+        observed.devices_before = wait_all(ask_all(setting.hosting, DeviceCounters(reset_peak=True)))
         observed.sessions_before = wait_all(ask_all(setting.tracking, ConnectionTracking(forget=True)))
         watching = [drops.start(), timers.start()]
         capturing = _start_captures(setting, key, int(params.get("warmup_ns", 0)), limit_ns, captured)
@@ -293,7 +321,11 @@ def perform(
             observed.tunnels_after = _tunnel_counters(setting)
             observed.translators_after = _translator_counters(setting)
             observed.relays_after = wait_all(ask_all(setting.relaying, RelayCounters()))
+            observed.devices_after = wait_all(ask_all(setting.hosting, DeviceCounters()))
+            observed.device_logs = _device_logs(setting, observed.devices_before)
             observed.sessions_after = wait_all(ask_all(setting.tracking, ConnectionTracking()))
+            if kind.fills_tables:
+                observed.torn_down = wait_all(ask_all(setting.tracking, ConnectionTracking(forget=True)))
         observed.emulated = emulation.end(setting.laboratory, observed.unanswered)
         setting.laboratory.left = _left(setting, looked)
 
@@ -393,6 +425,17 @@ def _translator_counters(setting: Setting) -> Translators:
     return {name: answer.translators for name, answer in wait_all(asked).items()}
 
 
+def _device_logs(setting: Setting, before: Mapping[str, DeviceCountersAnswer]) -> dict[str, DeviceLogAnswer]:
+    """What programs under test said in the trial, by node."""
+    return wait_all(
+        {
+            name: ask(agent, DeviceLog(after=before[name].log_bytes))
+            for name, agent in setting.hosting.items()
+            if name in before
+        }
+    )
+
+
 def _settled(setting: Setting) -> dict[str, CountersAnswer]:
     """The counters of the nodes on the path, once nothing of an earlier trial is under way."""
     left = setting.laboratory.left
@@ -421,7 +464,7 @@ def _cpu(setting: Setting) -> Sample:
 
 def _all_addresses(setting: Setting) -> list[str]:
     """The addresses of all nodes on the path, of both families, so that packets of the wrong family are seen too; and
-    those that stand for the hosts on the legs behind translators."""
+    those that stand for the hosts on the legs behind translators. Where a CLAT asks by DHCP, that of everybody too."""
     topology = setting.network.topology
     found = {
         str(address.ip): None
@@ -432,4 +475,4 @@ def _all_addresses(setting: Setting) -> list[str]:
     }
     for legs in (setting.network.legs, *setting.others.values()):
         found |= {str(address): None for leg in legs for address in (leg.source, leg.destination)}
-    return list(found)
+    return [*found, *([EVERYBODY] if setting.has_dhcp else [])]

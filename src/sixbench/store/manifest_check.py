@@ -104,9 +104,9 @@ def _of_procedure(procedure: Procedure, experiment: Experiment) -> Iterator[str]
         if not (0 < size <= MAX_MTU and why.isprintable()):
             yield f"the frame size {size} was left out"
     for one in experiment.combinations:
-        tested = one.levels.get("frame_bytes")
-        if not (isinstance(tested, int) and 0 < tested <= MAX_MTU):
-            yield f"{one.name} has no frame size"
+        level = one.levels.get("frame_bytes")
+        if level is not None and not (isinstance(level, int) and 0 < level <= MAX_MTU):
+            yield f"{one.name} has the frame size {visible(shown(level))}"
 
 
 def _is_time(realtime_ns: int) -> bool:
@@ -185,6 +185,8 @@ def _of_combination(combination: Combination, experiment: Experiment) -> Iterato
         if column.endswith("_ns") and not (isinstance(value, (int, float)) and value >= 0)
     ]
     yield from (f"{column} is not a time" for column in wrong_times)
+    names = [path.name for path in experiment.paths]
+    yield from (f"it goes over no path {shown(name)}" for name in combination.paths if name not in names)
     known = range(max(1, len(experiment.topologies)))
     for index in (combination.topology, *combination.topology_by_path.values()):
         if index not in known:

@@ -21,11 +21,13 @@ class Planned:
     Attributes:
         workloads: the kind of workload of each combination, by name.
         mechanisms: the mechanism of each path, by name.
+        paths: the paths that each combination goes over, by name.
         cells: the machines that measured, by name; empty for a run on one machine.
     """
 
     workloads: Mapping[str, str]
     mechanisms: Mapping[str, str]
+    paths: Mapping[str, frozenset[str]]
     cells: Collection[str]
 
     @classmethod
@@ -34,6 +36,9 @@ class Planned:
         return cls(
             workloads={one.name: one.workload.kind for one in experiment.combinations},
             mechanisms={one.name: one.mechanism for one in experiment.paths},
+            paths={
+                one.name: frozenset(path.name for path in experiment.paths_of(one)) for one in experiment.combinations
+            },
             cells=cells,
         )
 
@@ -70,3 +75,5 @@ def _not_planned(record: TrialRecord, planned: Planned) -> Iterator[str]:
         yield f"the experiment has no path {shown(record.path)}"
     elif mechanism != record.mechanism:
         yield f"its mechanism is {shown(record.mechanism)}, and that of {record.path} is {mechanism}"
+    elif workload is not None and record.path not in planned.paths[record.combination]:
+        yield f"{record.combination} does not go over {record.path}"

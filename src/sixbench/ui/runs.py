@@ -144,6 +144,7 @@ def combination(experiment: Experiment, number: int) -> dict[str, Any]:
         "title": title,
         "metric": words.metric_in_sentence(metric.name),
         "unit": metric.unit,
+        "paths": [path.name for path in experiment.paths_of(one)],
     }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .device_under_test import DeviceCounters, DeviceLog, DeviceStart
 from .devices import (
     TranslatorAdd,
     TranslatorBringUp,
@@ -25,6 +26,8 @@ from .services import (
     BrokerRequest,
     BrokerStart,
     BrokerStop,
+    DhcpAsk,
+    DhcpServe,
     DnsCounters,
     DnsStart,
     DnsStop,
@@ -64,6 +67,9 @@ __all__ = [
     "ConnectionTracking",
     "Counters",
     "Cpu",
+    "DeviceCounters",
+    "DeviceLog",
+    "DeviceStart",
     "DnsCounters",
     "DnsStart",
     "DnsStop",
@@ -110,9 +116,10 @@ REQUESTS: dict[str, type[Request[Any]]] = {
         *(PerfStart, PerfStop, AwakeStart, Awake),
         *(TunnelAdd, TunnelRemove, TunnelCounters),
         *(TranslatorAdd, TranslatorRemove, TranslatorCounters, TranslatorBringUp),
-        *(MulticastForward, RouterAdvertise, RouterSolicit, PrefixDiscover),
+        *(MulticastForward, RouterAdvertise, RouterSolicit, PrefixDiscover, DhcpServe, DhcpAsk),
         *(BrokerStart, BrokerStop, BrokerRequest, BrokerRelease),
         *(DnsStart, DnsCounters, DnsStop, RelayStart, RelayCounters, RelayStop),
+        *(DeviceStart, DeviceCounters, DeviceLog),
         *(EmulateAdd, EmulateChange, EmulateRecord, EmulateRemove),
         *(Serve, Run, Progress, Finish, Cancel),
     )

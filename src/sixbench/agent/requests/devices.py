@@ -84,4 +84,5 @@ class TranslatorBringUp(Request[BringUpAnswer]):
     op: ClassVar[str] = "translator-bring-up"
     discovery: Mapping[str, Any]
     translator: Mapping[str, Any]
+    dhcp: Mapping[str, Any] | None = None
     ip: list[str] | None = None

@@ -1,4 +1,4 @@
-"""What a node does for others: multicast, routers, brokers, resolvers and relays."""
+"""What a node does for others: multicast, routers, DHCP, brokers, resolvers and relays."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from ...model.observation import DiscoveredPrefix, RelayAnswer
+from ...model.observation import DiscoveredPrefix, RelayAnswer, WithoutIpv4
 from ..answers import BrokerAnswer, DnsAnswer, LeaseAnswer, Nothing, RouterAnswer
 from .request import Request
 
@@ -51,6 +51,29 @@ class PrefixDiscover(Request[DiscoveredPrefix]):
     by: str
     device: str | None = None
     resolver: str | None = None
+    timeout_ns: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DhcpServe(Request[Nothing]):
+    """IPv4 addresses for the hosts of a link, or the time for which those that can are to do without."""
+
+    op: ClassVar[str] = "dhcp-serve"
+    device: str
+    server: str
+    prefix_bits: int
+    first: str
+    last: str
+    lease_s: int | None = None
+    v6only_wait_s: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DhcpAsk(Request[WithoutIpv4]):
+    """A host's question whether it can do without IPv4 on its link."""
+
+    op: ClassVar[str] = "dhcp-ask"
+    device: str
     timeout_ns: int | None = None
 
 

@@ -135,7 +135,7 @@ def judge(
         due = [one for one in view.all_claimed if view.link.name not in unreached and not _is_of(one, traffic.silent)]
         segments.append(_segment(view, capture, invalid, due, traffic.chooses_hop_limits))
         invalid += _count_checks(view, deltas, traffic)
-    invalid += _family_checks(views, deltas)
+    invalid += _family_checks(views, deltas, traffic.foreign_packets)
     middle = middle_of(views)
     families = {
         kind: sum(count for stack, count in segments[middle].stacks.items() if stack.split(" in ")[0] == kind)
@@ -341,8 +341,11 @@ def _count_checks(view: Viewpoint, deltas: Mapping[str, NodeCounters], traffic: 
     return [Reason(kind=ReasonKind.OTHER_PATH, text=words) for words in wrong]
 
 
-def _family_checks(views: Sequence[Viewpoint], deltas: Mapping[str, NodeCounters]) -> list[Reason]:
-    """Checks that a node which sees only one family on this path has not received many packets of the other."""
+def _family_checks(
+    views: Sequence[Viewpoint], deltas: Mapping[str, NodeCounters], foreign_packets: int
+) -> list[Reason]:
+    """Checks that a node which sees only one family on this path has not received many packets of the other, besides
+    those that belong to the trial."""
     wrong = []
     for view in views:
         here = deltas.get(view.end.node)
@@ -357,7 +360,7 @@ def _family_checks(views: Sequence[Viewpoint], deltas: Mapping[str, NodeCounters
             if not here or not interface or kind in claimed:
                 continue
             seen = here.snmp.get(group, {}).get("InReceives", 0)
-            if seen > BACKGROUND_PACKETS + interface["rx_packets"] // 20:
+            if seen > BACKGROUND_PACKETS + foreign_packets + interface["rx_packets"] // 20:
                 over = " and ".join(name for name in IP_HEADERS if name in claimed)
                 wrong.append(f"{view.end.node} received {seen} {kind} packets during a trial over {over}")
     return [Reason(kind=ReasonKind.OTHER_PATH, text=words) for words in dict.fromkeys(wrong)]

@@ -20,6 +20,9 @@ LEAST_SESSIONS = 10_000
 """The least rise of sessions of which the memory is told. Processors keep some hundred entries at hand, which count as
 used: of these sessions that is a few percent."""
 
+LEAST_TORN_DOWN = 500
+"""The least number of sessions whose forgetting is timed. Forgetting none takes some ten microseconds."""
+
 Answers = Mapping[str, TrackingAnswer]
 """The answers to `connection-tracking`, by node."""
 
@@ -96,3 +99,17 @@ def session_memory_bytes(sessions: Sessions) -> float | None:
     # All nodes of a trial look at the same machine.
     objects, object_bytes = told[0]
     return None if objects is None or object_bytes is None else objects * object_bytes / rise
+
+
+def teardown_rate_per_s(sessions: Sessions, torn_down: Answers) -> float | None:
+    """How many sessions a second the slowest node forgot when it was told to forget all (RFC 9693); None where there
+    were too few, or where the kernel cannot forget."""
+    rates = [
+        one.after / answer.forget_ns * 1e9
+        for node, one in sessions.items()
+        if one.after >= LEAST_TORN_DOWN
+        and (answer := torn_down.get(node)) is not None
+        and answer.forgotten
+        and answer.forget_ns
+    ]
+    return min(rates, default=None)

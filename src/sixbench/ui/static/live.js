@@ -108,7 +108,7 @@ export async function showLive(place, name) {
   }
 
   function reset() {
-    grids = new Map(run.combinations.map((one) => [one.name, new Grid(one, run.paths.map((path) => path.name), run.blocks.min, tell)]));
+    grids = new Map(run.combinations.map((one) => [one.name, new Grid(one, one.paths, run.blocks.min, tell)]));
     Object.assign(told, { ok: 0, invalid: 0, failed: 0 });
     done = expected = 0;
     current = null;
@@ -153,7 +153,7 @@ export async function showLive(place, name) {
 
   function draw() {
     queued = false;
-    const whole = Math.max(expected, done, run.blocks.min * run.paths.length * run.combinations.length);
+    const whole = Math.max(expected, done, run.blocks.min * run.combinations.reduce((sum, one) => sum + one.paths.length, 0));
     bar.max = whole;
     bar.value = done;
     counts.textContent = [`${done} of ${whole} trials`, told.invalid && `${told.invalid} invalid`, told.failed && `${told.failed} failed`, left].filter(Boolean).join(", ");

@@ -138,6 +138,9 @@ impl Account {
         if let Some(lost_tail) = sent.and_then(|sent| ledger.lost_tail(sent)) {
             put("lost_tail", lost_tail.into());
         }
+        if let Some(last) = sent.and_then(|sent| ledger.last_lost(sent)) {
+            put("last_lost", last.into());
+        }
         put(
             "sequences",
             json!({
