@@ -1,5 +1,6 @@
 //! `sixbench-agent translate`: packets through a mechanism without a node, a JSON object a line, as `docs/protocol.md` describes.
 
+mod nat64;
 pub mod siit;
 #[cfg(test)]
 mod vectors;
@@ -7,12 +8,15 @@ mod vectors;
 use std::io::{self, BufRead, Write};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sixbench_plane::Spec;
 use sixbench_plane::whole::{Fate, Whole};
-use sixbench_wire::siit::{Fate as SiitFate, Translator};
+use sixbench_wire::nat64::Nat64;
+use sixbench_wire::siit::{Clause, Decision, Fate as SiitFate, Ports, Translator};
+use sixbench_wire::virtual_reassembly::{Taken, VirtualReassembly};
 
 use crate::capture::hex;
 use crate::lines::{Line, Lines};
@@ -31,9 +35,17 @@ enum Told {
         own4: Option<Ipv4Addr>,
         #[serde(default)]
         own6: Option<Ipv6Addr>,
+        #[serde(default)]
+        hairpins: bool,
+        #[serde(default)]
+        tells_unbound: bool,
     },
     Siit {
         siit: Box<siit::Settings>,
+    },
+    Nat64 {
+        siit: Box<siit::Settings>,
+        nat64: Box<nat64::Settings>,
     },
 }
 
@@ -42,6 +54,9 @@ enum Told {
 #[serde(deny_unknown_fields)]
 struct Question {
     packet: String,
+    /// Since any instant.
+    #[serde(default)]
+    time_ns: u64,
 }
 
 /// What became of a packet.
@@ -57,6 +72,13 @@ struct Answer {
 enum Mechanism {
     Tunnel(Box<Whole>),
     Siit(Box<Translator>),
+    Nat64(Box<Nat64>),
+}
+
+/// A mechanism, and the fragments of what goes through it if it has to know their ports.
+struct Way {
+    mechanism: Mechanism,
+    fragments: Option<VirtualReassembly>,
 }
 
 /// Why the conversation ended before its input did.
@@ -90,7 +112,7 @@ pub fn translate() -> ExitCode {
 
 fn converse(input: impl BufRead, output: &mut impl Write) -> Result<(), End> {
     let mut lines = Lines::new(input, MAX_LINE_BYTES);
-    let mut mechanism: Option<Mechanism> = None;
+    let mut way: Option<Way> = None;
     let mut number = 0_u64;
     while let Some(line) = lines.next()? {
         number += 1;
@@ -98,10 +120,11 @@ fn converse(input: impl BufRead, output: &mut impl Write) -> Result<(), End> {
         let Line::Complete(line) = line else {
             return Err(refused(format!("a line has at most {MAX_LINE_BYTES} bytes")));
         };
-        match &mut mechanism {
-            None => mechanism = Some(Mechanism::read(line).map_err(refused)?),
-            Some(mechanism) => {
-                let answer = mechanism.answer(&packet_of(line).map_err(refused)?);
+        match &mut way {
+            None => way = Some(Way::of(Mechanism::read(line).map_err(refused)?)),
+            Some(way) => {
+                let (packet, time) = packet_of(line).map_err(refused)?;
+                let answer = way.answer(&packet, time);
                 serde_json::to_writer(&mut *output, &answer).map_err(io::Error::from)?;
                 output.write_all(b"\n")?;
             }
@@ -110,10 +133,10 @@ fn converse(input: impl BufRead, output: &mut impl Write) -> Result<(), End> {
     Ok(output.flush()?)
 }
 
-fn packet_of(line: &[u8]) -> Result<Vec<u8>, String> {
-    let Question { packet } = serde_json::from_slice(line).map_err(|error| words(&error))?;
+fn packet_of(line: &[u8]) -> Result<(Vec<u8>, Duration), String> {
+    let Question { packet, time_ns } = serde_json::from_slice(line).map_err(|error| words(&error))?;
     let digit = |&octet: &u8| char::from(octet).to_digit(16);
-    packet
+    let packet = packet
         .as_bytes()
         .chunks(2)
         .map(|pair| match pair {
@@ -121,7 +144,8 @@ fn packet_of(line: &[u8]) -> Result<Vec<u8>, String> {
             _ => None,
         })
         .collect::<Option<_>>()
-        .ok_or_else(|| "a packet is two hexadecimal digits a byte".to_owned())
+        .ok_or_else(|| "a packet is two hexadecimal digits a byte".to_owned())?;
+    Ok((packet, Duration::from_nanos(time_ns)))
 }
 
 /// What is wrong with a line; of values without their column, which whoever gave them does not know.
@@ -137,18 +161,34 @@ fn words(error: &serde_json::Error) -> String {
 impl Mechanism {
     fn read(line: &[u8]) -> Result<Self, String> {
         match serde_json::from_slice(line).map_err(|error| words(&error))? {
-            Told::Tunnel { tunnel, own4, own6 } => {
+            Told::Tunnel { tunnel, own4, own6, hairpins, tells_unbound } => {
                 let whole = Whole::new(&tunnel, own4, own6).map_err(|error| error.to_string())?;
-                Ok(Self::Tunnel(Box::new(whole)))
+                Ok(Self::Tunnel(Box::new(whole.hairpinning(hairpins).telling(tells_unbound))))
             }
             Told::Siit { siit } => Translator::new((*siit).into()).map(|translator| Self::Siit(Box::new(translator))),
+            Told::Nat64 { siit, nat64 } => {
+                let translator = Nat64::new(nat64.with((*siit).into())?)?;
+                Ok(Self::Nat64(Box::new(translator)))
+            }
         }
     }
 
-    fn answer(&mut self, packet: &[u8]) -> Answer {
+    fn needs_ports(&self) -> bool {
+        match self {
+            Self::Tunnel(whole) => whole.needs_ports(),
+            Self::Siit(translator) => translator.needs_ports(),
+            Self::Nat64(_) => true,
+        }
+    }
+
+    /// `ports`: those of a fragment's first one.
+    fn answer(&mut self, packet: &[u8], ports: Option<Ports>, time: Duration) -> Answer {
         match self {
             Self::Tunnel(whole) => {
-                let carried = whole.carry(packet);
+                let carried = match ports {
+                    Some(ports) => whole.carry_fragment(packet, ports),
+                    None => whole.carry(packet),
+                };
                 let (fate, packets) = match &carried.fate {
                     Fate::Through(packets) => ("translated", &packets[..]),
                     Fate::Answered(packet) => ("answered", std::slice::from_ref(packet)),
@@ -156,21 +196,55 @@ impl Mechanism {
                 };
                 Answer::new(fate, (carried.outcome.reason(), carried.section, carried.words()), packets)
             }
-            Self::Siit(translator) => {
-                let decision = translator.translate(packet);
-                let fate = match decision.fate {
-                    SiitFate::Translated => "translated",
-                    SiitFate::Answered => "answered",
-                    SiitFate::Dropped => "dropped",
-                };
-                let clause = decision.clause;
-                Answer::new(fate, (clause.name(), Some(clause.clause()), clause.words()), &decision.packets)
+            Self::Siit(translator) => match ports {
+                Some(ports) => Answer::of(&translator.translate_fragment(packet, ports)),
+                None => Answer::of(&translator.translate(packet)),
+            },
+            Self::Nat64(translator) => Answer::of(&translator.translate(packet, ports, time)),
+        }
+    }
+}
+
+impl Way {
+    fn of(mechanism: Mechanism) -> Self {
+        let fragments = mechanism.needs_ports().then(VirtualReassembly::default);
+        Self { mechanism, fragments }
+    }
+
+    fn answer(&mut self, packet: &[u8], time: Duration) -> Answer {
+        let inner = match &self.mechanism {
+            Mechanism::Tunnel(whole) => whole.inner_of(packet),
+            Mechanism::Siit(_) | Mechanism::Nat64(_) => packet,
+        };
+        match self.fragments.as_mut().map_or(Taken::Whole, |fragments| fragments.take(inner, packet, time)) {
+            Taken::Whole => self.mechanism.answer(packet, None, time),
+            Taken::Waits => Answer::by("waits", Clause::FragmentWaits, &[]),
+            Taken::Dropped(clause) => Answer::by("dropped", clause, &[]),
+            Taken::Fragment { ports, waited } => {
+                let mut answer = self.mechanism.answer(packet, Some(ports), time);
+                for fragment in waited {
+                    answer.packets.extend(self.mechanism.answer(&fragment, Some(ports), time).packets);
+                }
+                answer
             }
         }
     }
 }
 
 impl Answer {
+    fn of(decision: &Decision) -> Self {
+        let fate = match decision.fate {
+            SiitFate::Translated => "translated",
+            SiitFate::Answered => "answered",
+            SiitFate::Dropped => "dropped",
+        };
+        Self::by(fate, decision.clause, &decision.packets)
+    }
+
+    fn by(fate: &'static str, clause: Clause, packets: &[Vec<u8>]) -> Self {
+        Self::new(fate, (clause.name(), Some(clause.clause()), clause.words()), packets)
+    }
+
     /// By a rule: its name, where it is written, and what it says.
     fn new(
         fate: &'static str,
@@ -238,7 +312,7 @@ mod tests {
     fn what_is_wrong_is_said_with_its_line() {
         for (lines, words) in [
             (&["{"][..], "line 1: EOF while parsing"),
-            (&[r#"{"mechanism": "nat"}"#], "unknown variant `nat`, expected `tunnel` or `siit`"),
+            (&[r#"{"mechanism": "nat"}"#], "unknown variant `nat`, expected one of `tunnel`, `siit`, `nat64`"),
             (&[r#"{"mechanism": "siit", "siit": {"prefixes": []}}"#], "line 1: there is no prefix for IPv4 addresses"),
             (&[r#"{"mechanism": "siit", "siit": {"prefixes": ["64:ff9b::"]}}"#], "is not a prefix"),
             (&[r#"{"mechanism": "siit", "siit": {"prefix": 1}}"#], "unknown field `prefix`"),

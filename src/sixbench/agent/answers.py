@@ -187,7 +187,7 @@ class Drop(Form):
 class PacketAnswer(Form):
     """What became of a packet in a mechanism; `packets` are hexadecimal."""
 
-    fate: Literal["translated", "answered", "dropped"]
+    fate: Literal["translated", "answered", "dropped", "waits"]
     reason: str
     section: str | None
     words: str

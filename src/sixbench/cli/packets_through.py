@@ -155,7 +155,7 @@ class Journey:
     def __iter__(self) -> Iterator[Passage]:
         """Each packet when what came out of it has been written. Raises `UsageError` and `AgentError`."""
         for batch in _batches(self._packets):
-            fates = self._mechanism.carry([packet.data for packet in batch])
+            fates = self._mechanism.carry([(packet.time_ns, packet.data) for packet in batch])
             for packet, fate in zip(batch, fates, strict=True):
                 self._write(packet, fate)
                 yield Passage(packet=packet, fate=fate)
