@@ -151,7 +151,7 @@ def xlat_line(given: Given) -> dict[str, Any]:
     not_its = _STATEFUL if is_clat else {"clat-prefix", "inside", "eam"}
     wrong = next((name for name in given if name in not_its), None)
     if wrong is not None:
-        raise UsageError(f"--{wrong} is not for a {given['as'].upper()}: see --help")
+        raise UsageError(f"--{wrong} is not for a {given['role'].upper()}: see --help")
     others = {name: value for name, value in given.items() if name not in ("role", "clat-prefix", "inside")}
     if not is_clat:
         return nat64_line(others)

@@ -25,6 +25,7 @@ use crate::{Span, checksum, ipv4, ipv6};
 use flow::Flow;
 use rewrite::End;
 use table::Table;
+use tcp::Event;
 
 /// A stateful translator.
 #[derive(Debug)]
@@ -165,7 +166,8 @@ impl Nat64 {
             let from = self.translator.to_ipv6(source)?;
             let outside = Outside { address: destination, port: flow.ports[1] };
             let remote = Outside { address: source, port: flow.remote_port(0) };
-            let inside = self.table.incoming(flow.protocol, outside, remote, flow.event, self.now).map_err(told)?;
+            let inside = self.table.incoming(flow.protocol, outside, remote, flow.event, self.now);
+            let inside = inside.map_err(|clause| told(clause, flow.event))?;
             rewrite::port(&mut changed, End::Destination, inside.port);
             let given = Given {
                 ipv4: [source, destination],
@@ -193,9 +195,11 @@ impl Nat64 {
     }
 }
 
-/// Who sends to nobody is told so: RFC 6146 section 3.5.1.2.
-fn told(clause: Clause) -> Stop<V4Repr> {
+/// Who sends to nobody is told so: RFC 6146 section 3.5.1.2. Who asks for a connection is not, as the IPv6 host may be about to ask for the same one (section
+/// 3.5.2.2), which an error would end.
+fn told(clause: Clause, event: Event) -> Stop<V4Repr> {
     match clause {
+        Clause::NoBinding if event == Event::Syn => clause.into(),
         Clause::NoBinding => Stop::telling(clause, V4Repr::Unreachable { code: 1, quoted_words: 0, mtu_bytes: 0 }),
         Clause::Filtered => Stop::telling(clause, V4Repr::Unreachable { code: 13, quoted_words: 0, mtu_bytes: 0 }),
         other => other.into(),
