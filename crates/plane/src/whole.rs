@@ -13,6 +13,7 @@ mod words;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use sixbench_wire::siit::Ports;
+use sixbench_wire::{Span, ipv4};
 
 use crate::abi::Outcome;
 use crate::slow::rules::{self, Inner};
@@ -77,14 +78,9 @@ impl Whole {
             Mapping::SixOverFour { .. } => Some("6over4 asks its link for neighbours"),
         };
         match lacking {
-            None => Ok(Self {
-                spec: spec.clone(),
-                own4,
-                own6,
-                hairpins: false,
-                tells_unbound: false,
-                identification: 0,
-            }),
+            None => {
+                Ok(Self { spec: spec.clone(), own4, own6, hairpins: false, tells_unbound: false, identification: 0 })
+            }
             Some(lacking) => Err(Error::BadSpec {
                 device: spec.device.clone(),
                 reason: format!("{lacking}, and a packet without a device has none; use a lab"),
@@ -119,7 +115,8 @@ impl Whole {
             (Way::In, self.encapsulate(packet, ports))
         };
         let (outcome, fate) = carried.unwrap_or_else(|outcome| {
-            let told = self.tells_unbound.then(|| unbound::answer(way, packet, outcome, self.own4, self.own6)).flatten();
+            let told =
+                self.tells_unbound.then(|| unbound::answer(way, packet, outcome, self.own4, self.own6)).flatten();
             (outcome, told.map_or(Fate::Dropped, Fate::Answered))
         });
         Carried { fate, outcome, section: sections::of(&self.spec, way, packet, outcome) }
@@ -153,11 +150,28 @@ impl Whole {
 
     fn out(&mut self, packet: &[u8], ports: Option<Ports>) -> std::result::Result<(Outcome, Fate), Outcome> {
         let inner = self.decapsulate(packet, ports)?;
-        let bounded = Inner { ports, ..Inner::read(&inner)? };
-        if self.hairpins && rules::encapsulate(&self.spec, &bounded, &inner, [0; 6]).is_ok() {
-            return self.encapsulate(&inner, ports);
+        if !(self.hairpins && self.is_for_an_edge(&inner)) {
+            return Ok((Outcome::Decapsulated, Fate::Through(vec![inner])));
         }
-        Ok((Outcome::Decapsulated, Fate::Through(vec![inner])))
+        match self.encapsulate(&inner, ports) {
+            Err(outcome) if self.tells_unbound => {
+                // Who sent it is behind this end as well.
+                let told = unbound::answer(Way::In, &inner, outcome, self.own4, self.own6).ok_or(outcome)?;
+                match self.encapsulate(&told, None)? {
+                    (_, Fate::Through(packets)) if packets.len() == 1 => {
+                        Ok((outcome, packets.into_iter().next().map_or(Fate::Dropped, Fate::Answered)))
+                    }
+                    _ => Err(outcome),
+                }
+            }
+            carried => carried,
+        }
+    }
+
+    fn is_for_an_edge(&self, inner: &[u8]) -> bool {
+        let Mapping::Map(domain) = &self.spec.mapping else { return false };
+        ipv4::Packet::parse(Span::whole(inner))
+            .is_ok_and(|packet| domain.rules.iter().any(|rule| rule.0.ipv4.contains(packet.destination())))
     }
 
     fn decapsulate(&self, packet: &[u8], ports: Option<Ports>) -> std::result::Result<Vec<u8>, Outcome> {
@@ -167,11 +181,7 @@ impl Whole {
         Ok(payload[range].to_vec())
     }
 
-    fn encapsulate(
-        &mut self,
-        packet: &[u8],
-        ports: Option<Ports>,
-    ) -> std::result::Result<(Outcome, Fate), Outcome> {
+    fn encapsulate(&mut self, packet: &[u8], ports: Option<Ports>) -> std::result::Result<(Outcome, Fate), Outcome> {
         let inner = Inner { ports, ..Inner::read(packet)? };
         let packet = &packet[..inner.bytes];
         let mtu_bytes = self.spec.mtu_bytes as usize;

@@ -116,7 +116,10 @@ impl Rule {
             ));
         }
         if self.spare_bits() > 0 && self.psid.is_some_and(|psid| psid.bits > 0) {
-            return Err(format!("who has all ports of the addresses of {} has no PSID (RFC 7597 section 5.2)", self.ipv4));
+            return Err(format!(
+                "who has all ports of the addresses of {} has no PSID (RFC 7597 section 5.2)",
+                self.ipv4
+            ));
         }
         let psid_bits = u32::from(self.psid_bits());
         if u32::from(self.psid_offset) + psid_bits > PORT_BITS.into() {

@@ -100,10 +100,11 @@ impl VirtualReassembly {
         let Some(parts) = self.packets.get_mut(&key) else { return Taken::Dropped(Clause::TooManyFragments) };
         let dropped = parts.add(&fragment, payload_bytes, carrier.len(), waiting_bytes);
         if let Some(clause) = dropped {
-            let waited = parts.waiting.drain(..).map(|one| one.len());
-            let lost = if parts.overlaps { Amount::of(waited) } else { Amount::default() };
-            self.waiting_bytes -= lost.bytes as usize;
-            self.missed.add(lost);
+            if parts.overlaps {
+                let lost = Amount::of(parts.waiting.drain(..).map(|one| one.len()));
+                self.waiting_bytes -= lost.bytes as usize;
+                self.missed.add(lost);
+            }
             return Taken::Dropped(clause);
         }
         if fragment.offset_bytes == 0 {

@@ -171,7 +171,8 @@ fn a_rule_that_cannot_be_is_refused() {
 fn rules_that_say_of_the_same_addresses_whose_they_are_are_refused() {
     let net6 = |text: &str, bits| Net { address: text.parse().expect("an address"), bits };
     let net4 = |octets: [u8; 4], bits| Net { address: Ipv4Addr::from(octets), bits };
-    let one = Rule { ipv6: net6("2001:db8::", 40), ipv4: net4([192, 0, 2, 0], 24), ea_bits: 16, psid_offset: 6, psid: None };
+    let one =
+        Rule { ipv6: net6("2001:db8::", 40), ipv4: net4([192, 0, 2, 0], 24), ea_bits: 16, psid_offset: 6, psid: None };
     let other = Rule { ipv6: net6("2001:db8:100::", 40), ipv4: net4([198, 51, 100, 0], 24), ..one };
     assert_eq!(check_rules(None, &[one, other], false), Ok(()));
     for (second, words) in [

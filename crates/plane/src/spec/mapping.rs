@@ -89,9 +89,9 @@ impl MapDomain {
             (Some(_), Some(relay)) if IpAddr::from(relay) == local => {
                 Err(format!("border_relay and local are both {local}"))
             }
-            (Some(ToldRule(own)), Some(_)) if own.ea_bits > 0 => Err(
-                "a customer edge's own rule has its IPv4 address or prefix and its PSID, and no EA bits".to_owned(),
-            ),
+            (Some(ToldRule(own)), Some(_)) if own.ea_bits > 0 => {
+                Err("a customer edge's own rule has its IPv4 address or prefix and its PSID, and no EA bits".to_owned())
+            }
             (Some(ToldRule(own)), Some(_)) => {
                 let address = own.tunnel_end(own.ipv4.address, own.psid.map_or(0, |psid| psid.value));
                 if local == address { Ok(()) } else { Err(format!("local is {local}, and the rule gives {address}")) }

@@ -94,7 +94,9 @@ fn rule_of(domain: &Domain) -> std::result::Result<abi::Rule, String> {
         );
     }
     if rule.spare_bits() > 0 {
-        return Err("engine \"ebpf\" takes customer edges with an IPv4 address; engine \"user\" takes prefixes".to_owned());
+        return Err(
+            "engine \"ebpf\" takes customer edges with an IPv4 address; engine \"user\" takes prefixes".to_owned()
+        );
     }
     let psid_bits = u32::from(rule.psid_bits());
     let offset_bits = if psid_bits > 0 { u32::from(rule.psid_offset) } else { 0 };

@@ -2,9 +2,9 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use super::Quoted;
 use super::table::Protocol;
 use super::tcp::Event;
-use super::Quoted;
 use crate::siit::{Clause, Port, Ports, Upper};
 use crate::{Span, ipv4, ipv6, protocol};
 

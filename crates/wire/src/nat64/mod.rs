@@ -169,12 +169,8 @@ impl Nat64 {
             let inside = self.table.incoming(flow.protocol, outside, remote, flow.event, self.now);
             let inside = inside.map_err(|clause| told(clause, flow.event))?;
             rewrite::port(&mut changed, End::Destination, inside.port);
-            let given = Given {
-                ipv4: [source, destination],
-                ipv6: [from, inside.address],
-                quoted: None,
-                comes_back: false,
-            };
+            let given =
+                Given { ipv4: [source, destination], ipv6: [from, inside.address], quoted: None, comes_back: false };
             let ports = Ports([flow.ports[0], inside.port].map(Port::Known));
             return Ok(Way { packet: changed, ports, given });
         };

@@ -155,6 +155,7 @@ impl Pool {
             Protocol::Udp => taken
                 .free(&same, wished, draw, 2)
                 .or_else(|| taken.free(&same, wished, draw, 1))
+                .or_else(|| taken.free(ports, wished, draw, 2))
                 .or_else(|| taken.free(ports, wished, draw, 1)),
             Protocol::Tcp => taken.free(&same, wished, draw, 1).or_else(|| taken.free(ports, wished, draw, 1)),
             Protocol::Icmp => taken.free(ports, wished, draw, 1),

@@ -81,9 +81,13 @@ impl Settings {
         if self.max_sessions == 0 {
             return Err("the table has at least one session".to_owned());
         }
-        let is_pooled = |outside: Outside| self.pool.iter().any(|range| range.has(outside.address) && range.ports.contains(&outside.port));
+        let is_pooled = |outside: Outside| {
+            self.pool.iter().any(|range| range.has(outside.address) && range.ports.contains(&outside.port))
+        };
         match self.bindings.iter().find(|one| !is_pooled(one.outside)) {
-            Some(one) => Err(format!("the static binding of {} is not of an address and port of the pool", one.outside)),
+            Some(one) => {
+                Err(format!("the static binding of {} is not of an address and port of the pool", one.outside))
+            }
             None => Ok(()),
         }
     }

@@ -200,7 +200,8 @@ impl Table {
         let found = self.by_inside.get(&(protocol, inside)).copied();
         if let Some(binding) = found {
             let outside = self.bindings.get(binding).outside;
-            if self.touch(binding, remote, Side::Ipv6, event, now) || (protocol == Protocol::Tcp && event != Event::Syn) {
+            if self.touch(binding, remote, Side::Ipv6, event, now) || (protocol == Protocol::Tcp && event != Event::Syn)
+            {
                 return Ok(outside);
             }
         } else if protocol == Protocol::Tcp && event != Event::Syn {
@@ -304,15 +305,8 @@ impl Table {
         let protocol = self.bindings.get(binding).protocol;
         let state = if protocol == Protocol::Tcp { State::first(side) } else { State::Established };
         let lifetime = protocol.lifetime();
-        let id = self.sessions.add(Session {
-            binding,
-            remote,
-            state,
-            lifetime,
-            expires: now,
-            older: NOBODY,
-            newer: NOBODY,
-        });
+        let id =
+            self.sessions.add(Session { binding, remote, state, lifetime, expires: now, older: NOBODY, newer: NOBODY });
         self.by_remote.insert((binding, remote), id);
         self.bindings.get_mut(binding).sessions += 1;
         if let Some(partners) = &mut self.partners {

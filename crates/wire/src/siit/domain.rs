@@ -28,7 +28,9 @@ impl Domain {
             return Err("a border relay has a rule of its domain at least (RFC 7599 section 5)".to_owned());
         }
         if self.own.is_some_and(|own| own.ea_bits > 0) {
-            return Err("a customer edge's own rule has its IPv4 address or prefix and its PSID, and no EA bits".to_owned());
+            return Err(
+                "a customer edge's own rule has its IPv4 address or prefix and its PSID, and no EA bits".to_owned()
+            );
         }
         match &settings.prefixes[..] {
             [dmr] if settings.explicit.is_empty() && !settings.hairpin => self.check_apart(dmr),

@@ -28,12 +28,7 @@ pub fn destination(domain: &MapDomain, packet: &[u8], ports: Option<Ports>) -> R
 }
 
 /// Whether a packet may come out of a softwire from there: section 8.1.
-pub fn check(
-    domain: &MapDomain,
-    packet: &[u8],
-    ports: Option<Ports>,
-    outer_source: &Address,
-) -> Result<(), Outcome> {
+pub fn check(domain: &MapDomain, packet: &[u8], ports: Option<Ports>, outer_source: &Address) -> Result<(), Outcome> {
     let (packet, Ports([from, to])) = read(packet, ports)?;
     if domain.own.is_some_and(|own| !has(&own.0, packet.destination(), to)) {
         return Err(Outcome::InnerDestinationMismatch);
